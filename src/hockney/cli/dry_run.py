@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hockney.cli import render
@@ -32,45 +32,36 @@ def _print(plan: Plan) -> None:
     transports = counted(len({point.transport for point in plan.points}), "transport")
     render.title(f"{plan.suite}: {counted(len(plan.points), 'point')} on {transports}", first=True)
     columns: list[Column | str] = [Column("what", wrap=True), "transport", Column("sizes", wrap=True)]
-    render.table(columns, [_row(curve, plan) for curve in _curves(plan.points)], fits=True)
-    skipped: dict[str, list[Point]] = {}
-    for row in plan.skipped:
-        skipped.setdefault(row.reason, []).append(row.point)
-    if skipped:
+    render.table(columns, [_row(curve, plan) for curve in _curves(plan.points, {})], fits=True)
+    if plan.skipped:
         render.title("Skipped")
-        rows = [
-            [name_of(curve[0]), curve[0].transport, sizes_text(curve), reason]
-            for reason, points in skipped.items()
-            for curve in _curves(points)
-        ]
+        reasons = {row.point: row.reason for row in plan.skipped}
+        rows = [[*_row(curve, plan), reasons[curve[0]]] for curve in _curves(reasons, reasons)]
         render.table([*columns, Column("why", wrap=True)], rows, fits=True)
+    first_s = first_rounds_s(plan.points, plan.launches)
     render.say()
     render.note(
         f"Ends when every point is known to {percent_digits(plan.precision)} %, after about "
-        f"{format_duration_s(max(plan.time_s, _first_s(plan)))} at the latest: "
-        f"{counted(plan.launches, 'launch', 'launches')}, whose first rounds take about "
-        f"{format_duration_s(_first_s(plan))}. Nothing was started or stored."
+        f"{format_duration_s(max(plan.time_s, first_s))} at the latest: "
+        f"{counted(plan.launches, 'launch', 'launches')}, whose first rounds take about {format_duration_s(first_s)}. "
+        "Nothing was started or stored."
     )
 
 
-def _curves(points: Iterable[Point]) -> list[list[Point]]:
+def _curves(points: Iterable[Point], reasons: Mapping[Point, str]) -> list[list[Point]]:
+    """The points of each curve, smallest first; those that are skipped by reason."""
     curves: dict[object, list[Point]] = {}
-    for point in points:
-        curves.setdefault(curve_of(point), []).append(point)
+    for point in sorted(points, key=lambda point: point.bytes):
+        curves.setdefault((curve_of(point), reasons.get(point)), []).append(point)
     return list(curves.values())
 
 
 def _row(curve: list[Point], plan: Plan) -> list[str]:
-    ordered = sorted(curve, key=lambda point: point.bytes)
-    sizes = sizes_text(ordered)
-    if len(ordered) > 4:
-        sizes = f"{len(ordered)} from {size_text(ordered[0])} to {size_text(ordered[-1])}"
+    sizes = sizes_text(curve)
+    if len(curve) > 4:
+        sizes = f"{len(curve)} from {size_text(curve[0])} to {size_text(curve[-1])}"
     more = ", more where the curve bends" if curve_of(curve[0]) in plan.refine else ""
     return [name_of(curve[0]), curve[0].transport, f"{sizes}{more}"]
-
-
-def _first_s(plan: Plan) -> float:
-    return first_rounds_s(plan.points, plan.launches)
 
 
 def _as_json(plan: Plan) -> dict[str, Any]:
@@ -78,7 +69,7 @@ def _as_json(plan: Plan) -> dict[str, Any]:
         "dry_run": True,
         "suite": plan.suite,
         "plan": plan.as_json(),
-        "first_rounds_s": _first_s(plan),
+        "first_rounds_s": first_rounds_s(plan.points, plan.launches),
         "points": [point_json(point) for point in plan.points],
         "skipped": [{"point": point_json(row.point), "reason": row.reason} for row in plan.skipped],
     }

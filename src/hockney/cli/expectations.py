@@ -90,7 +90,7 @@ def _reason(limit: Judged, run_id: int) -> str:
         LimitReason.NO_SERIES: f"run {run_id} has no such series{between}{known}",
         LimitReason.NOT_MEASURED: limit.message,
         LimitReason.FEW_MEASUREMENTS: f"too few measurements{between} in {state} for an interval",
-        LimitReason.OTHER_STATE: "the limit is met in other machine states; this limit has too few measurements",
+        LimitReason.OTHER_STATE: "the limit is met in other machine states; this state has too few measurements",
         LimitReason.UNCERTAIN: "the interval contains the limit; a longer --time narrows it",
         None: "",
     }[limit.reason]

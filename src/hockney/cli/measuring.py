@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
@@ -45,70 +45,61 @@ class Output:
 
 
 def measure_and_show(
-    command: str, suite: Suite, asked: RunOptions, output: Output, *, store: Path | None, label: str | None
+    command: str,
+    output: Output,
+    store: Path | None,
+    *,
+    suite: Suite | None = None,
+    asked: RunOptions | None = None,
+    label: str | None = None,
+    resume: str = "",
 ) -> int:
-    """Measure a suite and show the result; returns the exit code.
+    """Measure a suite as it is asked for, or `resume` a stored run, and show the result; returns the exit code.
 
     `quick` prints the data sheet, the suite of a report its tables, all pairs of ranks their matrix. Other suites print
     a column for each transport, or all series of one transport. Raises UsageError for unknown words before anything is
     measured; StoreError, BuildError.
     """
-
-    def begin(catalogue: Catalogue, results: Store, display: Display) -> RunOutcome:
-        plan = make_plan(suite, asked, catalogue)
-        return running.measure(plan, catalogue, results, display, command=command_line(command), label=label)
-
-    check_label(label)
-    return _carry_out(command, begin, store, output, create=True, words=transport_words(suite, asked))
-
-
-def resume_and_show(command: str, reference: str, output: Output, *, store: Path | None) -> int:
-    """Continue a stored run. Raises as measure_and_show."""
-
-    def begin(catalogue: Catalogue, results: Store, display: Display) -> RunOutcome:
-        return running.resume(reference, catalogue, results, display)
-
-    return _carry_out(command, begin, store, output, create=False)
-
-
-def _carry_out(
-    command: str,
-    begin: Callable[[Catalogue, Store, Display], RunOutcome],
-    store: Path | None,
-    output: Output,
-    *,
-    create: bool,
-    words: Sequence[str] | None = None,
-) -> int:
     if output.csv is not None:
         refuse_output("--csv", output.csv, [store or default_path()])
-    with measuring(store, create=create, quiet=output.quiet, words=words) as (catalogue, results, display):
-        outcome = begin(catalogue, results, display)
-        display.close()  # before anything is shown
-        run = Run(results, outcome.run_id)
-        tables = tables_of(run)
-        is_empty = isinstance(tables, Sheet) and not tables.rows
-        is_done = outcome.status is RunStatus.DONE and not is_empty
-        if output.as_json:
-            document = {
-                "run": outcome.run_id,
-                "status": outcome.status.value,
-                "failed_points": outcome.failed,
-                "store": str(results.path),
-                **run_as_json(run),
-                **tables_as_json(tables),
-                "missing": [asdict(missing) for missing in catalogue.missing],
-            }
-            render.print_json(command, document)
+    check_label(label)
+    words = None if suite is None or asked is None else transport_words(suite, asked)
+    with measuring(store, create=not resume, quiet=output.quiet, words=words) as (catalogue, results, display):
+        if suite is None or asked is None:
+            outcome = running.resume(resume, catalogue, results, display)
         else:
-            _print(run, tables, catalogue, verbose=output.verbose)
-        if not results.is_in_place():
-            raise HockneyError(f"the results file {results.path} was removed, moved or replaced during this run")
-        if not (output.quiet and is_done):
-            remark(f"\n{_ending(outcome, results.path, is_empty=is_empty)}")
-        if output.csv is not None:
-            with written(output.csv) as stream:
-                write_csv(results, outcome.run_id, stream)
+            plan = make_plan(suite, asked, catalogue)
+            line = command_line(command)
+            outcome = running.measure(plan, catalogue, results, display, command=line, label=label)
+        display.close()  # before anything is shown
+        return _show(command, outcome, catalogue, results, output)
+
+
+def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Store, output: Output) -> int:
+    run = Run(results, outcome.run_id)
+    tables = tables_of(run)
+    is_empty = isinstance(tables, Sheet) and not tables.rows
+    is_done = outcome.status is RunStatus.DONE and not is_empty
+    if output.as_json:
+        document = {
+            "run": outcome.run_id,
+            "status": outcome.status.value,
+            "failed_points": outcome.failed,
+            "store": str(results.path),
+            **run_as_json(run),
+            **tables_as_json(tables),
+            "missing": [asdict(missing) for missing in catalogue.missing],
+        }
+        render.print_json(command, document)
+    else:
+        _print(run, tables, catalogue, verbose=output.verbose)
+    if not results.is_in_place():
+        raise HockneyError(f"the results file {results.path} was removed, moved or replaced during this run")
+    if not (output.quiet and is_done):
+        remark(f"\n{_ending(outcome, results.path, is_empty=is_empty)}")
+    if output.csv is not None:
+        with written(output.csv) as stream:
+            write_csv(results, outcome.run_id, stream)
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
 
 

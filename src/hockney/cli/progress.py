@@ -14,6 +14,7 @@ from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.render import line_width, wrapped
 from hockney.cli.rerun import typed
 from hockney.cli.streams import silence
+from hockney.machine.files import format_cpus, named_cpus
 from hockney.measure.estimate import FIRST_ROUNDS_MIN, enough_text, first_rounds_s
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
@@ -22,7 +23,6 @@ from hockney.units import counted, format_duration_s, format_ns, percent_digits,
 
 _REDRAW_S = 0.25
 _LOG_S = 30.0
-_CPUS_MAX = 8
 
 
 class Display:
@@ -41,12 +41,11 @@ class Display:
         self._failed: dict[tuple[CurveKey, str | None], list[Point]] = {}  # not printed yet
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
-        """Print what comes; of more launches of the same run only how many points they have."""
+        """Print what comes, once for a run that gets more launches."""
         points = counted(len(plan.points), "point")
-        is_again = run_id == self._run_id
+        is_known = run_id == self._run_id
         self._run_id, self._launches, self._launch = run_id, plan.launches, 0
-        if is_again:
-            self._say_once(f"measured again in new launches: {points}")
+        if is_known:
             return
         transports = counted(len({point.transport for point in plan.points}), "transport")
         left = f"{len(plan.points) - precise} of its {points}" if precise else points
@@ -68,7 +67,7 @@ class Display:
         """Print the library and the CPUs of the ranks, once for all launches in which they are the same."""
         self._say_failed()
         self._launch = launch.index
-        self._say_once(f"{launch.transport}: {launch.library}; {_cpus_text(launch)}")
+        self._say_once(f"{launch.transport}: {launch.library}; ranks on {named_cpus(format_cpus(launch.cpus))}")
 
     def measured(self, measurement: Measurement) -> None:
         """Print the first figure of each transport; it has no interval yet."""
@@ -148,15 +147,6 @@ class Display:
         except OSError:
             self._quiet = True
             silence(sys.stderr.fileno())
-
-
-def _cpus_text(launch: Launch) -> str:
-    """`ranks on CPUs 0, 1`."""
-    ranks = "rank" if launch.ranks == 1 else "ranks"
-    if len(set(launch.cpus)) == 1:
-        return f"{ranks} on CPU {launch.cpus[0]}"
-    more = ", …" if len(launch.cpus) > _CPUS_MAX else ""
-    return f"{ranks} on CPUs {', '.join(map(str, launch.cpus[:_CPUS_MAX]))}{more}"
 
 
 def progress_text(progress: Progress) -> str:

@@ -39,4 +39,4 @@ def quick(
 
     asked = RunOptions(time_s=None if time_ is None else parse_duration_s(time_), cpus=read_cpus(cpus))
     output = Output(as_json, quiet, verbose=verbose)
-    return measure_and_show("quick", load_suite("quick"), asked, output, store=store, label=label)
+    return measure_and_show("quick", output, store, suite=load_suite("quick"), asked=asked, label=label)

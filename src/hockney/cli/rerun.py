@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import socket
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -50,23 +49,10 @@ def command_line(fix: Fix) -> str:
 
 
 def as_then(facts: Mapping[str, Any]) -> str:
-    """What to put before a command so that it measures with the variables and CPUs of the run.
-
-    `UCX_RNDV_THRESH=1024 taskset -c 0 `, `env -u UCX_TLS `; empty where nothing has changed.
-    """
-    from hockney.machine import library_settings, usable_cpus  # 20 ms, for what few commands print
-    from hockney.machine.files import parse_cpus
-
+    """The variables to put before a command so that it measures as the run did: `UCX_RNDV_THRESH=1024 `."""
     if not facts:
         return ""
-    then: Mapping[str, str] = facts.get("environment") or {}
-    settings = library_settings(then), library_settings(os.environ)
-    words = [f"{name}={shlex.quote(value)}" for name, value in settings[0].items() if os.environ.get(name) != value]
-    since = [f"-u {name}" for name in settings[1] if name not in then] if "environment" in facts else []
-    if since:
-        words[:0] = ["env", *since]
-    cpus: str = (facts.get("limits") or {}).get("usable_cpus") or ""
-    is_here = facts.get("hostname") == socket.gethostname()  # CPU numbers mean nothing on another machine
-    if is_here and cpus and set(parse_cpus(cpus)) < set(usable_cpus()):
-        words.append(f"taskset -c {cpus}")
-    return "".join(f"{word} " for word in words)
+    from hockney.machine import library_settings  # 20 ms, for what few commands print
+
+    then = library_settings(facts.get("environment") or {})
+    return "".join(f"{name}={shlex.quote(value)} " for name, value in then.items() if os.environ.get(name) != value)

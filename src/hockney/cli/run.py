@@ -73,7 +73,7 @@ def run(
     Name a suite that `hockney list suites` shows, a file with your own, or patterns with commas between them.
     Patterns are measured over all sizes, with more where a curve bends.
     """
-    from hockney.cli.measuring import Output, measure_and_show, resume_and_show
+    from hockney.cli.measuring import Output, measure_and_show
     from hockney.cli.rerun import typed
     from hockney.cli.run_options import find_suite, read_options
     from hockney.errors import UsageError
@@ -85,7 +85,7 @@ def run(
                 "--resume continues a run with its original settings; it cannot be combined with a suite or other "
                 "options than --csv and --quiet"
             )
-        return resume_and_show("run", resume, output, store=store)
+        return measure_and_show("run", output, store, resume=resume)
     if not what:
         raise UsageError(f"name what to run: a pattern, a suite or a file, for example: {typed('run', 'pingpong')}")
     if len(what) > 1:
@@ -97,4 +97,4 @@ def run(
         from hockney.cli.dry_run import show_plan
 
         return show_plan(suite, asked, as_json=as_json)
-    return measure_and_show("run", suite, asked, output, store=store, label=label)
+    return measure_and_show("run", output, store, suite=suite, asked=asked, label=label)
