@@ -196,11 +196,12 @@ def _print_group(
     }
     points = {member.point.bytes: member.point for members in group.values() for member in members}
     asked = [points[size] for size in sorted(points) if points[size].role == "asked"]
-    render.title(name_of(asked[0]))
+    first = next(iter(points.values()))
+    render.title(name_of(first))
     columns = [Column("size", right=True, key=True, style="bold")]
     columns += [Column(names.get(transport, transport), right=True) for transport in group]
     texts: list[Callable[[Figure], str]] = [lambda figure: format_ns(figure.value_ns)]
-    if _has_window(asked[0]) and any(points):
+    if _has_window(first) and any(points):
         texts.append(lambda figure: format_rate(figure.rate_bytes_per_s or 0.0))
     cells = ""
     for number, text in enumerate(texts):
@@ -241,11 +242,9 @@ def print_plots(run: Run, series: Sequence[Series], state: str | None = None) ->
         for transport, members in group.items():
             figures = {member.point.bytes: figure for member in members for figure in figures_in(member, main)}
             if len(figures) >= _PLOT_MIN:
-                sizes = sorted(figures)
-                times.append(PlotCurve(names[transport], sizes, [figures[size].value_ns for size in sizes]))
-                rates.append(
-                    PlotCurve(names[transport], sizes, [figures[size].rate_bytes_per_s or 0 for size in sizes])
-                )
+                label, sizes = names[transport], sorted(figures)
+                times.append(PlotCurve(label, sizes, [figures[size].value_ns for size in sizes]))
+                rates.append(PlotCurve(label, sizes, [figures[size].rate_bytes_per_s or 0 for size in sizes]))
         name = name_of(next(iter(group.values()))[0].point)
         print_plot(f"Time of {name}", times, "ns")
         print_plot(f"Rate of {name}", rates, "bytes/s")

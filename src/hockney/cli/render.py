@@ -6,6 +6,7 @@ it, unless COLUMNS sets a width.
 
 from __future__ import annotations
 
+import enum
 import io
 import os
 import re
@@ -92,7 +93,9 @@ def print_json(command: str, data: Mapping[str, Any]) -> None:
 
 
 def _as_json(value: Any) -> Any:
-    """Numbers and arrays of numpy, and sets, as plain ones."""
+    """Numbers and arrays of numpy, sets and members of enumerations, as plain ones."""
+    if isinstance(value, enum.Enum):
+        return value.value
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (set, frozenset)):

@@ -59,11 +59,7 @@ def print_sheet(
 
 def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
     """For --json: the same values; those of a row stand next to its other keys."""
-
-    def plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        return {name: value.value if isinstance(value, PointStatus) else value for name, value in pairs}
-
-    document = asdict(sheet, dict_factory=plain)
+    document = asdict(sheet)
     for row in document["rows"]:
         row |= row.pop("values")
     return document
@@ -71,8 +67,7 @@ def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
 
 def _print_head(run: Run) -> None:
     """`AMD EPYC, 2 cores, 24 GiB · Debian 12, Linux 6.18, KVM          run 1`."""
-    label = f" ({run.label})" if run.label else ""
-    number = f"run {run.id}{label}"
+    number = f"run {run.id}" + (f" ({run.label})" if run.label else "")
     machine = _machine_text(run.facts)
     room = min(render.line_width(), 100) - len(machine) - len(number)
     render.title(f"{machine}{' ' * room}{number}" if room > 1 else f"{machine} · {number}", first=True)
