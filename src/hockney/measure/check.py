@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
+from hockney.analysis.compare.differences import renamed
 from hockney.analysis.compare.expect import Expectations, Judged, judge, points_of
 from hockney.analysis.compare.expect import Outcome as Judgement
-from hockney.analysis.compare.library_upgrade import renamed
 from hockney.analysis.repeat import LAUNCHES, more_launches
 from hockney.errors import HockneyError, UsageError
 from hockney.measure import run as running

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.stats.student import t_quantile
-
 if TYPE_CHECKING:
     from hockney.model import FloatArray
 
@@ -73,6 +71,32 @@ def geometric_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> I
         return Interval(math.exp(mean), None, None, 1, None)
     half = t_quantile(len(logs) - 1, confidence) * statistics.stdev(logs, mean) / math.sqrt(len(logs))
     return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs), confidence)
+
+
+@functools.lru_cache(maxsize=1024)
+def t_quantile(dof: float, confidence: float = CONFIDENCE) -> float:
+    """The value that |t| exceeds with probability 1 - confidence. At 95 % and whole `dof`: within 0.2 % above.
+
+    At 95 % without scipy, which takes half a second to load.
+
+    Cornish-Fisher expansion: M. Abramowitz, I. Stegun, Handbook of Mathematical Functions, 1964, 26.7.5.
+    """
+    if confidence != CONFIDENCE or dof != int(dof):
+        from scipy.special import stdtrit
+
+        return float(stdtrit(dof, (1 + confidence) / 2))
+    if dof == 1:
+        return math.tan(math.pi * 0.475)
+    if dof == 2:
+        return 0.95 * math.sqrt(2 / (1 - 0.95**2))
+    x = 1.959963984540054  # the 97.5 % quantile of the normal distribution
+    return (
+        x
+        + (x**3 + x) / (4 * dof)
+        + (5 * x**5 + 16 * x**3 + 3 * x) / (96 * dof**2)
+        + (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / (384 * dof**3)
+        + (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / (92160 * dof**4)
+    )
 
 
 def launches_needed(deviation: float, precision: float) -> int:

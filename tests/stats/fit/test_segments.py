@@ -12,7 +12,7 @@ from tests.stats.fit.bounds import best_division, best_divisions, chance_within,
 from tests.stats.fit.truth import NOISES, SEGMENT_SIZES, Score, score, sizes_of, states_score
 
 from hockney.stats.fit import NoFit, SegmentFit, fit_line, fit_segments
-from hockney.stats.student import t_quantile
+from hockney.stats.interval import t_quantile
 
 SIZES = sizes_of(24)
 

@@ -13,9 +13,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hockney.analysis.compare.differences import differences, disturbances, is_unchanged
+from hockney.analysis.compare.differences import differences, disturbances, is_unchanged, renamed
 from hockney.analysis.compare.drift import Drift, Moved, Probes
-from hockney.analysis.compare.library_upgrade import renamed
 from hockney.analysis.compare.values import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError

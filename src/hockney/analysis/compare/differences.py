@@ -1,13 +1,15 @@
-"""What differs between the environments of two runs: machine, system, libraries, placement."""
+"""What differs between two runs but for their times: machine, system, libraries, placement."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hockney.analysis.compare.values import COMMIT, CPU, HOST, Difference, Disturbance
 from hockney.model import Launch, RunStatus
 from hockney.results.store import StoredRun
+from hockney.worker.catalogue import split_name
 from hockney.worker.mpi_transport import split_library
 
 # Name -> where it stands in the facts (machine/facts.py), the most telling first.
@@ -39,19 +41,35 @@ _FACTS = {
     "C options": "software.c_options",
     COMMIT: "software.commit",
 }
+_VERSION = re.compile(r"-\d.*")  # of a library
 _DISTURBING = ("load", "steal", "others")  # kinds of warnings
 _STOPPED = (RunStatus.INTERRUPTED, RunStatus.KILLED)
 
 
-def differences(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> tuple[Difference, ...]:
-    """The most telling first. `renamed`: a transport of base -> what new calls it."""
+def renamed(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
+    """The transports that differ in the version of their library only: `mpi@openmpi-4.1.4` -> `mpi@openmpi-5.0.1`.
+
+    Only where one library of a kind is gone and one has come.
+    """
+    gone, come = set(before) - set(after), set(after) - set(before)
+    kinds: dict[tuple[str, str, str], tuple[list[str], list[str]]] = {}
+    for side, names in enumerate((gone, come)):
+        for name in names:
+            base, library, variant = split_name(name)
+            if library:
+                kinds.setdefault((base, _VERSION.sub("", library), variant), ([], []))[side].append(name)
+    return {old[0]: new[0] for old, new in kinds.values() if len(old) == len(new) == 1}
+
+
+def differences(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> tuple[Difference, ...]:
+    """The most telling first. `names`: a transport of base -> what new calls it."""
     facts = base.info.facts, new.info.facts
     values: list[tuple[str, str | None, str | None]] = [("hockney", base.info.version, new.info.version)]
     values += [(what, _text(_fact(facts[0], path)), _text(_fact(facts[1], path))) for what, path in _FACTS.items()]
     environments = facts[0].get("environment"), facts[1].get("environment")
     for name in sorted({*(environments[0] or {}), *(environments[1] or {})}):
         values.append((f"variable {name}", _variable(environments[0], name), _variable(environments[1], name)))
-    launches = _of_launches(base, new, renamed)
+    launches = _of_launches(base, new, names)
     return (*launches, *(Difference(what, before, after) for what, before, after in values if before != after))
 
 
@@ -98,10 +116,10 @@ def _variable(environment: Mapping[str, Any] | None, name: str) -> str | None:
     return "not set" if value is None else _text(value) or "empty"
 
 
-def _of_launches(base: StoredRun, new: StoredRun, renamed: Mapping[str, str]) -> Iterator[Difference]:
+def _of_launches(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> Iterator[Difference]:
     """Libraries, CPUs and hosts of the transports in both runs; what is the same for several is said once."""
     for what in ("library", "CPUs of ranks", "hosts of ranks"):
-        before, after = _launch_values(base, what, renamed), _launch_values(new, what, {})
+        before, after = _launch_values(base, what, names), _launch_values(new, what, {})
         groups: dict[tuple[str, str], list[str]] = {}
         for key, values in after.items():
             earlier = before.get(key, values)
@@ -116,7 +134,7 @@ def _plain(libraries: Iterable[str]) -> set[str]:
     return {split_library(library)[0] for library in libraries}
 
 
-def _launch_values(run: StoredRun, what: str, renamed: Mapping[str, str]) -> dict[tuple[str, int], set[str]]:
+def _launch_values(run: StoredRun, what: str, names: Mapping[str, str]) -> dict[tuple[str, int], set[str]]:
     """All values by transport and, but for libraries, number of ranks."""
 
     def value(launch: Launch) -> str:
@@ -126,6 +144,6 @@ def _launch_values(run: StoredRun, what: str, renamed: Mapping[str, str]) -> dic
 
     values: dict[tuple[str, int], set[str]] = {}
     for launch in run.launches.values():
-        transport = renamed.get(launch.transport, launch.transport)
+        transport = names.get(launch.transport, launch.transport)
         values.setdefault((transport, 0 if what == "library" else launch.ranks), set()).add(value(launch))
     return values

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -195,32 +196,31 @@ class Judged:
 def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Judged]:
     """Every limit at every point that it is for, in the order of the file."""
     judged: list[Judged] = []
-    for number, one in enumerate(expectations.expect, start=1):
-        place = f"the {ordinal(number)} [[expect]]"
-        pattern = catalogue.pattern(one.pattern)
-        options = as_pairs(pattern, one.options)
-        by_class = _by_class(run, one, options)
-        series = by_class.get(one.pair_class, {})
-        all_ranks = one.ranks or sorted({found.point.ranks for found in series}) or (0,)
-        limits = [("latency", one.latency_ns), ("bandwidth", one.bandwidth_bytes_per_s)]
-        for word, ranks, size in itertools.product(one.transports, all_ranks, one.bytes):
-            asked = Point(word, one.pattern, ranks, size, options, traits=pattern)
-            found = [
-                own
-                for own in series
-                if (own.point.ranks, own.point.bytes) == (ranks, size) and matches(word, own.point.transport)
+    for number, table in enumerate(expectations.expect, start=1):
+        pattern = catalogue.pattern(table.pattern)
+        options = as_pairs(pattern, table.options)
+        by_class = _by_class(run, table, options)
+        series = by_class.get(table.pair_class, {})
+        classes = tuple(sorted(filter(None, by_class))) if not series else ()
+        all_ranks = table.ranks or sorted({member.point.ranks for member in series}) or (0,)
+        limits = [("latency", table.latency_ns), ("bandwidth", table.bandwidth_bytes_per_s)]
+        for word, ranks, size in itertools.product(table.transports, all_ranks, table.bytes):
+            asked = Point(word, table.pattern, ranks, size, options, traits=pattern)
+            members = [
+                member
+                for member in series
+                if (member.point.ranks, member.point.bytes) == (ranks, size) and matches(word, member.point.transport)
             ]
             for what, limit in limits:
                 if limit is None:
                     continue
-                if not found:
-                    classes = tuple(sorted(filter(None, by_class))) if not series else ()
-                    none = Judged(place, _subject(one, asked), what, limit, Outcome.INCONCLUSIVE, one)
-                    judged.append(replace(none, reason=LimitReason.NO_SERIES, classes=classes))
-                for own in found:
-                    subject = _subject(one, asked, own.point if len(found) > 1 else None)
-                    outcome = _judged(one, what, limit, own, series[own])
-                    judged.append(Judged(place, subject, what, limit, of=one, point=own.point, **outcome))
+                none = Judged(
+                    *(f"the {ordinal(number)} [[expect]]", _subject(table, asked), what, limit),
+                    *(Outcome.INCONCLUSIVE, table),
+                    reason=LimitReason.NO_SERIES,
+                    classes=classes,
+                )
+                judged += [_judged(none, asked, member, series[member], len(members)) for member in members] or [none]
     return judged
 
 
@@ -259,46 +259,43 @@ def _by_class(
     return found
 
 
-def _judged(one: Expectation, what: str, limit: float, series: Series, launches: Collection[int]) -> dict[str, Any]:
-    """Outcome, figure and reason by the worst of the figures of these launches that count."""
-    inconclusive: dict[str, Any] = {"outcome": Outcome.INCONCLUSIVE}
+def _judged(limit: Judged, asked: Point, series: Series, launches: Collection[int], among: int) -> Judged:
+    """The limit by the worst of the figures of these launches that count."""
+    subject = limit.subject if among == 1 else _subject(limit.of, asked, series.point)
+    limit = replace(limit, subject=subject, point=series.point)
     if series.status in NOT_MEASURED:
         message = f"{series.status.value}: {series.reason or 'no reason is known'}"
-        return {**inconclusive, "reason": LimitReason.NOT_MEASURED, "message": message}
+        return replace(limit, reason=LimitReason.NOT_MEASURED, message=message)
     pairs = zip(series.measurements, series.states, strict=True)
     counted = [pair for pair in pairs if pair[0].launch_id in launches]
-    seen = [
+    figures = [
         figure
         for figure in figures_of([measurement for measurement, _ in counted], [state for _, state in counted])
-        if figure.state != MIXED.name and (one.state is None or is_state(figure.state, one.state))
+        if figure.state != MIXED.name and (limit.of.state is None or is_state(figure.state, limit.of.state))
     ]
-    outcomes = [(_outcome(what, limit, figure), figure) for figure in seen if figure.low_ns is not None]
-    if not outcomes:
-        return {**inconclusive, "reason": LimitReason.FEW_MEASUREMENTS}
-    order = (Outcome.MISSED, Outcome.INCONCLUSIVE, Outcome.MET)
-    outcome, figure = min(outcomes, key=lambda pair: order.index(pair[0]))
-    over = [thin for thin in seen if thin.low_ns is None and not _keeps(what, limit, thin)]
-    if outcome is Outcome.MET and over:
-        return {**inconclusive, "figure": over[0], "reason": LimitReason.OTHER_STATE}
-    reason = LimitReason.UNCERTAIN if outcome is Outcome.INCONCLUSIVE else None
-    return {"outcome": outcome, "figure": figure, "reason": reason}
+    if all(figure.low_ns is None for figure in figures):
+        return replace(limit, reason=LimitReason.FEW_MEASUREMENTS)
+    excesses = [(_excess(limit, figure), figure) for figure in figures]
+    missed = [figure for (low, _), figure in excesses if low > 1]
+    unsure = [figure for (low, high), figure in excesses if low <= 1 < high]
+    if missed:
+        return replace(limit, outcome=Outcome.MISSED, figure=missed[0], reason=None)
+    if unsure:
+        reason = LimitReason.OTHER_STATE if unsure[0].low_ns is None else LimitReason.UNCERTAIN
+        return replace(limit, figure=unsure[0], reason=reason)
+    met = next(figure for figure in figures if figure.low_ns is not None)
+    return replace(limit, outcome=Outcome.MET, figure=met, reason=None)
 
 
-def _keeps(what: str, limit: float, figure: Figure) -> bool:
-    """Whether the value keeps the limit, however uncertain it is."""
-    return figure.value_ns <= limit if what == "latency" else (figure.rate_bytes_per_s or 0.0) >= limit
-
-
-def _outcome(what: str, limit: float, figure: Figure) -> Outcome:
-    if what == "latency":
-        low, high = figure.low_ns, figure.high_ns
-        kept, missed = high is not None and high <= limit, low is not None and low > limit
-    else:
-        low, high = figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
-        kept, missed = low is not None and low >= limit, high is not None and high < limit
-    return Outcome.MET if kept else Outcome.MISSED if missed else Outcome.INCONCLUSIVE
+def _excess(limit: Judged, figure: Figure) -> tuple[float, float]:
+    """How far a figure exceeds its limit at least and at most: up to 1 keeps it. From 0 without an interval."""
+    low_ns, high_ns = figure.low_ns or 0.0, figure.high_ns or figure.value_ns
+    if limit.what == "latency":
+        return low_ns / limit.limit, high_ns / limit.limit
+    limit_ns = figure.value_ns * (figure.rate_bytes_per_s or 0.0) / limit.limit
+    return low_ns / limit_ns if limit_ns else math.inf, high_ns / limit_ns if limit_ns else math.inf
 
 
 def points_of(judged: Iterable[Judged], outcomes: Sequence[Outcome]) -> list[Point]:
     """The points with one of these outcomes, each once."""
-    return list(dict.fromkeys(one.point for one in judged if one.point is not None and one.outcome in outcomes))
+    return list(dict.fromkeys(limit.point for limit in judged if limit.point and limit.outcome in outcomes))

@@ -13,8 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from hockney.stats.interval import Estimate
-from hockney.stats.student import t_quantile
+from hockney.stats.interval import Estimate, t_quantile
 
 if TYPE_CHECKING:
     from hockney.model import BoolArray, FloatArray, Int64Array

@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING
 
 from hockney.stats.fit.lines import Lines, NoFit, fit_lines
 from hockney.stats.fit.segments import SegmentFit, fit_segments
-from hockney.stats.interval import Estimate
-from hockney.stats.student import t_quantile
+from hockney.stats.interval import Estimate, t_quantile
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from hockney.stats.fit.lines import Lines, NoFit, fit_lines
 from hockney.stats.fit.partition import SIZES_MIN, partition
-from hockney.stats.interval import Estimate
-from hockney.stats.student import t_quantile
+from hockney.stats.interval import Estimate, t_quantile
 
 if TYPE_CHECKING:
     from hockney.model import BoolArray, FloatArray, Int64Array
