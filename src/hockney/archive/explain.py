@@ -9,14 +9,14 @@ from typing import Any
 from hockney.analysis.explain import DETECTORS, Explanation, explain
 from hockney.analysis.explain.data import rows_of
 from hockney.analysis.finding import Absence, Detector, NotChecked
-from hockney.archive import Machine, grids, oddities, pattern_pairs
+from hockney.archive import Machine, grids, oddities
 from hockney.archive.curves import read_machine
 
 # What only a printed report can show.
 ODDITIES: tuple[Detector[Any], ...] = (
-    Detector("streaming against round trip", "streams against round trips", pattern_pairs.half_round_trips),
-    Detector("faster under load", "latency under load", pattern_pairs.faster_under_load),
-    Detector("data beyond a cache", "different data against the same data", pattern_pairs.same_data),
+    Detector("streaming against round trip", "streams against round trips", oddities.half_round_trips),
+    Detector("faster under load", "latency under load", oddities.faster_under_load),
+    Detector("data beyond a cache", "different data against the same data", oddities.same_data),
     Detector("identical rows", "identical rows", grids.identical_rows),
     Detector("kinked scaling law", "kinks in scaling laws", grids.kinked_laws),
     Detector("two speeds", "two speeds in one grid", grids.two_speeds),

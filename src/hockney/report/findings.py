@@ -60,21 +60,17 @@ def note_text(note: Note) -> str:
 
 def layer_text(layer: Layer) -> str:
     """One line: `mpich adds 110 ns (105 ns to 116 ns) to shm, 8 B to 64 B (near)`."""
-    low, high = format_ns(layer.low_ns), format_ns(layer.high_ns)
-    name, lower = layer.upper, layer.lower
     sizes = format_bytes(layer.first_bytes)
     sizes = f"at {sizes}" if layer.first_bytes == layer.last_bytes else f"{sizes} to {format_bytes(layer.last_bytes)}"
+    lower = layer.lower if layer.floor_ns is None else f"{layer.lower} of {format_ns(layer.floor_ns)}"
     if not layer.is_seen:
+        low, high = format_ns(layer.low_ns), format_ns(layer.high_ns)
         least = "" if layer.low_ns <= 0 <= layer.high_ns else " of 3 % or more"
-        text = f"{name}: no difference{least} from {lower} ({low} to {high})"
-    elif layer.floor_ns is not None and layer.added_ns < 0:
-        text = f"{name} is {format_ns(-layer.added_ns)} below the floor of {format_ns(layer.floor_ns)}, which changed"
-    else:
-        low, high = (format_ns(value) for value in sorted((abs(layer.low_ns), abs(layer.high_ns))))
-        verb, word = ("adds", "to") if layer.added_ns > 0 else ("saves", "compared with")
-        text = f"{name} {verb} {format_ns(abs(layer.added_ns))} ({low} to {high}) {word} {lower}"
-        text += "" if layer.floor_ns is None else f" of {format_ns(layer.floor_ns)}"
-    return f"{text}, {sizes} ({layer.state})"
+        return f"{layer.upper}: no difference{least} from {layer.lower} ({low} to {high}), {sizes} ({layer.state})"
+    low, high = (format_ns(value) for value in sorted((abs(layer.low_ns), abs(layer.high_ns))))
+    verb, word = ("adds", "to") if layer.added_ns > 0 else ("saves", "compared with")
+    added = f"{format_ns(abs(layer.added_ns))} ({low} to {high})"
+    return f"{layer.upper} {verb} {added} {word} {lower}, {sizes} ({layer.state})"
 
 
 def class_text(pair_class: PairClass) -> str:

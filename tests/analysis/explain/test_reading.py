@@ -128,7 +128,9 @@ def test_layers_are_ranges_of_sizes() -> None:
 def test_shm_may_be_below_the_floor() -> None:
     (layer,) = layers_of(reading(curve(line(30), precision=0.01), floors={("shm", 2): near(40.0)}))
     assert (layer.added_ns < 0, layer.floor_ns) == (True, 40.0)
-    assert layer_text(layer) == "shm is 9.20 ns below the floor of 40.0 ns, which changed, at 8 B (near)"
+    assert (
+        layer_text(layer) == "shm saves 9.20 ns (8.69 ns to 9.71 ns) compared with the floor of 40.0 ns, at 8 B (near)"
+    )
 
 
 def test_layers_of_different_states_are_not_subtracted() -> None:
