@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hockney import __version__
 from hockney.cli.common import HELP_SETTINGS, common_options
 from hockney.errors import unknown
 
@@ -68,18 +69,8 @@ class Commands(click.Group):
         formatter.write_text("Example: hockney quick. Every command has --help with examples.")
 
 
-def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        from hockney import __version__
-
-        click.echo(f"hockney {__version__}")
-        ctx.exit()
-
-
 @click.group(cls=Commands, invoke_without_command=True, context_settings=HELP_SETTINGS)
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
-)
+@click.version_option(__version__, message="hockney %(version)s", help="Print the version.")
 @common_options
 @click.pass_context
 def hockney(ctx: click.Context, /, **common: Any) -> None:

@@ -232,19 +232,19 @@ def _cell(figure: Figure | None, state: str, text: Callable[[Figure], str]) -> s
 
 def print_plots(run: Run, series: Sequence[Series], state: str | None = None) -> None:
     """Plot times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
-    from hockney.cli.plot import PlotCurve, print_plot
+    from hockney.cli.plot import print_plot
 
     main = state or _main_state(run)
     names = readable_names(run.launches.values())
     _print_head(run, series, [], main)
     for group in groups_of(series):
-        times, rates = [], []
+        times: dict[str, list[tuple[int, float]]] = {}
+        rates: dict[str, list[tuple[int, float]]] = {}
         for transport, members in group.items():
             figures = {member.point.bytes: figure for member in members for figure in figures_in(member, main)}
             if len(figures) >= _PLOT_MIN:
-                label, sizes = names[transport], sorted(figures)
-                times.append(PlotCurve(label, sizes, [figures[size].value_ns for size in sizes]))
-                rates.append(PlotCurve(label, sizes, [figures[size].rate_bytes_per_s or 0 for size in sizes]))
+                times[names[transport]] = [(size, figures[size].value_ns) for size in sorted(figures)]
+                rates[names[transport]] = [(size, figures[size].rate_bytes_per_s or 0) for size in sorted(figures)]
         name = name_of(next(iter(group.values()))[0].point)
         print_plot(f"Time of {name}", times, "ns")
         print_plot(f"Rate of {name}", rates, "bytes/s")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hockney.cli import render
@@ -17,24 +16,16 @@ _TICKS_MAX = 9
 _FORMATS: dict[str, Callable[[float], str]] = {"ns": format_ns, "bytes/s": format_rate}
 
 
-@dataclass(frozen=True)
-class PlotCurve:
-    """Values at message sizes in bytes. What a logarithm cannot show (0 B, no positive value) is left out."""
+def print_plot(title: str, curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> None:
+    """Print curves of (size in bytes, value) as wide as the screen; `unit` is "ns", "bytes/s" or another text.
 
-    label: str
-    sizes: Sequence[int]
-    values: Sequence[float]
-
-    @property
-    def points(self) -> list[tuple[float, float]]:
-        """Logarithms of sizes and values."""
-        pairs = zip(self.sizes, self.values, strict=True)
-        return [(math.log2(size), math.log10(value)) for size, value in pairs if size > 0 and value > 0]
-
-
-def print_plot(title: str, curves: Sequence[PlotCurve], unit: str) -> None:
-    """Print a plot as wide as the screen, with a mark for each curve; `unit` is "ns", "bytes/s" or another text."""
-    drawn = [(mark, curve) for mark, curve in zip(_MARKS, (curve for curve in curves if curve.points), strict=False)]
+    What a logarithm cannot show (0 B, no positive value) is left out.
+    """
+    logarithms = {
+        label: [(math.log2(size), math.log10(value)) for size, value in points if size > 0 and value > 0]
+        for label, points in curves.items()
+    }
+    drawn = list(zip(_MARKS, ((label, points) for label, points in logarithms.items() if points), strict=False))
     if not drawn:
         return
     import plotext  # 0.4 s
@@ -46,9 +37,9 @@ def print_plot(title: str, curves: Sequence[PlotCurve], unit: str) -> None:
     figure.plot_size(render.line_width(), _HEIGHT)
     figure.theme("default" if render.is_colored() else "colorless")
     figure.canvas("default")
-    for mark, curve in drawn:
-        figure.draw(figure.signal(*map(list, zip(*curve.points, strict=True)), marker=mark))
-    sizes, values = zip(*(point for _, curve in drawn for point in curve.points), strict=True)
+    for mark, (_, points) in drawn:
+        figure.draw(figure.signal(*map(list, zip(*points, strict=True)), marker=mark))
+    sizes, values = zip(*(point for _, (_, points) in drawn for point in points), strict=True)
     figure.ruler("x").ticks(_ticks(sizes), [format_bytes(2**tick) for tick in _ticks(sizes)])
     figure.ruler("y").ticks(_ticks(values), [text(10.0**tick) for tick in _ticks(values)])
     render.title(title)
@@ -57,7 +48,7 @@ def print_plot(title: str, curves: Sequence[PlotCurve], unit: str) -> None:
             print(line)
         else:
             print_line(line.rstrip())
-    render.note("   ".join(f"{mark} {curve.label}" for mark, curve in drawn))
+    render.note("   ".join(f"{mark} {label}" for mark, (label, _) in drawn))
 
 
 def _ticks(logarithms: Sequence[float]) -> list[int]:

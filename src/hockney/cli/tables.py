@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.curves import placement_text, say_one_launch
-from hockney.cli.pairs import pairs_as_json, print_pairs
+from hockney.cli.render import Column
 from hockney.cli.rerun import typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
+from hockney.report.findings import class_text, inconclusive_text, outlier_text
 from hockney.report.sheet import Sheet, make_sheet
 from hockney.results.runs import Run
+from hockney.stats import Interval
+from hockney.units import counted, format_bytes, format_ns
 from hockney.worker.catalogue import Missing
+
+_RANKS_MAX = 16  # of a matrix that is printed
 
 Tables = Sheet | ClassicReport | list[PairMatrix]
 
@@ -37,15 +43,14 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables:
 
 def print_table_plots(tables: Tables) -> None:
     """Plot the published and measured figures of a classic report. Raises UsageError where there are none."""
-    from hockney.cli.plot import PlotCurve, print_plot
+    from hockney.cli.plot import print_plot
     from hockney.report.classic.plots import plots_of
 
     plots = plots_of(tables) if isinstance(tables, ClassicReport) else []
     if not plots:
         raise UsageError("these tables have no published curve over sizes. Leave out --tables to plot your curves")
     for plot in plots:
-        curves = [PlotCurve(name, *map(list, zip(*points, strict=True))) for name, points in plot.curves.items()]
-        print_plot(plot.title, curves, plot.unit)
+        print_plot(plot.title, plot.curves, plot.unit)
 
 
 def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False) -> None:
@@ -77,3 +82,68 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
             return report_as_json(tables)
         case _:
             return pairs_as_json(tables) if tables else {}
+
+
+# ---- all pairs -------------------------------------------------------------------------------------------------------
+
+
+def print_pairs(matrices: Iterable[PairMatrix]) -> None:
+    """Print each matrix with its classes and outliers, idle before loaded."""
+    for matrix in sorted(matrices, key=lambda m: (m.transport, m.ranks, m.options, m.bytes, m.load)):
+        _print_matrix(matrix)
+
+
+def pairs_as_json(matrices: Iterable[PairMatrix]) -> dict[str, Any]:
+    """For --json: `time_ns[source][target]` with its interval, null on the diagonal and where nothing was measured."""
+    documents = []
+    for matrix in matrices:
+        document = asdict(matrix)
+        del document["times"]
+        document["time_ns"] = _square(matrix, lambda time: time.value)
+        document["low_ns"] = _square(matrix, lambda time: time.low)
+        document["high_ns"] = _square(matrix, lambda time: time.high)
+        for outlier, of_matrix in zip(document["outliers"], matrix.outliers, strict=True):
+            outlier["factor"] = of_matrix.factor
+        documents.append(document)
+    return {"matrices": documents}
+
+
+def _square(matrix: PairMatrix, of: Callable[[Interval], float | None]) -> list[list[float | None]]:
+    cells = [[matrix.time(a, b) for b in range(matrix.ranks)] for a in range(matrix.ranks)]
+    return [[None if time is None else of(time) for time in row] for row in cells]
+
+
+def _print_matrix(matrix: PairMatrix) -> None:
+    load = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
+    floor = "" if matrix.floor_ns is None else f", floor {format_ns(matrix.floor_ns)}"
+    options = "".join(f", {name}={value}" for name, value in matrix.options)
+    render.title(
+        f"Half a round trip of {format_bytes(matrix.bytes)} on {matrix.transport}, {matrix.ranks} ranks{options}, "
+        f"{load} ({matrix.state}{floor})"
+    )
+    if matrix.oversubscribed:
+        render.note("There were more ranks than CPUs: scheduling times, not the transport's own.")
+    if matrix.ranks <= _RANKS_MAX:
+        _print_cells(matrix)
+    else:
+        render.note(f"The matrix of {matrix.ranks} ranks is in --json only.")
+    if matrix.missing:
+        render.note(f"{counted(matrix.missing, 'pair')} not measured in this state.")
+    for pair_class in matrix.classes:
+        render.note(class_text(pair_class))
+    for outlier in matrix.outliers:
+        render.note(f"! {outlier_text(outlier, matrix.hosts)}", style="yellow")
+    if matrix.inconclusive:
+        count = counted(len(matrix.inconclusive), "pair")
+        render.note(
+            f"? {count} inconclusive (--json has all): {inconclusive_text(matrix.inconclusive[0], matrix.hosts)}"
+        )
+
+
+def _print_cells(matrix: PairMatrix) -> None:
+    columns = [Column("from", key=True), *(Column(f"to {b}", right=True) for b in range(matrix.ranks))]
+    rows = [
+        [str(a), *("" if time is None else format_ns(time) for time in row)]
+        for a, row in enumerate(_square(matrix, lambda time: time.value))
+    ]
+    render.table(columns, rows)

@@ -16,8 +16,7 @@ from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices, partners
 from hockney.analysis.explain.ranks import slow_pairs
 from hockney.analysis.explain.read import read_run
-from hockney.cli.pairs import pairs_as_json, print_pairs
-from hockney.cli.tables import print_tables, tables_of
+from hockney.cli.tables import pairs_as_json, print_pairs, print_tables, tables_of
 from hockney.machine.topology import Cache, Topology
 from hockney.model import Point
 from hockney.results.runs import open_results
