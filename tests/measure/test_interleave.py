@@ -109,7 +109,7 @@ def test_the_command(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("pingpong",), "both variants are the same"),
-        (("pingpong", "last", "--new-env", "A=1"), "takes one pattern or suite, not 'last' too"),
+        (("pingpong", "last", "--new-env", "A=1"), "with --interleave one pattern or suite"),
         (
             ("pingpong", "--new-env", "A=1", "--launches", "5"),
             "so few launches of each variant decide nothing: give --launches 6",
@@ -132,11 +132,6 @@ def test_what_cannot_be_interleaved(tmp_path: Path, words: tuple[str, ...], said
     done = call(tmp_path, "compare", "--interleave", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in " ".join(done.stderr.split())
-
-
-def test_options_that_measure_need_interleave(tmp_path: Path) -> None:
-    assert "--time belongs to --interleave" in call(tmp_path, "compare", "1", "2", "--time", "3s").stderr
-    assert "name two runs, BASE and NEW" in call(tmp_path, "compare", "1").stderr
 
 
 def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:

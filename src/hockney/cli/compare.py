@@ -9,7 +9,7 @@ import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import command
-from hockney.cli.interleaved import interleave_options, measure_interleaved, refuse_measuring_options
+from hockney.cli.interleaved import interleave_options, measure_interleaved
 from hockney.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -55,17 +55,12 @@ def compare(
     from hockney.units import parse_increase
 
     asked = None if margin is None else 1 + parse_increase(margin)
-    if base is None:
-        what = "the PATTERN or SUITE to measure with --interleave" if interleave else "two runs, BASE and NEW"
-        raise UsageError(f"name {what}")
-    if interleave:
-        if new is not None:
-            raise UsageError(f"--interleave takes one pattern or suite, not '{new}' too")
+    if base is None or (new is None) != interleave:
+        raise UsageError("name two runs, BASE and NEW, or with --interleave one pattern or suite to measure")
+    if new is None:
         base, new = measure_interleaved(base, options, store)
-    elif new is None:
-        raise UsageError("name two runs, BASE and NEW; to measure two variants, add --interleave")
-    else:
-        refuse_measuring_options(options)
+    elif any(options.values()):
+        raise UsageError("options of measuring go with --interleave: two stored runs are compared as they are")
     with Store.open(store, readonly=True) as results:
         runs = results.find_run(base), results.find_run(new)
         is_pair = names_of_pair(*(results.run(run).info for run in runs)) is not None

@@ -56,15 +56,6 @@ def interleave_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def refuse_measuring_options(given: Mapping[str, Any]) -> None:
-    """Raises UsageError for options of measuring where two stored runs are compared."""
-    params = click.get_current_context().command.params
-    for name, value in given.items():
-        if value:
-            option = next(opt for param in params if param.name == name for opt in param.opts if opt.startswith("--"))
-            raise UsageError(f"{option} belongs to --interleave: two stored runs are compared without measuring")
-
-
 def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -> tuple[str, str]:
     """Measure both variants; returns the numbers of their runs. Raises UsageError, HockneyError when stopped."""
     from hockney.cli.measuring import command_line, measuring

@@ -103,19 +103,13 @@ def change_text(found: Range) -> str:
     ratio = statistics.median(shift.ratio for shift in shifts)
     low, high = min(shift.low or 0.0 for shift in shifts), max(shift.high or 0.0 for shift in shifts)
     if low >= _AS_FACTOR or high <= 1 / _AS_FACTOR:
-        return f"x{_factor(ratio)} ({_factor(low)} to {_factor(high)})"
-    return f"{percent_text(ratio)} ({percent_text(low)} to {percent_text(high)})".replace(" % to", " to").replace(
-        " %)", ")"
-    )
+        return f"x{ratio:.3g} ({low:.3g} to {high:.3g})"
+    return f"{percent_text(ratio)} ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f})"
 
 
 def percent_text(ratio: float) -> str:
     """1.081 -> `+8.1 %`."""
     return f"{100 * (ratio - 1):+.1f} %"
-
-
-def _factor(ratio: float) -> str:
-    return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"
 
 
 def _span(low: Any, high: Any, text: Callable[[Any], str]) -> str:
@@ -146,15 +140,11 @@ def range_sentence(found: Range, of: Comparison) -> str:
 
 
 def counts_text(found: Comparison) -> str:
-    """`3 slower, 12 no difference, 1 inconclusive`."""
-    words = {Verdict.SAME: f"no difference{beyond_text(found.margin)}"}
+    """`3 slower, 12 no difference beyond 5 %, 1 inconclusive`."""
+    beyond = f" beyond {percent_digits(found.margin - 1)} %" if found.margin > 1 else ""
+    words = {Verdict.SAME: f"no difference{beyond}"}
     counts = found.counts
     return ", ".join(f"{counts[verdict]} {words.get(verdict, verdict.value)}" for verdict in Verdict if counts[verdict])
-
-
-def beyond_text(margin: float) -> str:
-    """` beyond 5 %`; empty without a margin."""
-    return f" beyond {percent_digits(margin - 1)} %" if margin > 1 else ""
 
 
 def difference_text(difference: Difference) -> str:
