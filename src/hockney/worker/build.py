@@ -96,11 +96,11 @@ def compiler_facts() -> dict[str, str | None]:
 
 def family_sources(family: str) -> tuple[Path, ...]:
     """The C files of a family, relative to SOURCES, in a fixed order."""
-    own = _FAMILY_SOURCES[family]
+    of_family = set(_FAMILY_SOURCES[family])
     others = {name for owner, names in _FAMILY_SOURCES.items() if owner != family for name in names}
     folders = ("", "patterns", "transports") if family == "native" else ("", "patterns")
     names = {str(path.relative_to(SOURCES)) for name in folders for path in (SOURCES / name).glob("*.c")}
-    return tuple(map(Path, sorted((names - others) | set(own))))
+    return tuple(map(Path, sorted((names - others) | of_family)))
 
 
 # ---- looking up -----------------------------------------------------------------------------------------------------
@@ -133,14 +133,14 @@ def _look_up(recipe: Recipe, folder: Path) -> tuple[list[_Step], _Step]:
 
 def _units(recipe: Recipe) -> dict[tuple[str, tuple[str, ...]], dict[Path, str]]:
     """Which files are compiled together, each with its text, by the name of the unit and the options it needs."""
-    own = {Path(name) for name in _FAMILY_SOURCES[recipe.family]}
+    of_family = set(map(Path, _FAMILY_SOURCES[recipe.family]))
     units: dict[tuple[str, tuple[str, ...]], dict[Path, str]] = {}
     for source in family_sources(recipe.family):
         text = (SOURCES / source).read_text()
         if text.startswith(_COLD_MARK):
             unit = ("cold", ("-O0", f"-DHK_FAMILY_{recipe.family.upper()}"))
         else:
-            unit = (recipe.family if source in own else source.parent.name or "core", _TIMED)
+            unit = (recipe.family if source in of_family else source.parent.name or "core", _TIMED)
         units.setdefault(unit, {})[source] = text
     for extra in recipe.extra_sources:
         units.setdefault((extra.name, _TIMED), {})[extra.absolute()] = extra.read_text()

@@ -144,7 +144,7 @@ class Catalogue:
         `tcp:*` all variants of tcp (but `tcp` alone only its plain one), and `mpi:*` those of every MPI. Raises
         UsageError for a word that names none.
         """
-        found: dict[str, TransportInfo] = {}
+        selected: dict[str, TransportInfo] = {}
         for word in words:
             self.add_folder(word)
             meant = [info for info in self.transports.values() if matches(word, info.name)]
@@ -153,8 +153,8 @@ class Catalogue:
                 raise UsageError(f"{word} is not here: {lack.why}; {lack.how}")
             if not meant:
                 raise unknown("transport", word, ["mpi", *self.transports], listed_by="hockney list transports")
-            found.update((info.name, info) for info in meant)
-        return list(found.values())
+            selected.update((info.name, info) for info in meant)
+        return list(selected.values())
 
     def add_folder(self, word: str) -> None:
         """Adds the transports of the MPI that a word names by its folder, if it does. Raises UsageError."""
@@ -190,14 +190,14 @@ class Catalogue:
         by_worker: dict[Path, list[Point]] = {}
         for point in points:
             by_worker.setdefault(self.transports[point.transport].executable, []).append(point)
-        found: dict[Point, str] = {}
+        obstacles: dict[Point, str] = {}
         for executable, asked in by_worker.items():
-            first = self.transports[asked[0].transport]
+            library = self.transports[asked[0].transport].library
             lines = [_fits_line(self.transports[point.transport], point, one_host) for point in asked]
-            is_wheel = first.library is not None and first.library.is_wheel
-            answers = _answers(executable, "--fits", "".join(lines), is_wheel=is_wheel)
-            found |= {point: row["why"] for point, row in zip(asked, answers, strict=True) if row["why"] is not None}
-        return found
+            is_wheel = library is not None and library.is_wheel
+            rows = _answers(executable, "--fits", "".join(lines), is_wheel=is_wheel)
+            obstacles |= {point: row["why"] for point, row in zip(asked, rows, strict=True) if row["why"] is not None}
+        return obstacles
 
 
 def _fits_line(transport: TransportInfo, point: Point, one_host: bool) -> str:
@@ -251,17 +251,17 @@ def load(
     patterns = {row["name"]: _pattern(row) for row in description["patterns"]}
     transports = {row["name"]: _transport(row, native) for row in description["transports"]}
     missing: list[Missing] = []
-    found = list(libraries or ())
+    usable = list(libraries or ())
     families = _named(words) if libraries is None else []
     searches = side_by_side(lambda name: _FAMILIES[name][0](), families)
-    for name, (usable, unusable) in zip(families, searches, strict=True):
-        found += usable
+    for name, (working, unusable) in zip(families, searches, strict=True):
+        usable += working
         missing += [Missing(str(library.path), library.reason, library.how) for library in unusable]
-        if not usable:
+        if not working:
             _, title, packages = _FAMILIES[name]
             how = f"install one, for example: apt install {packages}"
             missing.append(Missing(name, f"no {title} was found", how))
-    for library in found:
+    for library in usable:
         try:
             transports.update(_transports_of(library))
         except (BuildError, ProtocolError) as error:  # noqa: PERF203 - a few libraries
@@ -272,12 +272,12 @@ def load(
 def _transports_of(library: Library) -> dict[str, TransportInfo]:
     """What a library's worker says of itself, by the names of its transports. Raises BuildError, ProtocolError."""
     executable = build_worker(library.recipe)
-    found = {}
+    transports = {}
     for row in describe(executable, is_wheel=library.is_wheel)["transports"]:
         variant = row["name"].partition(":")[2]
         name = f"{library.id}:{variant}" if variant else library.id
-        found[name] = replace(_transport(row, executable), name=name, library=library)
-    return found
+        transports[name] = replace(_transport(row, executable), name=name, library=library)
+    return transports
 
 
 def _named(words: Iterable[str] | None) -> list[str]:

@@ -76,35 +76,31 @@ def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
 
 
 def ask(argv: Sequence[str]) -> str:
-    """What a program prints on standard output. Raises CompileFailed with what it said if it fails."""
+    """What a program prints on standard output. Raises CompileFailed with what it said if it fails.
+
+    What it has started ends with it at the time limit.
+    """
     name, what = Path(argv[0]).name, f"answer {argv[-1]}"
     try:
-        code, out, error = run(argv)
+        with subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "LC_ALL": "C"},
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as process:
+            try:
+                out, error = process.communicate(timeout=_ASK_LIMIT_S)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
     except subprocess.TimeoutExpired:
         raise CompileFailed(name, what, f"no end after {_ASK_LIMIT_S:g} s") from None
     except OSError as reason:
         raise CompileFailed(name, what, str(reason)) from reason
-    if code != 0:
+    if process.returncode != 0:
         raise CompileFailed(name, what, error or out)
     return out
-
-
-def run(argv: Sequence[str]) -> tuple[int, str, str]:
-    """A program's exit code, standard output and standard error. What it has started ends with it at the time limit.
-
-    Raises OSError, TimeoutExpired.
-    """
-    with subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "LC_ALL": "C"},
-        start_new_session=True,
-    ) as process:
-        try:
-            out, error = process.communicate(timeout=_ASK_LIMIT_S)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return process.returncode, out.decode(errors="replace"), error.decode(errors="replace")

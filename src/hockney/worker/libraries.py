@@ -10,18 +10,18 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from hockney.worker import cache
 from hockney.worker.build import Recipe
 from hockney.worker.cache import Probes
-from hockney.worker.compiler import ask, find_c_compiler, identify, run, split_words
+from hockney.worker.compiler import ask, find_c_compiler, identify, split_words
 from hockney.worker.errors import BuildError, CompileFailed, NoCompiler
 
 Item = TypeVar("Item")
@@ -70,10 +70,15 @@ def side_by_side(ask: Callable[[Item], Answer], items: Sequence[Item]) -> list[A
     return [answers[place] for place in range(len(items))]
 
 
-def unique_id(plain: str, taken: Container[str]) -> str:
-    """`plain`, or `plain~2` and so on where it is taken: two builds of one version, in two folders."""
-    names = itertools.chain([plain], (f"{plain}~{count}" for count in itertools.count(2)))
-    return next(name for name in names if name not in taken)
+def _named_once(libraries: Iterable[Library]) -> tuple[Library, ...]:
+    """Two builds of one version, in two folders, are `mpi@mpich-4.2.1` and `mpi@mpich-4.2.1~2`."""
+    counts: Counter[str] = Counter()
+    named = []
+    for library in libraries:
+        counts[library.id] += 1
+        count = counts[library.id]
+        named.append(library if count == 1 else replace(library, id=f"{library.id}~{count}"))
+    return tuple(named)
 
 
 # ---- MPI and OpenSHMEM -----------------------------------------------------------------------------------------------
@@ -99,17 +104,6 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class _Examined:
-    """What a wrapper builds for. `library`: the file that programs load, or what the wrapper adds where it has none."""
-
-    wrapper: Path
-    kind: Kind
-    version: str
-    library: str
-    launcher: Path | None
-
-
-@dataclass(frozen=True)
 class Search:
     """How the libraries of one family are found. The last of its kinds has no macros and takes any launcher."""
 
@@ -126,23 +120,13 @@ class Search:
         Looked for are the command in the variable, the running Python environment, and every folder on PATH, where
         environment modules put theirs. Raises nothing: a broken wrapper is in the second tuple.
         """
-        probes = Probes(cache.default_folder())
-        libraries: dict[str, Library] = {}
-        broken: list[Unusable] = []
-        without_launcher: dict[str, Unusable] = {}
-        seen: set[str] = set()
+        by_file: dict[str, Library | Unusable] = {}
         # Side by side: one that hangs must not keep the others waiting.
-        for known in side_by_side(lambda wrapper: self._examine(wrapper, probes), list(self._candidates())):
-            if isinstance(known, Unusable):
-                broken.append(known)
-            elif known.launcher is None:
-                without_launcher.setdefault(known.library, self._without_launcher(known))
-            elif known.library not in seen:
-                seen.add(known.library)
-                its_id = unique_id(f"{self.family}@{known.kind.id}-{known.version}".rstrip("-"), libraries)
-                libraries[its_id] = self._library(its_id, known, known.launcher)
-        broken += [unusable for library, unusable in without_launcher.items() if library not in seen]
-        return tuple(libraries.values()), tuple(broken)
+        for file, known in side_by_side(self._examine, list(self._candidates())):
+            if not isinstance(by_file.get(file), Library):
+                by_file[file] = known
+        usable = _named_once(known for known in by_file.values() if isinstance(known, Library))
+        return usable, tuple(known for known in by_file.values() if isinstance(known, Unusable))
 
     def at(self, prefix: Path) -> Library | Unusable:
         """The library whose wrapper is in the folder bin of `prefix`, and which is named by that: `mpi@/opt/a`."""
@@ -150,21 +134,8 @@ class Search:
         if wrapper is None:
             lack = f"there is no {self.wrappers[0]} in {prefix / 'bin'}"
             return Unusable(prefix, lack, f"name the folder above that of its {self.wrappers[0]}")
-        known = self._examine(wrapper, Probes(cache.default_folder()))
-        if isinstance(known, Unusable):
-            return known
-        if known.launcher is None:
-            return self._without_launcher(known)
-        return self._library(f"{self.family}@{prefix}", known, known.launcher)
-
-    def _library(self, its_id: str, known: _Examined, launcher: Path) -> Library:
-        name = known.kind.name.format(known.version).strip()
-        recipe = Recipe(family=self.family, compiler=(str(known.wrapper),))
-        is_wheel = (known.wrapper.parent.parent / "pyvenv.cfg").is_file()
-        return Library(its_id, name, known.kind.launcher, launcher, recipe, is_wheel)
-
-    def _without_launcher(self, known: _Examined) -> Unusable:
-        return Unusable(known.wrapper, f"there is no {self.launchers[0]} of the same library beside {known.wrapper}")
+        _, known = self._examine(wrapper)
+        return known if isinstance(known, Unusable) else replace(known, id=f"{self.family}@{prefix}")
 
     def _candidates(self) -> Iterator[Path]:
         """Wrappers in the order of preference, by the names they are called by: some behave as their name says."""
@@ -181,7 +152,9 @@ class Search:
                     seen.add(key)
                     yield path
 
-    def _examine(self, wrapper: Path, probes: Probes) -> _Examined | Unusable:
+    def _examine(self, wrapper: Path) -> tuple[str, Library | Unusable]:
+        """What a wrapper builds for, after the file that programs load, or what stands for it."""
+        probes = Probes(cache.default_folder())
         try:
             compiler = identify([str(wrapper)], probes, wrapper=True)
             key = ["library", self.family, str(wrapper), compiler.show, compiler.version]
@@ -194,10 +167,17 @@ class Search:
                 answer = {"kind": kind.id, "version": version, "library": library or compiler.show}
                 probes.put(key, answer, [str(wrapper), *filter(None, (header, library))])
         except BuildError as error:
-            return Unusable(wrapper, str(error), f"repair or remove it; {self.variable} may name another one")
+            return str(wrapper), Unusable(wrapper, str(error), f"repair it; {self.variable} may name another one")
         kind = next(kind for kind in self.kinds if kind.id == answer["kind"])
         launcher = self._find_launcher(wrapper, kind, probes)
-        return _Examined(wrapper, kind, answer["version"], answer["library"], launcher)
+        if launcher is None:
+            lack = f"there is no {self.launchers[0]} of the same library beside {wrapper}"
+            return answer["library"], Unusable(wrapper, lack)
+        its_id = f"{self.family}@{kind.id}-{answer['version']}".rstrip("-")
+        name = kind.name.format(answer["version"]).strip()
+        recipe = Recipe(family=self.family, compiler=(str(wrapper),))
+        is_wheel = (wrapper.parent.parent / "pyvenv.cfg").is_file()
+        return answer["library"], Library(its_id, name, kind.launcher, launcher, recipe, is_wheel)
 
     def _kind_and_version(self, macros: str) -> tuple[Kind, str]:
         """From what `-E -dM` prints."""
@@ -244,8 +224,8 @@ def _launcher_kind(launcher: Path, probes: Probes) -> str:
     answer = probes.get(key)
     if answer is None:
         try:
-            said = "".join(run([str(launcher), "--version"])[1:])
-        except (OSError, subprocess.TimeoutExpired):
+            said = ask([str(launcher), "--version"])
+        except CompileFailed:
             return ""  # not kept: it may have been busy
         answer = {"kind": next((kind for mark, kind in _LAUNCHER_MARKS if mark in said), "")}
         probes.put(key, answer, [str(launcher)])
@@ -306,7 +286,7 @@ def find_pvms() -> tuple[tuple[Library, ...], tuple[Unusable, ...]]:
     except NoCompiler:
         return (), ()
     probes = Probes(cache.default_folder())
-    libraries: dict[str, Library] = {}
+    libraries: list[Library] = []
     broken: list[Unusable] = []
     for root in _pvm_roots():
         pvmd = root / "lib" / "pvmd"
@@ -320,9 +300,8 @@ def find_pvms() -> tuple[tuple[Library, ...], tuple[Unusable, ...]]:
             continue
         archives = [str(path) for name in _PVM_LIBRARIES for path in sorted(root.glob(f"lib/*/{name}"))]
         recipe = Recipe(family="pvm", flags=flags, libraries=tuple(archives[:1]) or ("-lpvm3",))
-        its_id = unique_id(f"pvm@{version}", libraries)
-        libraries[its_id] = Library(its_id, f"PVM {version}", "pvm", pvmd, recipe)
-    return tuple(libraries.values()), tuple(broken)
+        libraries.append(Library(f"pvm@{version}", f"PVM {version}", "pvm", pvmd, recipe))
+    return _named_once(libraries), tuple(broken)
 
 
 def _pvm_roots() -> Iterable[Path]:

@@ -18,8 +18,8 @@ def split_library(library: str) -> tuple[str, str | None]:
 
     None for the latter where it isn't told, as in runs of earlier versions.
     """
-    found = _MPI.fullmatch(library)
-    return (found["name"], found["carrier"]) if found else (library, None)
+    match = _MPI.fullmatch(library)
+    return (match["name"], match["carrier"]) if match else (library, None)
 
 
 def begins_with(carrier: str, device: str) -> bool:
@@ -34,7 +34,7 @@ def by_sockets(library: str, environment: Mapping[str, str] | None) -> bool | No
     """
     name, carrier = split_library(library)
     if name.startswith("Open MPI"):
-        if carrier is None or any(begins_with(carrier, one) for one in _OF_MEMORY):
+        if carrier is None or any(begins_with(carrier, device) for device in _OF_MEMORY):
             return False
         return True if begins_with(carrier, "ob1:tcp") else None
     # Later ones than 4.0 have shared memory of their own beside UCX.
@@ -53,5 +53,5 @@ def another_way(library: str, environment: Mapping[str, str] | None) -> str:
     variables = environment or {}
     if not name.startswith("Open MPI"):
         return f"UCX_TLS was set to {variables['UCX_TLS']}"
-    told = [f"{one}={variables[one]}" for one in _OMPI_CHOICES if variables.get(one)]
+    told = [f"{name}={variables[name]}" for name in _OMPI_CHOICES if variables.get(name)]
     return f"Open MPI chose {carrier}" + (f", with {' and '.join(told)} set" if told else "")
