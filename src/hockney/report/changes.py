@@ -16,52 +16,37 @@ NONE = "-"  # no figure
 _CURVES_MAX = 3  # named where there are many
 _AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
 
-# Why a series is inconclusive: in a table, and as a sentence.
-_REASONS: Mapping[ReasonCode, tuple[str, str]] = {
-    ReasonCode.FAILED: ("failed in run {run}", "failed in run {run}: {message}"),
-    ReasonCode.SKIPPED: ("skipped in run {run}", "skipped in run {run}: {message}"),
-    ReasonCode.NO_SAMPLES: ("no samples in run {run}", "run {run} has no samples of it"),
-    ReasonCode.NO_STEADY_STATE: (
-        "no steady state in run {run}",
-        "the machine state changed during each of its measurements in run {run}",
-    ),
-    ReasonCode.NO_COMMON_STATE: (
-        "no common machine state",
-        "no machine state in common: run {runs[0]} has {base}, run {runs[1]} has {new}",
-    ),
-    ReasonCode.OTHER_DEFINITION: (
-        "times defined differently",
-        "its times are defined differently in the two runs (docs/metrics.md)",
-    ),
+_REASONS: Mapping[ReasonCode, str] = {
+    ReasonCode.FAILED: "failed in run {run}: {message}",
+    ReasonCode.SKIPPED: "skipped in run {run}: {message}",
+    ReasonCode.NO_SAMPLES: "run {run} has no samples of it",
+    ReasonCode.NO_STEADY_STATE: "the machine state changed during each of its measurements in run {run}",
+    ReasonCode.NO_COMMON_STATE: "no machine state in common: run {runs[0]} has {base}, run {runs[1]} has {new}",
+    ReasonCode.OTHER_DEFINITION: "its times are defined differently in the two runs (docs/metrics.md)",
     ReasonCode.FEW_LAUNCHES: (
-        "too few launches",
-        "too few launches in state {state}: {base} in run {runs[0]}, {new} in run {runs[1]}; each needs {needed}",
+        "too few launches in state {state}: {base} in run {runs[0]}, {new} in run {runs[1]}; each needs {needed}"
     ),
-    ReasonCode.FEW_PAIRS: ("too few launch pairs", "only {pairs} launch pairs measured it; it needs {needed}"),
-    ReasonCode.DRIFT: ("drift of {by:.0%}", "the machine drifted by {by:.0%} between the runs ({shown_by})"),
+    ReasonCode.FEW_PAIRS: "only {pairs} launch pairs measured it; it needs {needed}",
+    ReasonCode.DRIFT: "the machine drifted by {by:.0%} between the runs ({shown_by})",
     ReasonCode.NOT_SIGNIFICANT: (
-        "not significant",
-        "it looks slower than allowed, but not significantly; a quieter machine or a baseline of more launches helps",
+        "it looks slower than allowed, but not significantly; a quieter machine or a baseline of more launches helps"
     ),
-    ReasonCode.MAY_BE_CHANCE: (
-        "may be chance",
-        "it looks slower than allowed, but may be so by chance among {among} series",
-    ),
+    ReasonCode.MAY_BE_CHANCE: "it looks slower than allowed, but may be so by chance among {among} series",
 }
 
 
-def reason_text(reasons: Sequence[Reason], *, short: bool = False) -> str | None:
-    """The reasons as one sentence, `short` as a few words; None without any."""
+def reason_text(reasons: Sequence[Reason]) -> str | None:
+    """Why a series is inconclusive, as one sentence; None without reasons."""
     texts = []
     for reason in reasons:
         facts = {name: " / ".join(fact) if isinstance(fact, list) else fact for name, fact in reason.facts.items()}
-        texts.append(_REASONS[reason.code][0 if short else 1].format(**facts))
+        texts.append(_REASONS[reason.code].format(**facts))
     return "; ".join(texts) or None
 
 
 def row(found: Range, names: Mapping[str, str]) -> list[str]:
     """The cells of a range: series, base, new, change or why there is none, verdict. `names` of transports."""
-    change = reason_text(found.first.reasons, short=True) or change_text(found)
+    change = ", ".join(reason.code.value for reason in found.first.reasons) or change_text(found)
     verdict = "no difference" if found.verdict is Verdict.SAME else found.verdict.value
     return [range_name(found, names), times_text(found, 0), times_text(found, 1), change, verdict]
 
