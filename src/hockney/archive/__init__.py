@@ -21,7 +21,7 @@ else:
     import tomli as tomllib
 
 _FOLDER = Path(__file__).parent
-_FIXED = ("system", "benchmark", "metric", "value", "within", "unit", "note")
+_TEXTS = ("system", "benchmark", "metric", "unit", "note")
 
 Coordinate = int | float | str
 
@@ -51,8 +51,7 @@ class Published:
 
     def get(self, name: str) -> Coordinate | None:
         """A column of its file by name; None where it is empty."""
-        fixed = {"system": self.system, "benchmark": self.benchmark, "metric": self.metric, "unit": self.unit}
-        return fixed[name] if name in fixed else self.at.get(name)
+        return getattr(self, name) if name in _TEXTS else self.at.get(name)
 
 
 @dataclass(frozen=True)
@@ -91,13 +90,13 @@ class Machine:
 @functools.cache
 def reports() -> Mapping[str, Report]:
     """Every report by its name, which is also the name of its suite."""
-    return {row["name"]: Report(**row) for row in _contents()["report"]}
+    return {row["name"]: Report(**row) for row in _contents("reports")["report"]}
 
 
 @functools.cache
 def machines() -> Mapping[str, Machine]:
     """Every machine by its name."""
-    return {row["name"]: Machine(**row | {"systems": tuple(row["systems"])}) for row in _contents()["machine"]}
+    return {row["name"]: Machine(**row | {"systems": tuple(row["systems"])}) for row in _contents("reports")["machine"]}
 
 
 @functools.cache
@@ -113,26 +112,20 @@ def published(report: str) -> tuple[Published, ...]:
 @functools.cache
 def conclusions(report: str) -> tuple[Mapping[str, Any], ...]:
     """The conclusions of a report in its order; conclusions.toml explains the keys."""
-    rows = tomllib.loads((_FOLDER / "conclusions.toml").read_text(encoding="utf-8"))["conclusion"]
-    return tuple(row for row in rows if row["report"] == report)
+    return tuple(row for row in _contents("conclusions")["conclusion"] if row["report"] == report)
 
 
-def _contents() -> dict[str, list[dict[str, Any]]]:
-    contents: dict[str, list[dict[str, Any]]] = tomllib.loads((_FOLDER / "reports.toml").read_text(encoding="utf-8"))
-    return contents
+def _contents(name: str) -> dict[str, list[dict[str, Any]]]:
+    return dict(tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8")))
 
 
 def _figure(report: str, row: Mapping[str, str]) -> Published:
     return Published(
-        report=report,
-        system=row["system"],
-        benchmark=row["benchmark"],
-        metric=row["metric"],
+        report,
+        **{name: row[name] for name in _TEXTS},
         value=float(row["value"]) if row["value"] else None,
         printed=row["value"],
-        unit=row["unit"],
-        note=row["note"],
-        at={name: _coordinate(text) for name, text in row.items() if text and name not in _FIXED},
+        at={name: _coordinate(text) for name, text in row.items() if text and name not in (*_TEXTS, "value", "within")},
         within=float(row.get("within") or 0.5 * 10 ** -len(row["value"].partition(".")[2])),
     )
 
