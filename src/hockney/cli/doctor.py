@@ -53,7 +53,7 @@ def _as_json(checkup: Checkup) -> dict[str, Any]:
         "facts": checkup.facts,
         "moment": asdict(checkup.moment),
         "measured": asdict(checkup.measured),
-        "warnings": [render.warning_json(warning) for warning in checkup.warnings],
+        "warnings": [asdict(warning) for warning in checkup.warnings],
         "missing": [asdict(missing) for missing in checkup.missing],
     }
 

@@ -103,11 +103,6 @@ def _as_json(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def warning_json(warning: Warning_) -> dict[str, str]:
-    """A warning as JSON holds it."""
-    return {key: getattr(warning, key) for key in ("kind", "subject", "cause", "remedy")}
-
-
 # ---- sentences ------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +126,7 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
         "plan": info.plan,
         "facts": run.facts,
         "launches": [launch_json(number, launch) for number, launch in run.launches.items()],
-        "warnings": [render.warning_json(warning) for warning in run.warnings],
+        "warnings": [asdict(warning) for warning in run.warnings],
         "series": [series_json(member, figures_in(member, state)) for member in shown],
     }
 
