@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from hockney.analysis.estimates import is_above, ratio
 from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, subject_of
-from hockney.analysis.explain.switches import may_be_caches
+from hockney.analysis.explain.switches import protocol_jumps
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
-from hockney.stats.fit import Estimate, SegmentFit
+from hockney.stats.fit import Estimate
 from hockney.units import bytes_word, format_bytes
 
 _FALL = 0.10
@@ -35,7 +35,11 @@ def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
     findings = []
     for curve, (level, cache_bytes), within, beyond in sides:
         share = ratio(beyond[1], within[1])
-        if is_above(within[1], beyond[1]) and share.value < 1 - _FALL and not _jumps_between(curve, within, beyond):
+        if not is_above(within[1], beyond[1]) or share.value >= 1 - _FALL:
+            continue
+        # With a protocol switch in between, what the cache costs is not known.
+        jumps = protocol_jumps(curve, reading)
+        if not any(within[0] < jump.above_bytes and jump.below_bytes < beyond[0] for jump in jumps):
             facts = {
                 "level": level,
                 "cache_bytes": cache_bytes,
@@ -65,10 +69,3 @@ def _not_reached(curves: Iterable[Curve], reading: Reading) -> NotChecked:
 def _best(points: Iterable[CurvePoint], low: int, high: int) -> Rated | None:
     rated = [(point.bytes, rate) for point in points if low <= point.bytes <= high and (rate := point.rate_bytes_per_s)]
     return max(rated, key=lambda one: one[1].value) if rated else None
-
-
-def _jumps_between(curve: Curve, within: Rated, beyond: Rated) -> bool:
-    """Whether a protocol switch lies between two sizes: then what a cache costs is not known."""
-    fit = curve.segments
-    jumps = [one for one in fit.switches if one.is_jump] if isinstance(fit, SegmentFit) else []
-    return any(within[0] < one.above_bytes and one.below_bytes < beyond[0] and not may_be_caches(one) for one in jumps)

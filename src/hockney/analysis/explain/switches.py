@@ -62,8 +62,7 @@ def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
     fit = curve.segments
     if not isinstance(fit, SegmentFit):
         return
-    library, launcher = (of.get(curve.transport, "") for of in (reading.libraries, reading.launchers))
-    thresholds = list(thresholds_of(curve.transport, reading.facts, library, launcher))
+    thresholds = _documented(curve, reading)
     if fit.curved:
         yield from _curved(curve, fit)
     else:
@@ -75,6 +74,18 @@ def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
                 bends.append(_bend(curve, step.switch, below, above, thresholds))
         yield from sorted(bends, key=lambda bend: -bend.effect)[:1]
     yield from _not_seen(curve, fit, thresholds)
+
+
+def protocol_jumps(curve: Curve, reading: Reading) -> list[Switch]:
+    """The jumps of a curve's fit that no cache explains, or where a limit is documented."""
+    fit, thresholds = curve.segments, _documented(curve, reading)
+    jumps = [switch for switch in fit.switches if switch.is_jump] if isinstance(fit, SegmentFit) else []
+    return [switch for switch in jumps if not _may_be_caches(switch) or _documented_at(switch, thresholds)]
+
+
+def _documented(curve: Curve, reading: Reading) -> list[Threshold]:
+    library, launcher = (of.get(curve.transport, "") for of in (reading.libraries, reading.launchers))
+    return list(thresholds_of(curve.transport, reading.facts, library, launcher))
 
 
 # ---- jumps ----------------------------------------------------------------------------------------------------------
@@ -180,7 +191,7 @@ def _documented_at(switch: Switch, thresholds: Sequence[Threshold]) -> list[Thre
     return [one for one in thresholds if one.lies_between(switch.below_bytes, switch.above_bytes + 1)]
 
 
-def may_be_caches(switch: Switch) -> bool:
+def _may_be_caches(switch: Switch) -> bool:
     """Whether a jump is a rise that a cache may explain: no larger than that of slow memory, and not at one place."""
     is_close = switch.above_bytes <= _CLOSE * switch.below_bytes
     return 0 < switch.jump_ns.value <= switch.above_bytes / _SLOWEST_BYTES_PER_NS and not is_close
@@ -189,7 +200,7 @@ def may_be_caches(switch: Switch) -> bool:
 def _cache_at(switch: Switch, reading: Reading) -> tuple[int, int] | None:
     """The cache that may explain a rise: the two buffers, of the sender and the receiver, fill it about there."""
     fitting = (cache for cache in reading.caches if switch.below_bytes <= cache[1] <= 2 * switch.above_bytes)
-    return next(fitting, None) if may_be_caches(switch) else None
+    return next(fitting, None) if _may_be_caches(switch) else None
 
 
 def _fix(curve: Curve, switch: Switch, reading: Reading) -> Fix:
