@@ -13,7 +13,7 @@ from hockney.stats.figures import (
     signs_of,
     time_of,
 )
-from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median, order_ranks, quantile
+from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median
 from hockney.stats.states import MIXED, UNKNOWN, MachineProbe, State, classify, classify_all, classify_both, place
 
 __all__ = [
@@ -34,9 +34,7 @@ __all__ = [
     "median",
     "needed_for",
     "of_one_batch",
-    "order_ranks",
     "place",
-    "quantile",
     "rate_bytes_per_s",
     "signs_of",
     "time_of",

@@ -1,8 +1,8 @@
-"""Confidence intervals of quantiles, from order statistics, and of means over few launches, from Student's t.
+"""Confidence intervals of medians, from order statistics, and of means over few launches, from Student's t.
 
-Of n independent values, the number below the true q-quantile is binomial(n, q). So the l-th and u-th smallest enclose
-it with probability P(l <= B <= u - 1), whatever the distribution (H. A. David, H. N. Nagaraja, Order Statistics, 3rd
-ed., Wiley 2003, section 7.1). Below six values a median has no 95 % interval.
+Of n independent values, the number below the true median is binomial(n, 1/2). So the l-th smallest and the l-th
+largest enclose it with probability P(l <= B <= n - l), whatever the distribution (H. A. David, H. N. Nagaraja, Order
+Statistics, 3rd ed., Wiley 2003, section 7.1). Below six values a median has no 95 % interval.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Interval:
-    """A quantile or mean of `n` values; `low`, `high` and their `coverage` are None where n is too small for them."""
+    """A median or mean of `n` values; `low`, `high` and their `coverage` are None where n is too small for them."""
 
     value: float
     low: float | None
@@ -55,7 +55,35 @@ class Interval:
 
 def median(values: Sequence[float] | FloatArray, confidence: float = CONFIDENCE) -> Interval:
     """The median of independent values with its interval. Raises ValueError without values, and for NaN."""
-    return quantile(values, 0.5, confidence)
+    import numpy as np
+
+    ordered = np.sort(np.asarray(values, dtype=float))
+    n = len(ordered)
+    if n == 0 or np.isnan(ordered[-1]):  # NaN sorts last
+        raise ValueError("a median needs at least one value, and no NaN")
+    value = float(ordered[(n - 1) // 2] + ordered[n // 2]) / 2  # np.median takes longer than sorting ten values
+    rank, coverage = order_rank(n, confidence)
+    if rank == 0:
+        return Interval(value, None, None, n, None)
+    return Interval(value, float(ordered[rank - 1]), float(ordered[n - rank]), n, coverage)
+
+
+@functools.lru_cache(maxsize=4096)
+def order_rank(n: int, confidence: float = CONFIDENCE) -> tuple[int, float]:
+    """The rank l (1 is the smallest and the largest of n) that encloses the median, and its coverage.
+
+    It is the largest with P(binomial(n, 1/2) < l) <= half of 1 - confidence; 0 where n is too small. The sum begins ten
+    standard deviations below the mean, so that a million values take 5,000 terms.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"not between 0 and 1: confidence {confidence}")
+    rank, missed = max(0, math.floor(n / 2 - 5 * math.sqrt(n))), 0.0
+    term = math.exp(math.lgamma(n + 1) - math.lgamma(rank + 1) - math.lgamma(n - rank + 1) - n * math.log(2))
+    while rank < n and missed + term <= (1 - confidence) / 2:
+        missed += term
+        term *= (n - rank) / (rank + 1)
+        rank += 1
+    return rank, 1 - 2 * missed
 
 
 def geometric_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
@@ -106,64 +134,3 @@ def launches_needed(deviation: float, precision: float) -> int:
     while count < _MANY and t_quantile(count - 1) * deviation > wanted * math.sqrt(count):
         count += 1
     return count
-
-
-def quantile(values: Sequence[float] | FloatArray, q: float, confidence: float = CONFIDENCE) -> Interval:
-    """The q-quantile (0 < q < 1, linear between order statistics) with its interval. Raises ValueError as `median`."""
-    import numpy as np
-
-    ordered = np.sort(np.asarray(values, dtype=float))
-    n = len(ordered)
-    if n == 0 or np.isnan(ordered[-1]):  # NaN sorts last
-        raise ValueError("a quantile needs at least one value, and no NaN")
-    value = _between(ordered, (n - 1) * q)
-    ranks = order_ranks(n, q, confidence)
-    if ranks is None:
-        return Interval(value, None, None, n, None)
-    low, high, coverage = ranks
-    return Interval(value, float(ordered[low - 1]), float(ordered[high - 1]), n, coverage)
-
-
-def _between(ordered: FloatArray, place: float) -> float:
-    """The value at a fractional index, as numpy.quantile, which takes longer than sorting ten values."""
-    below = int(place)
-    part = place - below
-    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
-    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
-
-
-@functools.lru_cache(maxsize=4096)
-def order_ranks(n: int, q: float = 0.5, confidence: float = CONFIDENCE) -> tuple[int, int, float] | None:
-    """The ranks l, u (1 is the smallest of n) that enclose the q-quantile, and their coverage; None: n is too small.
-
-    Each side misses with at most half of 1 - confidence.
-    """
-    if not (0 < q < 1 and 0 < confidence < 1):
-        raise ValueError(f"not between 0 and 1: quantile {q}, confidence {confidence}")
-    tail = (1 - confidence) / 2
-    low, missed_below = _rank_with_tail(n, q, tail)
-    from_top, missed_above = _rank_with_tail(n, 1 - q, tail)
-    if low == 0 or from_top == 0:
-        return None
-    return low, n + 1 - from_top, 1 - missed_below - missed_above
-
-
-def _rank_with_tail(n: int, q: float, tail: float) -> tuple[int, float]:
-    """The largest k with P(binomial(n, q) < k) <= tail, or 0, and that probability.
-
-    The sum begins ten standard deviations below the mean, so that a million values take 5,000 terms.
-    """
-    start = max(0, math.floor(n * q - 10 * math.sqrt(n * q * (1 - q))))
-    term = math.exp(
-        math.lgamma(n + 1)
-        - math.lgamma(start + 1)
-        - math.lgamma(n - start + 1)
-        + start * math.log(q)
-        + (n - start) * math.log1p(-q)
-    )
-    k, below = start, 0.0
-    while k < n and below + term <= tail:
-        below += term
-        term *= (n - k) / (k + 1) * q / (1 - q)
-        k += 1
-    return k, below

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,34 +117,30 @@ def _run_data(
     names: Mapping[str, str],
     first_launch: int,
 ) -> RunData:
-    points = {_renamed(one.point, names): one for one in stored}
+    points = {replace(row.point, transport=names.get(row.point.transport, row.point.transport)): row for row in stored}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
     times_ns: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
     probes: dict[str, dict[int, list[MachineProbe]]] = {}
     events: dict[int, int] = {}  # in a sample, by point
-    launches = {(one.point_id, numbers[one.launch_id]) for one in measurements if one.samples}
+    launches = {(each.point_id, numbers[each.launch_id]) for each in measurements if each.samples}
     with_samples = Counter(point_id for point_id, number in launches if number >= first_launch)
-    conditions = ((state, one.definition) for one, state in zip(measurements, states, strict=True))
-    of_batch = of_one_batch([one.point_id for one in measurements], [one.batch for one in measurements], conditions)
-    for one, state, is_counted in zip(measurements, states, of_batch, strict=True):
-        number = numbers[one.launch_id]
-        if one.median_ns and is_counted and number >= first_launch and state is not MIXED:
-            of_point = times_ns.setdefault(one.point_id, {})
-            of_point.setdefault((state.name, one.definition), {}).setdefault(number, []).append(one.median_ns)
-            probes.setdefault(state.name, {}).setdefault(number, []).append(one.signs)
-            events[one.point_id] = one.batch * one.definition.divisor
+    conditions = ((state, each.definition) for each, state in zip(measurements, states, strict=True))
+    of_batch = of_one_batch([each.point_id for each in measurements], [each.batch for each in measurements], conditions)
+    for each, state, is_counted in zip(measurements, states, of_batch, strict=True):
+        number = numbers[each.launch_id]
+        if each.median_ns and is_counted and number >= first_launch and state is not MIXED:
+            of_point = times_ns.setdefault(each.point_id, {})
+            of_point.setdefault((state.name, each.definition), {}).setdefault(number, []).append(each.median_ns)
+            probes.setdefault(state.name, {}).setdefault(number, []).append(each.signs)
+            events[each.point_id] = each.batch * each.definition.divisor
     return RunData(
         run,
         points,
-        {point: with_samples[one.id] for point, one in points.items() if one.id in with_samples},
-        {point: times_ns[one.id] for point, one in points.items() if one.id in times_ns},
+        {point: with_samples[row.id] for point, row in points.items() if row.id in with_samples},
+        {point: times_ns[row.id] for point, row in points.items() if row.id in times_ns},
         probes,
-        {point for point, one in points.items() if point.is_stream and 0 < events.get(one.id, 0) < STREAM_EVENTS_MIN},
+        {point for point, row in points.items() if point.is_stream and 0 < events.get(row.id, 0) < STREAM_EVENTS_MIN},
     )
-
-
-def _renamed(point: Point, names: Mapping[str, str]) -> Point:
-    return replace(point, transport=names[point.transport]) if point.transport in names else point
 
 
 def _is_skipped(point: Point, *sides: RunData) -> bool:
@@ -172,43 +168,39 @@ class MatchedSeries:
 
 def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
     launches = base.launches.get(point, 0), new.launches.get(point, 0)
-    facts: dict[str, Any]
-    missing = (*_not_measured(point, base, new), *_without_times(point, base, new))
     before, after = base.times_ns.get(point, {}), new.times_ns.get(point, {})
-    if missing:
-        return MatchedSeries(point, None, (_any_state(before), _any_state(after)), missing, launches)
     shared = [condition for condition in before if condition in after]
-    if not shared:
+    runs, facts = (base.run.id, new.run.id), dict[str, Any]()
+    reasons = tuple(_missing(point, base, new))
+    if not reasons and not shared:
         states = [sorted({name for name, _ in side}, key=place) for side in (before, after)]
-        reason = Reason(ReasonCode.OTHER_DEFINITION)
-        if not {*states[0]} & {*states[1]}:
-            facts = {"base": states[0], "new": states[1], "runs": (base.run.id, new.run.id)}
-            reason = Reason(ReasonCode.NO_COMMON_STATE, facts)
-        return MatchedSeries(point, None, (_any_state(before), _any_state(after)), (reason,), launches)
+        facts = {"base": states[0], "new": states[1], "runs": runs}
+        is_other = bool({*states[0]} & {*states[1]})
+        reasons = (Reason(ReasonCode.OTHER_DEFINITION) if is_other else Reason(ReasonCode.NO_COMMON_STATE, facts),)
+    if reasons:
+        return MatchedSeries(point, None, (_any_state(before), _any_state(after)), reasons, launches)
     best = most_telling(shared, before, after)
     times_ns = _medians_ns(before[best]), _medians_ns(after[best])
     counts = len(times_ns[0]), len(times_ns[1])
-    if can_decide(*counts):
-        return MatchedSeries(point, best[0], times_ns, (), launches)
-    facts = {"state": best[0], "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN}
-    reason = Reason(ReasonCode.FEW_LAUNCHES, {**facts, "runs": (base.run.id, new.run.id)})
-    return MatchedSeries(point, best[0], times_ns, (reason,), launches)
+    if not can_decide(*counts):
+        facts = {"state": best[0], "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
+        reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
+    return MatchedSeries(point, best[0], times_ns, reasons, launches)
 
 
-def _not_measured(point: Point, *sides: RunData) -> Iterable[Reason]:
+def _not_measured(point: Point, *sides: RunData) -> Iterator[Reason]:
     """What failed was not measured, whatever samples it had before."""
+    return (why for why in _missing(point, *sides) if why.code in (ReasonCode.FAILED, ReasonCode.SKIPPED))
+
+
+def _missing(point: Point, *sides: RunData) -> Iterator[Reason]:
+    """Why a series has no times."""
     for side in sides:
-        stored = side.points[point]
+        stored, facts = side.points[point], {"run": side.run.id}
         if stored.status in NOT_MEASURED:
-            facts = {"run": side.run.id, "message": stored.reason or "no reason is known"}
-            yield Reason(ReasonCode(stored.status.value), facts)
-
-
-def _without_times(point: Point, *sides: RunData) -> Iterable[Reason]:
-    for side in sides:
-        if side.points[point].status not in NOT_MEASURED and point not in side.times_ns:
-            code = ReasonCode.NO_STEADY_STATE if point in side.launches else ReasonCode.NO_SAMPLES
-            yield Reason(code, {"run": side.run.id})
+            yield Reason(ReasonCode(stored.status.value), {**facts, "message": stored.reason or "no reason is known"})
+        elif point not in side.times_ns:
+            yield Reason(ReasonCode.NO_STEADY_STATE if point in side.launches else ReasonCode.NO_SAMPLES, facts)
 
 
 def most_telling(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.model import Point
@@ -41,7 +41,7 @@ class Drift:
         self._machine: dict[str, dict[str, float]] = {}
         for state in {one.state for one in series}:
             for what, values_of in (("floor", _floors_ns), ("pace", _paces_ns)):
-                values = values_of(base[state]), values_of(new[state])
+                values = _medians(base[state], values_of), _medians(new[state], values_of)
                 if all(values):
                     of_state = self._machine.setdefault(state, {})
                     of_state[what] = math.log(shifts([values])[0][0].ratio)
@@ -74,23 +74,20 @@ class Drift:
         return {"other series": statistics.median(of_own)}
 
 
-def _floors_ns(launches: Mapping[int, Iterable[MachineProbe]]) -> list[float]:
-    """The median floor of each launch; not of transports whose own round trip is the floor."""
-    floors = (
-        (one.floor_ns for one in probes if one.floor_ns and one.reference is None) for probes in launches.values()
-    )
-    return _medians(map(itertools.chain.from_iterable, floors))
+def _floors_ns(probe: MachineProbe) -> Iterable[float]:
+    """Not of transports whose own round trip is the floor."""
+    return (probe.floor_ns or ()) if probe.reference is None else ()
 
 
-def _paces_ns(launches: Mapping[int, Iterable[MachineProbe]]) -> list[float]:
-    """The median pace of all ranks of each launch."""
-    paces = (
-        itertools.chain.from_iterable(one.pace_ns for one in probes if one.pace_ns) for probes in launches.values()
-    )
-    return _medians(map(itertools.chain.from_iterable, paces))
+def _paces_ns(probe: MachineProbe) -> Iterable[float]:
+    return itertools.chain.from_iterable(probe.pace_ns or ())
 
 
-def _medians(launches: Iterable[Iterable[float]]) -> list[float]:
+def _medians(
+    launches: Mapping[int, Sequence[MachineProbe]], values_of: Callable[[MachineProbe], Iterable[float]]
+) -> list[float]:
+    """The median of each launch that has values."""
     import numpy as np
 
-    return [float(np.median(values)) for values in map(list, launches) if values]
+    listed = [[value for probe in probes for value in values_of(probe)] for probes in launches.values()]
+    return [float(np.median(values)) for values in listed if values]
