@@ -46,7 +46,7 @@ def report_of(checked: Checked) -> Report:
     comparison = checked.comparison
     is_fine = checked.is_whole and comparison.other_cpu is None
     code = ExitCode.WORSE if checked.is_worse else ExitCode.DONE if is_fine else ExitCode.INCOMPLETE
-    lines = [changes.range_sentence(same, comparison) for same in comparison.ranges if same.verdict in _JUNIT_KINDS]
+    lines = [changes.range_sentence(alike, comparison) for alike in comparison.ranges if alike.verdict in _JUNIT_KINDS]
     lines += [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
     lines += notes(comparison)[:_NOTES_MAX] if code != ExitCode.DONE else []
     document = {"judged_again": checked.judged_again, "may_hide": _hidden_json(comparison)}
@@ -104,10 +104,10 @@ def _cases(comparison: Comparison) -> list[Case]:
         Case(
             *_case_name(change.point),
             _JUNIT_KINDS.get(change.verdict, ""),
-            changes.range_sentence(replace(same, changes=(change,)), comparison),
+            changes.range_sentence(replace(alike, changes=(change,)), comparison),
         )
-        for same in comparison.ranges
-        for change in same.changes
+        for alike in comparison.ranges
+        for change in alike.changes
     ]
     cases += [
         Case(*_case_name(point), "skipped", changes.only_in_sentence(comparison.base, [point]))

@@ -17,41 +17,41 @@ if TYPE_CHECKING:
 _ITEMS_MAX = 3  # of what changed, in one line
 
 
-def notes(found: Comparison, *, everything: bool = False) -> list[str]:
+def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
     """What a reader must know besides the series, the most important first."""
     lines = []
-    for word, items in changes.environment_items(found).items():
+    for word, items in changes.environment_items(comparison).items():
         shown = items if everything else items[:_ITEMS_MAX]
         more = f"; {len(items) - len(shown)} more in --json" if len(shown) < len(items) else ""
         lines += [f"{word}: {'; '.join(shown)}{more}"] if items else []
-    caution = changes.caution_sentence(found)
+    caution = changes.caution_sentence(comparison)
     lines += [caution] if caution else []
-    for run, points in ((found.base, found.only_base), (found.new, found.only_new)):
+    for run, points in ((comparison.base, comparison.only_base), (comparison.new, comparison.only_new)):
         lines += [changes.only_in_sentence(run, points)] if points else []
-    lines += [SHORT_NOTE] if any(change.is_short for change in found.changes) else []
-    return [*lines, *(f"Fix: {fix_text(fix)}" for fix in found.fixes)]
+    lines += [SHORT_NOTE] if any(change.is_short for change in comparison.changes) else []
+    return [*lines, *(f"Fix: {fix_text(fix)}" for fix in comparison.fixes)]
 
 
-def comparison_json(found: Comparison) -> dict[str, Any]:
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """All that a comparison says; `sentence` is for people."""
     return {
-        "base": found.base,
-        "new": found.new,
-        "launches": {"base": found.launches[0], "new": found.launches[1]},
-        "interleaved": found.interleaved,
-        "margin": found.margin,
-        "differences": [asdict(difference) for difference in found.differences],
-        "disturbances": [asdict(disturbance) for disturbance in found.disturbances],
-        "counts": {verdict.value: count for verdict, count in found.counts.items()},
-        "explained_by_chance": found.by_chance,
+        "base": comparison.base,
+        "new": comparison.new,
+        "launches": {"base": comparison.launches[0], "new": comparison.launches[1]},
+        "interleaved": comparison.interleaved,
+        "margin": comparison.margin,
+        "differences": [asdict(difference) for difference in comparison.differences],
+        "disturbances": [asdict(disturbance) for disturbance in comparison.disturbances],
+        "counts": {verdict.value: count for verdict, count in comparison.counts.items()},
+        "explained_by_chance": comparison.by_chance,
         "confidence": CONFIDENCE,
-        "ranges": [_range_json(same, found) for same in found.ranges],
-        "series": [_series_json(change) for change in found.changes],
-        "only_base": [point_json(point) for point in found.only_base],
-        "only_new": [point_json(point) for point in found.only_new],
-        "remedies": [fix_text(fix) for fix in found.fixes],
-        "commands": [command_line(fix) for fix in found.fixes if fix.argv],
-        "drifting": found.drifting,
+        "ranges": [_range_json(alike, comparison) for alike in comparison.ranges],
+        "series": [_series_json(change) for change in comparison.changes],
+        "only_base": [point_json(point) for point in comparison.only_base],
+        "only_new": [point_json(point) for point in comparison.only_new],
+        "remedies": [fix_text(fix) for fix in comparison.fixes],
+        "commands": [command_line(fix) for fix in comparison.fixes if fix.argv],
+        "drifting": comparison.drifting,
     }
 
 
@@ -61,20 +61,20 @@ def point_json(point: Point) -> dict[str, Any]:
     return {**known, "options": dict(point.options)}
 
 
-def _range_json(found: Range, of: Comparison) -> dict[str, Any]:
-    point = found.first.point
+def _range_json(alike: Range, comparison: Comparison) -> dict[str, Any]:
+    point = alike.first.point
     return {
-        "verdict": found.verdict.value,
-        "sentence": changes.range_sentence(found, of),
+        "verdict": alike.verdict.value,
+        "sentence": changes.range_sentence(alike, comparison),
         "transport": point.transport,
         "pattern": point.pattern,
         "ranks": point.ranks,
         "options": dict(point.options),
-        "bytes": [change.point.bytes for change in found.changes],
-        "states": found.states,
-        "protocol": changes.protocol_text(found),
-        "reason": changes.reason_text(found.first.reasons),
-        "reason_codes": [reason.code.value for reason in found.first.reasons],
+        "bytes": [change.point.bytes for change in alike.changes],
+        "states": alike.states,
+        "protocol": changes.protocol_text(alike),
+        "reason": changes.reason_text(alike.first.reasons),
+        "reason_codes": [reason.code.value for reason in alike.first.reasons],
     }
 
 

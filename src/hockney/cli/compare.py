@@ -65,18 +65,18 @@ def compare(
         runs = results.find_run(base), results.find_run(new)
         is_pair = names_of_pair(*(results.run(run).info for run in runs)) is not None
         usual = 1.01 if is_pair else 1.0  # the size of the environment alone moves times by some tenths of a per cent
-        found = compare_runs(results, *runs, margin=usual if asked is None else asked)
+        comparison = compare_runs(results, *runs, margin=usual if asked is None else asked)
     if as_json:
         from hockney.cli.changes import comparison_json
         from hockney.report.changes import caution_sentence
 
-        render.print_json("compare", {**comparison_json(found), "caution": caution_sentence(found)})
+        render.print_json("compare", {**comparison_json(comparison), "caution": caution_sentence(comparison)})
     else:
-        _print(found, everything=everything)
-    return ExitCode.INCOMPLETE if found.counts[Verdict.INCONCLUSIVE] == len(found.changes) else ExitCode.DONE
+        _print(comparison, everything=everything)
+    return ExitCode.INCOMPLETE if comparison.counts[Verdict.INCONCLUSIVE] == len(comparison.changes) else ExitCode.DONE
 
 
-def _print(found: Comparison, *, everything: bool) -> None:
+def _print(comparison: Comparison, *, everything: bool) -> None:
     from hockney.analysis.compare import Verdict
     from hockney.cli.changes import notes
     from hockney.report import changes
@@ -88,15 +88,17 @@ def _print(found: Comparison, *, everything: bool) -> None:
         "change (95 % CI)",
         "verdict",
     ]
-    names = changes.names_of(found)
-    render.table(columns, [changes.row(same, names) for same in found.ranges])
-    below = notes(found, everything=everything)
+    names = changes.names_of(comparison)
+    render.table(columns, [changes.row(alike, names) for alike in comparison.ranges])
+    below = notes(comparison, everything=everything)
     if everything:
-        below += [changes.range_sentence(same, found) for same in found.ranges if same.verdict is not Verdict.SAME]
+        others = [alike for alike in comparison.ranges if alike.verdict is not Verdict.SAME]
+        below += [changes.range_sentence(alike, comparison) for alike in others]
     shown = below if everything else below[:_NOTES_MAX]
     for note in shown:
         render.say(note)
-    launches = "{} and {} launches".format(*found.launches)
+    launches = "{} and {} launches".format(*comparison.launches)
     more = f"; {len(below) - len(shown)} more notes: --all" if len(below) > len(shown) else ""
-    chance = f" ({found.by_chance} of them within chance)" if found.by_chance else ""
-    render.say(f"run {found.base} -> run {found.new}: {changes.counts_text(found)}{chance}; {launches}{more}")
+    chance = f" ({comparison.by_chance} of them within chance)" if comparison.by_chance else ""
+    counts = changes.counts_text(comparison)
+    render.say(f"run {comparison.base} -> run {comparison.new}: {counts}{chance}; {launches}{more}")

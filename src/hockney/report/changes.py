@@ -44,16 +44,16 @@ def reason_text(reasons: Sequence[Reason]) -> str | None:
     return "; ".join(texts) or None
 
 
-def row(found: Range, names: Mapping[str, str]) -> list[str]:
+def row(alike: Range, names: Mapping[str, str]) -> list[str]:
     """The cells of a range: series, base, new, change or why there is none, verdict. `names` of transports."""
-    change = ", ".join(reason.code.value for reason in found.first.reasons) or change_text(found)
-    verdict = "no difference" if found.verdict is Verdict.SAME else found.verdict.value
-    return [range_name(found, names), times_text(found, 0), times_text(found, 1), change, verdict]
+    change = ", ".join(reason.code.value for reason in alike.first.reasons) or change_text(alike)
+    verdict = "no difference" if alike.verdict is Verdict.SAME else alike.verdict.value
+    return [range_name(alike, names), times_text(alike, 0), times_text(alike, 1), change, verdict]
 
 
-def names_of(found: Comparison) -> dict[str, str]:
+def names_of(comparison: Comparison) -> dict[str, str]:
     """The readable names of transports: `Open MPI 4.1.4`."""
-    return {transport: readable_name(transport, library) for transport, library in found.libraries.items()}
+    return {transport: readable_name(transport, library) for transport, library in comparison.libraries.items()}
 
 
 def curve_name(point: Point, names: Mapping[str, str] | None = None) -> str:
@@ -64,25 +64,25 @@ def curve_name(point: Point, names: Mapping[str, str] | None = None) -> str:
     return f"{point.pattern}{options} on {transport}{ranks}"
 
 
-def range_name(found: Range, names: Mapping[str, str] | None = None) -> str:
+def range_name(alike: Range, names: Mapping[str, str] | None = None) -> str:
     """`pingpong on tcp, 8-32 KiB`."""
-    point = found.first.point
+    point = alike.first.point
     if not point.is_sized:
         return curve_name(point, names)
-    return f"{curve_name(point, names)}, {_span(point.bytes, found.changes[-1].point.bytes, format_bytes)}"
+    return f"{curve_name(point, names)}, {_span(point.bytes, alike.changes[-1].point.bytes, format_bytes)}"
 
 
-def times_text(found: Range, side: int) -> str:
+def times_text(alike: Range, side: int) -> str:
     """Of base (0) or new (1) `1.83 us`, over several sizes `1.83-4.28 us`; † where samples hold few events."""
-    times_ns = [change.new_ns if side else change.base_ns for change in found.changes]
+    times_ns = [change.new_ns if side else change.base_ns for change in alike.changes]
     known = [time_ns for time_ns in times_ns if time_ns is not None]
-    mark = SHORT_MARK if any(change.is_short for change in found.changes) else ""
+    mark = SHORT_MARK if any(change.is_short for change in alike.changes) else ""
     return _span(min(known), max(known), format_ns) + mark if known else NONE
 
 
-def change_text(found: Range) -> str:
+def change_text(alike: Range) -> str:
     """`+8.0 % (+6.1 to +13.5)`, `x16.1 (15.8 to 16.4)`: of several sizes the median, and the outermost ends of CIs."""
-    shifts = [shift for shift in found.shifts if shift.low is not None and shift.high is not None]
+    shifts = [shift for shift in alike.shifts if shift.low is not None and shift.high is not None]
     if not shifts:
         return NONE
     ratio = statistics.median(shift.ratio for shift in shifts)
@@ -106,29 +106,30 @@ def _span(low: Any, high: Any, text: Callable[[Any], str]) -> str:
     return f"{number if last.endswith(f' {unit}') else first}-{last}"
 
 
-def protocol_text(found: Range) -> str | None:
+def protocol_text(alike: Range) -> str | None:
     """`it begins above btl_vader_eager_limit`: the documented limit between it and the size before, if it moved."""
-    return f"it begins above {found.limit}" if found.limit and found.verdict in MOVED else None
+    return f"it begins above {alike.limit}" if alike.limit and alike.verdict in MOVED else None
 
 
-def range_sentence(found: Range, of: Comparison) -> str:
+def range_sentence(alike: Range, comparison: Comparison) -> str:
     """All that is known of a range: `slower: pingpong on tcp, 8-32 KiB: +8.0 % (95 % CI …), 1.83-4.28 us -> …`."""
-    change, times = change_text(found), [times_text(found, side) for side in (0, 1)]
+    change, times = change_text(alike), [times_text(alike, side) for side in (0, 1)]
     texts = [
         change.replace("(", "(95 % CI ") if change != NONE else None,
         " -> ".join(times) if NONE not in times else None,
-        " / ".join(found.states) or None,
-        protocol_text(found),
-        reason_text(found.first.reasons),
+        " / ".join(alike.states) or None,
+        protocol_text(alike),
+        reason_text(alike.first.reasons),
     ]
-    return f"{found.verdict.value}: {range_name(found, names_of(of))}: {', '.join(text for text in texts if text)}"
+    name = range_name(alike, names_of(comparison))
+    return f"{alike.verdict.value}: {name}: {', '.join(text for text in texts if text)}"
 
 
-def counts_text(found: Comparison) -> str:
+def counts_text(comparison: Comparison) -> str:
     """`3 slower, 12 no difference beyond 5 %, 1 inconclusive`."""
-    beyond = f" beyond {percent_digits(found.margin - 1)} %" if found.margin > 1 else ""
+    beyond = f" beyond {percent_digits(comparison.margin - 1)} %" if comparison.margin > 1 else ""
     words = {Verdict.SAME: f"no difference{beyond}"}
-    counts = found.counts
+    counts = comparison.counts
     return ", ".join(f"{counts[verdict]} {words.get(verdict, verdict.value)}" for verdict in Verdict if counts[verdict])
 
 
@@ -137,23 +138,23 @@ def difference_text(difference: Difference) -> str:
     return f"{difference.base or 'not known'} -> {difference.new or 'not known'}"
 
 
-def environment_items(found: Comparison) -> dict[str, list[str]]:
+def environment_items(comparison: Comparison) -> dict[str, list[str]]:
     """What changed around the runs and what disturbed them: a word and its items."""
-    causes = [(event.run, event.cause.rstrip(".")) for event in found.disturbances]
+    causes = [(event.run, event.cause.rstrip(".")) for event in comparison.disturbances]
     return {
-        "changed": [f"{changed.what}: {difference_text(changed)}" for changed in found.differences],
+        "changed": [f"{changed.what}: {difference_text(changed)}" for changed in comparison.differences],
         "disturbed": [f"run {run}: {cause[:1].lower()}{cause[1:]}" for run, cause in causes],
     }
 
 
-def caution_sentence(found: Comparison) -> str | None:
+def caution_sentence(comparison: Comparison) -> str | None:
     """Why what moved may be drift of the machine; None where it is not likely."""
-    if found.interleaved or not (found.has_no_cause or found.drifting):
+    if comparison.interleaved or not (comparison.has_no_cause or comparison.drifting):
         return None
     cause = (
         "No cause of the change is known"
-        if found.has_no_cause
-        else f"Ranks sleep while they wait on {', '.join(found.drifting)}"
+        if comparison.has_no_cause
+        else f"Ranks sleep while they wait on {', '.join(comparison.drifting)}"
     )
     return f"{cause}: it may be drift. Confirm: `hockney compare --interleave`."
 
