@@ -36,7 +36,6 @@ def repeated(command: str, launches: int = 10, plan: Mapping[str, Any] | None = 
         ("hockney quick --time=2m -l x", "quick"),
         ("hockney --store r.db run pingpong -t shm", "pingpong -t shm"),
         ("hockney --json quick", "quick"),
-        ("hockney run -t shm -- pingpong", "-t shm pingpong"),
     ],
 )
 def test_the_command_of_a_run_takes_more_launches(command: str, kept: str) -> None:

@@ -61,5 +61,4 @@ def _words(command: str, replaced: Collection[str] = _REPLACED) -> list[str]:
         return []
     pairs = itertools.pairwise(["", *given])
     words = [word for before, word in pairs if not {before, word.partition("=")[0]} & {*replaced}]
-    needs_end = any(word.startswith("-") for word in words[words.index("--") + 1 :]) if "--" in words else False
-    return [word for word in words if word != "--json" and (word != "--" or needs_end)]
+    return [word for word in words if word != "--json"]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tests.stats.fit.bounds import best_division, best_divisions, chance_within, errors_of_line
-from tests.stats.fit.truth import NOISES, SEGMENT_SIZES, Score, score, sizes_of, states_score
+from tests.stats.fit.truth import NOISES, SEGMENT_SIZES, Score, score, sizes_of
 
 from hockney.stats.fit import NoFit, SegmentFit, fit_line, fit_segments
 from hockney.stats.interval import t_quantile
@@ -234,17 +234,6 @@ def test_outliers_hide_few_switches(noise: float, part: float) -> None:
     assert found.invented <= 0.05 * found.curves
     assert found.placed >= 0.93 * found.strong  # 95 % of 1,000 curves; these are 200
     assert found.outliers_found >= part * found.outliers
-
-
-@pytest.mark.parametrize("switched", [False, True])
-def test_two_machine_states_are_two_curves(switched: bool) -> None:
-    """Each with its own segments, sorted out by the floors of the measurements."""
-    found = states_score(noise=0.01, switched=switched, curves=40)
-    assert found.curves == 40
-    assert found.invented <= 0.05 * found.curves
-    assert found.placed >= 0.95 * found.strong
-    assert 0.9 <= found.covered / found.intervals <= 0.99
-    assert found.near >= 0.95 * found.known
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -3,8 +3,7 @@
 Sizes are those of real runs: 0 and powers of two to 4 MiB, alone or with one or two sizes between each. A time errs by
 normal noise of the same fraction everywhere. From one segment to the next the time jumps by a factor of 1.1 to 2, and
 by five times the noise at least, in four of five cases upwards, and the rate changes by a factor of up to two.
-Outliers are single sizes that take 1.2 to 2 times as long, and ten times the noise longer at least. Of two states each
-has a random curve of its own, and every size has measurements in both, by turns.
+Outliers are single sizes that take 1.2 to 2 times as long, and ten times the noise longer at least.
 
 Curves that are not quite lines are a line times a random wave, whose neighbours within some factor of the size are
 alike; machines for LogGP have random parameters (tests/stats/fit/test_loggp.py says what they mean).
@@ -17,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.builders import make_point, measurements_with_medians
 from tests.stats.fit.bounds import (
     best_division,
     best_divisions,
@@ -27,7 +25,6 @@ from tests.stats.fit.bounds import (
     noise_of,
 )
 
-from hockney.stats import classify, figures_of, signs_of
 from hockney.stats.fit import Estimate, NoFit, RoundTrips, Segment, SegmentFit, fit_line, fit_loggp, fit_segments
 
 Floats = NDArray[np.float64]
@@ -38,7 +35,6 @@ LINE_GRIDS = {
     "8 sizes": [0, 8, 64, 512, 4096, 32768, 262144, 1 << 20],
     "24 sizes": [0, *(2**n for n in range(23))],
 }
-_OF_NINE = 2.47  # the median of nine normal values errs by 1 / 2.47 of what each errs by
 STRENGTHS = ((2, 4), (4, 6), (6, 8), (8, 10), (10, 15), (15, 30))
 NOISES = (0.01, 0.03, 0.1)
 
@@ -158,8 +154,8 @@ class Score(Parameters):
         """Fit a curve and compare with the truth."""
         self.compare(one, one.times_ns, [1.96 * one.noise] * len(one.times_ns) if errors else None)
 
-    def compare(self, one: Curve, times_ns: Sequence[float], errors: Sequence[float] | None, part: float = 1.0) -> None:
-        """The fit of these times with the truth of a curve. What was measured tells a time to `part` of the noise."""
+    def compare(self, one: Curve, times_ns: Sequence[float], errors: Sequence[float] | None) -> None:
+        """The fit of these times with the truth of a curve."""
         fit = fit_segments(one.sizes_bytes, times_ns, errors)
         assert isinstance(fit, SegmentFit)
         placed = _placed(one, fit)
@@ -172,7 +168,7 @@ class Score(Parameters):
         self.outliers += len(one.outliers)
         self.outliers_found += len(one.outliers & set(fit.outliers))
         self.outliers_invented += not set(fit.outliers) <= one.outliers
-        for found in _parameters(one, fit, part * one.noise) if placed and strong else ():
+        for found in _parameters(one, fit, one.noise) if placed and strong else ():
             self.count(*found)
 
 
@@ -214,47 +210,6 @@ def score(*, noise: float, switched: bool, outliers: int, curves: int = 200) -> 
         segments = int(rng.integers(2, 5)) if switched else 1
         total.add(curve(rng, segments=segments, noise=noise, outliers=outliers), errors=number % 2 == 1)
     return total
-
-
-def states_score(*, noise: float, switched: bool, curves: int = 200) -> Score:
-    """Of random curves that a run measured in two states of the machine, told apart by its floors: two for each run.
-
-    A measurement errs by its own noise, so much that the median of nine errs by `noise`.
-    """
-    rng = np.random.default_rng(184)
-    total = Score()
-    for _ in range(curves // 2):
-        count = int(rng.choice([24, 36]))
-        own: dict[str, Curve] = {}
-        while len(own) < 2:
-            one = curve(rng, segments=int(rng.integers(2, 5)) if switched else 1, noise=noise)
-            if len(one.sizes_bytes) == count:
-                own["far" if own else "near"] = one
-        _add_states(total, own, rng)
-    return total
-
-
-def _add_states(total: Score, own: dict[str, Curve], rng: np.random.Generator) -> None:
-    measurements = []
-    for at, size in enumerate(own["near"].sizes_bytes):
-        for name, floor_ns in (("near", 27.0), ("far", 184.0)):
-            one = own[name]
-            medians = 1e3 * one.true_ns(at) * rng.normal(1, one.noise * _OF_NINE, 9)  # whole ns are no error then
-            floors = [floor_ns * rng.normal(1, 0.02, 2) for _ in medians]
-            for median_ns, (before, after) in zip(medians.tolist(), floors, strict=True):
-                measurements += measurements_with_medians([median_ns], make_point(size), floor_ns=(before, after))
-    states = classify([signs_of(measurement) for measurement in measurements])
-    times: dict[str, list[tuple[float, float]]] = {"near": [], "far": []}
-    for at in range(len(own["near"].sizes_bytes)):
-        mine = slice(18 * at, 18 * (at + 1))
-        for figure in figures_of(measurements[mine], states[mine]):
-            assert figure.low_ns is not None
-            assert figure.high_ns is not None
-            arm = max(figure.high_ns - figure.value_ns, figure.value_ns - figure.low_ns)
-            times[figure.state].append((figure.value_ns / 1e3, arm / figure.value_ns))
-    for name, found in times.items():
-        values, arms = map(list, zip(*found, strict=True))
-        total.compare(own[name], values, arms, _OF_NINE / 3)
 
 
 def lines_score(grid: str, *, missed: float, alike: float, unequal: bool, curves: int = 200) -> Score:
@@ -447,8 +402,6 @@ def main() -> None:
             for outliers in (0, 2):
                 found = score(noise=noise, switched=switched, outliers=outliers, curves=1000)
                 print(_curves_row(kind, noise, outliers, found))
-    for switched, kind in kinds.items():
-        print(_curves_row(f"{kind}, in two states", 0.01, 0, states_score(noise=0.01, switched=switched)))
     print(_head(f"sizes | each off its line by about | alike over a factor of | errors of the times | {PARAMETERS}"))
     for grid in LINE_GRIDS:
         for missed, alike, unequal in ((0.1, 0.0, False), (0.1, 0.0, True), (0.1, 1.5, False), (0.1, 3.0, False)):
