@@ -84,7 +84,7 @@ def call_here(folder: Path, *arguments: str, **variables: str) -> Ended:
         patch.setattr(sys, "argv", ["hockney", *arguments])
         with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
             code = execute(arguments)
-    out, err = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
+    out, err = (stream.buffer.getvalue().decode() for stream in streams)
     return subprocess.CompletedProcess(arguments, code, out, err)
 
 

@@ -127,45 +127,27 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path, filled_store: P
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_list_into_head(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "redirected", "code", "said"),
+    [
+        ("list", "| head -1", 0, ""),
+        ("runs", ">/dev/full", 3, "hockney: cannot write the output: no space left on device\n"),
+        ("show", ">&-", 3, "hockney: cannot write the output: bad file descriptor\n"),
+        ("export", ">&-", 3, "hockney: cannot write the output: bad file descriptor\n"),
+    ],
+)
+def test_output_that_is_cut_or_cannot_be_written(
+    command: str, redirected: str, code: int, said: str, tmp_path: Path, filled_store: Path
+) -> None:
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", '"$@" | head -1', "-", *command_line("list")],
-        env=environment(tmp_path),
+        ["bash", "-o", "pipefail", "-c", f'"$@" {redirected}', "-", *command_line(command)],
+        env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "Suites\n", "")
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")  # noqa: PTH110
-def test_output_that_cannot_be_written_is_said(tmp_path: Path, filled_store: Path) -> None:
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            command_line("runs"),
-            env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert done.returncode == 3
-    assert done.stderr == "hockney: cannot write the output: no space left on device\n"
-
-
-def test_results_for_a_closed_standard_output_are_an_error(tmp_path: Path, filled_store: Path) -> None:
-    for command in ("show", "export"):
-        done = subprocess.run(
-            ["sh", "-c", '"$@" >&-', "-", *command_line(command, "last")],
-            env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (3, "hockney: cannot write the output: bad file descriptor\n")
+    assert (done.returncode, done.stderr) == (code, said)
 
 
 def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
@@ -192,24 +174,19 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
     assert out == ""
 
 
-def test_only_who_measures_says_that_something_is_stored(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_stopped_measurement_says_what_is_kept(has_begun: bool, tmp_path: Path) -> None:
     def stop(display: Display) -> None:
-        display.begun(1, Plan("test", (Point("shm", "pingpong", 2, 8),)), goes_on=False, precise=0)
+        if has_begun:
+            display.begun(1, Plan("test", (Point("shm", "pingpong", 2, 8),)), goes_on=False, precise=0)
         raise KeyboardInterrupt
 
+    said = "everything measured so far is stored" if has_begun else "nothing new was measured yet"
     with (
-        pytest.raises(KeyboardInterrupt, match="everything measured so far is stored"),
+        pytest.raises(KeyboardInterrupt, match=said),
         measuring(tmp_path / "results.db", create=True) as (_, _, display),
     ):
         stop(display)
-
-
-def test_a_stop_before_any_run_has_begun_says_that_nothing_was_measured(tmp_path: Path) -> None:
-    with (
-        pytest.raises(KeyboardInterrupt, match="nothing new was measured yet"),
-        measuring(tmp_path / "results.db", create=True),
-    ):
-        raise KeyboardInterrupt
 
 
 def _let_sigint_in() -> None:
