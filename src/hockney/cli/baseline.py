@@ -50,10 +50,6 @@ def report_of(checked: Checked) -> Report:
     lines += [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
     lines += notes(comparison)[:_NOTES_MAX] if code != ExitCode.DONE else []
     document = {"judged_again": checked.judged_again, "may_hide": _hidden_json(comparison)}
-    properties = [
-        (f"changed: {different.what}", changes.difference_text(different)) for different in comparison.differences
-    ]
-    properties += [(f"disturbed: run {event.run}", event.cause) for event in comparison.disturbances]
     return Report(
         f"hockney check against run {comparison.base}",
         checked.run_id,
@@ -61,7 +57,6 @@ def report_of(checked: Checked) -> Report:
         [*lines, _summary(checked)],
         {**document, **comparison_json(comparison)},
         _cases(comparison),
-        properties,
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check ends with: its lines, its JSON, and its cases and `properties` for JUnit."""
+    """What a check ends with: its lines, its JSON, and its cases for JUnit."""
 
     title: str
     run_id: int
@@ -27,7 +27,6 @@ class Report:
     lines: Sequence[str]
     document: dict[str, Any]
     cases: Sequence[Case]
-    properties: Sequence[tuple[str, str]] = ()
 
 
 @command(
@@ -107,5 +106,5 @@ def check(
             for line in report.lines:
                 render.say(line)
         if junit is not None:
-            write_junit(junit, report.title, report.cases, report.properties)
+            write_junit(junit, report.title, report.cases)
     return report.code

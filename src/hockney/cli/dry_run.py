@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from hockney.cli import render
 from hockney.cli.changes import point_json
@@ -22,7 +21,15 @@ def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
     plan = make_plan(suite, asked, load(transport_words(suite, asked)))
     refuse_empty(plan)
     if as_json:
-        render.print_json("run", _as_json(plan))
+        document = {
+            "dry_run": True,
+            "suite": plan.suite,
+            "plan": plan.as_json(),
+            "first_rounds_s": first_rounds_s(plan.points, plan.launches),
+            "points": [point_json(point) for point in plan.points],
+            "skipped": [{"point": point_json(row.point), "reason": row.reason} for row in plan.skipped],
+        }
+        render.print_json("run", document)
     else:
         _print(plan)
     return 0
@@ -62,14 +69,3 @@ def _row(curve: list[Point], plan: Plan) -> list[str]:
         sizes = f"{len(curve)} from {size_text(curve[0])} to {size_text(curve[-1])}"
     more = ", more where the curve bends" if curve_of(curve[0]) in plan.refine else ""
     return [name_of(curve[0]), curve[0].transport, f"{sizes}{more}"]
-
-
-def _as_json(plan: Plan) -> dict[str, Any]:
-    return {
-        "dry_run": True,
-        "suite": plan.suite,
-        "plan": plan.as_json(),
-        "first_rounds_s": first_rounds_s(plan.points, plan.launches),
-        "points": [point_json(point) for point in plan.points],
-        "skipped": [{"point": point_json(row.point), "reason": row.reason} for row in plan.skipped],
-    }

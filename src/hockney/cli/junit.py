@@ -49,7 +49,7 @@ def _write_unfinished(path: Path, why: str) -> None:
     write_junit(path, "hockney check", [Case("check", "finished", "error", why)])
 
 
-def write_junit(path: Path, title: str, cases: Sequence[Case], properties: Sequence[tuple[str, str]] = ()) -> None:
+def write_junit(path: Path, title: str, cases: Sequence[Case]) -> None:
     """Write the report. Control characters are escaped: libraries' messages may hold any."""
     kinds = [case.kind for case in cases]
     suite = ET.Element(
@@ -61,10 +61,6 @@ def write_junit(path: Path, title: str, cases: Sequence[Case], properties: Seque
         skipped=str(kinds.count("skipped")),
         errors=str(kinds.count("error")),
     )
-    if properties:
-        listed = ET.SubElement(suite, "properties")
-        for name, value in properties:
-            ET.SubElement(listed, "property", name=printable(name), value=printable(value))
     for case in cases:
         element = ET.SubElement(suite, "testcase", classname=printable(case.group), name=printable(case.name))
         if case.kind:
