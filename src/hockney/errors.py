@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import difflib
 import enum
-import re
 from collections.abc import Iterable
 
 _SHOWN_MAX = 6  # names
@@ -80,8 +79,3 @@ def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None
     else:
         hint = f"known are {', '.join(names)}"
     return UsageError(f"unknown {kind} '{word}': {hint}")
-
-
-def unnamed(sentence: str, name: str, instead: str) -> str:
-    """A sentence with other words for a name, so that what holds for several can be said once."""
-    return re.sub(rf"(?<![\w@:]){re.escape(name)}(?![\w@]|:\w)", instead, sentence)

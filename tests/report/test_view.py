@@ -130,7 +130,7 @@ def test_what_a_transport_cannot_do_is_one_sentence_a_table(tmp_path: Path, caps
     store_run(tmp_path / "r.db", "t3d", wide("t3d"))
     assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    lacks = "Not measured (skipped: put needs put and get, which this transport does not offer): "
+    lacks = "Not measured (skipped: put needs put and get, which mpi@mpich-5.0.2 does not offer): "
     assert text.count(lacks) == 1
     assert text.count("The published rate at N 1/2 is exactly half of Rmax") == 1  # a note of three tables
     assert "State of the machine: unknown" not in text  # of one rank there is nothing to know

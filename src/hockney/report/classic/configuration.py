@@ -6,7 +6,6 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hockney.machine.files import format_cpus, named_cpus
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import clock_hz, data_caches
 from hockney.report.classic.values import Column, Table
@@ -24,7 +23,7 @@ def configuration_tables(report: str, run: Run) -> list[Table]:
             block["title"],
             columns,
             tuple((item, text, here[name] or "unknown") for item, text, name in block["rows"]),
-            (*block.get("notes", ()), *(_placements(run) if block.get("placement") else ())),
+            tuple(block.get("notes", ())),
         )
         for block in contents(report).get("block", ())
     ]
@@ -64,21 +63,6 @@ def _texts(run: Run) -> dict[str, str | None]:
 
 def _joined(texts: Iterable[str | None]) -> str:
     return "; ".join(text for text in texts if text)
-
-
-def _placements(run: Run) -> list[str]:
-    """The placement of the ranks in one sentence."""
-    placed: dict[tuple[str, tuple[str, ...]], set[int]] = {}
-    for launch in run.launches.values():
-        if launch.transport != "null":
-            cpus = format_cpus(tuple(sorted({cpu for cpu in launch.cpus if cpu >= 0}))) or "unknown"
-            placed.setdefault((cpus, tuple(dict.fromkeys(launch.hosts))), set()).add(launch.ranks)
-    words = [
-        f"{', '.join(map(str, sorted(ranks)))} ranks on {named_cpus(cpus)}"
-        + (f" of {_joined(hosts)}" if len(hosts) > 1 else "")
-        for (cpus, hosts), ranks in sorted(placed.items())
-    ]
-    return [f"Here: {'; '.join(words)}. Within a host a message crosses no switch."] if words else []
 
 
 def _interfaces(facts: Mapping[str, Any], hosts: int) -> str:

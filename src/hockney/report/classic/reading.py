@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hockney import stats
-from hockney.errors import unnamed
 from hockney.model import Definition, Measurement, Point, PointStatus
 from hockney.report.classic.values import Measured, blank
 from hockney.results.runs import Run, Series, table_state
@@ -233,12 +232,11 @@ class Reading:
 
     @staticmethod
     def reason(series: Series) -> str:
-        """Why a series has no figure, without the name of the transport, which the table has."""
-        point, reason = series.point, series.reason and unnamed(series.reason, series.point.transport, "this transport")
-        if reason is not None and reason.startswith(f"{point.ranks} ranks on "):
+        """Why a series has no figure; the same for all that have too many ranks."""
+        if series.reason is not None and series.reason.startswith(f"{series.point.ranks} ranks on "):
             return "more ranks than CPUs would measure the scheduler; with --oversubscribe hockney run does so"
         if series.status in (PointStatus.FAILED, PointStatus.SKIPPED):
-            return f"{series.status.value}: {reason or 'no reason was stored'}"
+            return f"{series.status.value}: {series.reason or 'no reason was stored'}"
         return "not reached: the time was up, or the run was stopped"
 
     @staticmethod
