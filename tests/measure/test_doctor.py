@@ -75,8 +75,8 @@ def test_why_there_is_no_worker_and_what_to_do_stand_apart(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("cpus", "said"),
     [
-        (["0-1"], "one, CPUs 0-1"),
-        (["0"], "one, CPU 0"),
+        (["0-1"], "1, CPUs 0-1"),
+        (["0"], "1, CPU 0"),
         (["0-3,8-11", "4-7", ""], "3, CPUs 0-3,8-11 | CPUs 4-7 | memory only"),
         ([], "unknown"),
     ],
@@ -104,7 +104,7 @@ def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr(checkup, "check_up", lambda: found)
     assert execute(["doctor", "--no-facts"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "PairFigures",
+        "Measured",
         "floor, far                184 ns in 75% of the measurements",
         "floor, mixed              between states in 25% of the measurements",
         "reading the clock         22.4 ns",

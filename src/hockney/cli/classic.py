@@ -49,8 +49,8 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
         render.note(f"*: more ranks than CPUs, so this is a scheduling time. {OVERSUBSCRIBED}")
     if missing:
         render.title("What is not here")
-        for one in missing:
-            render.note(f"{one.name}: {one.why}; {one.how}")
+        for absent in missing:
+            render.note(f"{absent.name}: {absent.why}; {absent.how}")
 
 
 def report_as_json(report: ClassicReport) -> dict[str, Any]:

@@ -105,8 +105,8 @@ def _reason(item: Item) -> str:
 
 def _print_machines(machines: Sequence[Item], *, with_sources: bool) -> None:
     rows = [
-        [one.name, str(one.more["figures"]), f"{one.more['title']}: {one.summary}", one.more["suite"]]
-        for one in machines
+        [item.name, str(item.more["figures"]), f"{item.more['title']}: {item.summary}", item.more["suite"]]
+        for item in machines
     ]
     what = Column("what it was", wrap=True)
     render.table([Column("name", style="bold"), Column("figures", right=True), what, "suite"], rows)

@@ -150,14 +150,14 @@ def bullet(mark: str, text: str) -> None:
     lines(wrapped(f"{mark} {text}", rest="  "))
 
 
-def limits(found: Sequence[Warning_], *, none: str = "") -> None:
+def limits(seen: Sequence[Warning_], *, none: str = "") -> None:
     """The warnings with their fixes below a heading; without any, the sentence `none`."""
-    if found or none:
+    if seen or none:
         title("What limits precision")
         # A resumed run repeats some: the newest counts.
-        for warning in {(warning.kind, warning.subject): warning for warning in found}.values():
+        for warning in {(warning.kind, warning.subject): warning for warning in seen}.values():
             bullet("!", str(warning))
-    if none and not found:
+    if none and not seen:
         say(none)
 
 

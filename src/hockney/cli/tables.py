@@ -32,13 +32,13 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables:
     """The tables of the run's suite; an empty list without any. Raises UsageError for states that they don't show."""
     if run.info.suite == "quick":
         return make_sheet(run, every_state=every_state)
-    found = make_report(run) or pair_matrices(run)
-    if found and every_state:
+    tables = make_report(run) or pair_matrices(run)
+    if tables and every_state:
         raise UsageError(
             "--tables shows every state only for quick. Here each figure names its state; "
             f"run {typed('show', run.id, '--states')} for all states"
         )
-    return found
+    return tables
 
 
 def print_table_plots(tables: Tables) -> None:
@@ -59,8 +59,8 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
         case Sheet():
             from hockney.analysis.explain import explain_run
 
-            found = explain_run(run).findings if tables.rows else ()
-            print_sheet(tables, run, missing, found, verbose=verbose)
+            findings = explain_run(run).findings if tables.rows else ()
+            print_sheet(tables, run, missing, findings, verbose=verbose)
             return
         case ClassicReport():
             print_report(tables, run, missing)
