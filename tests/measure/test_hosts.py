@@ -140,4 +140,4 @@ def test_ranks_that_share_a_cpu_are_marked_wherever_a_figure_is_printed(here: Pa
         (launch,) = Run(store, 1).launches.values()
         assert launch.oversubscribed
         assert "--oversubscribed" in " ".join(launch.argv)
-    assert "More ranks than CPUs, so these are scheduling times" in done.stdout
+    assert "(more ranks than CPUs: scheduling times)" in done.stdout
