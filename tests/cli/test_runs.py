@@ -68,6 +68,17 @@ def test_points_are_counted_alike_however_a_run_ends(cli: Cli, tmp_path: Path) -
     assert [(one["measured_points"], one["planned_points"]) for one in runs] == [(2, 3)] * 3
 
 
+def test_the_document_of_a_run_is_what_is_stored(cli: Cli, path: Path) -> None:
+    with Store.open(path, readonly=True) as store:
+        stored = store.runs()
+    documents = json.loads(cli("runs", "--json").stdout)["runs"]
+    names = ("label", "command", "suite", "started_unix_s", "finished_unix_s", "measured_s", "rounds")
+    assert [{name: one[name] for name in names} for one in documents] == [
+        {name: getattr(run, name) for name in names} for run in stored
+    ]
+    assert all(one["started_unix_s"] < one["finished_unix_s"] for one in documents)
+
+
 def wait_for_a_round(path: Path) -> None:
     deadline_s = time.monotonic() + 60
     while time.monotonic() < deadline_s:

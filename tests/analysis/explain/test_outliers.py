@@ -57,6 +57,22 @@ def test_the_rate_and_the_size_of_outliers() -> None:
     assert slow.effect == pytest.approx(0.137, rel=0.15)  # 80 us more in 4 % of samples of 20 us
 
 
+@pytest.mark.parametrize("outliers_of_all", [20, 200, 3000])
+def test_the_interval_of_the_rate_is_that_of_a_poisson_count(outliers_of_all: int) -> None:
+    """The exact one is by the chi-squared distribution (Garwood 1936)."""
+    from scipy.stats import chi2
+
+    elapsed_ns = np.full((300, SAMPLES), SAMPLE_NS)
+    elapsed_ns.ravel()[:: elapsed_ns.size // outliers_of_all] *= 3
+    made = [make_measurement(make_point(), [row.tolist()] * 2, batch=8) for row in elapsed_ns]
+    (slow,) = found(read(made))
+    assert slow.facts["outliers"] == outliers_of_all
+    rate, total_s = slow.facts["rate_per_s"], 1e-9 * elapsed_ns.sum()
+    assert rate.value == pytest.approx(outliers_of_all / total_s)
+    assert rate.low == pytest.approx(chi2.ppf(0.025, 2 * outliers_of_all) / 2 / total_s, rel=2e-3)
+    assert rate.high == pytest.approx(chi2.ppf(0.975, 2 * outliers_of_all + 2) / 2 / total_s, rel=2e-3)
+
+
 def test_each_transport_has_its_own() -> None:
     quiet, loud = measurements(), measurements(2000, lambda random: 60_000.0, transport="tcp")
     assert [slow.subject.transport for slow in found(read(quiet, loud))] == ["tcp"]
