@@ -10,7 +10,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from tests.worker.test_native import ADDRESS, converse, measure
+from tests.worker.test_native import ADDRESS, converse, measure, measured
 
 from hockney.suites import load_suite
 from hockney.worker.build import build_worker
@@ -34,9 +34,8 @@ def commands_of(cells: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.parametrize("transport", [*CARRIERS, "null"])
 def test_every_cell_moves_every_byte_and_is_timed_on_both_sides(transport: str) -> None:
     cells = every_cell(*SIZES, writes=40)
-    answers, done = converse(build_worker(), commands_of(cells), "-t", transport, "-n", "2")
-    assert [a["kind"] for a in answers] == ["measure"] * len(cells) + ["bye"], done.stderr
-    for cell, answer in zip(cells, answers, strict=False):
+    answers = measured(commands_of(cells), "-t", transport, "-n", "2")
+    for cell, answer in zip(cells, answers, strict=True):
         assert answer["verified"] is (transport != "null"), cell
         assert (answer["timed"], answer["divisor"], answer["messages_per_rep"]) == ("slowest", 40, 40)
         assert answer["bytes_per_rep"] == 40 * cell["size"]
@@ -80,18 +79,15 @@ def test_a_full_and_an_empty_buffer_are_counted(transport: str, source: int) -> 
 def test_other_patterns_find_the_transport_as_it_was(transport: str) -> None:
     stream = measure("stream", 5000, write="nonblocking", read="nonblocking")
     commands = [stream, measure("pingpong", 70_001), stream, measure("twoway", 70_001, window=8), stream]
-    answers, done = converse(build_worker(), commands, "-t", transport, "-n", "2")
-    assert [a["kind"] for a in answers] == ["measure"] * 5 + ["bye"], done.stderr
-    assert all(answer["verified"] for answer in answers[:-1])
+    answers = measured(commands, "-t", transport, "-n", "2")
+    assert all(answer["verified"] for answer in answers)
 
 
 @pytest.mark.parametrize("transport", CARRIERS)
 def test_under_sanitizers_with_a_rank_to_spare(transport: str) -> None:
     cells = every_cell(0, 5000, writes=50)
-    answers, done = converse(build_worker(ADDRESS), commands_of(cells), "-t", transport, "-n", "3", "--oversubscribed")
-    assert [a["kind"] for a in answers] == ["measure"] * len(cells) + ["bye"], done.stderr
-    assert "runtime error" not in done.stderr
-    assert all(answer["counters"]["reads"][2] == 0 for answer in answers[:-1])
+    answers = measured(commands_of(cells), "-t", transport, "-n", "3", "--oversubscribed", recipe=ADDRESS)
+    assert all(answer["counters"]["reads"][2] == 0 for answer in answers)
 
 
 @pytest.mark.parametrize("transport", ["shm", "threads", "tcp:spin"])

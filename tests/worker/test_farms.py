@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import os
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.worker.test_native import converse, measure
+from tests.worker.test_native import converse, crowded, measure, measured
 
 from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import Point
@@ -23,11 +22,7 @@ def catalogue() -> Catalogue:
 
 
 def run(commands: list[str], ranks: int, transport: str = "shm") -> list[dict[str, Any]]:
-    more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
-    answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more)
-    assert done.returncode == 0, done.stderr
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
-    return answers[:-1]
+    return measured(commands, "-t", transport, *crowded(ranks))
 
 
 @pytest.mark.parametrize("transport", ["shm", "unix", "null"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from tests.matrix import matrix
 
-from hockney.worker.build import Recipe, build_worker
+from hockney.worker.build import NATIVE, Recipe, build_worker
 from hockney.worker.catalogue import describe
 
 HERE = Path(__file__).parent
@@ -51,6 +52,20 @@ def converse(
     return [json.loads(line[4:]) for line in lines if line.startswith("@hk ")], done
 
 
+def measured(commands: list[str], *arguments: str, recipe: Recipe = NATIVE, **more: Any) -> list[dict[str, Any]]:
+    """The answers to commands that are all measured, by a worker that ends well and says nothing of faults."""
+    answers, done = converse(build_worker(recipe), commands, *arguments, **more)
+    kinds = [answer["kind"] for answer in answers]
+    assert (kinds, done.returncode) == (["measure"] * len(commands) + ["bye"], 0), done.stdout[-2000:] + done.stderr
+    assert not re.search("runtime error|Sanitizer", done.stderr), done.stderr[:3000]
+    return answers[:-1]
+
+
+def crowded(ranks: int) -> list[str]:
+    """The words that start so many ranks here."""
+    return ["-n", str(ranks), *(["--oversubscribed"] if ranks > (os.cpu_count() or 1) else [])]
+
+
 def measure(pattern: str, size: int, **keys: object) -> str:
     words = {"batch": 3, "samples": 4, "timeout_s": 30, **keys}
     return f"measure pattern={pattern} bytes={size} " + " ".join(f"{key}={value}" for key, value in words.items())
@@ -75,12 +90,8 @@ def sizes_around_thresholds(transport: str) -> list[int]:
 def test_every_pattern_on_every_transport(transport: str, ranks: int) -> None:
     patterns = PATTERNS + (FARMS if ranks > 2 else [])
     commands = [measure(pattern, size) for pattern in patterns for size in sizes_around_thresholds(transport)]
-    more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
     # Beside a compiler a rank that spins may wait a time slice for each message; one that hangs ends after timeout_s.
-    answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more, limit_s=240)
-    assert done.returncode == 0, done.stderr
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stdout[-2000:]
-    for answer in answers[:-1]:
+    for answer in measured(commands, "-t", transport, *crowded(ranks), limit_s=240):
         assert len(answer["elapsed_ns"]) == ranks
         assert all(len(row) == 4 and all(ns > 0 for ns in row) for row in answer["elapsed_ns"])
         assert len(answer["cpu_user_ns"]) == ranks
@@ -97,9 +108,8 @@ def test_windows_and_ends_of_the_clock(transport: str) -> None:
         for window in (1, 16, 64)
         for size in (8, 5000, 300_000)
     ]
-    answers, done = converse(build_worker(), commands, "-t", transport, "-n", "2")
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
-    for answer, command in zip(answers, commands, strict=False):
+    answers = measured(commands, "-t", transport, "-n", "2")
+    for answer, command in zip(answers, commands, strict=True):
         window = int(command.partition("window=")[2].split()[0])
         assert answer["divisor"] == window * (2 if answer["pattern"] == "twoway" else 1)
         assert answer["bytes_per_rep"] == answer["messages_per_rep"] * answer["bytes"]
@@ -118,20 +128,20 @@ def test_under_address_and_undefined_sanitizers(transport: str) -> None:
     assert len(refused) == 9, refused  # no pairs, no bisection of three, and no floor with too many ranks
     assert kinds[-1] == "bye"
     even = [line for line in commands if "pattern=pairs" in line or "pattern=bisection" in line]
-    answers, done = converse(build_worker(ADDRESS), even, "-t", transport, "-n", "4", "--oversubscribed")
-    assert [answer["kind"] for answer in answers] == ["measure"] * len(even) + ["bye"], done.stderr
+    answers = measured(even, "-t", transport, "-n", "4", "--oversubscribed", recipe=ADDRESS)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("transport", ["threads", "shm"])
-def test_under_the_thread_sanitizer(transport: str) -> None:
-    commands = [measure(pattern, size) for pattern in PATTERNS for size in (0, 8, 1000, 70_001)]
+@pytest.mark.parametrize("recipe", [ADDRESS, THREAD], ids=["address", "thread"])
+@pytest.mark.parametrize(("transport", "ranks"), [("shm", 2), ("shm", 3), ("threads", 2)])
+def test_all_but_the_farms_under_each_sanitizer(transport: str, ranks: int, recipe: Recipe) -> None:
+    patterns = [name for name in PATTERNS if ranks == 2 or name not in ("pairs", "bisection")]
+    commands = [measure(pattern, size) for pattern in patterns for size in (0, 8, 1000, 70_001)] + reductions()
+    commands += [measure(pattern, size) for pattern in ONE_SIDED for size in (8, 1000, 70_000)]
     commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16)]
-    answers, done = converse(build_worker(THREAD), commands, "-t", transport, "-n", "2", limit_s=120)
-    assert "WARNING: ThreadSanitizer" not in done.stderr, done.stderr[:3000]
-    assert done.returncode == 0, done.stderr
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"]
+    commands += [measure("put", 8, quiet="each"), measure("ring", 1000)]
+    measured(commands, "-t", transport, *crowded(ranks), limit_s=180, recipe=recipe)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 5])
@@ -139,30 +149,12 @@ def test_under_the_thread_sanitizer(transport: str) -> None:
 def test_allreduces_add_up_what_all_ranks_have(transport: str, ranks: int) -> None:
     commands = [line for line in reductions() if transport != "udp" or "bytes=300000" not in line]
     arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
-    answers, done = converse(build_worker(), commands, *arguments)
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
-    for answer in answers[:-1]:
+    answers = measured(commands, *arguments)
+    for answer in answers:
         assert (answer["timed"], answer["divisor"]) == ("slowest", 1)
         assert answer["bytes_per_rep"] == 2 * (ranks - 1) * answer["bytes"]
         assert answer["verified"] is (transport != "null")
     assert [a["algorithm"] for a in answers[:3]] == ["portable", "portable", "portable parts"]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("recipe", "transport", "ranks"),
-    [
-        *((ADDRESS, transport, ranks) for transport in ("shm", "threads", "tcp") for ranks in (2, 3)),
-        *((THREAD, transport, 2) for transport in ("shm", "threads")),
-    ],
-)
-def test_allreduces_under_sanitizers(recipe: Recipe, transport: str, ranks: int) -> None:
-    commands = reductions()
-    arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
-    answers, done = converse(build_worker(recipe), commands, *arguments, limit_s=120)
-    assert "WARNING: ThreadSanitizer" not in done.stderr, done.stderr[:3000]
-    assert done.returncode == 0, done.stderr
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"]
 
 
 @pytest.mark.parametrize(
@@ -190,30 +182,20 @@ def test_ft_has_the_published_checksums(transport: str, ranks: int) -> None:
         f"measure pattern=ft class={name} samples=1 batch=2 warmup=0"
         for name in (("S", "W") if transport == "shm" else ("S",))
     ]
-    more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
-    answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more, limit_s=240)
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
-    for answer in answers[:-1]:
+    for answer in measured(commands, "-t", transport, *crowded(ranks), limit_s=240):
         assert answer["verified"] is True
         assert (answer["timed"], answer["divisor"], answer["algorithm"]) == ("root", 1, "portable")
         assert answer["bytes_per_rep"] == 0
 
 
 @pytest.mark.full
-def test_ft_in_class_a_on_two_ranks() -> None:
-    answers, done = converse(
-        build_worker(), ["measure pattern=ft class=A samples=1 warmup=0"], "-t", "shm", "-n", "2", limit_s=240
-    )
-    assert [a["kind"] for a in answers] == ["measure", "bye"], done.stderr
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("transport", ["shm", "threads"])
-def test_ft_under_address_and_undefined_sanitizers(transport: str) -> None:
-    commands = ["measure pattern=ft samples=1", "measure pattern=ft class=W samples=1"]
-    answers, done = converse(build_worker(ADDRESS), commands, "-t", transport, "-n", "2", limit_s=240)
-    assert [a["kind"] for a in answers] == ["measure", "measure", "bye"], done.stderr
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize(
+    ("recipe", "transport", "name"),
+    [(NATIVE, "shm", "A"), *((ADDRESS, transport, name) for transport in ("shm", "threads") for name in ("S", "W"))],
+)
+def test_ft_in_all_classes_and_under_sanitizers(recipe: Recipe, transport: str, name: str) -> None:
+    command = f"measure pattern=ft class={name} samples=1 warmup=0"
+    measured([command], "-t", transport, "-n", "2", limit_s=240, recipe=recipe)
 
 
 def test_ft_over_a_transport_that_corrupts_is_no_figure() -> None:
@@ -245,8 +227,7 @@ def test_ft_on_ranks_that_do_not_divide_its_grid(ranks: int, name: str, most: in
 @pytest.mark.parametrize("transport", ["null", "shm"])
 @pytest.mark.parametrize("ranks", [2, 4, 6])
 def test_bisection_is_a_round_trip_of_every_pair(transport: str, ranks: int) -> None:
-    more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
-    answers, done = converse(build_worker(), [measure("bisection", 1000)], "-t", transport, "-n", str(ranks), *more)
+    answers, done = converse(build_worker(), [measure("bisection", 1000)], "-t", transport, *crowded(ranks))
     assert answers[0]["kind"] == "measure", done.stderr
     assert (answers[0]["timed"], answers[0]["divisor"]) == ("slowest", 2)
     assert (answers[0]["bytes_per_rep"], answers[0]["messages_per_rep"]) == (ranks * 1000, ranks)
@@ -468,22 +449,8 @@ def test_one_sided_patterns(transport: str, ranks: int) -> None:
     commands += [measure(pattern, 72, source=ranks - 1, target=0) for pattern in ("putpong", "put", "get")]
     commands += [measure(pattern, size, quiet="each") for pattern in ("put", "putring") for size in (0, 8, 1001)]
     commands += [measure("putring", 1001, distance=distance) for distance in range(1, ranks)]
-    more = ["--oversubscribed"] if ranks > (os.cpu_count() or 1) else []
-    answers, done = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), *more)
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stdout[-2000:] + done.stderr
-    assert all(answer["verified"] is (transport != "null") for answer in answers[:-1])
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("recipe", [ADDRESS, THREAD], ids=["address", "thread"])
-@pytest.mark.parametrize("transport", ["shm", "threads"])
-def test_one_sided_patterns_under_sanitizers(transport: str, recipe: Recipe) -> None:
-    commands = [measure(pattern, size) for pattern in ONE_SIDED for size in (8, 1000, 70_000)]
-    commands += [measure("put", 8, quiet="each"), measure("ring", 1000)]
-    answers, done = converse(build_worker(recipe), commands, "-t", transport, "-n", "2", limit_s=120)
-    assert "Sanitizer" not in done.stderr, done.stderr[:3000]
-    assert "runtime error" not in done.stderr
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
+    answers = measured(commands, "-t", transport, *crowded(ranks))
+    assert all(answer["verified"] is (transport != "null") for answer in answers)
 
 
 @pytest.mark.parametrize("transport", ["null", "shm", "tcp"])
@@ -491,9 +458,8 @@ def test_one_sided_patterns_under_sanitizers(transport: str, recipe: Recipe) -> 
 def test_any_two_ranks_and_the_source_is_timed(transport: str, pattern: str) -> None:
     pairs = [(source, target) for source in range(3) for target in range(3) if source != target]
     commands = [measure(pattern, 100, source=source, target=target) for source, target in pairs]
-    answers, done = converse(build_worker(), commands, "-t", transport, "-n", "3", "--oversubscribed")
-    assert [a["kind"] for a in answers] == ["measure"] * len(pairs) + ["bye"], done.stderr
-    for answer, (source, _) in zip(answers, pairs, strict=False):
+    answers = measured(commands, "-t", transport, "-n", "3", "--oversubscribed")
+    for answer, (source, _) in zip(answers, pairs, strict=True):
         assert answer["timed"] == ("root" if source == 0 else f"rank {source}")
         assert answer["verified"] is (transport != "null")
 
@@ -501,18 +467,15 @@ def test_any_two_ranks_and_the_source_is_timed(transport: str, pattern: str) -> 
 @pytest.mark.parametrize("distance", [1, 2, 3])
 def test_a_ring_over_every_distance(distance: int) -> None:
     commands = [measure("ring", size, distance=distance) for size in (0, 8, 70_001)]
-    answers, done = converse(build_worker(), commands, "-t", "shm", "-n", "4", "--oversubscribed")
-    assert [a["kind"] for a in answers] == ["measure"] * 3 + ["bye"], done.stderr
-    assert [(a["timed"], a["messages_per_rep"], a["verified"]) for a in answers[:-1]] == [("mean", 4, True)] * 3
+    answers = measured(commands, "-t", "shm", "-n", "4", "--oversubscribed")
+    assert [(a["timed"], a["messages_per_rep"], a["verified"]) for a in answers] == [("mean", 4, True)] * 3
 
 
 @pytest.mark.parametrize("transport", ["null", "shm"])
 @pytest.mark.parametrize("access", ["chase", "stream", "read-ahead"])
 def test_loads(transport: str, access: str) -> None:
     commands = [measure("memload", size, access=access) for size in (64, 128, 4096, 1 << 20)]
-    answers, done = converse(build_worker(ADDRESS), commands, "-t", transport, "-n", "1")
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
-    for answer in answers[:-1]:
+    for answer in measured(commands, "-t", transport, "-n", "1", recipe=ADDRESS):
         assert answer["divisor"] == (8 if access == "stream" else 1)
         assert answer["bytes_per_rep"] == 8 * answer["divisor"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.worker.test_native import ADDRESS, FAULTY, PATTERNS, converse, measure
+from tests.worker.test_native import ADDRESS, FAULTY, PATTERNS, converse, measure, measured
 
 from hockney.worker.build import build_worker
 
@@ -17,10 +17,7 @@ LOSSY = replace(FAULTY, defines=("HK_EXTRA_TRANSPORTS(X)=X(lossy)",))
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_every_pattern_arrives_or_is_counted(transport: str) -> None:
     commands = [measure(pattern, size) for pattern in PATTERNS for size in (0, 8, 4097)]
-    answers, done = converse(build_worker(ADDRESS), commands, "-t", transport, "-n", "4", "--oversubscribed")
-    assert [a["kind"] for a in answers] == ["measure"] * len(commands) + ["bye"], done.stderr
-    assert "runtime error" not in done.stderr
-    for answer in answers[:-1]:
+    for answer in measured(commands, "-t", transport, "-n", "4", "--oversubscribed", recipe=ADDRESS):
         assert set(answer["counters"]) >= {"lost", "late"}
         if answer["bytes"] == 8 and answer["pattern"] != "barrier":  # a few short ones find room in any buffer
             assert answer["verified"], answer["pattern"]
@@ -32,9 +29,8 @@ def test_what_overflows_is_lost_counted_and_not_called_verified(transport: str) 
     flood = measure("twoway", 60_000, window=1024, batch=1, samples=2)
     commands = [measure("pingpong", 8), flood, measure("pingpong", 8)]
     arguments = ["-t", transport, "--bind", "0,0", "--oversubscribed"]
-    answers, done = converse(build_worker(), commands, *arguments)
-    assert [a["kind"] for a in answers] == ["measure"] * 3 + ["bye"], done.stderr
-    first, flooded, last = answers[:-1]
+    answers = measured(commands, *arguments)
+    first, flooded, last = answers
     assert first["counters"]["lost"] == last["counters"]["lost"] == [0, 0]
     assert first["verified"]
     assert last["verified"]
