@@ -247,7 +247,7 @@ def test_a_user_without_a_home_gets_a_sentence(command: tuple[str, ...]) -> None
 def test_a_store_in_a_home_that_nobody_knows_is_named(cli: Cli) -> None:
     ended = cli("runs", HOCKNEY_STORE="~nobody-of-that-name/r.db")
     assert ended.returncode == 2
-    assert "HOCKNEY_STORE=~nobody-of-that-name/r.db begins with an unknown home folder; name a file" in ended.stderr
+    assert "there is no folder ~nobody-of-that-name: make it first" in ended.stderr
 
 
 def _measured(

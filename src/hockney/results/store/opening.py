@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hockney.errors import HockneyError, StoreError, UsageError, WrongStoreError
+from hockney.errors import HockneyError, StoreError, WrongStoreError
 from hockney.results.store import schema
 
 BUSY_S = 30.0  # how long to wait for another writer; a round is written in milliseconds
@@ -32,22 +32,19 @@ _SENTENCES = {
     _READONLY: f"it may not be written; {_ANOTHER}",
     "is locked": f"another program has kept it locked for {BUSY_S:.0f} s; wait for it, or name another with --store",
     _NOT_A_DATABASE: f"not a results file of hockney; {_ANOTHER}",
+    schema.NOT_A_STORE: f"a database, but not one of hockney; {_ANOTHER}",
+    schema.NEWER_STORE: f"written by a newer hockney; update hockney, or {_ANOTHER}",
     **dict.fromkeys((_DAMAGED, _NOT_TEXT), f"it is damaged; restore it from a copy, or {_ANOTHER}"),
     _CANT_OPEN: f"it cannot be opened; check the permissions of the file and its folder, or {_ANOTHER}",
 }
 # Errors that say the wrong file was named, unless this program has written to it.
-_WRONG_FILE = (_READONLY, _NOT_A_DATABASE, _CANT_OPEN, _DAMAGED, _NOT_TEXT)
+_WRONG_FILE = (_READONLY, _NOT_A_DATABASE, schema.NOT_A_STORE, schema.NEWER_STORE, _CANT_OPEN, _DAMAGED, _NOT_TEXT)
 
 
 def default_path() -> Path:
     """HOCKNEY_STORE where it is set, else `results.db` in the user's data folder."""
     named = os.environ.get("HOCKNEY_STORE")
-    if not named:
-        return _users_path()
-    try:
-        return Path(named).expanduser()
-    except RuntimeError as error:
-        raise UsageError(f"HOCKNEY_STORE={named} begins with an unknown home folder; name a file") from error
+    return Path(os.path.expanduser(named)) if named else _users_path()  # noqa: PTH111  # Path's raises
 
 
 def _users_path() -> Path:
@@ -70,12 +67,6 @@ def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]
         sentence = f"SQLite says: {text}" if part is None else _SENTENCES[part]
         kind = WrongStoreError if saved is None and part in _WRONG_FILE else StoreError
         raise kind(f"results file {path}: {sentence}{saved() if saved else ''}") from error
-    except schema.NotAStore as error:
-        raise _wrong(path, "a database, but not one of hockney") from error
-    except schema.NewerStore as error:
-        raise WrongStoreError(
-            f"results file {path}: written by a newer hockney; update hockney, or {_ANOTHER}"
-        ) from error
 
 
 def _wrong(path: Path, why: str) -> WrongStoreError:
@@ -198,11 +189,5 @@ def is_results_file(path: Path) -> bool:
 
 def _need_results(path: Path) -> None:
     """Raises WrongStoreError without a file. A program that is killed while it makes the file leaves an empty one."""
-    try:
-        is_empty = path.stat().st_size == 0
-    except FileNotFoundError:
-        is_empty = True
-    except OSError as error:
-        raise _wrong(path, str(error.strerror)) from error
-    if is_empty:
+    if not os.path.exists(path) or os.path.getsize(path) == 0:  # noqa: PTH110, PTH202  # Path's raise
         raise WrongStoreError(f"there are no results in {path} yet; measure some", argv=("hockney", "quick"))

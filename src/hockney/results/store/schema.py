@@ -120,16 +120,12 @@ MIGRATIONS = [
 ]
 
 
-class NotAStore(Exception):
-    """A database, but of another program."""
-
-
-class NewerStore(Exception):
-    """A store that has had migrations which this version does not know."""
+# What the sqlite3.DatabaseError says that is raised for a database of another program, and of a later version.
+NOT_A_STORE, NEWER_STORE = "not a store of hockney", "a store of a newer hockney"
 
 
 def is_current(db: sqlite3.Connection) -> bool:
-    """Whether the store has had all migrations. Raises NotAStore, NewerStore."""
+    """Whether the store has had all migrations. Raises sqlite3.DatabaseError."""
     return _version_of(db) == len(MIGRATIONS)
 
 
@@ -139,14 +135,14 @@ def _version_of(db: sqlite3.Connection) -> int:
     if application_id != APPLICATION_ID:
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if application_id or version or tables:
-            raise NotAStore
+            raise sqlite3.DatabaseError(NOT_A_STORE)
     if version > len(MIGRATIONS):
-        raise NewerStore
+        raise sqlite3.DatabaseError(NEWER_STORE)
     return int(version)
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Bring an empty file or an earlier store up to date: all migrations or none. Raises NotAStore, NewerStore.
+    """Bring an empty file or an earlier store up to date: all migrations or none. Raises sqlite3.DatabaseError.
 
     The write lock is taken before the version is read, so that of two programs that open a store at once one
     migrates and the other finds it done.
