@@ -119,8 +119,8 @@ def classify_all(runs: Sequence[Sequence[MachineProbe]]) -> list[list[State]]:
     members: dict[tuple[str | None, str], list[int]] = {}
     for number, (probe, level) in enumerate(zip(probes, levels, strict=True)):
         if level is not None:
-            found = contended(probe, limits)
-            name = MIXED.name if found is None or level == MIXED.name else f"{level}, {found}" if found else level
+            which = contended(probe, limits)
+            name = MIXED.name if which is None or level == MIXED.name else f"{level}, {which}" if which else level
             members.setdefault((probe.reference, name), []).append(number)
     for (_, name), numbers in members.items():
         floors_ns = (floor_ns for number in numbers for floor_ns in probes[number].floor_ns or ())
@@ -128,7 +128,7 @@ def classify_all(runs: Sequence[Sequence[MachineProbe]]) -> list[list[State]]:
         for number in numbers:
             states[number] = state
     rest = iter(states)
-    return [list(itertools.islice(rest, len(own))) for own in runs]
+    return [list(itertools.islice(rest, len(of_run))) for of_run in runs]
 
 
 def classify_both(base: Sequence[MachineProbe], new: Sequence[MachineProbe]) -> tuple[list[State], list[State]]:

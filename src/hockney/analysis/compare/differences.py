@@ -73,9 +73,9 @@ def differences(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> tu
     return (*launches, *(Difference(what, before, after) for what, before, after in values if before != after))
 
 
-def is_unchanged(found: Iterable[Difference]) -> bool:
+def is_unchanged(listed: Iterable[Difference]) -> bool:
     """Whether nothing is known to differ that could change a time: then drift may."""
-    return all(one.what in (HOST, COMMIT) for one in found)
+    return all(difference.what in (HOST, COMMIT) for difference in listed)
 
 
 def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:

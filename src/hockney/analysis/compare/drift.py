@@ -39,39 +39,41 @@ class Drift:
     def __init__(self, base: Probes, new: Probes, series: Sequence[Moved], sleeping: Collection[str]) -> None:
         self._series, self._sleeping = series, sleeping
         self._machine: dict[str, dict[str, float]] = {}
-        for state in {one.state for one in series}:
+        for state in {moved.state for moved in series}:
             for what, values_of in (("floor", _floors_ns), ("pace", _paces_ns)):
                 values = _medians(base[state], values_of), _medians(new[state], values_of)
                 if all(values):
                     of_state = self._machine.setdefault(state, {})
                     of_state[what] = math.log(shifts([values])[0][0].ratio)
 
-    def explaining(self, one: Moved, shift: Shift, margin: float) -> tuple[float, str] | None:
+    def explaining(self, moved: Moved, shift: Shift, margin: float) -> tuple[float, str] | None:
         """The drift that may be all there is to a change, as a fraction, and what shows it."""
-        sign = math.copysign(1.0, one.log)
+        sign = math.copysign(1.0, moved.log)
         near = (shift.low if shift.ratio > 1 else shift.high) or 1.0  # the end of its interval next to 1
-        shown = {what: sign * log for what, log in self._machine.get(one.state, {}).items()} | self._others(one, sign)
+        shown = {what: sign * log for what, log in self._machine.get(moved.state, {}).items()} | self._others(
+            moved, sign
+        )
         by = max(shown, key=lambda what: shown[what], default=None)
         if by is None or not _DRIFT_MIN <= shown[by] <= _DRIFT_MAX:
             return None
         is_within = sign * math.log(near) <= math.log(margin) + _TIMES_AS_FAR * shown[by]
         return (math.expm1(shown[by]), by) if is_within else None
 
-    def _others(self, one: Moved, sign: float) -> dict[str, float]:
+    def _others(self, moved: Moved, sign: float) -> dict[str, float]:
         logs: dict[str, list[float]] = {}
         for other in self._series:
-            if other.point != one.point:
+            if other.point != moved.point:
                 logs.setdefault(other.point.transport, []).append(sign * other.log)
-        of_own = logs.pop(one.point.transport, [])
+        same_transport = logs.pop(moved.point.transport, [])
         medians = {name: statistics.median(of_transport) for name, of_transport in logs.items()}
         if medians:
             least = min(medians, key=lambda name: medians[name])
             return {least: medians[least]}
-        machine = self._machine.get(one.state, {}).values()
+        machine = self._machine.get(moved.state, {}).values()
         is_steady = len(machine) == 2 and all(sign * log < _DRIFT_MIN for log in machine)
-        if not of_own or (is_steady and one.point.transport not in self._sleeping):
+        if not same_transport or (is_steady and moved.point.transport not in self._sleeping):
             return {}
-        return {"other series": statistics.median(of_own)}
+        return {"other series": statistics.median(same_transport)}
 
 
 def _floors_ns(probe: MachineProbe) -> Iterable[float]:

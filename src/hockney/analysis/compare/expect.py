@@ -104,14 +104,14 @@ class Expectations(BaseModel):
         """What to measure for all limits."""
         series = tuple(
             SuiteSeries(
-                pattern=one.pattern,
-                ranks=one.ranks,
-                bytes=one.bytes,
-                options=one.options,
-                transports=one.transports,
-                pairs=None if one.pair_class is None else "all",
+                pattern=table.pattern,
+                ranks=table.ranks,
+                bytes=table.bytes,
+                options=table.options,
+                transports=table.transports,
+                pairs=None if table.pair_class is None else "all",
             )
-            for one in self.expect
+            for table in self.expect
         )
         return Suite(
             name="expect",
@@ -224,10 +224,10 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
     return judged
 
 
-def _subject(one: Expectation, asked: Point, point: Point | None = None) -> str:
+def _subject(table: Expectation, asked: Point, point: Point | None = None) -> str:
     """`pingpong of 8 B on mpi, 2 ranks, near`, for one of several points ` (mpi@openmpi-4.1.4 source=0 target=1)`."""
     text = str(asked).removesuffix(", 0 ranks")  # where neither the file nor a series says how many
-    text = ", ".join(filter(None, (text, one.state.name if one.state else None, one.pair_class)))
+    text = ", ".join(filter(None, (text, table.state.name if table.state else None, table.pair_class)))
     if point is None:
         return text
     more = (f"{name}={value}" for name, value in point.options if (name, value) not in asked.options)
@@ -235,28 +235,28 @@ def _subject(one: Expectation, asked: Point, point: Point | None = None) -> str:
 
 
 def _by_class(
-    run: Run, one: Expectation, options: tuple[tuple[str, str], ...]
+    run: Run, table: Expectation, options: tuple[tuple[str, str], ...]
 ) -> dict[str | None, dict[Series, set[int]]]:
     """The series of the pattern with its options, by the class of their ranks, each with the launches of that class.
 
     All are under None where no class is asked for, and under "" where it is unknown, because no such job started.
     """
     class_of = classes_of(run)
-    found: dict[str | None, dict[Series, set[int]]] = {}
+    by_class: dict[str | None, dict[Series, set[int]]] = {}
     for series, measurements in run.summaries():
-        point, own = series.point, series.point.options
-        if one.pair_class is not None:
-            own = tuple(option for option in own if option[0] not in ("source", "target"))
-        if (point.pattern, own) != (one.pattern, options):
+        point, options_of = series.point, series.point.options
+        if table.pair_class is not None:
+            options_of = tuple(option for option in options_of if option[0] not in ("source", "target"))
+        if (point.pattern, options_of) != (table.pattern, options):
             continue
         ids = {measurement.launch_id for measurement, _ in measurements}
         if not ids or series.status in NOT_MEASURED:  # then it is of each class that it might have been measured in
             kind = (point.transport, point.ranks)
             ids |= {id_ for id_, launch in run.launches.items() if (launch.transport, launch.ranks) == kind}
         for id_ in ids or {-1}:
-            name = None if one.pair_class is None else class_of(pair_of(point), id_)
-            found.setdefault(name, {}).setdefault(series, set()).add(id_)
-    return found
+            name = None if table.pair_class is None else class_of(pair_of(point), id_)
+            by_class.setdefault(name, {}).setdefault(series, set()).add(id_)
+    return by_class
 
 
 def _judged(limit: Judged, asked: Point, series: Series, launches: Collection[int], among: int) -> Judged:

@@ -179,7 +179,7 @@ class Comparison:
     @property
     def other_cpu(self) -> Difference | None:
         """The CPU models, where the runs were measured on two."""
-        return next((one for one in self.differences if one.what == CPU and one.base and one.new), None)
+        return next((each for each in self.differences if each.what == CPU and each.base and each.new), None)
 
     @property
     def fixes(self) -> list[Fix]:
@@ -242,7 +242,7 @@ def _belongs(before: Sequence[SeriesChange], change: SeriesChange) -> bool:
     if change.verdict not in MOVED:
         return True
     moved = _moved_by(change)
-    pairs = (sorted((moved, _moved_by(other)), key=lambda one: one[1]) for other in before)
+    pairs = (sorted((moved, _moved_by(other)), key=lambda pair: pair[1]) for other in before)
     return not any(more[0] > less[2] and more[1] > 2 * less[1] for less, more in pairs)
 
 

@@ -287,19 +287,19 @@ class Store:
 
     def measurements(self, stored: StoredPoint) -> list[Measurement]:
         """A point's measurements with their samples, in the order of writing."""
-        found = self._all(
+        listed = self._all(
             f"""SELECT {rows.select(rows.MEASUREMENT)}, elapsed_ns FROM measurement
             LEFT JOIN measurement_samples ON measurement_id = measurement.id
             WHERE point_id = ? ORDER BY measurement.id""",
             stored.id,
         )
-        if not found:
+        if not listed:
             return []
         launches = self._launches(self._all("SELECT run_id FROM point WHERE id = ?", stored.id)[0][0])
         return self._sound(
             f"a measurement of {stored.point}",
             lambda row: rows.measurement(row[:-1], row[-1], stored.point, launches),
-            [row for row in found if row[1] in launches],
+            [row for row in listed if row[1] in launches],
             lambda row: rows.no_measurement(stored.point, row[1]),
         )
 
