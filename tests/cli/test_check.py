@@ -201,9 +201,7 @@ def test_command_writes_its_report_over_nothing_that_it_needs(tmp_path: Path, na
     named = ["--store", name] if name in ("other.db", "none.db") else []
     done = call(tmp_path, "check", "--expect", "expect.toml", "--junit", name, *named)
     assert done.returncode == 2
-    assert done.stderr == (
-        f"hockney: --junit would write over {name}, which the check itself needs: name another file\n"
-    )
+    assert f"--junit would write over {name}, " in done.stderr
     assert [file.read_text() for file in files] == ["is kept"] * 3
     assert not (tmp_path / "none.db").exists()
 

@@ -15,18 +15,17 @@ from hockney.errors import ExitCode
 from hockney.measure.check import PATIENCE_S, Checked, check
 from hockney.model import Point
 from hockney.report import changes
-from hockney.units import format_bytes, parse_duration_s, parse_increase
+from hockney.units import format_bytes
 
 _NOTES_MAX = 3
+_SLOWDOWN = 0.05
 _JUNIT_KINDS = {Verdict.SLOWER: "failure", Verdict.INCONCLUSIVE: "skipped"}
 
 
 def check_baseline(
-    reference: str, max_slowdown: str | None, time_s: float | None, patience: str | None, store: Path | None
+    reference: str, max_slowdown: float | None, time_s: float | None, patience_s: float | None, store: Path | None
 ) -> Report:
     """Measure the plan of a run again and compare. Raises UsageError for an unusable baseline."""
-    slowdown = parse_increase("5%" if max_slowdown is None else max_slowdown)
-    patience_s = PATIENCE_S if patience is None else parse_duration_s(patience)
     with measuring(store, create=False) as (catalogue, results, display):
         checked = check(
             str(results.find_run(reference)),
@@ -34,9 +33,9 @@ def check_baseline(
             results,
             display,
             command=command_line("check"),
-            max_slowdown=slowdown,
+            max_slowdown=_SLOWDOWN if max_slowdown is None else max_slowdown,
             time_s=time_s,
-            patience_s=patience_s,
+            patience_s=PATIENCE_S if patience_s is None else patience_s,
         )
     return report_of(checked)
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import complete, render
-from hockney.cli.common import command
+from hockney.cli.common import command, duration_option, file_option
 from hockney.errors import ExitCode, UsageError
+from hockney.units import parse_increase
 
 if TYPE_CHECKING:
     from hockney.cli.junit import Case
@@ -41,33 +42,21 @@ class Report:
 @click.option("--baseline", metavar="RUN", help="Measure this run's plan again.", shell_complete=complete.runs)
 @click.option(
     "--max-slowdown",
+    type=parse_increase,
     metavar="PERCENT",
     help="Fail if a series is slower by more than this, with 95 % confidence. [default: 5%]",
 )
-@click.option(
-    "--expect",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE.toml",
-    help="Check the limits of this file, on RUN or by measuring.",
-)
-@click.option(
-    "--time", "time_", metavar="DURATION", help="How long to measure at first. [default: the baseline's time]"
-)
-@click.option(
-    "--patience",
-    metavar="DURATION",
-    help="How long to go on measuring what is inconclusive. [default: 2m]",
-)
-@click.option(
-    "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write a JUnit file."
-)
+@file_option("--expect", metavar="FILE.toml", help="Check the limits of this file, on RUN or by measuring.")
+@duration_option("--time", "time_s", help="How long to measure at first. [default: the baseline's time]")
+@duration_option("--patience", "patience_s", help="How long to go on measuring what is inconclusive. [default: 2m]")
+@file_option("--junit", help="Also write a JUnit file.")
 def check(
     reference: str | None,
     baseline: str | None,
-    max_slowdown: str | None,
+    max_slowdown: float | None,
     expect: Path | None,
-    time_: str | None,
-    patience: str | None,
+    time_s: float | None,
+    patience_s: float | None,
     junit: Path | None,
     *,
     as_json: bool,
@@ -81,14 +70,12 @@ def check(
     """
     from hockney.cli.junit import reported, write_junit
     from hockney.results.store import default_path
-    from hockney.units import parse_duration_s
 
     with reported(junit, [store or default_path(), *([] if expect is None else [expect])]):
-        time_s = None if time_ is None else parse_duration_s(time_)
         if (baseline is None) == (expect is None):
             raise UsageError("say what to check against, --baseline RUN or --expect FILE.toml: give one of them")
         if expect is not None:
-            if max_slowdown is not None or patience is not None:
+            if max_slowdown is not None or patience_s is not None:
                 raise UsageError("--max-slowdown and --patience go with --baseline; --expect has limits in its file")
             from hockney.cli.expectations import check_expectations
 
@@ -99,7 +86,7 @@ def check(
             from hockney.cli.baseline import check_baseline
 
             assert baseline is not None
-            report = check_baseline(baseline, max_slowdown, time_s, patience, store)
+            report = check_baseline(baseline, max_slowdown, time_s, patience_s, store)
         if as_json:
             render.print_json("check", {"run": report.run_id, "exit_code": report.code, **report.document})
         else:

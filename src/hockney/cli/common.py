@@ -13,11 +13,14 @@ import click
 from hockney.cli import complete
 from hockney.cli.rerun import named_store
 from hockney.errors import ExitCode, UsageError
+from hockney.units import parse_duration_s
 
 if TYPE_CHECKING:
     from hockney.results.store import RunSummary
 
 Function = Callable[..., Any]
+duration_option = functools.partial(click.option, type=parse_duration_s, metavar="DURATION")
+file_option = functools.partial(click.option, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
 
 
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -51,12 +54,7 @@ def common_options(function: Function) -> Function:
     """
 
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-    @click.option(
-        "--store",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="The results file. [default: HOCKNEY_STORE]",
-    )
+    @file_option("--store", help="The results file. [default: HOCKNEY_STORE]")
     @functools.wraps(function)
     def with_common(*args: Any, as_json: bool, store: Path | None, **rest: Any) -> Any:
         before = click.get_current_context().find_root().params

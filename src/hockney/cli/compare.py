@@ -11,6 +11,7 @@ from hockney.cli import complete, render
 from hockney.cli.common import command
 from hockney.cli.interleaved import interleave_options, measure_interleaved
 from hockney.errors import ExitCode, UsageError
+from hockney.units import parse_increase
 
 if TYPE_CHECKING:
     from hockney.analysis.compare import Comparison
@@ -29,6 +30,7 @@ _NOTES_MAX = 3  # below the table: with its head and the summary five lines
 @click.option("--all", "everything", is_flag=True, help="Print every difference, reason and note in full.")
 @click.option(
     "--margin",
+    type=parse_increase,
     metavar="PERCENT",
     help="Report only differences larger than this. [default: 0; interleaved 1%]",
 )
@@ -37,7 +39,7 @@ def compare(
     base: str | None,
     new: str | None,
     everything: bool,
-    margin: str | None,
+    margin: float | None,
     *,
     as_json: bool,
     store: Path | None,
@@ -52,9 +54,7 @@ def compare(
     from hockney.analysis.compare import Verdict, compare_runs
     from hockney.analysis.compare.comparison import names_of_pair
     from hockney.results.store import Store
-    from hockney.units import parse_increase
 
-    asked = None if margin is None else 1 + parse_increase(margin)
     if base is None or (new is None) != interleave:
         raise UsageError("name two runs, BASE and NEW, or with --interleave one pattern or suite to measure")
     if new is None:
@@ -65,7 +65,7 @@ def compare(
         runs = results.find_run(base), results.find_run(new)
         is_pair = names_of_pair(*(results.run(run).info for run in runs)) is not None
         usual = 1.01 if is_pair else 1.0  # the size of the environment alone moves times by some tenths of a per cent
-        comparison = compare_runs(results, *runs, margin=usual if asked is None else asked)
+        comparison = compare_runs(results, *runs, margin=usual if margin is None else 1 + margin)
     if as_json:
         from hockney.cli.changes import comparison_json
         from hockney.report.changes import caution_sentence

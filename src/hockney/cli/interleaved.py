@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 # The options of `hockney run` that both variants share.
 _SHARED = {
-    *("transport", "ranks", "sizes", "options", "precision", "time_", "launches", "hosts", "cpus"),
+    *("transport", "ranks", "sizes", "options", "precision", "time_s", "launches", "hosts", "cpus"),
     *("limit", "oversubscribe", "label"),
 }
 _LAUNCHES = 8  # pairs: with six the interval is a quarter wider
 _TIME_S = 120.0
 _DEFAULTS = {  # help of options whose default is another than that of `run`
     "launches": "Number of launches of each variant. [default: 8]",
-    "time_": "How long to measure both variants. [default: 2m]",
+    "time_s": "How long to measure both variants. [default: 2m]",
 }
 _SIDES = ("base", "new")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from hockney.cli.common import command
+from hockney.cli.common import command, duration_option
 
 
 @command("quick", example="hockney quick\nhockney quick --time 20s --label monday\nhockney quick --cpus 0,2")
-@click.option("--time", "time_", metavar="DURATION", help="Time for measuring. [default: 50s]")
+@duration_option("--time", "time_s", help="Time for measuring. [default: 50s]")
 @click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run: hockney show NAME shows it.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
@@ -19,7 +19,7 @@ def quick(
     *,
     as_json: bool,
     store: Path | None,
-    time_: str | None,
+    time_s: float | None,
     cpus: tuple[str, ...],
     label: str | None,
     quiet: bool,
@@ -35,8 +35,7 @@ def quick(
     from hockney.cli.run_options import read_cpus
     from hockney.measure.plan import RunOptions
     from hockney.suites import load_suite
-    from hockney.units import parse_duration_s
 
-    asked = RunOptions(time_s=None if time_ is None else parse_duration_s(time_), cpus=read_cpus(cpus))
+    asked = RunOptions(time_s=time_s, cpus=read_cpus(cpus))
     output = Output(as_json, quiet, verbose=verbose)
     return measure_and_show("quick", output, store, suite=load_suite("quick"), asked=asked, label=label)

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from hockney.cli import complete
-from hockney.cli.common import command
+from hockney.cli.common import command, duration_option, file_option
+from hockney.units import parse_fraction
 
 _EXAMPLES = """hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%
 hockney run pingpong,oneway -t shm,tcp --csv figures.csv
@@ -31,12 +32,17 @@ hockney run --resume"""
     "--bytes", "sizes", multiple=True, metavar="SIZES", help="Message sizes: 8, or 0,8,1K, or 1:1M for powers of two."
 )
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern.")
-@click.option("--precision", metavar="PERCENT", help="End a point when its 95 % CI is within this. [default: 1%]")
-@click.option("--time", "time_", metavar="DURATION", help="Time for measuring. [default: 1m for each pattern]")
+@click.option(
+    "--precision",
+    type=parse_fraction,
+    metavar="PERCENT",
+    help="End a point when its 95 % CI is within this. [default: 1%]",
+)
+@duration_option("--time", "time_s", help="Time for measuring. [default: 1m for each pattern]")
 @click.option("--launches", metavar="NUMBER", help="Launches per job. [default: 6 for patterns if time permits]")
 @click.option("--hosts", multiple=True, metavar="HOST,…", help="Run on these hosts (MPI; tcp and udp through ssh).")
 @click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
-@click.option("--limit", metavar="DURATION", help="Time limit of one measurement. [default: as --time, 20s to 60s]")
+@duration_option("--limit", help="Time limit of one measurement. [default: as --time, 20s to 60s]")
 @click.option("--refine/--no-refine", default=None, help="Add sizes until the size of each jump is known exactly.")
 @click.option("--oversubscribe", is_flag=True, help="Also run points with more ranks than CPUs.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run.")
@@ -48,12 +54,7 @@ hockney run --resume"""
     help="Continue a run that was stopped, or whose time was up.",
     shell_complete=complete.runs,
 )
-@click.option(
-    "--csv",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Also write the figures to FILE, like `hockney export --csv`.",
-)
+@file_option("--csv", help="Also write the figures to FILE, like `hockney export --csv`.")
 @click.option("-q", "--quiet", is_flag=True, help="Show only the result, no progress.")
 @click.option("--dry-run", is_flag=True, help="Show what would be measured and how long it takes.")
 def run(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hockney.cli.common import names
 from hockney.cli.rerun import typed
@@ -14,11 +13,10 @@ from hockney.machine import refuse_unusable
 from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words
-from hockney.units import RANKS_MAX, parse_count, parse_duration_s, parse_fraction, parse_sizes
+from hockney.units import RANKS_MAX, parse_count, parse_sizes
 from hockney.worker.catalogue import load, matches, native_patterns
 
 _LIMIT_MAX_S = 86400
-Value = TypeVar("Value")
 
 
 def find_suite(what: str) -> Suite:
@@ -48,34 +46,26 @@ def _check(suite: Suite) -> list[tuple[str, str]]:
 
 def read_options(words: Mapping[str, Any]) -> RunOptions:
     """The options of `run`, by their parameters' names. Raises UsageError."""
-
-    def read(name: str, parse: Callable[[str], Value]) -> Value | None:
-        return None if words[name] is None else parse(words[name])
-
     hosts, cpus = names("--hosts", words["hosts"]), read_cpus(words["cpus"])
     if hosts and cpus:
         raise UsageError("--cpus places ranks on this host only: leave out --hosts")
+    launches, limit_s = words["launches"], words["limit"]
+    if limit_s is not None and not 1 <= limit_s <= _LIMIT_MAX_S:
+        raise UsageError("--limit is not a time limit: write 1s to 24h")
     return RunOptions(
         transports=names("--transport", words["transport"]),
         ranks=tuple(_number("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
         sizes=parse_sizes(",".join(words["sizes"])) if words["sizes"] else (),
         options=tuple(parse_pair("an option", word) for word in words["options"]),
-        precision=read("precision", parse_fraction),
-        time_s=read("time_", parse_duration_s),
-        launches=read("launches", functools.partial(_number, "launches", LAUNCHES_MAX)),
+        precision=words["precision"],
+        time_s=words["time_s"],
+        launches=None if launches is None else _number("launches", LAUNCHES_MAX, launches),
         oversubscribe=words["oversubscribe"],
         hosts=hosts,
         cpus=cpus,
-        timeout_s=read("limit", _limit_s),
+        timeout_s=None if limit_s is None else round(limit_s),
         refine=words["refine"],
     )
-
-
-def _limit_s(word: str) -> int:
-    limit_s = parse_duration_s(word)
-    if not 1 <= limit_s <= _LIMIT_MAX_S:
-        raise UsageError(f"'{word}' is not a time limit: write 1s to 24h")
-    return round(limit_s)
 
 
 def _number(what: str, most: int, word: str) -> int:
