@@ -126,7 +126,7 @@ def test_a_session_from_hello_to_quit(mpi: Library | None) -> None:
         assert (answer.bytes, answer.batch, answer.warmup, answer.divisor) == (1024, 10, 3, 2)
         assert [len(series) for series in answer.elapsed_ns] == [7, 7]
         assert answer.verified
-        if hello.has_floor:
+        if hello.floor_why is None:
             assert len(session.floor(samples=5).half_round_trip_ns) == 5
         session.close()
     assert session.noise == ()

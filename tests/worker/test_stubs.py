@@ -108,7 +108,7 @@ def answering(answer: object, verb: str = "measure") -> str:
 def test_the_stub_is_right_where_nothing_is_changed(stub: Stub) -> None:
     launched = stub.launch(answering(MEASURE) + "tell({'v': 1, 'kind': 'bye', 'id': 3})\n")
     with WorkerSession(launched) as session:
-        assert session.hello().has_floor
+        assert session.hello().floor_why is None
         answer = session.measure("pingpong", bytes=8, batch=1, samples=2)
         assert answer.elapsed_ns == [[5, 4]]
         assert (answer.floor_ns, answer.floor_kind) == ((30.25, 31.0), "line")
@@ -288,7 +288,7 @@ def test_an_answer_that_does_not_come(stub: Stub) -> None:
 
 def test_half_an_answer(stub: Stub) -> None:
     body = "hear(); tell(HELLO); hear(); sys.stdout.write('@hk ' + json.dumps(MEASURE)[:50]); sys.exit(0)"
-    with pytest.raises(ProtocolError, match="not JSON"):
+    with pytest.raises(ProtocolError, match="Invalid JSON"):
         ask(stub.launch(body))
 
 

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from hockney.worker.errors import ProtocolError
 
 PREFIX = b"@hk "
-_START_BYTES = 80
 
 Int = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 Positive = Annotated[int, Field(ge=1, lt=1 << 63)]
@@ -56,11 +55,6 @@ class HelloAnswer(_Answer):
     ranks: tuple[Rank, ...]
     clock_ns: Number
     floor_why: str | None
-
-    @property
-    def has_floor(self) -> bool:
-        """Whether `floor` can be asked for."""
-        return self.floor_why is None
 
 
 class MeasureAnswer(_Answer):
@@ -151,8 +145,5 @@ def parse(line: bytes) -> Answer:
         return _ANSWER.validate_json(line)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        if first["type"] == "json_invalid":
-            start = line[:_START_BYTES].decode(errors="replace")
-            raise ProtocolError(f"an answer of the worker is not JSON: {start!r}") from error
         where = ".".join(str(place) for place in first["loc"])
-        raise ProtocolError(f"a wrong answer of the worker: {where}: {first['msg']}") from error
+        raise ProtocolError(f"a wrong answer of the worker: {where or 'all of it'}: {first['msg']}") from error
