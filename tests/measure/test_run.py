@@ -225,6 +225,7 @@ WIDE = [100.0, 150.0] * 8
         ([(WIDE, NEAR), (NARROW, FAR)], PointStatus.BUDGET),  # it was there more rarely
         ([(WIDE[:4], NEAR), (NARROW, FAR)], PointStatus.PRECISE),
         ([(NARROW, BETWEEN), (WIDE[:6], NEAR), (WIDE[:2], FAR)], PointStatus.BUDGET),
+        ([(NARROW, BETWEEN)], PointStatus.BUDGET),  # in no state at all
     ],
 )
 def test_launches_are_judged_by_the_state_of_most_measurements(

@@ -55,9 +55,11 @@ def program(name: str) -> str:
 
 def test_whoever_says_whether_open_mpi_yields_is_heard() -> None:
     library = make_library()
-    for environment, value in (({}, "0"), ({"OMPI_MCA_mpi_yield_when_idle": "1"}, "1")):
-        argv = launch(replace(SPREAD, oversubscribed=False), library, environment).argv
-        assert argv[argv.index("mpi_yield_when_idle") + 1] == value
+    for oversubscribed in (False, True):
+        for asked, value in ((None, "01"[oversubscribed]), ("1", "1"), ("0", "0")):
+            environment = {} if asked is None else {"OMPI_MCA_mpi_yield_when_idle": asked}
+            argv = launch(replace(SPREAD, oversubscribed=oversubscribed), library, environment).argv
+            assert argv[argv.index("mpi_yield_when_idle") + 1] == value
 
 
 def test_every_launcher_has_an_expected_argv() -> None:
