@@ -120,6 +120,7 @@ static inline hk_status_t move(hk_stream_t *stream, hk_stream_end_t *end)
     }
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
         end->is_ready = false;
+        stream->would_block_count++;
         return HK_OK;
     }
     if (count < 0 && errno == EINTR) {
@@ -262,6 +263,7 @@ static inline hk_status_t wait_for(hk_stream_t *stream, const hk_stream_end_t *e
 {
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
         struct pollfd ready = {.fd = end->fd, .events = end->events};
+        stream->would_block_count++;
         stream->rest(&ready, 1);
         return HK_OK;
     }

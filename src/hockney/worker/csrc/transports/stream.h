@@ -68,6 +68,7 @@ typedef struct hk_stream {
     hk_stream_end_t **active;  /* [2 * size], the first active_count: ends whose queue isn't empty */
     struct pollfd *ready;      /* [2 * size], room for rest */
     size_t active_count;
+    uint64_t would_block_count; /* attempts that came too early: tests read it */
     char library[192];
 } hk_stream_t;
 
