@@ -506,7 +506,6 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
         (["run", "funnel", "-t", "shm", "-o", "window=4"], "funnel has no option 'window': it is of oneway, "),
         (["run", "pingpong", "-t", "shm", "-o", "window=4"], "pingpong has no option 'window'"),
         (["run", "pingpong", "-o", "windw=4"], "known are source, target"),
-        (["run", "pingpong", "oneway"], "`pingpong,oneway`"),
         (["run", "pingpong", "-o", "source=1", "-o", "target=1"], "source and target are both rank 1"),
         (["run", "pingpong", "--resume"], "cannot be combined with a suite"),
         (["run", "pingpong", "-t", ","], "--transport names nothing"),
