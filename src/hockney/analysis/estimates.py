@@ -25,8 +25,8 @@ def scaled(value: Estimate, factor: float) -> Estimate:
 
 def of_all(values: Sequence[Estimate]) -> Estimate:
     """The median of the values, with an interval that encloses all of theirs."""
-    middle = statistics.median(one.value for one in values)
-    return Estimate(middle, min(one.low for one in values), max(one.high for one in values))
+    middle = statistics.median(value.value for value in values)
+    return Estimate(middle, min(value.low for value in values), max(value.high for value in values))
 
 
 def is_above(upper: Estimate, lower: Estimate) -> bool:

@@ -88,7 +88,7 @@ def _curves(reading: Reading) -> list[ClassCurve]:
     first = {curve.place: curve.pattern for curve in curves_of_shapes(reading)}
     places = list(dict.fromkeys([*first, *(curve.place for curve in reading.curves)]))
     # Patterns of more than two ranks, and published figures, have no pair class and one state.
-    classed = {(one.curve.place, one.curve.pattern) for one in reading.by_class}
+    classed = {(each.curve.place, each.curve.pattern) for each in reading.by_class}
     rest = [curve for curve in reading.curves if (curve.place, curve.pattern) not in classed]
     every = [*reading.by_class, *(ClassCurve(curve, "", 0) for curve in rest)]
 

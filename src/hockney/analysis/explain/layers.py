@@ -59,7 +59,7 @@ def layers_of(reading: Reading) -> list[Layer]:
     layers: list[Layer] = []
     for (transport, ranks), curve in curves.items():
         traits = transport_traits(reading.facts, transport)
-        floor, first = reading.floors.get(curve.place), next((one for one in curve.points if one.bytes > 0), None)
+        floor, first = reading.floors.get(curve.place), next((point for point in curve.points if point.bytes > 0), None)
         if transport == "shm" and floor is not None and first is not None and first.bytes <= 64:
             over_floor = layer_at(first.bytes, transport, "the floor", curve.state, first.time_ns, floor)
             layers.append(replace(over_floor, floor_ns=floor.value))

@@ -34,7 +34,14 @@ def read_run(run: Run) -> Reading:
     point without an interval in that state is on no curve.
     """
     summarized = [
-        (series, [(one, state) for one, state in measurements if state != MIXED and one.median_ns is not None])
+        (
+            series,
+            [
+                (measurement, state)
+                for measurement, state in measurements
+                if state != MIXED and measurement.median_ns is not None
+            ],
+        )
         for series, measurements in run.summaries()
         if series.status is not PointStatus.FAILED  # samples of a failed point may be wrong
         and measurements
@@ -89,7 +96,9 @@ def _curves(
     without_interval: list[Point] = []
     for series, measurements in summarized:
         point, state_name = series.point, states[_place(series)] or ""
-        curve_point = _curve_point(point.bytes, [one for one, state in measurements if state.name == state_name])
+        curve_point = _curve_point(
+            point.bytes, [measurement for measurement, state in measurements if state.name == state_name]
+        )
         if curve_point is None:
             without_interval.append(point)
         else:
@@ -112,11 +121,13 @@ def _curve_point(size_bytes: int, measurements: Sequence[MeasurementSummary]) ->
 
     A definition changes only where a later version resumes a run: the last one counts.
     """
-    measurements = [one for one in measurements if one.definition == measurements[-1].definition]
+    measurements = [
+        measurement for measurement in measurements if measurement.definition == measurements[-1].definition
+    ]
     if not measurements:
         return None
-    medians_ns = [one.median_ns for one in measurements if one.median_ns is not None]
-    time = time_of(medians_ns, [one.launch_id for one in measurements])[0].estimate
+    medians_ns = [measurement.median_ns for measurement in measurements if measurement.median_ns is not None]
+    time = time_of(medians_ns, [measurement.launch_id for measurement in measurements])[0].estimate
     definition = measurements[0].definition
     payload_bytes = definition.bytes_per_rep / definition.divisor or None
     return None if time is None or time.low <= 0 else CurvePoint(size_bytes, time, payload_bytes, measurements)
@@ -164,9 +175,11 @@ def _floors(
     floors: dict[Place, Estimate] = {}
     for _, _, place, measurements in sorted(short, key=lambda point: point[:2]):
         values_ns = [
-            sum(one.signs.floor_ns) / 2
-            for one, state in measurements
-            if one.signs.floor_ns is not None and one.signs.reference is None and state.name == states[place]
+            sum(measurement.signs.floor_ns) / 2
+            for measurement, state in measurements
+            if measurement.signs.floor_ns is not None
+            and measurement.signs.reference is None
+            and state.name == states[place]
         ]
         floor = median(values_ns).estimate if values_ns else None
         if floor is not None and floor.low > 0:
@@ -195,7 +208,9 @@ def _samples(
 
 def _is_short(series: Series, measurements: Iterable[tuple[MeasurementSummary, State]]) -> bool:
     """Whether samples of a stream hold fewer than 8 events."""
-    events = (one.batch * one.definition.divisor for one, _ in measurements if one.samples)
+    events = (
+        measurement.batch * measurement.definition.divisor for measurement, _ in measurements if measurement.samples
+    )
     return series.point.is_stream and min(events, default=STREAM_EVENTS_MIN) < STREAM_EVENTS_MIN
 
 

@@ -188,7 +188,7 @@ def _height(switch: Switch) -> dict[str, Any]:
 
 def _documented_at(switch: Switch, thresholds: Sequence[Threshold]) -> list[Threshold]:
     """What is documented between the two sizes. A message that just fills it may take longer already."""
-    return [one for one in thresholds if one.lies_between(switch.below_bytes, switch.above_bytes + 1)]
+    return [threshold for threshold in thresholds if threshold.lies_between(switch.below_bytes, switch.above_bytes + 1)]
 
 
 def _may_be_caches(switch: Switch) -> bool:
@@ -270,7 +270,8 @@ def _not_seen(curve: Curve, fit: SegmentFit, thresholds: Sequence[Threshold]) ->
     for threshold in thresholds:
         for below, above in itertools.pairwise(curve.sizes):
             is_straight = any(
-                one.first_bytes < below and above < one.last_bytes and one.relative_rms <= JUMP for one in fit.segments
+                segment.first_bytes < below and above < segment.last_bytes and segment.relative_rms <= JUMP
+                for segment in fit.segments
             )
             is_off = any(curve.sizes[at] in (below, above) for at in fit.outliers)
             if threshold.lies_between(below, above) and is_straight and not is_off and above <= _NEAR * below:

@@ -101,21 +101,21 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
         )
     sizes = [row.size_bytes for row in rows]
     errors = np.array([row.errors_ns for row in rows]).T if all(row.errors_ns for row in rows) else None
-    one = np.array([row.one_ns for row in rows])
-    relative = None if errors is None else (errors[0] / np.maximum(one, 0.01)).tolist()
-    segments = fit_segments(sizes, (one / 2).tolist(), relative)
+    single = np.array([row.one_ns for row in rows])
+    relative = None if errors is None else (errors[0] / np.maximum(single, 0.01)).tolist()
+    segments = fit_segments(sizes, (single / 2).tolist(), relative)
     if isinstance(segments, NoFit):
         return segments
 
     n, delays = np.array([row.messages for row in rows]), np.array([row.delay_ns for row in rows])
     alone = np.array([row.one_delayed_ns for row in rows]) - delays  # delays end by the clock
     spaced = np.array([row.spaced_ns for row in rows]) - n * delays
-    times = np.array([one, [row.burst_ns for row in rows], alone, spaced])
+    times = np.array([single, [row.burst_ns for row in rows], alone, spaced])
     none, each = np.zeros(len(rows)), 1 / (n - 1)
-    work = np.abs(alone) + 0.01 * one / 2
+    work = np.abs(alone) + 0.01 * single / 2
     # Each value as a sum of the four times without their delays, and the time that its scatter is relative to.
     made = {
-        "half_round_trip": ((none + 0.5, none, none, none), one / 2),
+        "half_round_trip": ((none + 0.5, none, none, none), single / 2),
         "per_message": ((-each, each, none, none), times[1] * each),
         "send": ((none, none, -each, each), work),
         "busy": ((none, none, none + 1, none), work),

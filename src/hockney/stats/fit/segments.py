@@ -132,9 +132,7 @@ def fit_segments(
     kept[list(best.outliers)] = False
     lines, residuals, weights = fit_lines(sizes, times, standard, kept, group)
     members = [np.flatnonzero(kept & (group == which)) for which in range(count)]
-    segments = tuple(
-        _segment(lines, which, sizes[own], residuals[own], weights[own]) for which, own in enumerate(members)
-    )
+    segments = tuple(_segment(lines, which, sizes[at], residuals[at], weights[at]) for which, at in enumerate(members))
     off = list(zip(sizes[~kept].tolist(), times[~kept].tolist(), strict=True))
     return SegmentFit(
         segments=segments,
