@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _FINDINGS_MAX, _LINES_MAX = 10, 40  # of a screen without --all
 _NOTES_MAX, _NAMES_MAX = 3, 6
+_AROUND_LOGGP = 5  # lines: a blank one, the title, the heads of the columns, and the note
 
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
@@ -100,7 +101,9 @@ def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
 
 
 def _print_strongest(explanation: Explanation) -> None:
-    """At most ten findings, each once for all transports that have it, in at most 40 lines."""
+    """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
+    from hockney.cli import fits
+
     groups = grouped(explanation.findings)
     with_state = len({finding.subject.state for finding in explanation.findings}) > 1
     notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
@@ -116,9 +119,13 @@ def _print_strongest(explanation: Explanation) -> None:
     _print_head(explanation)
     for lines in (*notes, *shown):
         render.lines(lines)
-    more = [counted(len(groups) - len(shown), "finding")] if len(shown) < len(groups) else []
-    fits = {"LogGP fit": explanation.loggp, "layer": explanation.layers, "line": explanation.lines}
-    more += [counted(len(members), noun) for noun, members in fits.items() if members]
+    hidden: dict[str, Sequence[object]] = {"finding": groups[len(shown) :], "layer": explanation.layers}
+    if len(explanation.loggp) + _AROUND_LOGGP <= room:
+        fits.print_loggp(explanation.loggp)
+    else:
+        hidden["LogGP fit"] = explanation.loggp
+    hidden["line"] = explanation.lines
+    more = [counted(len(members), noun) for noun, members in hidden.items() if members]
     if more:
         render.note(f"More with --all: {', '.join(more)}.", style="dim")
     if gaps:
