@@ -10,6 +10,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from tests.matrix import matrix
 from tests.worker.test_native import ADDRESS, converse, measure, measured
 
 from hockney.suites import load_suite
@@ -51,7 +52,7 @@ def test_every_cell_moves_every_byte_and_is_timed_on_both_sides(transport: str) 
         assert (counted["reads"][1 - source] == 160) or counted["short_reads"][1 - source] > 0
 
 
-@pytest.mark.parametrize("source", [0, 1])
+@pytest.mark.parametrize("source", matrix([0, 1], short=[0]))
 @pytest.mark.parametrize("transport", CARRIERS)
 def test_a_full_and_an_empty_buffer_are_counted(transport: str, source: int) -> None:
     """On one CPU the writer fills whatever lies in between before the reader comes, and the reader empties it."""
@@ -83,7 +84,7 @@ def test_other_patterns_find_the_transport_as_it_was(transport: str) -> None:
     assert all(answer["verified"] for answer in answers)
 
 
-@pytest.mark.parametrize("transport", CARRIERS)
+@pytest.mark.parametrize("transport", matrix(CARRIERS, short=["unix"]))
 def test_under_sanitizers_with_a_rank_to_spare(transport: str) -> None:
     cells = every_cell(0, 5000, writes=50)
     answers = measured(commands_of(cells), "-t", transport, "-n", "3", "--oversubscribed", recipe=ADDRESS)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.matrix import matrix
 from tests.worker.made_up import script
 
 from hockney.worker import libraries as module
@@ -153,7 +154,7 @@ def test_all_variants_are_there() -> None:
 
 @needs_pvm
 @pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", matrix([2, 3], short=[3]))
 def test_every_variant_carries_every_length(room: Path, transport: str, ranks: int) -> None:
     with job(transport, ranks) as session:
         hello = session.hello()
