@@ -153,7 +153,7 @@ def test_command_refuses_what_can_be_no_baseline_in_a_sentence(tmp_path: Path) -
         add_run(opened, {}, failed={make_point(8): "rank 1 hung"}, label="failed")
         add_run(opened, curve(sizes=(8,)), label="old")  # its plan has nothing but a precision
     for label, said in (
-        ("single", "run 1 can't be a baseline: it has 1 launch"),
+        ("single", "with 6 launches: `hockney run quick --launches 6 --label single`"),
         ("failed", "run 2 can't be a baseline: none of its points has samples"),
         ("old", "run 3 was stored by another version of hockney and cannot be measured again: take a new baseline"),
         ("odl", "unknown run 'odl': did you mean 'old'?"),

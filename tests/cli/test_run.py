@@ -122,7 +122,8 @@ def test_dry_run_says_a_tiny_precision(cli: Cli) -> None:
     assert "known to 0.00000002 %" in " ".join(ended.stdout.split())
 
 
-def test_resume_takes_no_dry_run(cli: Cli) -> None:
-    ended = cli("run", "--resume", "--dry-run")
+@pytest.mark.parametrize("option", ["--dry-run", "--refine", "--no-refine", "--time=1s", "--label="])
+def test_resume_takes_no_other_option(cli: Cli, option: str) -> None:
+    ended = cli("run", "--resume", option)
     assert ended.returncode == 2
-    assert "--resume" in ended.stderr
+    assert "--resume continues a run" in ended.stderr

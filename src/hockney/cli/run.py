@@ -81,7 +81,7 @@ def run(
 
     output = Output(as_json, quiet, csv)
     if resume is not None:
-        if what or dry_run or label is not None or any(words.values()):
+        if what or dry_run or label is not None or words["refine"] is not None or any(words.values()):
             raise UsageError(
                 "--resume continues a run with its original settings; it cannot be combined with a suite or other "
                 "options than --csv and --quiet"

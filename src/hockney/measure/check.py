@@ -9,7 +9,6 @@ ranks sleep while they wait. What stays inconclusive is measured on, with twice 
 from __future__ import annotations
 
 import functools
-import shlex
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -142,7 +141,8 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
         fix = more_launches(base_id, stored.info, LAUNCHES)
         raise UsageError(
             f"run {base_id} can't be a baseline: it has {counted(launches, 'launch', 'launches')}, and a baseline "
-            f"needs {LAUNCHES_MIN}. {fix.text}{f': `{shlex.join(fix.argv)}`' if fix.argv else ''}"
+            f"needs {LAUNCHES_MIN}. {fix.text}",
+            argv=fix.argv,
         )
     # Only a library that has come since may stand in for one that is gone.
     names = renamed(stored.info.facts.get("transports") or (), catalogue.transports)

@@ -41,9 +41,9 @@ def first_rounds_s(points: Sequence[Point], launches: int) -> float:
     return launches * (starts_s + points_s)
 
 
-def enough_text(first_s: float, least_s: float = 0.0) -> str:
-    """A --time in which intervals can be had, where first rounds take first_s; no less than least_s."""
-    enough_s = max(_ENOUGH * first_s, 2 * SPAN_S, least_s)
+def enough_text(first_s: float) -> str:
+    """A --time in which intervals can be had, where first rounds take first_s."""
+    enough_s = max(_ENOUGH * first_s, 2 * SPAN_S)
     return f"{math.ceil(enough_s)}s" if enough_s <= 120 else f"{math.ceil(enough_s / 60)}m"
 
 

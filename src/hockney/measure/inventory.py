@@ -155,7 +155,7 @@ def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
     summary = (LAUNCHERS[name].__doc__ or "").strip().partition("\n")[0]
     if name == "local":
         return Item(name, summary)
-    if name in ("srun", "ssh"):
+    if name == "ssh":
         programs = [path for path in [shutil.which(name)] if path]
     else:
         libraries = [transport.library for transport in transports if transport.library]

@@ -100,8 +100,8 @@ def how_to_wait_longer(limit_s: float) -> str:
     return f"a new `hockney run` with `--limit` above {limit_s:g} s waits longer"
 
 
-def _first_errors(output: str, most: int = 3) -> str:
+def _first_errors(output: str) -> str:
     """The first lines that say `error`, else the first lines at all: a missing header is followed by pages of noise."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower() or "undefined reference" in line]
-    return " | ".join((errors or lines)[:most]) or "it gave no reason"
+    return " | ".join((errors or lines)[:3]) or "it gave no reason"

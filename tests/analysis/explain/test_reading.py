@@ -285,9 +285,9 @@ def test_facts_of_another_version_may_be_incomplete(tmp_path: Path) -> None:
 
 
 def test_a_run_without_an_interval(tmp_path: Path) -> None:
-    with pytest.raises(HockneyError, match="measure longer") as error:
+    with pytest.raises(HockneyError, match="no figure of run 1") as error:
         explained(tmp_path / "r.db", pingpongs(measurements=3))
-    assert error.value.exit_code == 3
+    assert (error.value.exit_code, error.value.argv) == (3, ("hockney", "run", "--resume", "1"))
 
 
 def test_a_run_without_a_figure(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -49,11 +48,11 @@ def read_run(run: Run) -> Reading:
     ]
     subject = f"run {run.id}" + (f" ({run.label})" if run.label else "")
     fix = resume(run.id, run.info)
-    continued = f"continue it with `{shlex.join(fix.argv)}`" if fix.argv else fix.text.lower()
     if not summarized:
         reasons = [series.reason for series in run.series if series.reason]
-        why = reasons[0] if reasons else f"it has no measurement of a transport; {continued}"
-        raise HockneyError(f"{subject} has no figures, so there is nothing to explain: {why}")
+        why = reasons[0] if reasons else f"it has no measurement of a transport. {fix.text}"
+        none = f"{subject} has no figures, so there is nothing to explain: {why}"
+        raise HockneyError(none, argv=() if reasons else fix.argv)
     counts: dict[Place, list[Counter[str]]] = {}
     for series, measurements in summarized:
         counts.setdefault(_place(series), []).append(Counter(state.name for _, state in measurements))
@@ -61,9 +60,7 @@ def read_run(run: Run) -> Reading:
     oversubscribed = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
     curves, without_interval = _curves(summarized, states, oversubscribed)
     if not curves:
-        raise HockneyError(
-            f"no figure of {subject} has a confidence interval yet: measure longer (--time), or {continued}"
-        )
+        raise HockneyError(f"no figure of {subject} has a confidence interval yet. {fix.text}", argv=fix.argv)
     fitting = [(series, members) for series, members in summarized if _place(series) not in oversubscribed]
     return Reading(
         subject=subject,

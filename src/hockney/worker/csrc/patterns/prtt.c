@@ -2,7 +2,7 @@
  * messages of s bytes, the target answers the last with one of the same length; the source's whole time. A delay d
  * follows each message, also the last: so an answer that comes within it is received as it lies there, and what the
  * two ends are busy with can be told apart (Kielmann, Bal and Verstoep, IPDPS workshops 2000). Four such times give
- * LogGP's parameters; src/hockney/fit/loggp.py has the formulas. */
+ * LogGP's parameters; src/hockney/stats/fit/loggp.py has the formulas. */
 #include "delay.h"
 #include "roundtrip.h"
 
