@@ -24,8 +24,8 @@ from pydantic import (
 )
 
 from hockney.errors import unknown
-from hockney.suites.toml_models import FROM_FILE, Errors, read_model, said, some
 from hockney.units import DURATION_MAX_S, RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
+from hockney.worker.toml_models import FROM_FILE, Errors, read_model, said, some
 
 LAUNCHES_MAX = 1000
 
@@ -154,7 +154,7 @@ def load_suite(name_or_path: str, check: Callable[[Suite], Errors] | None = None
     that is wrong in it, each with its place in the file.
     """
     if name_or_path in builtin_names():
-        return read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, SuiteSeries, check)
+        return read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, check)
     if not name_or_path.endswith(".toml"):
         raise unknown("suite", name_or_path, builtin_names())
 
@@ -164,4 +164,4 @@ def load_suite(name_or_path: str, check: Callable[[Suite], Errors] | None = None
             wrong.insert(0, ("name", f"'{suite.name}' is a suite that comes with hockney: give this one another name"))
         return wrong
 
-    return read_model(Path(name_or_path), "suite", Suite, SuiteSeries, check_all)
+    return read_model(Path(name_or_path), "suite", Suite, check_all)

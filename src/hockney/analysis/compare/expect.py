@@ -35,10 +35,10 @@ from hockney.suites import (
     SuiteSeries,
     read_sizes,
 )
-from hockney.suites.toml_models import read_model, said
 from hockney.suites.words import as_pairs, check_words, filled
 from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
+from hockney.worker.toml_models import read_model, said
 
 
 def _limit(sign: str, parse: Any, example: str) -> Any:
@@ -129,7 +129,7 @@ def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
     def check(limits: Expectations) -> list[tuple[str, str]]:
         return [*check_words(limits, "expect", catalogue), *_check_limits(limits, catalogue)]
 
-    limits = read_model(path, "file of expectations", Expectations, Expectation, check)
+    limits = read_model(path, "file of expectations", Expectations, check)
     whole = tuple(filled(table, catalogue.pattern(table.pattern)) for table in limits.expect)
     return limits.model_copy(update={"expect": whole})
 

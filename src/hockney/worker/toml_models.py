@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -39,34 +39,42 @@ def some(value: tuple[Any, ...]) -> tuple[Any, ...]:
     return value
 
 
-def read_model(
-    path: Path, what: str, whole: type[Model], part: type[BaseModel], check: Callable[[Model], Errors] | None = None
-) -> Model:
-    """A file as a model; `part` is the model of its tables, and `what` is what the file is called.
+def read_model(path: Path, what: str, whole: type[Model], check: Callable[[Model], Errors] | None = None) -> Model:
+    """A file as a model; `what` is what the file is called.
 
     `check` finds what the models do not know, in a file of the right form. Raises UsageError: a file that cannot be
     read, or all its errors with their places.
     """
+    model = validated(read_toml(path, what), str(path), whole)
+    wrong = check(model) if check is not None else []
+    if wrong:
+        raise _refusal(str(path), wrong)
+    return model
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """The content of a file. Raises UsageError for one that cannot be read or is not TOML."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-        model = whole.model_validate(content, context=FROM_FILE)
+        return dict(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not a {what}: it is not UTF-8 text") from error
     except RecursionError as error:
         raise UsageError(f"{path} is not a {what}: its tables and lists are nested too deeply") from error
-    except ValidationError as error:
-        raise _refusal(path, _form_errors(error, whole, part)) from error
     except ValueError as error:  # of TOML, or of Python for a number of thousands of digits
         raise UsageError(f"{path} is not TOML: {error}") from error
-    wrong = check(model) if check is not None else []
-    if wrong:
-        raise _refusal(path, wrong)
-    return model
 
 
-def _refusal(path: Path, wrong: Errors) -> UsageError:
+def validated(content: Mapping[str, Any], name: str, whole: type[Model]) -> Model:
+    """What the file of that name holds, as a model. Raises UsageError with all errors and their places."""
+    try:
+        return whole.model_validate(content, context=FROM_FILE)
+    except ValidationError as error:
+        raise _refusal(name, _form_errors(error, whole)) from error
+
+
+def _refusal(path: str, wrong: Errors) -> UsageError:
     lines = (f"  {_for_people(place)}: {message}" for place, message in wrong)
     return UsageError("\n".join([f"{path} has {counted(len(wrong), 'error')}:", *lines]))
 
@@ -79,7 +87,7 @@ def _for_people(place: str) -> str:
     return f"{f'{table[3]} of ' if table[3] else ''}the {ordinal(int(table[2]) + 1)} [[{table[1]}]]"
 
 
-def _form_errors(error: ValidationError, whole: type[BaseModel], part: type[BaseModel]) -> Errors:
+def _form_errors(error: ValidationError, whole: type[BaseModel]) -> Errors:
     """The errors of pydantic with their places, the value, and the nearest name for an unknown key."""
     wrong = []
     for item in error.errors():
@@ -87,7 +95,7 @@ def _form_errors(error: ValidationError, whole: type[BaseModel], part: type[Base
         place = "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in item["loc"]).lstrip(".")
         message = item["msg"].removeprefix("Value error, ")
         if item["type"] == "extra_forbidden":
-            fields = (part if above else whole).model_fields
+            fields = _model_at(whole, above).model_fields
             message = str(unknown("key", str(key), [field.alias or name for name, field in fields.items()]))
         elif item["type"] == "missing":
             message = "it must be given"
@@ -95,3 +103,21 @@ def _form_errors(error: ValidationError, whole: type[BaseModel], part: type[Base
             message = f"{str(item['input'])[:_SHOWN_MAX]}: {message[0].lower()}{message[1:]}"
         wrong.append((place, message))
     return wrong
+
+
+def _model_at(model: type[BaseModel], place: Sequence[int | str]) -> type[BaseModel]:
+    """The model of the table at a place; names of tables and numbers of lists are no fields."""
+    for word in place:
+        field = next((field for name, field in model.model_fields.items() if word in (name, field.alias)), None)
+        if field is not None:
+            model = _model_in(field.annotation, place) or model
+    return model
+
+
+def _model_in(annotation: Any, place: Sequence[int | str]) -> type[BaseModel] | None:
+    """The first model within an annotation; of a union by tag the one whose tag stands in the place."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    models = [model for part in get_args(annotation) if (model := _model_in(part, place)) is not None]
+    tagged = [model for model in models if "kind" in model.model_fields and model.model_fields["kind"].default in place]
+    return next(iter(tagged or models), None)

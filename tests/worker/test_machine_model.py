@@ -1,0 +1,205 @@
+"""Models of machines: what a file may say, the lines that the worker gets, and one sentence for everything wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hockney.errors import UsageError
+from hockney.worker.machine_model import Model, builtin_models, load_model
+from hockney.worker.machine_text import compiled, nodes_of, why_unfit
+
+SWITCH = 'title = "a machine"\n[topology]\nkind = "switch"\nnodes = 4\nsource = "made up"\n'
+COSTS = '[class.all]\n[[class.all.segment]]\nlatency = 100\nsource = "made up"\n'
+
+
+def model_of(folder: Path, text: str, variant: str = "") -> Model:
+    path = folder / "machine.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_model(str(path), variant)
+
+
+def topology(words: str) -> str:
+    return f'title = "a machine"\n[topology]\nsource = "made up"\n{words}\n{COSTS}'
+
+
+def lines(folder: Path, text: str, ranks: int = 2, variant: str = "") -> list[str]:
+    return compiled(model_of(folder, text, variant), ranks).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("words", "nodes", "expected"),
+    [
+        ('kind = "switch"\nnodes = 5', 5, ["topology switch"]),
+        ('kind = "fat tree"\ndown = [4, 3]\nup = [1, 2]', 12, ["topology tree 2 down:4,3 width:1,2"]),
+        (
+            'kind = "clos"\nboards = 8\nnodes_per_board = 7\ncrossbars = 6',
+            56,
+            ["topology tree 2 down:7,8 width:1,6"],
+        ),
+        (
+            'kind = "hierarchy"\nlevel = [{ name = "socket", holds = 8 }, { name = "host", holds = 2 }]',
+            16,
+            ["topology tree 2 down:8,2 width:1,1"],
+        ),
+        ('kind = "torus"\ndimensions = [4, 2, 2]\nturn_ns = 13.5', 16, ["topology torus 4 2 2", "turn 13.5"]),
+        (
+            'kind = "mesh"\ndimensions = [2, 2]',
+            4,
+            [
+                *("topology graph 4 4", "edge 0 4", "edge 1 5", "edge 2 6", "edge 3 7"),
+                *("edge 4 5", "edge 6 7", "edge 4 6", "edge 5 7"),
+            ],
+        ),
+        (
+            'kind = "dragonfly"\ngroups = 9\nrouters_per_group = 4\nnodes_per_router = 2\nglobal_links = 2',
+            72,
+            ["topology dragonfly 9 4 2 2"],
+        ),
+        (
+            'kind = "graph"\nnodes = 2\nswitches = 2\nedges = [[0, 2], [2, 1], [2, 3], [3, 1]]\nvia = [[0, 2, 3, 1]]',
+            2,
+            ["topology graph 2 2", "edge 0 2", "edge 2 1", "edge 2 3", "edge 3 1", "via 0 1 2 3"],
+        ),
+    ],
+)
+def test_a_topology_becomes_lines(words: str, nodes: int, expected: list[str], tmp_path: Path) -> None:
+    text = lines(tmp_path, topology(words))
+    at = text.index(expected[0])
+    assert text[at : at + len(expected)] == expected
+    assert not [line for line in text if line.startswith(("edge", "via", "turn")) and line not in expected]
+    assert nodes_of(load_model(str(tmp_path / "machine.toml")).machine) == nodes
+
+
+def test_costs_become_lines(tmp_path: Path) -> None:
+    text = SWITCH + (
+        '[cpu]\nper_node = 2\nslice_ns = 256e3\ncompute_fixed_ns = 8700\ncompute_factor = 1.153\nsource = "s"\n'
+        '[noise]\nlaw = "lognormal"\nsigma = 0.02\nsource = "s"\n'
+        '[[link]]\nbytes_per_s = 4.7e6\nlatency_ns = 1000\nsource = "s"\n'
+        "[class.near]\nsame_node = true\n"
+        '[[class.near.segment]]\nup_to_bytes = 32\npacket_bytes = 32\nin = { per_packet_ns = 2.5 }\nsource = "s"\n'
+        '[[class.near.segment]]\nprotocol = "rendezvous"\nhandshake = 7\nsource = "s"\n'
+        '[class.far]\nsegment = [{ send_cpu = { fixed_ns = 1, per_byte_ns = 0.25 }, source = "s" }]\n'
+        '[put.all]\nsegment = [{ latency = 5, source = "s" }]\n'
+        '[barrier]\nfixed_ns = 3\nper_round_ns = 4\nsource = "s"\n'
+    )
+    assert lines(tmp_path, text) == [
+        "hockney-model 1",
+        "name machine",
+        "ranks 4",
+        "ranks_per_node 1",
+        "node_cpus 2",
+        "slice_ns 256000",
+        "compute 8700 1.153",
+        "noise lognormal 0.02",
+        "topology switch",
+        "link 0 4700000 1000",
+        "class near same_node",
+        "segment 32 eager 32",
+        "cost in 0 0 2.5",
+        "segment 0 rendezvous 0",
+        "cost handshake 7 0 0",
+        "class far any",
+        "segment 0 eager 0",
+        "cost send_cpu 1 0.25 0",
+        "class put:all any",
+        "segment 0 eager 0",
+        "cost latency 5 0 0",
+        "barrier 3 4",
+    ]
+
+
+def test_levels_of_a_hierarchy_have_names(tmp_path: Path) -> None:
+    words = topology(
+        'kind = "hierarchy"\nlevel = [{ name = "socket", holds = 2 }, { name = "host", holds = 2 }]\n'
+        '[[link]]\nlevel = "host"\nlatency_ns = 5\nsource = "s"\n'
+        '[class.host]\nwithin = "host"\nsegment = [{ latency = 1, source = "s" }]'
+    )
+    text = lines(tmp_path, words)
+    assert "link 2 0 5" in text
+    assert "class host switches 0 3" in text
+
+
+def test_a_placement_is_a_variant(tmp_path: Path) -> None:
+    text = SWITCH + COSTS + '[variant.apart.placement]\nnodes = "0-1"\nsecond_half = [3, 2]\nsource = "s"\n'
+    assert not [line for line in lines(tmp_path, text) if line.startswith("place")]
+    placed = [line for line in lines(tmp_path, text, 4, "apart") if line.startswith("place")]
+    assert placed == ["place 0 0", "place 1 1", "place 2 3", "place 3 2"]
+    assert "place 1 3" in lines(tmp_path, text, 2, "apart")
+    plain, apart = (model_of(tmp_path, text, variant) for variant in ("", "apart"))
+    assert plain.key != apart.key
+    assert why_unfit(apart, 4) is None
+    assert why_unfit(plain, 5) == f"the model {plain.name} has room for 4 ranks"
+
+
+def test_a_model_changes_its_base(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(SWITCH + COSTS, encoding="utf-8")
+    changed = 'base = "base.toml"\ntitle = "changed"\n[topology]\nnodes = 7\n'
+    model = model_of(tmp_path, changed)
+    assert (model.machine.title, nodes_of(model.machine), list(model.machine.classes)) == ("changed", 7, ["all"])
+
+
+def test_runs_choose_variants(tmp_path: Path) -> None:
+    text = SWITCH + COSTS + (
+        '[variant.apart]\nranks = 4\n[variant.near]\nranks = 2\n'
+        '[[run]]\npattern = "pairs"\nranks = 4\noptions = { window = 2 }\nvariants = ["apart", "near"]\n'
+        'read_from = "t"\n'
+        '[[run]]\npattern = ["pairs", "funnel"]\nvariants = "near"\nread_from = "t"\n'
+    )  # fmt: skip
+    model = model_of(tmp_path, text)
+    assert model.variants_for("pairs", 4, {"window": "2"}) == ("apart", "near")
+    assert model.variants_for("pairs", 4, {}) == ("near",)
+    assert model.variants_for("oneway", 2, {}) == ("",)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SWITCH, "it has no [class.NAME]"),
+        (SWITCH + COSTS.replace("100", "-3"), "class.all.segment[0].latency"),
+        (SWITCH + COSTS.replace("latency", "latncy"), "did you mean 'latency'?"),
+        (SWITCH + "node = 3\n" + COSTS, "did you mean 'nodes'?"),
+        (SWITCH + COSTS.replace('source = "made up"\n', ""), "class.all.segment[0].source: it must be given"),
+        (SWITCH.replace("switch", "swich") + COSTS, "topology"),
+        (SWITCH + COSTS.replace("[class.all]", "[class.all]\nsame_node = true"), "hold for all pairs"),
+        (SWITCH + COSTS.replace("100", "{ per_packet_ns = 1 }"), "per_packet_ns needs packet_bytes"),
+        (SWITCH + COSTS.replace("latency = 100", "up_to_bytes = 8"), "growing up_to_bytes"),
+        (SWITCH + COSTS + '[[link]]\nlevel = "host"\nsource = "s"\n', "level of the hierarchy"),
+        (SWITCH + COSTS + '[placement]\nnodes = "0-9"\nsource = "s"\n', "there is no node 9 among 4"),
+        (SWITCH + COSTS + '[placement]\nnodes = "a"\nsource = "s"\n', "'a' is no node"),
+        (SWITCH + COSTS + '[noise]\nlaw = "lognormal"\nmean_ns = 3\nsource = "s"\n', "lognormal needs sigma"),
+        (SWITCH + COSTS + '[[run]]\nvariants = "far"\nread_from = "t"\n', "unknown variant 'far'"),
+        (topology('kind = "graph"\nnodes = 2\nswitches = 1\nedges = [[0, 2]]'), "no route from node 0 to node 1"),
+        (topology('kind = "graph"\nnodes = 1\nswitches = 1\nedges = [[0, 2]]'), "there is no 2 among 2"),
+        (
+            topology('kind = "graph"\nnodes = 2\nswitches = 1\nedges = [[0, 2], [1, 2]]\nvia = [[0, 1, 2]]'),
+            "there is no edge from 0 to 1",
+        ),
+        (topology('kind = "fat tree"\ndown = [4, 4]\nup = [1]'), "a number for each level"),
+        (topology('kind = "mesh"\ndimensions = [70, 70]'), "at most 4096 places"),
+        ('base = "machine.toml"\n', "none of itself"),
+        ("title = ", "is not TOML"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_key(text: str, expected: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refusal:
+        lines(tmp_path, text)
+    assert expected in str(refusal.value)
+    assert len(str(refusal.value).splitlines()) <= 2
+
+
+def test_unknown_names_get_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean 'gpmimd'"):
+        load_model("gpmim")
+    with pytest.raises(UsageError, match=r"unknown variant of .* 'b'"):
+        model_of(tmp_path, SWITCH + COSTS, "b")
+    with pytest.raises(UsageError, match="cannot read the model"):
+        load_model(str(tmp_path / "none.toml"))
+
+
+@pytest.mark.parametrize("name", builtin_models())
+def test_the_models_of_the_archive_are_valid(name: str) -> None:
+    model = load_model(name)
+    for variant in ("", *model.machine.variant):
+        assert compiled(load_model(name, variant), 2)
