@@ -5,6 +5,8 @@ All words are resolved first, and unknown ones refused; then every point is aske
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -46,7 +48,8 @@ class Plan:
     limit of a measurement; `start_limit_s`: of a job's start. `more_launches`: points that are not precise after all
     launches get more, time permitting. `refine`: the curves that get more sizes where they leave their line; `exact`:
     until the place of each switch is known. `grains`: what sizes are multiples of, by pattern, where above 1. `cpus`:
-    where the user placed the ranks, rank 0 first; empty where hockney chooses.
+    where the user placed the ranks, rank 0 first; empty where hockney chooses. `virtual`: the transports whose clock is
+    a model's, each with whether it is exact, without noise: it is then measured once.
     """
 
     suite: str
@@ -64,6 +67,7 @@ class Plan:
     refine: frozenset[CurveKey] = field(default_factory=frozenset)
     exact: bool = False
     grains: Mapping[str, int] = field(default_factory=dict)
+    virtual: Mapping[str, bool] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the points, which the store keeps by themselves."""
@@ -90,7 +94,10 @@ def _stored_names() -> list[str]:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of `hockney run`; None or () leaves the suite's own."""
+    """The options of `hockney run`; None or () leaves the suite's own.
+
+    `machine`: the model that measures all, in place of the suite's transports, with the variants that it names.
+    """
 
     transports: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
@@ -104,6 +111,7 @@ class RunOptions:
     cpus: tuple[int, ...] = ()
     timeout_s: int | None = None
     refine: bool | None = None
+    machine: str | None = None
 
 
 def pattern_suite(*patterns: str) -> Suite:
@@ -116,13 +124,21 @@ def pattern_suite(*patterns: str) -> Suite:
 
 def transport_words(suite: Suite, asked: RunOptions) -> list[str]:
     """All words by which a suite and the command line name transports."""
+    if asked.machine is not None:
+        return [f"sim@{asked.machine}"]
     of_suite = () if asked.transports else suite.transports
     return [*asked.transports, *of_suite, *(word for series in suite.series for word in series.transports)]
 
 
+_VariantsOf = Callable[[TransportInfo, str, int, Mapping[str, str]], Sequence[TransportInfo]]
+
+
 @dataclass(frozen=True)
 class _Grid:
-    """A series with its words resolved. `unknown_sizes` are shares of a cache whose size is not known here."""
+    """A series with its words resolved. `unknown_sizes` are shares of a cache whose size is not known here.
+
+    `variants_of` gives the transports that measure a point: the one that is named, or variants of its model.
+    """
 
     pattern: PatternInfo
     transports: list[TransportInfo]
@@ -131,17 +147,17 @@ class _Grid:
     sizes: list[int]
     unknown_sizes: list[str]
     is_refined: bool
+    variants_of: _VariantsOf
 
     def __len__(self) -> int:
         return len(self.transports) * len(self.ends) * len(self.sizes)
 
     def points(self, sizes: Sequence[int]) -> Iterator[Point]:
-        for transport in self.transports:
-            for ranks, ends in self.ends:
-                options = as_pairs(self.pattern, {**self.options, **ends})
-                point = Point(
-                    transport.name, self.pattern.name, ranks, 0, options, traits=self.pattern.traits_on(transport)
-                )
+        for named, (ranks, ends) in itertools.product(self.transports, self.ends):
+            asked = {**self.options, **ends}
+            for transport in self.variants_of(named, self.pattern.name, ranks, asked):
+                traits, options = self.pattern.traits_on(transport), as_pairs(self.pattern, asked)
+                point = Point(transport.name, self.pattern.name, ranks, 0, options, traits=traits)
                 yield from (replace(point, bytes=size) for size in sizes)
 
 
@@ -186,14 +202,22 @@ def make_plan(
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
     )
     plan = _with_points(plan, is_refined, catalogue, cpus)
+    plan = replace(plan, virtual=_virtual(plan.points, catalogue))
     if asked.transports and not plan.points and not plan.skipped:
         named = dict.fromkeys(word for series in suite.series for word in series.transports)
         raise UsageError(
             f"no series of {suite.name} is for {', '.join(asked.transports)}: name one of {', '.join(named)}"
         )
-    launches = asked.launches or suite.launches or _launches(plan.points, time_s)
+    is_exact = bool(plan.points) and all(plan.virtual.get(point.transport) for point in plan.points)
+    launches = asked.launches or (1 if is_exact else suite.launches or _launches(plan.points, time_s))
     refine = frozenset(curve_of(point) for point in plan.points if is_refined[point])
     return replace(plan, launches=launches, more_launches=launches > 1, refine=refine)
+
+
+def _virtual(points: Iterable[Point], catalogue: Catalogue) -> dict[str, bool]:
+    """The models among the transports of points, and whether each is exact."""
+    models = {point.transport: catalogue.transports[point.transport].model for point in points}
+    return {name: model.machine.noise is None for name, model in models.items() if model is not None}
 
 
 def _points_of(grids: Iterable[_Grid]) -> tuple[dict[Point, bool], tuple[Skipped, ...]]:
@@ -221,8 +245,9 @@ def plan_again(
     plan = replace(plan, launches=launches, more_launches=False, refine=frozenset())
     points = tuple(points)
     for point in points:
-        catalogue.add_folder(point.transport)
-    return _with_points(plan, points, catalogue, len(usable_cpus()))
+        catalogue.add(point.transport)
+    plan = _with_points(plan, points, catalogue, len(usable_cpus()))
+    return replace(plan, virtual=_virtual(plan.points, catalogue))
 
 
 def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus: int) -> Plan:
@@ -248,6 +273,8 @@ def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus
 
 def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str | None:
     """Why a point cannot be measured on these CPUs and hosts."""
+    if catalogue.transports[point.transport].model is not None and not plan.hosts:
+        return None
     cpus = cpus_for(point.ranks, plan.cpus, cpus)
     if not plan.hosts and point.ranks > cpus and not plan.oversubscribe:
         more = "name more in --cpus" if plan.cpus else "allow this process more CPUs"
@@ -323,6 +350,8 @@ def _grid(
     least, most, _ = pattern.ranks
     keeps_ranks = least == most and "ranks" in series.model_fields_set
     ranks = (asked.ranks if not keeps_ranks else ()) or table.ranks or (max(2, cpus),)
+    if asked.machine is not None and not asked.ranks and "ranks" not in series.model_fields_set:
+        ranks = _default_ranks(catalogue, asked.machine) or ranks
     wanted = (asked.sizes or table.bytes) if pattern.sized else (0,)
     sizes = {
         size: size.resolve(caches, pattern.grain_bytes) if isinstance(size, CacheShare) else size for size in wanted
@@ -335,7 +364,28 @@ def _grid(
         sizes=list(dict.fromkeys(size for size in sizes.values() if size is not None)),
         unknown_sizes=[str(share) for share, size in sizes.items() if size is None],
         is_refined=pattern.sized and (series.refine and not asked.sizes if asked.refine is None else asked.refine),
+        variants_of=functools.partial(_variants_of, asked.machine, catalogue),
     )
+
+
+def _default_ranks(catalogue: Catalogue, machine: str) -> tuple[int, ...]:
+    model = catalogue.select([f"sim@{machine}"])[0].model
+    return (model.machine.default_ranks,) if model is not None and model.machine.default_ranks else ()
+
+
+def _variants_of(
+    machine: str | None,
+    catalogue: Catalogue,
+    transport: TransportInfo,
+    pattern: str,
+    ranks: int,
+    options: Mapping[str, str],
+) -> Sequence[TransportInfo]:
+    """The transport itself, or with --machine the variants that its model names for such a point."""
+    if machine is None or transport.model is None:
+        return [transport]
+    variants = transport.model.variants_for(pattern, ranks, options)
+    return catalogue.select([transport.name + f":{variant}" * bool(variant) for variant in variants])
 
 
 def _transports(suite: Suite, series: SuiteSeries, asked: RunOptions, catalogue: Catalogue) -> list[TransportInfo]:
@@ -343,6 +393,8 @@ def _transports(suite: Suite, series: SuiteSeries, asked: RunOptions, catalogue:
 
     Those missing here are left out of a suite's list (the catalogue says why), but not of the user's.
     """
+    if asked.machine is not None:
+        return [] if series.transports == ("null",) else catalogue.select([f"sim@{asked.machine}"])
     named = catalogue.select(asked.transports) if asked.transports else []
     if named and not series.transports:
         return named

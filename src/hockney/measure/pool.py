@@ -65,18 +65,21 @@ class WorkerPool:
         *,
         steal: Callable[[], float | None],
         launch_index: int,
+        seed: int,
         environment: Mapping[str, str],
         failures: Failures,
     ) -> None:
         """`started` stores a start and returns the launch_id of the measurements that follow.
 
-        `steal` returns that since its last call; `environment` is added to ours for the jobs.
+        `steal` returns that since its last call; `environment` is added to ours for the jobs. `seed` is of the noise
+        of models.
         """
         self._plan = plan
         self._catalogue = catalogue
         self._started = started
         self._steal = steal
         self._launch_index = launch_index
+        self._seed = seed
         self._environment = environment
         self._live: dict[tuple[str, int], _Live] = {}
         self._starts: Counter[tuple[str, int]] = Counter()
@@ -151,12 +154,21 @@ class WorkerPool:
         return self._live[key]
 
     def _start(self, transport: str, ranks: int) -> _Live:
+        self._starts[transport, ranks] += 1
+        info = self._catalogue.transports[transport]
+        if info.model is not None:
+            from hockney.worker.machine_text import write_compiled
+
+            model = write_compiled(info.model, ranks)
+            return self._bring_up(
+                transport, Job(info.executable, info.worker_name, ranks, model=model, seed=self._seed)
+            )
         hosts = self._plan.hosts
         placed = self._plan.cpus
         first = placed or choose_cpus(-(-ranks // max(1, len(hosts))))
         job = Job(
-            executable=self._catalogue.transports[transport].executable,
-            transport=self._catalogue.transports[transport].worker_name,
+            executable=info.executable,
+            transport=info.worker_name,
             ranks=ranks,
             # The rest is for hosts that are one machine under several names.
             cpus=tuple(dict.fromkeys((*first, *choose_cpus(ranks)))) if hosts else first,
@@ -164,7 +176,6 @@ class WorkerPool:
             hosts=hosts,
             start_limit_s=self._plan.start_limit_s,
         )
-        self._starts[transport, ranks] += 1
         return self._bring_up(transport, job)
 
     def _bring_up(self, transport: str, job: Job) -> _Live:

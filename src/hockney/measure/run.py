@@ -148,6 +148,9 @@ def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
             **known,
             "environment": {**known["environment"], **variant.environment},
             "transports": list(catalogue.transports),
+            "models": {
+                name: info.model.record for name, info in catalogue.transports.items() if info.model is not None
+            },
             "sleeping": [name for name, info in catalogue.transports.items() if info.sleeps],
             "traits": traits_json(
                 (info for name, info in catalogue.patterns.items() if name in patterns),
@@ -171,7 +174,7 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
         plan, launches_left = _rest_of(stored, points)
         measurable = [row for row in points if row.status not in NOT_MEASURED]
         for row in measurable:
-            catalogue.add_folder(row.point.transport)
+            catalogue.add(row.point.transport)
         gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
         if gone:
             raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more; begin a new run")
@@ -319,7 +322,10 @@ def _carry_out(
 def _warn_before(side: Side, when: str) -> None:
     """Store the warnings of what disturbs this plan now, which observes other programs for a moment."""
     plan, recorder = side.plan, side.recorder
-    ranks_here = max(point.ranks for point in plan.points) if not plan.hosts else 1
+    real = [point for point in plan.points if point.transport not in plan.virtual]
+    if not real:
+        return
+    ranks_here = max(point.ranks for point in real) if not plan.hosts else 1
     over_loopback = not plan.hosts and any(point.transport.startswith("tcp") for point in plan.points)
     for warning in warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus):
         if warning.kind != "congestion" or over_loopback:
@@ -337,7 +343,8 @@ def _make_launches(
     plan, recorder = sides[0].plan, sides[0].recorder
     cpus = usable_cpus()
     meter = StealMeter(cpus)
-    watch = None if plan.hosts else Watch(cpu_time_s, cpus)
+    is_virtual = all(point.transport in plan.virtual for point in plan.points)
+    watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, cpus)
     failures = [Failures() for _ in sides]
     round_, alike = start.round, start.alike
     end_s = time.monotonic() + plan.time_s
@@ -359,6 +366,7 @@ def _make_launches(
                     side.recorder.started,
                     steal=meter.read,
                     launch_index=start.launch + index,
+                    seed=start.seed + index,
                     environment=side.environment,
                     failures=failed,
                 )

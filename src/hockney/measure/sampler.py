@@ -31,6 +31,7 @@ _LOOK_GROWTH = 1.02  # the next look at all measurements waits for 2 % more of t
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _STREAM_BATCH_NS = 1_000_000  # of a stream: the acknowledgement at its end then weighs little
 _STREAM_EVENTS = 64  # of a stream, in a batch; a window of 16 messages is 16 events
+_EXACT_BATCH = 4  # repetitions of a pattern that is no stream, where a virtual clock shows no noise
 _CALIBRATIONS_MAX = 5
 _GROWTH_MAX = 100  # of a batch at once, since the first repetitions may have been quick
 _REFINED_MAX = 12  # sizes added to one curve
@@ -174,7 +175,15 @@ class Sampler:
 
     def _take(self, work: Work) -> list[Measurement]:
         """The measurements of one point in one round."""
-        return [self._measure_point(work)]
+        return [self._measure_exact(work) if self._is_exact(work) else self._measure_point(work)]
+
+    def _is_exact(self, work: Work) -> bool:
+        """Whether its clock is a model's without noise: one measurement of a few repetitions says all."""
+        return self._plan.virtual.get(work.point.transport, False)
+
+    def _measure_exact(self, work: Work) -> Measurement:
+        work.batch = _STREAM_EVENTS if work.point.is_stream else _EXACT_BATCH
+        return self._measure(work, work.batch, samples=SAMPLES_MIN, warmup=work.warmup)
 
     def _measure_point(self, work: Work, samples: int | None = None) -> Measurement:
         """A measurement whose batches are long enough, of these samples or the point's own.
@@ -201,6 +210,8 @@ class Sampler:
     def _calibrate(self, work: Work) -> None:
         """Choose the batch, if no earlier launch did. These samples only warm up; they are not kept."""
         work.warm = True
+        if self._is_exact(work):
+            return
         work.clock_ns = self._instrument.clock_ns(work.point)
         if work.batch > 0:
             if not work.is_long:
@@ -263,7 +274,7 @@ class Sampler:
             if self._measurements is not None:
                 work.narrow_looks, enough = _NARROW_LOOKS - 1, work.measurements_since >= self._measurements
             work.narrow_looks = work.narrow_looks + 1 if enough and spread else 0
-            if work.narrow_looks >= _NARROW_LOOKS:
+            if work.narrow_looks >= _NARROW_LOOKS or (work.probes and self._is_exact(work)):
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 going_on.append(work)

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hockney.errors import UsageError, unknown
 from hockney.model import Limit, PatternTraits, Point, TransportTraits
@@ -23,6 +23,10 @@ from hockney.worker.cache import Probes
 from hockney.worker.errors import BuildError, ProtocolError
 from hockney.worker.libraries import MPI, REPAIR, SHMEM, Library, Unusable, find_pvms, side_by_side
 
+if TYPE_CHECKING:
+    from hockney.worker.machine_model import Model
+
+_SIM = "sim"  # `sim@MODEL`: the family whose ranks live on a model of a machine
 _DESCRIBE_LIMIT_S = 20
 
 
@@ -101,7 +105,7 @@ class TransportInfo(TransportTraits):
     """A transport that is ready here. `name` is `base[@library][:variant]`; native ones have no `library`.
 
     `native`: the collectives that it has of its own; their lengths are multiples of `grain_bytes`, and not 0;
-    where that is 0, any length will do.
+    where that is 0, any length will do. `model`: the machine that it stands for, where its clock is virtual.
     """
 
     name: str
@@ -112,6 +116,7 @@ class TransportInfo(TransportTraits):
     worker_name: str  # what the worker calls it
     library: Library | None = None
     grain_bytes: int = 0
+    model: Model | None = None
 
 
 @dataclass(frozen=True)
@@ -141,12 +146,12 @@ class Catalogue:
         """The transports that words name, each once, in the order given.
 
         `mpi` means every MPI found, `mpi@openmpi` those whose library begins so, `mpi@/opt/a` the one in that folder,
-        `tcp:*` all variants of tcp (but `tcp` alone only its plain one), and `mpi:*` those of every MPI. Raises
-        UsageError for a word that names none.
+        `tcp:*` all variants of tcp (but `tcp` alone only its plain one), and `mpi:*` those of every MPI. `sim@gpmimd`
+        and `sim@FILE.toml:VARIANT` are models of machines. Raises UsageError for a word that names none.
         """
         selected: dict[str, TransportInfo] = {}
         for word in words:
-            self.add_folder(word)
+            self.add(word)
             meant = [info for info in self.transports.values() if matches(word, info.name)]
             lack = self.lack(word)
             if lack is not None:
@@ -156,20 +161,48 @@ class Catalogue:
             selected.update((info.name, info) for info in meant)
         return list(selected.values())
 
-    def add_folder(self, word: str) -> None:
-        """Adds the transports of the MPI that a word names by its folder, if it does. Raises UsageError."""
-        base, prefix, _ = split_name(word)
-        if "/" not in prefix or f"{base}@{prefix}" in self.transports:
+    def add(self, word: str) -> None:
+        """Adds the transport that a word names by a model, or those of the MPI in its folder. Raises UsageError."""
+        base, name, variant = split_name(word)
+        if base == _SIM:
+            self._add_model(word, name, variant)
             return
-        if base != "mpi" or not prefix.startswith("/"):
+        if "/" not in name or f"{base}@{name}" in self.transports:
+            return
+        if base != "mpi" or not name.startswith("/"):
             raise UsageError(f"'{word}' names no MPI: write mpi@ and the whole path of its folder, as mpi@/opt/mpich")
-        library = MPI.at(Path(prefix))
+        library = MPI.at(Path(name))
         try:
             if isinstance(library, Unusable):
                 raise UsageError(f"{word} is not here: {library.reason}; {library.how}")
             self.transports.update(_transports_of(library))
         except (BuildError, ProtocolError) as error:
             raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy or REPAIR}") from error
+
+    def _add_model(self, word: str, name: str, variant: str) -> None:
+        from hockney.worker.machine_model import load_model  # with pydantic, which light commands do not load
+        from hockney.worker.machine_text import compiled
+
+        if word in self.transports:
+            return
+        if not name:
+            raise UsageError("sim needs a model: write sim@gpmimd or sim@FILE.toml; `hockney list machines` lists them")
+        model = load_model(name, variant)
+        compiled(model, 1)  # refuses what is wrong in it before anything starts
+        try:
+            executable = build_worker(Recipe(_SIM))
+            (row,) = describe(executable)["transports"]
+        except (BuildError, ProtocolError) as error:
+            raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy}") from error
+        plain, machine = _transport(row, executable), model.machine
+        self.transports[word] = replace(
+            plain,
+            name=word,
+            summary=f"model of the {machine.title}{f', {variant}' if variant else ''}",
+            caps=plain.caps if machine.put or machine.get else plain.caps - {"one_sided"},
+            native=plain.native if machine.barrier else plain.native - {"barrier"},
+            model=model,
+        )
 
     def lack(self, word: str) -> Missing | None:
         """What is missing here and keeps `word` from naming a transport: itself, or the whole family of `pvm:raw`.
@@ -187,10 +220,17 @@ class Catalogue:
 
         `one_host`: all ranks share this host's memory, which their buffers must fit. Raises ProtocolError.
         """
+        from hockney.worker.machine_text import why_unfit
+
         by_worker: dict[Path, list[Point]] = {}
-        for point in points:
-            by_worker.setdefault(self.transports[point.transport].executable, []).append(point)
         obstacles: dict[Point, str] = {}
+        for point in points:
+            transport = self.transports[point.transport]
+            why = None if transport.model is None else why_unfit(transport.model, point.ranks)
+            if why is None:
+                by_worker.setdefault(transport.executable, []).append(point)
+            else:
+                obstacles[point] = why
         for executable, asked in by_worker.items():
             library = self.transports[asked[0].transport].library
             lines = [_fits_line(self.transports[point.transport], point, one_host) for point in asked]
@@ -215,6 +255,8 @@ def split_name(name: str) -> tuple[str, str, str]:
 
 def matches(word: str, name: str) -> bool:
     """Whether the word of a user means the transport of that name, as Catalogue.select has it."""
+    if word.startswith(f"{_SIM}@"):  # else gpmimd would be gpmimd-calibrated, too
+        return name == word
     if fnmatch.fnmatchcase(name, word):
         return True
     base, library, variant = split_name(name)

@@ -36,7 +36,7 @@ class Job:
 
     `hosts` empty means this host; else ranks fill the hosts in blocks, as evenly as they can. `program` is the
     launcher's executable, `is_wheel` whether it is from a Python environment. `yields` is what the environment says of
-    Open MPI's waits, if it does.
+    Open MPI's waits, if it does. `model`: the lines of the machine that ranks live on, and `seed` of its noise.
     """
 
     executable: Path
@@ -50,6 +50,8 @@ class Job:
     yields: str | None = None
     remote_shell: tuple[str, ...] = DEFAULT_REMOTE_SHELL
     start_limit_s: int = START_LIMIT_S
+    model: Path | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ def _worker(job: Job, *more: str) -> tuple[str, ...]:
         *(("--bind", ",".join(map(str, job.cpus))) if job.cpus else ()),
         *(("--oversubscribed",) if job.oversubscribed else ()),
         *("--start-limit", str(job.start_limit_s)),
+        *(("--model", str(job.model), "--seed", str(job.seed)) if job.model else ()),
         *more,
     )
 

@@ -1,367 +1,24 @@
-"""A model of a machine as its TOML file describes it; docs/machines.md has every key.
+"""A model of a machine: its TOML file, on top of its base's, with the overrides of a variant.
 
-machine_text.py turns it into the lines that the sim worker reads. Times are ns; every group of numbers says where it
-comes from (`source`).
+machine_schema.py has the keys; machine_text.py makes the lines that the sim worker reads.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.units import RANKS_MAX
-from hockney.worker.toml_models import read_toml, some, validated
+from hockney.worker.machine_schema import Machine
+from hockney.worker.toml_models import read_toml, validated
 
 MODELS = Path(__file__).parents[1] / "archive" / "models"
-COSTS = ("send_cpu", "recv_cpu", "latency", "transfer", "out", "in", "node", "late", "handshake", "ack")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?:/([1-9]\d{0,8}))?)?")
 _BASES_MAX = 8
-
-
-def _listed(value: Any) -> Any:
-    return (value,) if isinstance(value, int | str) else value
-
-
-def _texts(value: Any) -> Any:
-    return {name: str(item) for name, item in value.items()} if isinstance(value, dict) else value
-
-
-def _nodes(value: Any) -> Any:
-    """`0-7,16,0-63/8` -> the numbers; a step follows the slash."""
-    if not isinstance(value, str):
-        return value
-    nodes: list[int] = []
-    for word in value.split(","):
-        match = _NODES.fullmatch(word.strip())
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if match is None or last < first or last - first > RANKS_MAX:
-            raise ValueError(f"'{word.strip()}' is no node: write numbers and ranges as 0-7,16 or 0-63/8")
-        nodes += range(first, last + 1, int(match[3] or 1))
-    return tuple(nodes)
-
-
-def _is_name(names: dict[str, Any]) -> dict[str, Any]:
-    for name in names:
-        if not _NAME.fullmatch(name):
-            raise ValueError(f"'{name}' is no name: write letters, digits, '-' and '_'")
-    return names
-
-
-Ns = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, lt=1 << 53, strict=True)]
-Positive = Annotated[int, Field(ge=1, lt=1 << 53, strict=True)]
-Rate = Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)]
-Text = Annotated[str, Field(min_length=1)]
-Numbers = Annotated[tuple[Positive, ...], AfterValidator(some)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-Where = dict[str, int | float | str | list[int | float | str]]
-Nodes = Annotated[tuple[Count, ...], BeforeValidator(_nodes), AfterValidator(some)]
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-
-class Cost(_Table):
-    """A time of a message: fixed + bytes * per_byte + packets * per_packet. A number alone is the fixed part."""
-
-    fixed_ns: Ns = 0.0
-    per_byte_ns: Ns = 0.0
-    per_packet_ns: Ns = 0.0
-
-
-Costs = Annotated[Cost, BeforeValidator(lambda value: {"fixed_ns": value} if isinstance(value, int | float) else value)]
-
-
-class Segment(_Table):
-    """What a message of at most `up_to_bytes` costs (0: of any size)."""
-
-    source: Text
-    up_to_bytes: Count = 0
-    protocol: Literal["eager", "rendezvous", "synchronous"] = "eager"
-    packet_bytes: Count = 0
-    send_cpu: Costs | None = None
-    recv_cpu: Costs | None = None
-    latency: Costs | None = None
-    transfer: Costs | None = None
-    out: Costs | None = None
-    into: Costs | None = Field(default=None, alias="in")
-    node: Costs | None = None
-    late: Costs | None = None
-    handshake: Costs | None = None
-    ack: Costs | None = None
-
-    def costs(self) -> dict[str, Cost]:
-        """The costs that are given, by their names."""
-        given = {name: getattr(self, "into" if name == "in" else name) for name in COSTS}
-        return {name: cost for name, cost in given.items() if cost is not None}
-
-    @model_validator(mode="after")
-    def _packets_have_a_size(self) -> Segment:
-        if not self.packet_bytes and any(cost.per_packet_ns for cost in self.costs().values()):
-            raise ValueError("per_packet_ns needs packet_bytes")
-        return self
-
-
-class PairClass(_Table):
-    """Which pairs of ranks have these costs: the first class that holds counts. Without a condition: all pairs.
-
-    `switches`: so many on the route, or [least, most]; `within`: the name of a level of the hierarchy.
-    """
-
-    same_node: bool = False
-    switches: Annotated[tuple[Count, ...], BeforeValidator(_listed), Field(min_length=1, max_length=2)] | None = None
-    within: str | None = None
-    segment: Annotated[tuple[Segment, ...], AfterValidator(some)]
-
-    @property
-    def is_for_all(self) -> bool:
-        """Whether it has no condition."""
-        return not self.same_node and self.switches is None and self.within is None
-
-    @model_validator(mode="after")
-    def _segments_end(self) -> PairClass:
-        if sum((self.same_node, self.switches is not None, self.within is not None)) > 1:
-            raise ValueError("same_node, switches and within exclude each other")
-        ends = [segment.up_to_bytes for segment in self.segment]
-        if ends[-1] != 0 or 0 in ends[:-1] or sorted(ends[:-1]) != ends[:-1]:
-            raise ValueError("its segments need growing up_to_bytes, and the last one none")
-        return self
-
-
-def _classes_end(classes: dict[str, PairClass]) -> dict[str, PairClass]:
-    if classes and not list(classes.values())[-1].is_for_all:
-        raise ValueError("the last class needs to hold for all pairs: leave same_node, switches and within out")
-    return _is_name(classes)
-
-
-Classes = Annotated[dict[str, PairClass], AfterValidator(_classes_end)]
-
-
-class Cpu(_Table):
-    """The CPUs of a node. `slice_ns`: 0, none. `compute`: what computing for d ns takes, fixed + factor * d."""
-
-    source: Text
-    per_node: Positive = 1
-    slice_ns: Ns = 0.0
-    compute_fixed_ns: Ns = 0.0
-    compute_factor: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
-
-
-class Noise(_Table):
-    """Each CPU cost and latency times a lognormal factor, or plus an exponential time."""
-
-    source: Text
-    law: Literal["lognormal", "exponential"]
-    sigma: Annotated[float, Field(gt=0, le=10)] | None = None
-    mean_ns: Annotated[float, Field(gt=0, le=1e12)] | None = None
-
-    @model_validator(mode="after")
-    def _has_its_number(self) -> Noise:
-        wanted = "sigma" if self.law == "lognormal" else "mean_ns"
-        if {name for name in ("sigma", "mean_ns") if getattr(self, name) is not None} != {wanted}:
-            raise ValueError(f"{self.law} needs {wanted}, and nothing else")
-        return self
-
-
-class Link(_Table):
-    """The links of a level or dimension, counted from 1, or of a hierarchy's level by name; 0: all of them."""
-
-    source: Text
-    level: Count | str = 0
-    bytes_per_s: Rate | None = None
-    latency_ns: Ns = 0.0
-
-
-class _Topology(_Table):
-    source: Text
-
-
-class Switch(_Topology):
-    """One switch that all nodes hang on."""
-
-    kind: Literal["switch"] = "switch"
-    nodes: Positive
-
-
-class FatTree(_Topology):
-    """Level by level from below: how many children a switch has, and how many parents each child has."""
-
-    kind: Literal["fat tree"] = "fat tree"
-    down: Numbers
-    up: Numbers
-
-    @model_validator(mode="after")
-    def _levels_agree(self) -> FatTree:
-        if len(self.down) != len(self.up):
-            raise ValueError("down and up need a number for each level")
-        return self
-
-
-class Clos(_Topology):
-    """Crossbars in two stages: `boards` with `nodes_per_board` nodes each, which `crossbars` connect."""
-
-    kind: Literal["clos"] = "clos"
-    boards: Positive
-    nodes_per_board: Positive
-    crossbars: Positive
-
-
-class Level(_Table):
-    """A level of a hierarchy: so many of the level below."""
-
-    name: Text
-    holds: Positive
-
-
-class Hierarchy(_Topology):
-    """Levels from below, as sockets of cores, hosts of sockets, racks of hosts; one link leaves each."""
-
-    kind: Literal["hierarchy"] = "hierarchy"
-    level: Annotated[tuple[Level, ...], AfterValidator(some)]
-
-
-class Torus(_Topology):
-    """A ring in each dimension; a message goes along the first, then the second … `turn_ns`: each change between."""
-
-    kind: Literal["torus"] = "torus"
-    dimensions: Numbers
-    turn_ns: Ns = 0.0
-
-
-class Mesh(_Topology):
-    """A torus whose ends are open."""
-
-    kind: Literal["mesh"] = "mesh"
-    dimensions: Numbers
-    turn_ns: Ns = 0.0
-
-
-class Dragonfly(_Topology):
-    """Groups of routers that are all connected; `global_links` leave each router."""
-
-    kind: Literal["dragonfly"] = "dragonfly"
-    groups: Positive
-    routers_per_group: Positive
-    nodes_per_router: Positive
-    global_links: Positive
-
-
-class Graph(_Topology):
-    """Nodes 0 … nodes-1, then switches; edges between two of them, and routes that are not the shortest."""
-
-    kind: Literal["graph"] = "graph"
-    nodes: Positive
-    switches: Count
-    edges: tuple[tuple[Count, Count], ...]
-    via: tuple[Annotated[tuple[Count, ...], Field(min_length=3)], ...] = ()
-
-
-Topology = Annotated[
-    Switch | FatTree | Clos | Hierarchy | Torus | Mesh | Dragonfly | Graph, Field(discriminator="kind")
-]
-
-
-class Barrier(_Table):
-    """The machine's own barrier: fixed + rounds * per_round, with log2(ranks) rounds."""
-
-    source: Text
-    fixed_ns: Ns = 0.0
-    per_round_ns: Ns = 0.0
-
-
-class Placement(_Table):
-    """The nodes of the ranks in order; with `second_half`, that is where the second half of the ranks goes."""
-
-    source: Text
-    nodes: Nodes
-    second_half: Nodes | None = None
-
-
-class Run(_Table):
-    """Which variants measure a suite's points; the first that fits a point counts, without any the plain model."""
-
-    pattern: Texts = ()
-    ranks: Annotated[tuple[int, ...], BeforeValidator(_listed)] = ()
-    options: Annotated[dict[str, str], BeforeValidator(_texts)] = Field(default_factory=dict)
-    variants: Annotated[Texts, AfterValidator(some)]
-    read_from: Text
-
-    def fits(self, pattern: str, ranks: int, options: Mapping[str, str]) -> bool:
-        """Whether it is for such a point."""
-        is_named = (not self.pattern or pattern in self.pattern) and (not self.ranks or ranks in self.ranks)
-        return is_named and self.options.items() <= options.items()
-
-
-class Used(_Table):
-    """Published figures that the fit used, by the archive's columns, and for what."""
-
-    where: Where
-    for_: Text = Field(alias="for")
-
-
-class Structure(_Table):
-    """What is no number and was read from a report: which flow, which order of reading."""
-
-    what: Text
-    read_from: Text
-
-
-class NotModelled(_Table):
-    """Published figures that the model says nothing of, and why."""
-
-    where: Where
-    why: Text
-
-
-class Machine(_Table):
-    """A whole model. `machine`: the archive's name of the machine whose report it rebuilds."""
-
-    title: Text
-    about: str = ""
-    machine: str | None = None
-    ranks: Count = 0
-    ranks_per_node: Positive = 1
-    topology: Topology
-    cpu: Cpu | None = None
-    noise: Noise | None = None
-    link: tuple[Link, ...] = ()
-    classes: Classes = Field(default_factory=dict, alias="class")
-    put: Classes = Field(default_factory=dict)
-    get: Classes = Field(default_factory=dict)
-    barrier: Barrier | None = None
-    placement: Placement | None = None
-    run: tuple[Run, ...] = ()
-    used: tuple[Used, ...] = ()
-    structure: tuple[Structure, ...] = ()
-    not_modelled: tuple[NotModelled, ...] = ()
-    variant: Annotated[dict[str, dict[str, Any]], AfterValidator(_is_name)] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _names_are_known(self) -> Machine:
-        if not self.classes:
-            raise ValueError("it has no [class.NAME]: give what a message costs")
-        levels = [level.name for level in self.topology.level] if isinstance(self.topology, Hierarchy) else []
-        of_pairs = (each for classes in (self.classes, self.put, self.get) for each in classes.values())
-        named = [each.within for each in of_pairs if each.within is not None]
-        named += [link.level for link in self.link if isinstance(link.level, str)]
-        for what, words, known in (
-            ("level of the hierarchy", named, levels),
-            ("variant", [name for run in self.run for name in run.variants if name], list(self.variant)),
-        ):
-            for word in words:
-                if word not in known:
-                    raise ValueError(str(unknown(what, word, known)))
-        return self
+_NO_NUMBERS = ("source", "run", "used", "structure", "not_modelled", "variant")
 
 
 @dataclass(frozen=True)
@@ -376,7 +33,24 @@ class Model:
     @property
     def key(self) -> str:
         """A hash of everything in it."""
-        return hashlib.sha256(json.dumps(self.content, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(self.content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What is stored with a run: name, key, all parameters with their sources, and what was used for the fit."""
+        machine = self.machine
+        return {
+            "name": self.name,
+            "variant": self.variant,
+            "key": self.key,
+            "title": machine.title,
+            "machine": machine.machine,
+            "exact": machine.noise is None,
+            "parameters": list(_parameters(self.content)),
+            "used": [row.model_dump(by_alias=True) for row in machine.used],
+            "structure": [row.model_dump() for row in (*machine.structure, *machine.run)],
+            "not_modelled": [row.model_dump() for row in machine.not_modelled],
+        }
 
     def variants_for(self, pattern: str, ranks: int, options: Mapping[str, str]) -> Sequence[str]:
         """Which variants measure a point of a suite; "" is the plain model."""
@@ -415,6 +89,21 @@ def _content(name: str, bases_left: int) -> dict[str, Any]:
         raise UsageError(f"{path}: base names the model that this one changes, and none of itself")
     is_near = base.endswith(".toml") and not Path(base).is_absolute()
     return _merged(_content(str(path.parent / base) if is_near else base, bases_left - 1), content)
+
+
+def _parameters(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str]]:
+    """Key, value and source of everything that has a source."""
+    for name, value in table.items():
+        if name in _NO_NUMBERS:
+            continue
+        key = f"{place}.{name}".lstrip(".")
+        if isinstance(value, dict) and "source" not in table:
+            yield from _parameters(value, key)
+        elif isinstance(value, list) and value and isinstance(value[0], dict) and "source" not in table:
+            for number, item in enumerate(value, 1):
+                yield from _parameters(item, f"{key}[{number}]")
+        elif "source" in table:
+            yield key, json.dumps(value).replace('"', ""), table["source"]
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from hockney.errors import UsageError
 from hockney.units import counted
-from hockney.worker.machine_model import (
+from hockney.worker import cache
+from hockney.worker.machine_model import Model
+from hockney.worker.machine_schema import (
     Clos,
     Dragonfly,
     FatTree,
@@ -17,7 +21,6 @@ from hockney.worker.machine_model import (
     Link,
     Machine,
     Mesh,
-    Model,
     PairClass,
     Switch,
     Torus,
@@ -84,6 +87,17 @@ def compiled(model: Model, ranks: int) -> str:
     if machine.barrier is not None:
         lines.append(f"barrier {_number(machine.barrier.fixed_ns)} {_number(machine.barrier.per_round_ns)}")
     return "\n".join(lines) + "\n"
+
+
+def write_compiled(model: Model, ranks: int) -> Path:
+    """The file with these lines, which is kept beside the workers. Raises as compiled, CacheUnusable."""
+    text = compiled(model, ranks)
+    path = cache.default_folder() / f"model-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+    if not cache.touch(path):
+        with cache.scratch(path.parent) as room:
+            (room / path.name).write_text(text, encoding="utf-8")
+            (room / path.name).replace(path)
+    return path
 
 
 def _number(value: float) -> str:
