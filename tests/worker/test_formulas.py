@@ -37,6 +37,11 @@ RATES: dict[str, Callable[[int, int, dict[str, Any]], float]] = {
     "P (P - 1) bytes / time": lambda p, n, options: p * (p - 1) * n,
     "2 (P - 1) bytes / time": lambda p, n, options: 2 * (p - 1) * n,
     "P/2 × bytes / half a round trip": lambda p, n, options: p / 2 * n,
+    "P × D × bytes / time": lambda p, n, options: p * 2 * sum(options.get(d, 1) > 1 for d in ("nx", "ny", "nz")) * n,
+    "4 `blocks` (2 nx ny - nx - ny) bytes / time": lambda p, n, options: (
+        4 * options["blocks"] * (2 * p - options["nx"] - options["ny"]) * n
+    ),
+    "2 `servers` × workers × bytes / time": lambda p, n, options: 2 * options["servers"] * (p - options["servers"]) * n,
 }
 
 
@@ -74,6 +79,12 @@ CASES = [
     Case("put", "shm", 5, 24, {"source": 2, "target": 0}),
     Case("get", "shm", 2, 24, {}),
     Case("putring", "shm", 5, 24, {"distance": 3}, "P × bytes / mean time"),
+    Case("halo2d", "shm", 5, 24, {"nx": 5, "ny": 1}, "P × D × bytes / time"),
+    Case("halo2d", "shm", 4, 24, {"nx": 2, "ny": 2}, "P × D × bytes / time"),
+    Case("halo3d", "shm", 8, 24, {"nx": 2, "ny": 2, "nz": 2}, "P × D × bytes / time"),
+    Case("sweep", "shm", 4, 24, {"nx": 2, "ny": 2, "blocks": 3}, "4 `blocks` (2 nx ny - nx - ny) bytes / time"),
+    Case("ringreduce", "shm", 5, 24, {}, "2 (P - 1) bytes / time"),
+    Case("paramserver", "shm", 5, 24, {"servers": 2}, "2 `servers` × workers × bytes / time"),
     Case("memload", "null", 1, 4096, {}, "8 B / time per load or word"),
     Case("memload", "null", 1, 4096, {"access": "stream"}, "8 B / time per load or word"),
     Case("bisection", "shm", 4, 24, {}, "P/2 × bytes / half a round trip"),

@@ -391,7 +391,7 @@ def test_a_sum_over_corrupted_vectors_is_wrong(algorithm: str) -> None:
     assert [a["kind"] for a in answers] == ["measure", "error", "bye"], done.stderr
     error = answers[1]
     assert (error["code"], error["id"], error["rank"], error["from"]) == ("corrupt", 64, 1, -1)
-    assert error["message"].startswith("rank 1 got a wrong sum of 64 B over all ranks: byte 17 is 0x")
+    assert error["message"].startswith("rank 1 got a wrong sum of 64 B: byte 17 is 0x")
 
 
 def test_a_killed_rank_is_told_and_nobody_is_left_behind() -> None:

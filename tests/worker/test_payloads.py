@@ -12,6 +12,8 @@ from hockney.worker.build import build_worker
 
 RANKS, PLACES = 4, 8
 
+HANDED_ON = ("allreduce", "ringreduce", "paramserver")  # a wrong part is in the sum of other ranks
+
 # In how many places each of four ranks receives messages.
 BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("pingpong", {}, (1, 1, 0, 0)),
@@ -39,6 +41,13 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("bisection", {}, (1, 1, 1, 1)),
     ("rounds", {}, (1, 1, 1, 1)),
     ("ring", {}, (1, 1, 1, 1)),
+    ("halo2d", {}, (4, 4, 4, 4)),
+    ("halo2d", {"nx": 4}, (2, 2, 2, 2)),
+    ("halo3d", {"nx": 1, "ny": 2, "nz": 2}, (4, 4, 4, 4)),
+    ("sweep", {"blocks": 2}, (4, 4, 4, 4)),
+    ("ringreduce", {}, (4, 4, 4, 4)),  # a place for what is added, and one for each other rank's part of the sum
+    ("paramserver", {}, (3, 1, 1, 1)),
+    ("paramserver", {"servers": 2}, (2, 2, 2, 2)),
     ("putpong", {}, (1, 1, 0, 0)),
     ("put", {}, (0, 1, 0, 0)),
     ("get", {}, (1, 0, 0, 0)),
@@ -50,8 +59,11 @@ def wrong_places(pattern: str, batch: int, options: dict[str, object]) -> set[tu
     """The places of ranks in which one changed bit fails the point, each tried alone."""
     places = [(rank, place) for rank in range(RANKS) for place in range(PLACES)]
     first_bytes = 72 if pattern == "putpong" else 64  # its last word comes alone
+    parts = RANKS if pattern == "ringreduce" else 1  # of what is named, each a message
     commands = [
-        measure(pattern, first_bytes + 8 * (rank * PLACES + place), batch=batch, samples=1, warmup=0, **options)
+        measure(
+            pattern, parts * (first_bytes + 8 * (rank * PLACES + place)), batch=batch, samples=1, warmup=0, **options
+        )
         for rank, place in places
     ]
     arguments = ["-t", "fault", "-n", str(RANKS), "--oversubscribed"]
@@ -61,7 +73,7 @@ def wrong_places(pattern: str, batch: int, options: dict[str, object]) -> set[tu
     for (rank, place), answer in zip(places, answers, strict=False):
         if answer["kind"] == "error":
             assert answer["code"] == "corrupt", answer
-            assert answer["rank"] == rank or pattern == "allreduce"  # a wrong part is handed on
+            assert answer["rank"] == rank or pattern in HANDED_ON
             wrong.add((rank, place))
         else:
             assert answer["verified"]

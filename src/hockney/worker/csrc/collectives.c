@@ -55,14 +55,13 @@ hk_status_t hk_portable_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_
     return status == HK_OK ? tp->wait_all(ctx, reqs, 2 * (size_t)(ctx->size - 1)) : status;
 }
 
-/* The buffers are those of a point, so words are in their places. */
-static void add_words(void *sum, const void *one, const void *other, size_t len_bytes)
+void hk_add_words(void *sum, const void *left, const void *right, size_t len_bytes)
 {
     uint64_t *sums = sum;
-    const uint64_t *ones = one;
-    const uint64_t *others = other;
+    const uint64_t *lefts = left;
+    const uint64_t *rights = right;
     for (size_t i = 0; i < len_bytes / sizeof *sums; i++) {
-        sums[i] = ones[i] + others[i];
+        sums[i] = lefts[i] + rights[i];
     }
 }
 
@@ -94,12 +93,12 @@ hk_status_t hk_portable_allreduce(hk_ctx_t *ctx, const void *out, void *in, void
     const bool stands_for_another = rank + doubling < ctx->size;
     if (stands_for_another) {
         status = tp->recv(ctx, rank + doubling, work, len_bytes);
-        add_words(in, mine, work, len_bytes);
+        hk_add_words(in, mine, work, len_bytes);
         mine = in;
     }
     for (int distance = 1; distance < doubling && status == HK_OK; distance *= 2) {
         status = exchange(ctx, rank ^ distance, mine, work, len_bytes);
-        add_words(in, mine, work, len_bytes);
+        hk_add_words(in, mine, work, len_bytes);
         mine = in;
     }
     return status == HK_OK && stands_for_another ? tp->send(ctx, rank + doubling, in, len_bytes) : status;
@@ -119,7 +118,7 @@ hk_status_t hk_portable_reduce(hk_ctx_t *ctx, const void *out, void *in, void *w
             if (status != HK_OK) {
                 return status;
             }
-            add_words(in, mine, work, len_bytes);
+            hk_add_words(in, mine, work, len_bytes);
             mine = in;
         }
     }

@@ -22,6 +22,9 @@ hk_status_t hk_portable_allreduce(hk_ctx_t *ctx, const void *out, void *in, void
 hk_status_t hk_portable_reduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes);
 hk_status_t hk_portable_broadcast(hk_ctx_t *ctx, void *in, size_t len_bytes);
 
+/* Word by word of 8 bytes, modulo 2^64. The buffers are those of a point, so words are in their places. */
+void hk_add_words(void *sum, const void *left, const void *right, size_t len_bytes);
+
 /* The transport's own barrier, or the portable one: what keeps ranks together between samples, untimed. */
 hk_status_t hk_sync(hk_ctx_t *ctx);
 

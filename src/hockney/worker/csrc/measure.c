@@ -160,11 +160,16 @@ static bool is_missing(const unsigned char *in, const hk_expected_t *block)
     return is_zero;
 }
 
+static hk_payload_ranks_t summed(const hk_bench_t *bench, const hk_expected_t *block)
+{
+    return (hk_payload_ranks_t){block->first_rank, bench->ctx->size};
+}
+
 static bool has_arrived(const hk_bench_t *bench, const unsigned char *in, const hk_expected_t *block, uint64_t seed,
                         size_t *wrong_p)
 {
     if (block->from_rank == HK_FROM_ALL) {
-        return hk_payload_check_sum(in, block->len_bytes, bench->ctx->size, block->from_offset, seed, wrong_p);
+        return hk_payload_check_sum(in, block->len_bytes, summed(bench, block), block->from_offset, seed, wrong_p);
     }
     return hk_payload_check(in, block->len_bytes, block->from_rank, block->from_offset, seed, wrong_p);
 }
@@ -177,7 +182,7 @@ static hk_fault_t fault_at(const hk_bench_t *bench, const unsigned char *in, con
                         .from = block->from_rank,
                         .offset = wrong,
                         .expected = block->from_rank == HK_FROM_ALL
-                                        ? hk_payload_sum_byte(offset, bench->ctx->size, seed)
+                                        ? hk_payload_sum_byte(offset, summed(bench, block), seed)
                                         : hk_payload_byte(offset, block->from_rank, seed),
                         .found = in[wrong]};
 }

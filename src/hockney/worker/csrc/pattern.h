@@ -72,10 +72,10 @@ typedef struct hk_plan {
 enum { HK_FROM_ALL = -1 };
 
 /* A block that must stand in this rank's `in` after a repetition: a copy of from_rank's out[from_offset..], or, from
- * HK_FROM_ALL, the sum of all ranks' out there, in words of 8 bytes. */
+ * HK_FROM_ALL, the sum of the out there of all ranks from first_rank on, in words of 8 bytes. */
 typedef struct hk_expected {
     size_t in_offset, from_offset, len_bytes;
-    int from_rank;
+    int from_rank, first_rank;
 } hk_expected_t;
 
 typedef struct hk_pattern {

@@ -49,29 +49,29 @@ bool hk_payload_check(const unsigned char *in, size_t len_bytes, int rank, size_
 }
 
 /* The bytes of the sum's word, in this machine's order, which is that in which ranks add. */
-static void sum_word(unsigned char bytes[8], size_t index, int ranks, uint64_t seed)
+static void sum_word(unsigned char bytes[8], size_t index, hk_payload_ranks_t ranks, uint64_t seed)
 {
     uint64_t sum = 0;
-    for (int rank = 0; rank < ranks; rank++) {
-        uint64_t one = 0;
+    for (int rank = ranks.first; rank < ranks.end; rank++) {
+        uint64_t value = 0;
         for (size_t i = 0; i < 8; i++) {
             bytes[i] = (unsigned char)(word(index, rank, seed) >> (8 * i));
         }
-        memcpy(&one, bytes, sizeof one);
-        sum += one;
+        memcpy(&value, bytes, sizeof value);
+        sum += value;
     }
     memcpy(bytes, &sum, sizeof sum);
 }
 
-unsigned char hk_payload_sum_byte(size_t offset, int ranks, uint64_t seed)
+unsigned char hk_payload_sum_byte(size_t offset, hk_payload_ranks_t ranks, uint64_t seed)
 {
     unsigned char bytes[8];
     sum_word(bytes, offset / 8, ranks, seed);
     return bytes[offset % 8];
 }
 
-bool hk_payload_check_sum(const unsigned char *in, size_t len_bytes, int ranks, size_t from_offset, uint64_t seed,
-                          size_t *wrong_p)
+bool hk_payload_check_sum(const unsigned char *in, size_t len_bytes, hk_payload_ranks_t ranks, size_t from_offset,
+                          uint64_t seed, size_t *wrong_p)
 {
     unsigned char bytes[8] = {0};
     for (size_t i = 0; i < len_bytes; i++) {

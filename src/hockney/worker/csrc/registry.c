@@ -30,6 +30,11 @@
     X(put)                  \
     X(get)                  \
     X(putring)              \
+    X(halo2d)               \
+    X(halo3d)               \
+    X(sweep)                \
+    X(ringreduce)           \
+    X(paramserver)          \
     X(memload)              \
     X(ft)
 // clang-format on

@@ -1,0 +1,101 @@
+/* cold */
+#include "grid.h"
+
+#include <stdio.h>
+
+/* The largest divisor of number whose power is at most number: 4 of 24 for the square. */
+static int largest_divisor(int number, int power)
+{
+    int root = 1;
+    for (int64_t next = 2; (power == 2 ? next * next : next * next * next) <= number; next++) {
+        root = (int)next;
+    }
+    while (number % root != 0) {
+        root--;
+    }
+    return root;
+}
+
+/* Those dimensions that are free, from the last one on, each near the root of what is left; then ordered so that the
+ * most ranks are along x. */
+static void choose(int *ranks, const bool *is_free, int dimensions, int rest)
+{
+    int free_count = 0;
+    for (int d = 0; d < dimensions; d++) {
+        free_count += is_free[d];
+    }
+    for (int d = dimensions - 1; d >= 0; d--) {
+        if (is_free[d]) {
+            ranks[d] = free_count > 1 ? largest_divisor(rest, free_count) : rest;
+            rest /= ranks[d];
+            free_count--;
+        }
+    }
+    for (int i = 0; i < dimensions; i++) {
+        for (int j = i + 1; j < dimensions; j++) {
+            if (is_free[i] && is_free[j] && ranks[i] < ranks[j]) {
+                const int less = ranks[i];
+                ranks[i] = ranks[j];
+                ranks[j] = less;
+            }
+        }
+    }
+}
+
+hk_grid_t hk_grid_of(const hk_run_t *run, int dimensions)
+{
+    hk_grid_t grid = {.ranks = {1, 1, 1}};
+    bool is_free[HK_GRID_DIMENSIONS_MAX] = {false};
+    int rest = run->ctx->size;
+    for (int d = 0; d < dimensions; d++) {
+        const int asked = (int)run->option[d];
+        is_free[d] = asked == 0;
+        if (asked > 0) {
+            grid.ranks[d] = asked;
+            rest = rest % asked == 0 ? rest / asked : 1;
+        }
+    }
+    choose(grid.ranks, is_free, dimensions, rest);
+    int below = run->ctx->rank;
+    for (int d = 0; d < HK_GRID_DIMENSIONS_MAX; d++) {
+        grid.at[d] = below % grid.ranks[d];
+        below /= grid.ranks[d];
+    }
+    return grid;
+}
+
+bool hk_grid_fits(const hk_run_t *run, int dimensions, char *why, size_t len)
+{
+    const hk_grid_t grid = hk_grid_of(run, dimensions);
+    const int64_t ranks = (int64_t)grid.ranks[0] * grid.ranks[1] * grid.ranks[2];
+    if (ranks == run->ctx->size) {
+        return true;
+    }
+    char shape[64];
+    int used = snprintf(shape, sizeof shape, "%d", grid.ranks[0]);
+    for (int d = 1; d < dimensions && used > 0 && (size_t)used < sizeof shape; d++) {
+        used += snprintf(shape + used, sizeof shape - (size_t)used, " x %d", grid.ranks[d]);
+    }
+    snprintf(why, len, "a grid of %s does not hold %d ranks: give factors of %d, or 0 for a chosen one", shape,
+             run->ctx->size, run->ctx->size);
+    return false;
+}
+
+static int rank_at(const hk_grid_t *grid, int dimension, int place)
+{
+    int at[HK_GRID_DIMENSIONS_MAX] = {grid->at[0], grid->at[1], grid->at[2]};
+    at[dimension] = place;
+    return at[0] + grid->ranks[0] * (at[1] + grid->ranks[1] * at[2]);
+}
+
+int hk_grid_around(const hk_grid_t *grid, int dimension, int steps)
+{
+    const int ranks = grid->ranks[dimension];
+    return rank_at(grid, dimension, ((grid->at[dimension] + steps) % ranks + ranks) % ranks);
+}
+
+int hk_grid_beside(const hk_grid_t *grid, int dimension, int steps)
+{
+    const int place = grid->at[dimension] + steps;
+    return place >= 0 && place < grid->ranks[dimension] ? rank_at(grid, dimension, place) : -1;
+}

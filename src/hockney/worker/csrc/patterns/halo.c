@@ -1,0 +1,94 @@
+#include "halo.h"
+
+/* The pattern's state. Face k goes to rank to[k], and the one that comes in its place is from[k]'s face k. */
+typedef struct halo_state {
+    hk_delay_t delay;
+    size_t faces;
+    int to[HK_HALO_FACES_MAX], from[HK_HALO_FACES_MAX];
+} halo_state_t;
+
+static halo_state_t *halo_state_of(const hk_run_t *run)
+{
+    return run->state;
+}
+
+/* Along a dimension of one rank there is no neighbour. */
+static size_t halo_faces(const hk_grid_t *grid)
+{
+    size_t faces = 0;
+    for (int d = 0; d < HK_GRID_DIMENSIONS_MAX; d++) {
+        faces += grid->ranks[d] > 1 ? 2 : 0;
+    }
+    return faces;
+}
+
+hk_plan_t hk_halo_plan(const hk_run_t *run, int dimensions)
+{
+    const hk_grid_t grid = hk_grid_of(run, dimensions);
+    const size_t faces = halo_faces(&grid);
+    const uint64_t messages = (uint64_t)run->ctx->size * faces;
+    return (hk_plan_t){.out_bytes = faces * run->bytes,
+                       .in_bytes = faces * run->bytes,
+                       .reqs_count = 2 * faces,
+                       .state_bytes = sizeof(halo_state_t),
+                       .bytes_per_rep = messages * run->bytes,
+                       .messages_per_rep = messages,
+                       .divisor = 1};
+}
+
+/* Faces are in one order on all ranks, so that two ranks which are neighbours on both sides match them alike. */
+hk_status_t hk_halo_prepare(hk_run_t *run, int dimensions)
+{
+    halo_state_t *state = halo_state_of(run);
+    const hk_grid_t grid = hk_grid_of(run, dimensions);
+    size_t k = 0;
+    for (int d = 0; d < dimensions; d++) {
+        for (int step = -1; step <= 1 && grid.ranks[d] > 1; step += 2, k++) {
+            state->to[k] = hk_grid_around(&grid, d, step);
+            state->from[k] = hk_grid_around(&grid, d, -step);
+        }
+    }
+    state->faces = k;
+    const uint64_t compute_ns = (uint64_t)run->option[dimensions] * 1000;
+    return hk_delay_prepare(run->ctx, HK_DELAY_CLOCK, compute_ns, &state->delay);
+}
+
+hk_status_t hk_halo_repeat(hk_run_t *run, uint64_t reps)
+{
+    halo_state_t *state = halo_state_of(run);
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const size_t faces = state->faces, bytes = run->bytes;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        for (size_t k = 0; k < faces && status == HK_OK; k++) {
+            status = tp->irecv(ctx, state->from[k], run->in + k * bytes, bytes, &run->reqs[k]);
+        }
+        for (size_t k = 0; k < faces && status == HK_OK; k++) {
+            status = tp->isend(ctx, state->to[k], run->out + k * bytes, bytes, &run->reqs[faces + k]);
+        }
+        if (status == HK_OK) {
+            status = tp->wait_all(ctx, run->reqs, 2 * faces);
+        }
+        state->delay.take(ctx, &state->delay);
+    }
+    return status;
+}
+
+bool hk_halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const halo_state_t *state = halo_state_of(run);
+    if (i >= state->faces) {
+        return false;
+    }
+    *expected_p = (hk_expected_t){.in_offset = i * run->bytes,
+                                  .from_offset = i * run->bytes,
+                                  .len_bytes = run->bytes,
+                                  .from_rank = state->from[i]};
+    return true;
+}
+
+bool hk_halo_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    return hk_delay_counter(&halo_state_of(run)->delay, i, counter_p);
+}

@@ -1,0 +1,154 @@
+/* Parameter server (M. Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014), with
+ * synchronous steps: each worker computes, pushes a part of its gradient to each server, and pulls the weights that the
+ * server makes of the gradients of all workers: here their sum. Ranks 0 .. S-1 are the servers, the others the workers;
+ * the slowest rank's time. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../collectives.h"
+#include "delay.h"
+
+enum { PARAMSERVER_SERVERS, PARAMSERVER_COMPUTE };
+
+typedef struct paramserver_state {
+    hk_delay_t delay;
+    int first; /* of the ranks at the other end */
+    bool is_server;
+    unsigned char *total; /* of a server: the sum of the gradients */
+} paramserver_state_t;
+
+static paramserver_state_t *paramserver_state_of(const hk_run_t *run)
+{
+    return run->state;
+}
+
+static bool paramserver_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const int servers = (int)run->option[PARAMSERVER_SERVERS];
+    snprintf(why, len, "paramserver with servers=%d on %d ranks has no workers: it needs %d or more", servers,
+             run->ctx->size, servers + 1);
+    return servers < run->ctx->size;
+}
+
+/* A server has a gradient of each worker, and their sum behind them; a worker has weights of each server. */
+static hk_plan_t paramserver_plan(const hk_run_t *run)
+{
+    const size_t servers = (size_t)run->option[PARAMSERVER_SERVERS];
+    const size_t workers = (size_t)run->ctx->size - servers;
+    const bool is_server = run->ctx->rank < (int)servers;
+    const uint64_t messages = 2 * (uint64_t)servers * workers;
+    return (hk_plan_t){.out_bytes = is_server ? 0 : servers * run->bytes,
+                       .in_bytes = (is_server ? workers + 1 : servers) * run->bytes,
+                       .reqs_count = is_server ? workers : 2 * servers,
+                       .state_bytes = sizeof(paramserver_state_t),
+                       .bytes_per_rep = messages * run->bytes,
+                       .messages_per_rep = messages,
+                       .divisor = 1};
+}
+
+static hk_status_t paramserver_prepare(hk_run_t *run)
+{
+    paramserver_state_t *state = paramserver_state_of(run);
+    const int servers = (int)run->option[PARAMSERVER_SERVERS];
+    const int workers = run->ctx->size - servers;
+    state->is_server = run->ctx->rank < servers;
+    state->first = state->is_server ? servers : 0;
+    state->total = state->is_server ? run->in + (size_t)workers * run->bytes : NULL;
+    const uint64_t compute_ns = state->is_server ? 0 : (uint64_t)run->option[PARAMSERVER_COMPUTE] * 1000;
+    return hk_delay_prepare(run->ctx, HK_DELAY_CLOCK, compute_ns, &state->delay);
+}
+
+/* Take the gradients of all workers, add them up, and hand the sum to each. */
+static hk_status_t serve_step(hk_run_t *run)
+{
+    const paramserver_state_t *state = paramserver_state_of(run);
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const size_t bytes = run->bytes, workers = run->reqs_count;
+    hk_status_t status = HK_OK;
+    for (size_t k = 0; k < workers && status == HK_OK; k++) {
+        status = tp->irecv(ctx, state->first + (int)k, run->in + k * bytes, bytes, &run->reqs[k]);
+    }
+    if (status == HK_OK) {
+        status = tp->wait_all(ctx, run->reqs, workers);
+    }
+    memcpy(state->total, run->in, bytes);
+    for (size_t k = 1; k < workers; k++) {
+        hk_add_words(state->total, state->total, run->in + k * bytes, bytes);
+    }
+    for (size_t k = 0; k < workers && status == HK_OK; k++) {
+        status = tp->isend(ctx, state->first + (int)k, state->total, bytes, &run->reqs[k]);
+    }
+    return status == HK_OK ? tp->wait_all(ctx, run->reqs, workers) : status;
+}
+
+/* The weights of a step are under way with its gradients: a server answers as soon as it has them all. */
+static hk_status_t work_step(hk_run_t *run)
+{
+    paramserver_state_t *state = paramserver_state_of(run);
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const size_t bytes = run->bytes, servers = run->reqs_count / 2;
+    hk_status_t status = HK_OK;
+    state->delay.take(ctx, &state->delay);
+    for (size_t k = 0; k < servers && status == HK_OK; k++) {
+        status = tp->irecv(ctx, (int)k, run->in + k * bytes, bytes, &run->reqs[k]);
+    }
+    for (size_t k = 0; k < servers && status == HK_OK; k++) {
+        status = tp->isend(ctx, (int)k, run->out + k * bytes, bytes, &run->reqs[servers + k]);
+    }
+    return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
+}
+
+static hk_status_t paramserver_repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_status_t (*const step)(hk_run_t *) = paramserver_state_of(run)->is_server ? serve_step : work_step;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = step(run);
+    }
+    return status;
+}
+
+/* A server has the gradient of each worker; a worker has the sum of all workers' gradients from each server. */
+static bool paramserver_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const paramserver_state_t *state = paramserver_state_of(run);
+    const size_t servers = (size_t)run->option[PARAMSERVER_SERVERS];
+    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes};
+    if (state->is_server) {
+        expected_p->from_rank = state->first + (int)i;
+        expected_p->from_offset = (size_t)run->ctx->rank * run->bytes;
+        return i < run->reqs_count;
+    }
+    expected_p->from_rank = HK_FROM_ALL;
+    expected_p->first_rank = (int)servers;
+    expected_p->from_offset = i * run->bytes;
+    return i < servers;
+}
+
+static bool paramserver_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    return hk_delay_counter(&paramserver_state_of(run)->delay, i, counter_p);
+}
+
+const hk_pattern_t hk_pattern_paramserver = {
+    .name = "paramserver",
+    .summary = "workers push gradients to parameter servers, which add them up and send the sum back; slowest rank",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_SLOWEST,
+    .law = HK_LAW_MESSAGES,
+    .stream = true,
+    .sized = true,
+    .grain_bytes = sizeof(uint64_t),
+    .option = {{"servers", NULL, 1, 1, 1048575, "ranks 0 to so many - 1 are servers, the rest are workers"},
+               {"compute_us", NULL, 0, 0, 1000000, "what each worker computes before a step, in us; 0: nothing"}},
+    .fits = paramserver_fits,
+    .plan = paramserver_plan,
+    .prepare = paramserver_prepare,
+    .repeat = paramserver_repeat,
+    .expected = paramserver_expected,
+    .counter = paramserver_counter,
+};

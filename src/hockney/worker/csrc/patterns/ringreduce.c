@@ -1,0 +1,98 @@
+/* Ring allreduce (P. Patarasuk and X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009;
+ * the gradients of machine learning): a vector is cut into one part for each rank. In P - 1 steps each rank adds a part
+ * from its left neighbour to its own and hands the sum on to the right, so that in the end each has one part of the sum
+ * of all; in P - 1 more steps these parts go round. The slowest rank's time. */
+#include "../collectives.h"
+#include "../pattern.h"
+
+/* Where a part begins; the words that are left over make the first parts longer by one. */
+static size_t part_offset(const hk_run_t *run, int part)
+{
+    const size_t words = run->bytes / sizeof(uint64_t), parts = (size_t)run->ctx->size, at = (size_t)part;
+    const size_t longer = words % parts;
+    return (at * (words / parts) + (at < longer ? at : longer)) * sizeof(uint64_t);
+}
+
+static size_t part_bytes(const hk_run_t *run, int part)
+{
+    return part_offset(run, part + 1) - part_offset(run, part);
+}
+
+/* Behind the sum, room for the part that comes in: the first is the longest. */
+static hk_plan_t ringreduce_plan(const hk_run_t *run)
+{
+    const uint64_t ranks = (uint64_t)run->ctx->size;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes + part_bytes(run, 0),
+                       .reqs_count = 2,
+                       .bytes_per_rep = 2 * (ranks - 1) * run->bytes,
+                       .messages_per_rep = 2 * (ranks - 1) * ranks,
+                       .divisor = 1};
+}
+
+/* Send a part of `from` to the right, and have the part before it from the left at `into`. */
+static hk_status_t pass_on(hk_run_t *run, const unsigned char *from, int part, unsigned char *into, int part_before)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const int right = ctx->rank + 1 < ctx->size ? ctx->rank + 1 : 0;
+    const int left = ctx->rank > 0 ? ctx->rank - 1 : ctx->size - 1;
+    hk_status_t status = tp->irecv(ctx, left, into, part_bytes(run, part_before), &run->reqs[0]);
+    if (status == HK_OK) {
+        status = tp->isend(ctx, right, from + part_offset(run, part), part_bytes(run, part), &run->reqs[1]);
+    }
+    return status == HK_OK ? tp->wait_all(ctx, run->reqs, 2) : status;
+}
+
+static hk_status_t ringreduce_once(hk_run_t *run)
+{
+    const int size = run->ctx->size;
+    unsigned char *const arrived = run->in + run->bytes;
+    const unsigned char *sums = run->out; /* the first part to go is this rank's own */
+    int part = run->ctx->rank;
+    hk_status_t status = HK_OK;
+    for (int step = 1; step < size && status == HK_OK; step++) {
+        const int before = part > 0 ? part - 1 : size - 1;
+        const size_t offset = part_offset(run, before);
+        status = pass_on(run, sums, part, arrived, before);
+        hk_add_words(run->in + offset, run->out + offset, arrived, part_bytes(run, before));
+        part = before;
+        sums = run->in;
+    }
+    for (int step = 1; step < size && status == HK_OK; step++) {
+        const int before = part > 0 ? part - 1 : size - 1;
+        status = pass_on(run, run->in, part, run->in + part_offset(run, before), before);
+        part = before;
+    }
+    return status;
+}
+
+static hk_status_t ringreduce_repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = ringreduce_once(run);
+    }
+    return status;
+}
+
+static bool ringreduce_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = HK_FROM_ALL};
+    return i == 0;
+}
+
+const hk_pattern_t hk_pattern_ringreduce = {
+    .name = "ringreduce",
+    .summary = "ring allreduce: parts of vectors are added up around a ring, then their sums go round; slowest rank",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 1,
+    .timed = HK_TIMED_SLOWEST,
+    .stream = true,
+    .sized = true,
+    .grain_bytes = sizeof(uint64_t),
+    .plan = ringreduce_plan,
+    .repeat = ringreduce_repeat,
+    .expected = ringreduce_expected,
+};
