@@ -71,6 +71,7 @@ CASES = [
     Case("funnel", "shm", 5, 24, {}),
     Case("pushfarm", "shm", 5, 24, {"senders": 3}, "S × bytes / time per event"),
     Case("pullfarm", "shm", 5, 24, {"senders": 2}, "S × bytes / time per event"),
+    Case("eventbuilder", "shm", 5, 24, {"senders": 2}, "S × bytes / time per event"),
     Case("robpush", "shm", 5, 24, {}, "(P - 1) × bytes / time per event"),
     Case("robpull", "shm", 5, 24, {}, "(P - 1) × bytes / time per event"),
     Case("barrier", "shm", 5, 0, {}),

@@ -34,6 +34,8 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("pushfarm", {"senders": 1}, (1, 1, 1, 1)),
     ("pullfarm", {"senders": 2}, (1, 1, 1, 3)),
     ("pullfarm", {"senders": 1}, (1, 1, 2, 2)),
+    ("eventbuilder", {"senders": 2}, (0, 0, 0, 2)),  # what starts and ends an event is shorter
+    ("eventbuilder", {"senders": 1, "in_flight": 2, "shift": "yes"}, (0, 0, 1, 1)),
     ("robpush", {}, (3, 0, 0, 0)),
     ("robpush", {"read": "parallel", "buffers": 2}, (6, 0, 0, 0)),
     ("robpull", {}, (3, 0, 0, 0)),

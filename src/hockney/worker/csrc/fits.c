@@ -54,6 +54,14 @@ static bool fits_memory(const hk_pattern_t *pattern, hk_run_t run, int ranks_her
     return false;
 }
 
+static bool fits_schedule(const hk_pattern_t *pattern, const hk_run_t *run, const hk_command_t *command,
+                          char why[HK_ERROR_MAX])
+{
+    snprintf(why, HK_ERROR_MAX, "repetitions on schedule are samples of one: batch must be 1, not %llu",
+             (unsigned long long)command->batch);
+    return command->batch == 1 || !pattern->plan(run).scheduled;
+}
+
 bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, char why[HK_ERROR_MAX])
 {
     const hk_transport_t *tp = ctx->tp;
@@ -93,7 +101,7 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
         hk_run_t run = {.ctx = ctx, .bytes = command->bytes};
         memcpy(run.option, command->option, sizeof run.option);
         return (pattern->fits == NULL || pattern->fits(&run, why, HK_ERROR_MAX)) &&
-               fits_memory(pattern, run, ranks_here, why);
+               fits_memory(pattern, run, ranks_here, why) && fits_schedule(pattern, &run, command, why);
     }
     return false;
 }

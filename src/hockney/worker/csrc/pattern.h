@@ -53,6 +53,9 @@ typedef struct hk_run {
     size_t reqs_count;
     void *state;         /* of state_bytes as planned, zero before prepare: the pattern's own */
     uint64_t untimed_ns; /* repeat adds what of its repetitions is not the pattern's time */
+    uint64_t reps_max;   /* no call of repeat has more repetitions; known to plan */
+    /* Of a pattern on schedule: where repeat writes the time of each of its repetitions, on the rank that is timed. */
+    uint64_t *latency_ns;
     /* In a stream: repetitions that follow those of this call of repeat, without anything between. 0: these are the
      * last, and nothing may be left under way. */
     uint64_t reps_to_come;
@@ -66,7 +69,10 @@ typedef struct hk_plan {
     uint64_t divisor;          /* a repetition's time is divided by this: 2 for half a round trip */
     const char *algorithm;     /* "native", "portable", or NULL where there is no choice */
     int root;                  /* with HK_TIMED_ROOT: whose samples count; the same on all ranks */
-    uint64_t period;           /* after so many repetitions the same messages come again in the same places; 0: 1 */
+    /* Repetitions start on schedule, whether the last one is done or not, and the time of each is from its scheduled
+     * start to its end. All timed ones are one call of repeat, and a sample is one of them. */
+    bool scheduled;
+    uint64_t period; /* after so many repetitions the same messages come again in the same places; 0: 1 */
 } hk_plan_t;
 
 enum { HK_FROM_ALL = -1 };

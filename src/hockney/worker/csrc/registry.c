@@ -35,6 +35,7 @@
     X(sweep)                \
     X(ringreduce)           \
     X(paramserver)          \
+    X(eventbuilder)         \
     X(memload)              \
     X(ft)
 // clang-format on

@@ -97,6 +97,12 @@ static bool is_streamed(const hk_pattern_t *pattern, const hk_run_t *run)
     return pattern->stream && (run->ctx->tp->caps & HK_CAP_LOSSY) == 0;
 }
 
+/* Repetitions on schedule: those that wait for the one before them would be late, so nothing comes between. */
+static hk_status_t time_schedule(const hk_command_t *command, hk_run_t *run)
+{
+    return hk_patterns[command->pattern]->repeat(run, command->samples);
+}
+
 /* All timed batches. Of a stream each begins at the moment when the one before it ended. */
 static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint64_t *elapsed_ns)
 {
@@ -134,7 +140,9 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
     double counted[HK_COUNTERS_MAX] = {0};
 
     result->warmup = warmup_of(command, run, &result->plan);
+    const bool scheduled = result->plan.scheduled;
     const bool streams = is_streamed(pattern, run);
+    run->latency_ns = result->elapsed_ns;
     run->reps_to_come = streams ? command->samples * command->batch : 0;
     hk_status_t status = streams || result->warmup > 0 ? come_together(pattern, run) : HK_OK;
     if (status == HK_OK && result->warmup > 0) {
@@ -144,7 +152,7 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
     result->started_ns = kernel_ns(ctx);
     start_account(ctx, account);
     if (status == HK_OK) {
-        status = time_batches(command, run, result->elapsed_ns);
+        status = scheduled ? time_schedule(command, run) : time_batches(command, run, result->elapsed_ns);
     }
     stop_account(ctx, account);
     read_counters(pattern, run, account->counter, result->counter_name);

@@ -1,29 +1,50 @@
 #include "farm.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* With several events in flight, a repetition is this many times as many events: it begins and ends with none, and
  * that must not weigh. */
 enum { FILLS = 16 };
 
+enum { LOOK_NS = 50 }; /* on schedule, between two looks for ends: what a clock that only computing moves needs */
+
+static const uint64_t SECOND_NS = 1000000000;
+
 static uint64_t events_of(const hk_run_t *run)
 {
     const uint64_t in_flight = (uint64_t)run->option[HK_FARM_IN_FLIGHT];
-    return in_flight == 1 ? 1 : FILLS * in_flight;
+    return in_flight == 1 || run->option[HK_FARM_RATE] > 0 ? 1 : FILLS * in_flight;
 }
 
-hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender)
+bool hk_farm_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    snprintf(why, len, "rate_hz needs a probe for the next message, which %s does not offer", tp->name);
+    return run->option[HK_FARM_RATE] == 0 || (tp->caps & HK_CAP_PROBE) != 0;
+}
+
+/* On schedule no request is waited for before the last event has ended, so each has its own. Bytes over the time of an
+ * event would be no rate there, since events overlap: none are counted. */
+hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender, size_t end_bytes)
 {
     const size_t senders = (size_t)run->option[HK_FARM_SENDERS];
     const size_t in_flight = (size_t)run->option[HK_FARM_IN_FLIGHT];
     const uint64_t events = events_of(run);
+    const uint64_t receivers = (uint64_t)run->ctx->size - 1 - senders;
+    const bool scheduled = run->option[HK_FARM_RATE] > 0;
+    const uint64_t counted = scheduled ? 0 : events * senders;
     hk_plan_t plan = {.out_bytes = run->bytes,
                       .state_bytes = sizeof(hk_farm_t),
-                      .bytes_per_rep = events * senders * run->bytes,
-                      .messages_per_rep = events * senders,
+                      .bytes_per_rep = counted * run->bytes,
+                      .messages_per_rep = counted,
                       .divisor = events,
-                      .period = (uint64_t)run->ctx->size - 1 - senders};
+                      .scheduled = scheduled,
+                      .period = receivers};
     if (run->ctx->rank == 0) {
-        plan.in_bytes = in_flight * run->bytes;
-        plan.reqs_count = events * fan + in_flight;
+        plan.in_bytes = in_flight * end_bytes;
+        plan.reqs_count = scheduled ? (run->reps_max + receivers) * fan : events * fan + in_flight;
+        plan.state_bytes += receivers * sizeof(uint64_t);
     } else if (hk_farm_is_sender(run)) {
         plan.in_bytes = run->bytes;
     } else {
@@ -31,18 +52,6 @@ hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender)
         plan.reqs_count = senders * per_sender;
     }
     return plan;
-}
-
-hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, hk_farm_start_t *start)
-{
-    const int senders = (int)run->option[HK_FARM_SENDERS];
-    *hk_farm_of(run) = (hk_farm_t){.senders = senders,
-                                   .receivers = run->ctx->size - 1 - senders,
-                                   .in_flight = (size_t)run->option[HK_FARM_IN_FLIGHT],
-                                   .events = events_of(run),
-                                   .fan = fan,
-                                   .start = start};
-    return HK_OK;
 }
 
 /* One repetition: events start in order and end in order, never more than in_flight between.
@@ -57,7 +66,7 @@ static hk_status_t run_events(hk_run_t *run, int *starting_p)
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     hk_req_t *req = run->reqs;
-    const size_t bytes = run->bytes;
+    const size_t bytes = farm->end_bytes;
     int starting = *starting_p;
     int ending = starting;
     size_t place = 0;
@@ -83,14 +92,108 @@ static hk_status_t run_events(hk_run_t *run, int *starting_p)
     return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
 }
 
-static hk_status_t supervise(hk_run_t *run, uint64_t reps)
+static hk_status_t supervise(hk_run_t *run, uint64_t events)
 {
+    const uint64_t at_once = hk_farm_of(run)->events;
     int starting = hk_farm_of(run)->next;
     hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+    for (uint64_t i = 0; i < events && status == HK_OK; i += at_once) {
         status = run_events(run, &starting);
     }
     return status;
+}
+
+/* ---- on schedule ------------------------------------------------------------------------------------------------- */
+
+static uint64_t due_ns(const hk_farm_t *farm, uint64_t begin_ns, uint64_t event)
+{
+    return begin_ns + event * SECOND_NS / farm->rate_hz;
+}
+
+/* Take the ends that are there, in the order of receivers, and note when. Each receiver ends its events in order, but
+ * one may end before an earlier one of another receiver. */
+static hk_status_t take_ends(hk_run_t *run, uint64_t begin_ns, uint64_t started, uint64_t *ended_p)
+{
+    hk_farm_t *farm = hk_farm_of(run);
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const uint64_t receivers = (uint64_t)farm->receivers;
+    const uint64_t begun = started < receivers ? started : receivers; /* receivers that have had an event */
+    int receiver = farm->next;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < begun && status == HK_OK; i++) {
+        const int rank = hk_farm_rank(farm, receiver);
+        uint64_t event = i + receivers * farm->ended[i];
+        bool is_there = event < started;
+        while (is_there && status == HK_OK) {
+            status = tp->probe(ctx, rank, &is_there);
+            if (status == HK_OK && is_there) {
+                status = tp->recv(ctx, rank, run->in + event % farm->in_flight * farm->end_bytes, farm->end_bytes);
+                run->latency_ns[event] = tp->now_ns(ctx) - due_ns(farm, begin_ns, event);
+                farm->ended[i]++;
+                (*ended_p)++;
+                event += receivers;
+                is_there = event < started;
+            }
+        }
+        receiver = hk_farm_after(farm, receiver);
+    }
+    return status;
+}
+
+/* Events start when they are due, or late where in_flight are under way. Between, the supervisor looks for ends; with
+ * none under way it computes until the next one is due. The messages that start events are waited for at the end, as
+ * above: a probe gets on with them. */
+static hk_status_t supervise_on_schedule(hk_run_t *run, uint64_t events)
+{
+    hk_farm_t *farm = hk_farm_of(run);
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const uint64_t begin_ns = tp->now_ns(ctx);
+    uint64_t started = 0, ended = 0, next_ns = begin_ns;
+    int receiver = farm->next;
+    hk_req_t *req = run->reqs;
+    hk_status_t status = HK_OK;
+    memset(farm->ended, 0, (size_t)farm->receivers * sizeof farm->ended[0]);
+    while (ended < events && status == HK_OK) {
+        const uint64_t now_ns = tp->now_ns(ctx);
+        const bool may_start = started < events && started - ended < farm->in_flight;
+        if (may_start && now_ns >= next_ns) {
+            status = farm->start(run, receiver, req);
+            receiver = hk_farm_after(farm, receiver);
+            req += farm->fan;
+            started++;
+            next_ns = due_ns(farm, begin_ns, started);
+            continue;
+        }
+        const uint64_t before = ended;
+        status = take_ends(run, begin_ns, started, &ended);
+        const uint64_t left_ns = may_start ? next_ns - now_ns : UINT64_MAX;
+        if (ended == before && ended < started) {
+            tp->compute(ctx, left_ns < LOOK_NS ? left_ns : LOOK_NS);
+        } else if (ended == before) {
+            tp->compute(ctx, left_ns);
+        }
+    }
+    return status == HK_OK ? tp->wait_all(ctx, run->reqs, events * farm->fan) : status;
+}
+
+hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, size_t end_bytes, hk_farm_start_t *start)
+{
+    const int senders = (int)run->option[HK_FARM_SENDERS];
+    const int64_t rate_hz = run->option[HK_FARM_RATE];
+    *hk_farm_of(run) = (hk_farm_t){.senders = senders,
+                                   .receivers = run->ctx->size - 1 - senders,
+                                   .in_flight = (size_t)run->option[HK_FARM_IN_FLIGHT],
+                                   .events = events_of(run),
+                                   .fan = fan,
+                                   .end_bytes = end_bytes,
+                                   .rate_hz = (uint64_t)rate_hz,
+                                   .start = start,
+                                   .supervise = rate_hz > 0 ? supervise_on_schedule : supervise};
+    const bool computes = run->ctx->rank > senders;
+    const uint64_t compute_ns = computes ? (uint64_t)run->option[HK_FARM_COMPUTE] * 1000 : 0;
+    return hk_delay_prepare(run->ctx, HK_DELAY_CLOCK, compute_ns, &hk_farm_of(run)->delay);
 }
 
 /* Of events that go round from the receiver first on, how many are receiver's. */
@@ -126,7 +229,7 @@ hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps, hk_farm_serve_t *serve,
     const uint64_t events = reps * hk_farm_of(run)->events;
     hk_status_t status = HK_OK;
     if (run->ctx->rank == 0) {
-        status = supervise(run, reps);
+        status = hk_farm_of(run)->supervise(run, events);
     } else if (hk_farm_is_sender(run)) {
         status = serve(run, events);
     } else {
@@ -142,17 +245,26 @@ hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps, hk_farm_serve_t *serve,
 bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const hk_farm_t *farm = hk_farm_of(run);
-    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes};
     if (run->ctx->rank == 0) {
-        /* The ends of the last events, one in each place. */
-        const uint64_t event = farm->repeated - farm->in_flight + i;
+        /* The ends of the last events, one in each place. On schedule there may be fewer. */
+        const uint64_t places = farm->repeated < farm->in_flight ? farm->repeated : farm->in_flight;
+        const uint64_t event = i < places ? farm->repeated - places + i : 0;
         const uint64_t receivers = (uint64_t)farm->receivers;
-        expected_p->from_rank = hk_farm_rank(farm, (int)(((uint64_t)farm->first + event % receivers) % receivers));
-        return i < farm->in_flight;
+        *expected_p = (hk_expected_t){
+            .in_offset = i * farm->end_bytes,
+            .len_bytes = farm->end_bytes,
+            .from_rank = hk_farm_rank(farm, (int)(((uint64_t)farm->first + event % receivers) % receivers))};
+        return i < places;
     }
+    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes};
     if (hk_farm_is_sender(run)) {
         return false;
     }
     expected_p->from_rank = 1 + (int)i;
     return i < (size_t)farm->senders && share_from(farm, farm->first, receiver_of(run), farm->repeated) > 0;
+}
+
+bool hk_farm_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    return run->option[HK_FARM_COMPUTE] > 0 && hk_delay_counter(&hk_farm_of(run)->delay, i, counter_p);
 }

@@ -1,17 +1,24 @@
 /* A trigger farm: a supervisor (rank 0), the senders 1 .. S that hold the fragments of events, and the receivers, the
- * remaining ranks. Event number e belongs to receiver e mod R. What pushfarm and pullfarm share. */
+ * remaining ranks. Event number e belongs to receiver e mod R. What pushfarm, pullfarm and eventbuilder share.
+ *
+ * With rate_hz events start on schedule: event e is due e / rate_hz after the stream began, whether the ones before it
+ * have ended or not, and its time is from that moment to its end. An event that starts late, because in_flight others
+ * are under way or the supervisor was busy, has waited as a trigger would, and its wait is in its time. To count from
+ * the real start instead would leave out the waits just when the farm is slow (coordinated omission, G. Tene). */
 #ifndef HK_FARM_H
 #define HK_FARM_H
 
-#include "../pattern.h"
+#include "delay.h"
 
 /* The options of a farm, in this order. */
-enum { HK_FARM_SENDERS, HK_FARM_IN_FLIGHT };
+enum { HK_FARM_SENDERS, HK_FARM_IN_FLIGHT, HK_FARM_RATE, HK_FARM_COMPUTE, HK_FARM_OPTIONS_COUNT };
 
 // clang-format off
 #define HK_FARM_OPTIONS \
     {"senders", NULL, 1, 1, 4094, "ranks 1 to so many are senders, the rest are receivers"}, \
-    {"in_flight", NULL, 1, 1, 64, "events under way at once"}
+    {"in_flight", NULL, 1, 1, 1024, "events under way at once"}, \
+    {"rate_hz", NULL, 0, 0, 1000000000, "events a second, started on schedule; 0: each as soon as it may"}, \
+    {"compute_us", NULL, 0, 0, 1000000, "what a receiver computes for each event, in us; 0: nothing"}
 // clang-format on
 
 /* The supervisor's requests that start an event: fan of them, all to senders or one to the receiver. */
@@ -26,7 +33,12 @@ typedef struct hk_farm {
     int first;         /* the receiver of the first event of the last repeat */
     uint64_t repeated; /* events of the last repeat */
     size_t fan;        /* messages that start an event */
+    size_t end_bytes;  /* of the message that ends one */
+    uint64_t rate_hz;
+    hk_delay_t delay; /* of a receiver, before it reports */
     hk_farm_start_t *start;
+    hk_status_t (*supervise)(hk_run_t *run, uint64_t events);
+    uint64_t ended[]; /* on schedule: of each receiver, events of this repeat */
 } hk_farm_t;
 
 static inline hk_farm_t *hk_farm_of(const hk_run_t *run)
@@ -50,9 +62,12 @@ static inline int hk_farm_after(const hk_farm_t *farm, int receiver)
     return receiver + 1 < farm->receivers ? receiver + 1 : 0;
 }
 
-/* fan: as in hk_farm_t. per_sender: a receiver's requests for each sender. */
-hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender);
-hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, hk_farm_start_t *start);
+/* Whether the transport can do what a schedule needs. */
+bool hk_farm_fits(const hk_run_t *run, char *why, size_t len);
+
+/* fan, end_bytes: as in hk_farm_t. per_sender: a receiver's requests for each sender. */
+hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender, size_t end_bytes);
+hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, size_t end_bytes, hk_farm_start_t *start);
 
 /* What a sender does for so many events, and a receiver for one of its own. */
 typedef hk_status_t hk_farm_serve_t(hk_run_t *run, uint64_t events);
@@ -60,6 +75,9 @@ typedef hk_status_t hk_farm_take_t(hk_run_t *run);
 
 /* The timed loop. The next one goes on with the receiver where this one ended. */
 hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps, hk_farm_serve_t *serve, hk_farm_take_t *take);
+
+/* The delays of receivers, where they compute. */
+bool hk_farm_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
 
 /* The blocks that the supervisor and the receivers must have. */
 bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);

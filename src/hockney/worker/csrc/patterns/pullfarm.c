@@ -4,7 +4,7 @@
 
 static hk_plan_t pullfarm_plan(const hk_run_t *run)
 {
-    return hk_farm_plan(run, 1, 2);
+    return hk_farm_plan(run, 1, 2, run->bytes);
 }
 
 static hk_status_t tell_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)
@@ -14,7 +14,7 @@ static hk_status_t tell_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)
 
 static hk_status_t pullfarm_prepare(hk_run_t *run)
 {
-    return hk_farm_prepare(run, 1, tell_receiver);
+    return hk_farm_prepare(run, 1, run->bytes, tell_receiver);
 }
 
 /* A sender serves events in their order, so with several in flight a request may wait for an earlier one's. */
@@ -39,6 +39,7 @@ static hk_status_t serve(hk_run_t *run, uint64_t events)
 
 static hk_status_t pullfarm_take_event(hk_run_t *run)
 {
+    hk_farm_t *farm = hk_farm_of(run);
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const size_t bytes = run->bytes;
@@ -53,6 +54,7 @@ static hk_status_t pullfarm_take_event(hk_run_t *run)
     if (status == HK_OK) {
         status = tp->wait_all(ctx, run->reqs, run->reqs_count);
     }
+    farm->delay.take(ctx, &farm->delay);
     return status == HK_OK ? tp->send(ctx, 0, run->out, bytes) : status;
 }
 
@@ -90,8 +92,10 @@ const hk_pattern_t hk_pattern_pullfarm = {
     .sized = true,
     .senders = "senders",
     .option = {HK_FARM_OPTIONS},
+    .fits = hk_farm_fits,
     .plan = pullfarm_plan,
     .prepare = pullfarm_prepare,
     .repeat = pullfarm_repeat,
     .expected = pullfarm_expected,
+    .counter = hk_farm_counter,
 };

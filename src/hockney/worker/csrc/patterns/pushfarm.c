@@ -4,7 +4,7 @@
 
 static hk_plan_t pushfarm_plan(const hk_run_t *run)
 {
-    return hk_farm_plan(run, (size_t)run->option[HK_FARM_SENDERS], 1);
+    return hk_farm_plan(run, (size_t)run->option[HK_FARM_SENDERS], 1, run->bytes);
 }
 
 static hk_status_t tell_senders(hk_run_t *run, int receiver, hk_req_t *reqs)
@@ -21,7 +21,7 @@ static hk_status_t tell_senders(hk_run_t *run, int receiver, hk_req_t *reqs)
 
 static hk_status_t pushfarm_prepare(hk_run_t *run)
 {
-    return hk_farm_prepare(run, (size_t)run->option[HK_FARM_SENDERS], tell_senders);
+    return hk_farm_prepare(run, (size_t)run->option[HK_FARM_SENDERS], run->bytes, tell_senders);
 }
 
 static hk_status_t pushfarm_push(hk_run_t *run, uint64_t events)
@@ -44,6 +44,7 @@ static hk_status_t pushfarm_push(hk_run_t *run, uint64_t events)
 
 static hk_status_t pushfarm_take_event(hk_run_t *run)
 {
+    hk_farm_t *farm = hk_farm_of(run);
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     hk_status_t status = HK_OK;
@@ -53,6 +54,7 @@ static hk_status_t pushfarm_take_event(hk_run_t *run)
     if (status == HK_OK) {
         status = tp->wait_all(ctx, run->reqs, run->reqs_count);
     }
+    farm->delay.take(ctx, &farm->delay);
     return status == HK_OK ? tp->send(ctx, 0, run->out, run->bytes) : status;
 }
 
@@ -83,8 +85,10 @@ const hk_pattern_t hk_pattern_pushfarm = {
     .sized = true,
     .senders = "senders",
     .option = {HK_FARM_OPTIONS},
+    .fits = hk_farm_fits,
     .plan = pushfarm_plan,
     .prepare = pushfarm_prepare,
     .repeat = pushfarm_repeat,
     .expected = pushfarm_expected,
+    .counter = hk_farm_counter,
 };

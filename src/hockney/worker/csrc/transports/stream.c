@@ -330,12 +330,32 @@ hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
     return status;
 }
 
+/* One attempt for what is under way: who only looks would otherwise never send the rest of a message. */
+__attribute__((noinline)) static hk_status_t move_once(hk_stream_t *stream)
+{
+    for (size_t i = 0; i < stream->active_count;) {
+        hk_stream_end_t *end = stream->active[i];
+        end->is_ready = true;
+        const hk_status_t status = move(stream, end);
+        if (status != HK_OK) {
+            return status;
+        }
+        if (end->head == NULL) {
+            stream->active[i] = stream->active[--stream->active_count];
+        } else {
+            i++;
+        }
+    }
+    return HK_OK;
+}
+
 /* One look of poll(2), as a program on sockets would: its first byte is there, or the peer is gone. */
 hk_status_t hk_stream_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 {
-    struct pollfd ready = {.fd = stream_of(ctx)->in[peer].fd, .events = POLLIN};
+    hk_stream_t *stream = stream_of(ctx);
+    struct pollfd ready = {.fd = stream->in[peer].fd, .events = POLLIN};
     *is_there_p = poll(&ready, 1, 0) > 0;
-    return HK_OK;
+    return stream->active_count > 0 ? move_once(stream) : HK_OK;
 }
 
 /* ---- the bytes themselves --------------------------------------------------------------------------------------- */

@@ -1,0 +1,133 @@
+"""Events on schedule: on a virtual clock each latency is known exactly; S, R and W are those of test_applications.
+
+All times are multiples of the 50 ns between two looks of the supervisor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.worker.test_native import converse, measure, measured
+from tests.worker.test_streams import VIRTUAL
+
+from hockney.worker.build import build_worker
+
+S, R, W = 300, 200, 1000
+HOP = S + W + R
+COMPUTE_NS = 10_000
+EVENTS = 40
+FARMS = {"pushfarm": 3, "pullfarm": 4, "eventbuilder": 3}  # hops of an event with one sender and one receiver
+
+
+def latencies(pattern: str, ranks: int = 3, **options: Any) -> list[int]:
+    """Of each event on the supervisor, in the order of their schedule."""
+    command = measure(pattern, 8, **{"batch": 1, "samples": EVENTS, "warmup": 3, **options})
+    arguments = ["-t", "virtual", "-n", str(ranks), "--oversubscribed"]
+    answers, done = converse(build_worker(VIRTUAL), [command], *arguments, env={"HOCKNEY_VIRTUAL": f"{S} {R} {W} 0"})
+    assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
+    assert (answers[0]["verified"], answers[0]["divisor"], answers[0]["bytes_per_rep"]) == (True, 1, 0)
+    supervisor, *others = answers[0]["elapsed_ns"]
+    assert all(ns == 0 for row in others for ns in row)  # only the supervisor knows of events
+    return list(supervisor)
+
+
+@pytest.mark.parametrize(("pattern", "hops"), FARMS.items())
+def test_events_with_time_between_them_take_what_one_takes(pattern: str, hops: int) -> None:
+    assert latencies(pattern, rate_hz=10_000) == [hops * HOP] * EVENTS
+    assert latencies(pattern, rate_hz=10_000, compute_us=10) == [hops * HOP + COMPUTE_NS] * EVENTS
+
+
+@pytest.mark.parametrize(("pattern", "hops"), FARMS.items())
+def test_with_one_in_flight_what_an_event_waits_for_the_one_before_counts(pattern: str, hops: int) -> None:
+    """Started late, and counted from the schedule: else all would look alike, and the farm quick."""
+    each_ns, period_ns = hops * HOP + COMPUTE_NS, 5_000
+    expected = [each_ns + event * (each_ns - period_ns) for event in range(EVENTS)]
+    assert latencies(pattern, rate_hz=200_000, compute_us=10) == expected
+
+
+def test_a_receiver_that_is_slower_than_the_schedule_has_a_growing_queue() -> None:
+    """Several in flight overlap, so only the receiver's own work is one after the other."""
+    busy_ns, period_ns = R + COMPUTE_NS + S, 5_000
+    first_ns = 3 * HOP + COMPUTE_NS
+    expected = [first_ns + event * (busy_ns - period_ns) for event in range(EVENTS)]
+    assert latencies("pushfarm", rate_hz=200_000, compute_us=10, in_flight=1024) == expected
+
+
+def test_two_receivers_keep_a_schedule_that_one_cannot() -> None:
+    event_ns = 3 * HOP + COMPUTE_NS
+    behind = latencies("pushfarm", rate_hz=125_000, compute_us=10, in_flight=8)
+    assert behind[-1] > 2 * event_ns
+    assert latencies("pushfarm", ranks=4, rate_hz=125_000, compute_us=10, in_flight=8) == [event_ns] * EVENTS
+
+
+def test_the_bound_of_events_in_flight_is_kept() -> None:
+    """The first ones start as if there were no bound; those after them start later, and more so the fewer may be."""
+    free = latencies("pushfarm", rate_hz=1_000_000, compute_us=10, in_flight=1024)
+    for bound in (1, 2, 3):
+        bounded = latencies("pushfarm", rate_hz=1_000_000, compute_us=10, in_flight=bound)
+        assert bounded[:bound] == free[:bound]
+        assert all(late >= early for late, early in zip(bounded, free, strict=True))
+    ends = [latencies("pushfarm", rate_hz=1_000_000, compute_us=10, in_flight=bound)[-1] for bound in (1, 2)]
+    assert ends[1] < ends[0]
+
+
+def test_a_rate_that_is_no_divisor_of_a_second_does_not_drift() -> None:
+    """300,000 events a second: 3,333 ns, and 3,334 ns for every third one."""
+    taken = latencies("pushfarm", samples=300, rate_hz=300_000, in_flight=64)
+    assert all(3 * HOP <= ns < 3 * HOP + S + R + 50 for ns in taken)
+    assert max(taken[-30:]) <= max(taken[:30]) + 50
+
+
+@pytest.mark.parametrize("transport", ["shm", "unix", "pipe", "tcp:nonblock", "threads"])
+@pytest.mark.parametrize("pattern", FARMS)
+def test_schedules_on_real_transports(pattern: str, transport: str) -> None:
+    """Also with messages that no transport takes at once while the supervisor only looks."""
+    shapes = [(size, senders, in_flight) for size in (8, 5000, 300_000) for senders in (1, 2) for in_flight in (1, 8)]
+    commands = [
+        measure(pattern, size, senders=senders, in_flight=in_flight, rate_hz=5000, batch=1, samples=20, warmup=5)
+        for size, senders, in_flight in shapes
+    ]
+    for answer in measured(commands, "-t", transport, "-n", "5", "--oversubscribed"):
+        assert answer["verified"] is True
+        assert len(answer["elapsed_ns"][0]) == 20
+        assert all(ns > 0 for ns in answer["elapsed_ns"][0])
+        assert answer["wall_ns"][0] >= 19 * 200_000  # no event starts before it is due
+
+
+@pytest.mark.parametrize("transport", ["shm", "unix", "null"])
+def test_an_event_builder_with_shifted_destinations(transport: str) -> None:
+    """Rounds end at the end of a repetition, and of the events on schedule, whatever their number."""
+    commands = [
+        measure("eventbuilder", size, senders=senders, in_flight=in_flight, shift=shift, **more)
+        for size in (8, 5000)
+        for senders in (1, 2, 3)
+        for in_flight in (4, 7)
+        for shift in ("no", "yes")
+        for more in ({"batch": 2, "samples": 2}, {"batch": 1, "samples": 21, "warmup": 2, "rate_hz": 10_000})
+    ]
+    for answer in measured(commands, "-t", transport, "-n", "6", "--oversubscribed"):
+        assert answer["verified"] is (transport != "null")
+
+
+@pytest.mark.parametrize(
+    ("transport", "ranks", "line", "why"),
+    [
+        ("udp", 3, {"rate_hz": 1000}, "rate_hz needs a probe for the next message, which udp does not offer"),
+        ("unix", 3, {"rate_hz": 1000, "batch": 2}, "repetitions on schedule are samples of one: batch must be 1, not 2"),
+        ("unix", 6, {"shift": "yes", "in_flight": 3},
+         "shift=yes takes events in rounds of 4, one for each builder: in_flight must be 4 or more"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_on_schedule_is_refused(transport: str, ranks: int, line: dict[str, Any], why: str) -> None:
+    commands = [measure("eventbuilder", 8, **{"batch": 1, **line}), measure("pingpong", 8)]
+    answers, _ = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), "--oversubscribed")
+    assert [answer["kind"] for answer in answers] == ["error", "measure", "bye"]
+    assert (answers[0]["code"], answers[0]["message"]) == ("unsupported", why)
+
+
+def test_a_hanging_schedule_is_ended_by_its_time_limit() -> None:
+    command = measure("pushfarm", 8, rate_hz=1, batch=1, samples=60, timeout_s=1)
+    _, done = converse(build_worker(), [command], "-t", "unix", "-n", "3", "--oversubscribed", limit_s=20)
+    assert done.returncode == 14
+    assert "no end after 1 s in pushfarm of 8 B" in done.stderr
