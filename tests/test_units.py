@@ -225,6 +225,34 @@ def test_parse_time_refuses(text: str) -> None:
         units.parse_time_ns(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("100kHz", 100_000), ("2.5 MHz", 2_500_000), ("800 Hz", 800), ("1GHz", 10**9), ("1.5kHz", 1500)],
+)
+def test_parse_rate_of_events(text: str, expected: int) -> None:
+    assert units.parse_frequency_hz(text) == expected
+
+
+@pytest.mark.parametrize("text", ["100", "kHz", "0 Hz", "1 khz", "1 MB/s", "1 KiHz", "-1 Hz", ""])
+def test_parse_rate_of_events_refuses(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is not a rate of events: write for example 100kHz \(units: Hz, kHz, MHz"):
+        units.parse_frequency_hz(text)
+
+
+def test_a_rate_is_a_whole_number_of_events_a_second() -> None:
+    with pytest.raises(UsageError, match=r"'0.5 Hz' is not a whole number of events a second: write for example 1Hz"):
+        units.parse_frequency_hz("0.5 Hz")
+
+
+def test_format_rate_of_events() -> None:
+    assert [units.format_hz(value) for value in (5, 12_500, 2.5e6, 1e9)] == [
+        "5.00 Hz",
+        "12.5 kHz",
+        "2.50 MHz",
+        "1.00 GHz",
+    ]
+
+
 @pytest.mark.parametrize("text", ["1 GB", "1 gb/s", "1 GBit/s", "1 us", "0 GB/s", "GB/s", "1 iB/s", ""])
 def test_parse_rate_refuses(text: str) -> None:
     with pytest.raises(UsageError, match=r"is not a rate: write for example 2\.5 GB/s \(units: B/s, bit/s or b/s"):

@@ -113,6 +113,11 @@ class Point:
         return self.traits.stream
 
     @property
+    def rate_hz(self) -> int:
+        """How many events a second start on schedule; 0: each starts as soon as it may."""
+        return int(dict(self.options).get("rate_hz", 0))
+
+    @property
     def ranks_text(self) -> str:
         """`2 ranks`."""
         return counted(self.ranks, "rank")

@@ -6,6 +6,7 @@ any unit that people write.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -29,6 +30,7 @@ _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _PREFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+_HERTZ = {f"{prefix}Hz": scale for prefix, scale in _PREFIXES.items() if len(prefix) < 2}
 _BYTES_PER_S = {
     f"{prefix}{unit}/s": scale * size_bytes
     for unit, size_bytes in (("B", 1.0), ("bit", 1 / 8), ("b", 1 / 8))
@@ -118,6 +120,16 @@ def parse_rate_bytes_per_s(text: str) -> float:
     return _quantity(text, _BYTES_PER_S, "a rate", f"2.5 GB/s (units: {known})")
 
 
+def parse_frequency_hz(text: str) -> int:
+    """`100kHz`, `2.5 MHz`, `800 Hz` -> events a second, a whole number. Raises UsageError."""
+    value_hz = _quantity(text, _HERTZ, "a rate of events", "100kHz (units: Hz, kHz, MHz, GHz)")
+    if value_hz != round(value_hz):
+        raise UsageError(
+            f"'{text}' is not a whole number of events a second: write for example {math.ceil(value_hz)}Hz"
+        )
+    return round(value_hz)
+
+
 def _quantity(text: str, units: Mapping[str, float], what: str, example: str) -> float:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None or match[2] not in units or not 0 < float(match[1]) <= _QUANTITY_MAX:
@@ -156,6 +168,11 @@ def format_rate(bytes_per_s: float) -> str:
 def format_messages(messages_per_s: float) -> str:
     """Three digits: `920 /s`, `1.25 M/s`."""
     return _scaled(messages_per_s, (("G/s", 1e9), ("M/s", 1e6), ("k/s", 1e3), ("/s", 1.0)))
+
+
+def format_hz(per_s: float) -> str:
+    """Three digits: `920 Hz`, `12.5 kHz`."""
+    return _scaled(per_s, (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)))
 
 
 def _scaled(value: float, units: Sequence[tuple[str, float]]) -> str:

@@ -46,6 +46,16 @@ def test_a_batch_is_so_long_that_the_clock_costs_below_one_percent() -> None:
     assert 25.0 / batch_ns < 0.01
 
 
+@pytest.mark.parametrize(("rate_hz", "events"), [(1, 1), (100, 50), (10_000, 1000), (50_000, 2500), (10**6, 5000)])
+def test_events_on_schedule_are_samples_of_one(rate_hz: int, events: int) -> None:
+    """Those of 50 ms, at least 1,000 for the sake of p99.9, but no more than those of half a second."""
+    point = Point("shm", "pushfarm", 3, 8, (("rate_hz", str(rate_hz)),), traits=PatternTraits(stream=True))
+    machine = Machine(lambda point: 30.0)
+    notes = sample(machine, plan_of(point))
+    assert notes.ends[point][0] is PointStatus.PRECISE
+    assert {(each.batch, each.elapsed_ns.shape[1]) for each in all_measurements(notes)} == {(1, events)}
+
+
 def test_a_long_repetition_is_its_own_batch() -> None:
     machine = Machine(lambda point: 5e6)
     notes = sample(machine, plan_of(TCP))

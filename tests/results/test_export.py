@@ -97,6 +97,7 @@ def test_csv_row_is_complete(store: Store, full: int) -> None:
         "launches": "1",
         "minimum_ns": "90.0",
         "p99_ns": "",
+        "p999_ns": "",
         "rate_bytes_per_s": near["rate_bytes_per_s"],
         "rate_low_bytes_per_s": near["rate_low_bytes_per_s"],
         "rate_high_bytes_per_s": near["rate_high_bytes_per_s"],

@@ -225,6 +225,22 @@ def test_p99_needs_single_repetitions() -> None:
     assert figures_of([make_measurement(elapsed_ns=[s[:99] for s in samples])])[0].p99_ns is None
 
 
+def test_percentiles_are_of_all_events_of_all_measurements() -> None:
+    """1 to 4000 us in four measurements, whatever the order: the p-th percentile is p times the largest."""
+    definition = Definition("root", 1, 0, 0)
+    times = np.random.default_rng(7).permutation(np.arange(1, 4001)) * 1000
+    measurements = [
+        make_measurement(elapsed_ns=np.stack([part, 0 * part]), definition=definition) for part in times.reshape(4, -1)
+    ]
+    (figure,) = figures_of(measurements)
+    assert figure.p99_ns == pytest.approx(3960e3, rel=1e-3)
+    assert figure.p999_ns == pytest.approx(3996e3, rel=1e-3)
+    assert figure.value_ns == pytest.approx(2000e3, rel=0.03)
+    assert (figure.rate_bytes_per_s, figure.messages_per_s) == (None, None)
+    assert figures_of(measurements[:1])[0].p999_ns is not None
+    assert figures_of([make_measurement(elapsed_ns=times[None, :999], definition=definition)])[0].p999_ns is None
+
+
 def test_slowest_rank_is_named() -> None:
     elapsed_ns = [[10, 10, 10, 50], [20, 20, 20, 20], [15, 15, 15, 15]]
     measurements = [

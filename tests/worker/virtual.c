@@ -6,7 +6,8 @@
  * Every rank has a clock of its own. A message carries the moment at which it arrives in one of 8 bytes before it.
  * Sends return as soon as they are made, however many are under way. Receives of a wait_all are taken in the order in
  * which they were started. A probe waits until the peer's thread has sent the message, and then says whether it has
- * arrived by this rank's clock: it may only be asked for a message that comes without more of this rank's. Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(virtual). */
+ * arrived by this rank's clock: it may only be asked for a message that comes without more of this rank's. Built into a
+ * worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(virtual). */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -44,7 +44,10 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class _Column:
-    """A column, its text, and in which tables it is: all, or only those of a stream or of several states."""
+    """A column, its text, and in which tables it is.
+
+    All, or only those of a stream, of several states, of events on schedule, or of events without one ("free").
+    """
 
     column: Column
     text: Callable[[_Row], str]
@@ -64,9 +67,11 @@ _COLUMNS = (
     _Column(Column("size", right=True, key=True, style="bold"), lambda row: size_text(row.series.point)),
     _Column(Column("time", right=True), lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short),
     _Column(Column("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
-    _Column(Column("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate)),
+    _Column(Column("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate), "free"),
     _Column(Column("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages), "stream"),
     _Column(Column("minimum", right=True, optional=True), lambda row: format_ns(row.figure.minimum_ns)),
+    _Column(Column("p99", right=True), lambda row: _known(row.figure.p99_ns, format_ns), "schedule"),
+    _Column(Column("p99.9", right=True), lambda row: _known(row.figure.p999_ns, format_ns), "schedule"),
     _Column(Column("state", key=True), lambda row: row.figure.state, "states"),
     _Column(Column("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns), "states"),
     _Column(Column("measurements", right=True, optional=True), _measurements),
@@ -124,7 +129,7 @@ def print_run(
 def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | None) -> None:
     """One table; with states where they are not all the one `state`."""
     point = rows[0].series.point
-    kinds = {"", "stream" if _has_window(point) else ""}
+    kinds = {"", "stream" if _has_window(point) else "", "schedule" if point.rate_hz else "free"}
     # A rank alone has no floor, and so no state.
     kinds |= {"states" if any(row.figure.state != state and point.ranks > 1 for row in rows) else ""}
     columns = [column for column in _COLUMNS if column.only in kinds]

@@ -109,7 +109,7 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> 
         if isinstance(tables, Sheet):
             return
         render.limits(run.warnings)
-    elif any(len(group) > 1 for group in groups_of(run.series)):
+    elif any(len(group) > 1 for group in groups_of(run.series)) and not any(each.point.rate_hz for each in run.series):
         print_run_by_size(run)
     else:
         print_run(run)

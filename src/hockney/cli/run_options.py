@@ -13,7 +13,7 @@ from hockney.machine import refuse_unusable
 from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words
-from hockney.units import RANKS_MAX, parse_count, parse_sizes
+from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes
 from hockney.worker.catalogue import load, matches, native_patterns
 
 _LIMIT_MAX_S = 86400
@@ -56,7 +56,7 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         transports=names("--transport", words["transport"]),
         ranks=tuple(_number("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
         sizes=parse_sizes(",".join(words["sizes"])) if words["sizes"] else (),
-        options=tuple(parse_pair("an option", word) for word in words["options"]),
+        options=tuple(_option(word) for word in words["options"]),
         precision=words["precision"],
         time_s=words["time_s"],
         launches=None if launches is None else _number("launches", LAUNCHES_MAX, launches),
@@ -86,6 +86,12 @@ def read_cpus(words: Sequence[str]) -> tuple[int, ...]:
         cpus += range(first, last + 1)
     refuse_unusable(cpus)
     return tuple(cpus)
+
+
+def _option(word: str) -> tuple[str, str]:
+    """`window=16` -> ("window", "16"), and `rate=100kHz` -> ("rate_hz", "100000"). Raises UsageError."""
+    name, value = parse_pair("an option", word)
+    return ("rate_hz", str(parse_frequency_hz(value))) if name == "rate" else (name, value)
 
 
 def parse_pair(what: str, word: str) -> tuple[str, str]:

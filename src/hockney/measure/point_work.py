@@ -16,6 +16,7 @@ from hockney.stats.states import MIXED, MachineProbe, State
 _MEASUREMENT_NS = 4_000_000  # the samples of a measurement take about this long, if a repetition is shorter
 _SAMPLES_MAX = 40
 FILL = 4  # a measurement begins with this part of a batch, untimed: 1 of 4
+SCHEDULE_FILL = 20  # on schedule with this part of its events
 
 
 def reached_text(time: Interval | None, measurements: int, over: str = "measurements") -> str:
@@ -70,6 +71,8 @@ class Work:
     @property
     def warmup(self) -> int:
         """Repetitions before the first sample: of a stream they fill it."""
+        if self.point.rate_hz:
+            return max(1, self.samples // SCHEDULE_FILL)
         return 0 if self.is_long else max(1, self.batch // FILL)
 
     def wants_check(self) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from hockney.measure.estimate import MIN_MEASUREMENTS, SAMPLES_MIN, SPAN_S, long_ns
+from hockney.measure.estimate import MIN_MEASUREMENTS, SAMPLES_MIN, SPAN_S, events_on_schedule, long_ns
 from hockney.measure.interfaces import Instrument, Observer, PointFailed, Progress
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import FILL, Work, batch_ns, curve_in_one_state, repetition_ns
@@ -32,6 +32,7 @@ _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1
 _STREAM_BATCH_NS = 1_000_000  # of a stream: the acknowledgement at its end then weighs little
 _STREAM_EVENTS = 64  # of a stream, in a batch; a window of 16 messages is 16 events
 _EXACT_BATCH = 4  # repetitions of a pattern that is no stream, where a virtual clock shows no noise
+_TRIAL_EVENTS = 10  # on schedule, to see how long an event takes
 _CALIBRATIONS_MAX = 5
 _GROWTH_MAX = 100  # of a batch at once, since the first repetitions may have been quick
 _REFINED_MAX = 12  # sizes added to one curve
@@ -183,6 +184,9 @@ class Sampler:
 
     def _measure_exact(self, work: Work) -> Measurement:
         work.batch = _STREAM_EVENTS if work.point.is_stream else _EXACT_BATCH
+        if work.point.rate_hz:
+            work.batch, work.samples = 1, events_on_schedule(work.point.rate_hz)
+            return self._measure(work, 1, samples=work.samples, warmup=work.warmup)
         return self._measure(work, work.batch, samples=SAMPLES_MIN, warmup=work.warmup)
 
     def _measure_point(self, work: Work, samples: int | None = None) -> Measurement:
@@ -218,6 +222,9 @@ class Sampler:
                 self._measure(work, work.batch, samples=1, warmup=work.warmup)
             return
         work.batch = 1
+        if work.point.rate_hz:
+            self._calibrate_schedule(work)
+            return
         measurement = self._long_repetition(work)
         is_long = measurement is not None
         measurement = measurement or self._measure_point(work, SAMPLES_MIN)
@@ -225,11 +232,21 @@ class Sampler:
         if is_long:
             work.is_long, work.samples = work.batch == 1, 1
 
+    def _calibrate_schedule(self, work: Work) -> None:
+        """A sample is one event; choose how many, fewer where the events of a measurement would exceed its limit."""
+        rate_hz = work.point.rate_hz
+        events = min(_TRIAL_EVENTS, rate_hz)
+        trial = self._measure(work, 1, samples=events, warmup=1)
+        each_ns = max(1.0, trial.wall_ns[0] / events)
+        work.samples = max(1, min(events_on_schedule(rate_hz), int(self._stream_ns / each_ns)))
+
     def _wanted_batch(self, work: Work, measurement: Measurement) -> int:
         """As many repetitions as make reading the clock cost less than 1 % of a batch.
 
         Of a stream, also enough for its ends to weigh little, and no more than fit a third of the time limit.
         """
+        if work.point.rate_hz:
+            return 1
         each_ns = repetition_ns(measurement)
         clocked = math.ceil(max(_BATCH_NS, 200 * work.clock_ns) / each_ns)
         if not work.point.is_stream:

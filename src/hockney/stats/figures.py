@@ -20,7 +20,7 @@ from hockney.stats.states import MachineProbe, State, classify, place
 
 _LAUNCH_MEASUREMENTS, _LAUNCHES_ENOUGH = 3, 6  # launches with fewer measurements are left out where enough have them
 STREAM_EVENTS_MIN = 8  # in a sample of a stream: with fewer, its start and end are what is timed
-P99_SAMPLES_MIN = 100  # with fewer, the 99th percentile is the maximum
+P99_SAMPLES_MIN, P999_SAMPLES_MIN = 100, 1000  # with fewer, the percentile is the maximum
 
 LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # what an interval is over
 
@@ -51,6 +51,7 @@ class Figure:
     n_launches: int
     minimum_ns: float
     p99_ns: float | None
+    p999_ns: float | None
     rate_bytes_per_s: float | None
     rate_low_bytes_per_s: float | None
     rate_high_bytes_per_s: float | None
@@ -135,7 +136,7 @@ def _figure(
     time, over = time_of(medians_ns, launch_ids, confidence)
     between, within = scatter_of(medians_ns, launch_ids)
     samples_ns = np.concatenate(times_ns)
-    single = batch == 1 and len(samples_ns) >= P99_SAMPLES_MIN
+    single = len(samples_ns) if batch == 1 else 0
     slowest_rank, slowest_share = _slowest(measurements)
     return Figure(
         state=state.name,
@@ -152,7 +153,8 @@ def _figure(
         n_samples=len(samples_ns),
         n_launches=len(set(launch_ids)),
         minimum_ns=float(samples_ns.min()),
-        p99_ns=float(np.quantile(samples_ns, 0.99)) if single else None,
+        p99_ns=float(np.quantile(samples_ns, 0.99)) if single >= P99_SAMPLES_MIN else None,
+        p999_ns=float(np.quantile(samples_ns, 0.999)) if single >= P999_SAMPLES_MIN else None,
         rate_bytes_per_s=rate_bytes_per_s(definition, time.value),
         rate_low_bytes_per_s=rate_bytes_per_s(definition, time.high),
         rate_high_bytes_per_s=rate_bytes_per_s(definition, time.low),
@@ -164,7 +166,9 @@ def _figure(
         verified=verified,
         batch=batch,
         n_left_out=n_all - len(measurements),
-        is_short=measurements[0].point.is_stream and batch * definition.divisor < STREAM_EVENTS_MIN,
+        is_short=measurements[0].point.is_stream
+        and batch * definition.divisor < STREAM_EVENTS_MIN
+        and not measurements[0].point.rate_hz,
         definition=definition,
     )
 
