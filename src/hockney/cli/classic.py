@@ -36,11 +36,14 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     _print_conclusions(report.conclusions)
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
-    render.note(
-        "x: ratio of this machine's figure to the published one. ±: half-width of the 95 % confidence interval."
-    )
-    render.note("Figures without ± are computed from others, or zero.")
+    if not all(cell.exact or cell.computed for cell in cells):
+        render.note(
+            "x: ratio of this machine's figure to the published one. ±: half-width of the 95 % confidence interval."
+        )
+        render.note("Figures without ± are computed from others, or zero.")
     say_one_launch(cell.interval_over for cell in cells)
+    if any(cell.model for cell in cells):
+        render.note("error: of the model against the published figure. reproduced: that figure was used for its fit.")
     if any(cell.lacks_measurements for cell in cells):
         render.note(f"{_TOO_FEW}: too few measurements for an interval. {fix_text(resume(run.id, run.info))}.")
     if any(cell.is_short for cell in cells):
@@ -70,7 +73,7 @@ def report_as_json(report: ClassicReport) -> dict[str, Any]:
 
 
 def _cell_json(cell: Cell) -> Any:
-    return {**asdict(cell), "ratio": cell.ratio} if isinstance(cell, Measured) else text_of(cell)
+    return {**asdict(cell), "ratio": cell.ratio, "error": cell.error} if isinstance(cell, Measured) else text_of(cell)
 
 
 def _print_table(table: Table, view: View, said: set[str]) -> None:
@@ -80,21 +83,24 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
     reasons: dict[str, int] = {}
     if view.rows:
         measured = any(column.kind == "measured" for column in view.columns)
-        columns = [
-            render.Column(
-                column.title,
-                right=column.kind != "key" and measured,
-                wrap=column.kind != "measured",
-                key=column.kind != "measured",
-            )
-            for column in view.columns[view.heading :]
-        ]
+        modelled = {
+            place for row in view.rows for place, cell in enumerate(row) if isinstance(cell, Measured) and cell.model
+        }
+        columns = []
+        for place, column in enumerate(view.columns[view.heading :], view.heading):
+            is_measured = column.kind == "measured"
+            right = column.kind != "key" and measured
+            columns.append(render.Column(column.title, right=right, wrap=not is_measured, key=not is_measured))
+            columns += [render.Column("error", right=True)] if place in modelled else []
         shown: list[list[str] | str] = []
         for heading, rows in itertools.groupby(view.rows, key=lambda row: row[: view.heading]):
             shown += [_heading(view, heading)] if heading else []
             for row in rows:
-                cells = list(zip(view.columns, row, strict=True))[view.heading :]
-                first, *others = [_text(cell, column, common, reasons) for column, cell in cells]
+                texts = []
+                for place, cell in enumerate(row[view.heading :], view.heading):
+                    texts.append(_text(cell, view.columns[place], common, reasons))
+                    texts += [_error(cell)] if place in modelled else []
+                first, *others = texts
                 shown.append(["  " * bool(heading) + first, *others])
         render.table(columns, shown, fits=True)
     for text in view.left_out:
@@ -127,7 +133,7 @@ def _named(figure: Named) -> str:
     """`receiver 15.5 % ±3.2%`; published figures have no interval, and no ± either."""
     spread = Measured(figure.unit, figure.value, figure.low, figure.high).spread
     mark = "*" if figure.oversubscribed else ""
-    arm = "" if spread is None else _arm(spread)
+    arm = _arm(spread) if spread else ""  # a model without noise is exact
     return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, arm)))
 
 
@@ -153,13 +159,20 @@ def _text(cell: Cell, column: Column, common: str | None, reasons: dict[str, int
     spread = cell.spread
     parts = [
         format_figure(cell.value) + ("*" if cell.oversubscribed else "") + (SHORT_MARK if cell.is_short else ""),
-        _TOO_FEW if cell.lacks_measurements else "" if spread is None else _arm(spread),
+        _TOO_FEW if cell.lacks_measurements else "" if spread is None or cell.exact else _arm(spread),
         "" if cell.at_bytes is None else f"at {format_bytes(cell.at_bytes)}",
         f"of {cell.pairs[0]} of {cell.pairs[1]} pairs" if cell.pairs and cell.pairs[0] < cell.pairs[1] else "",
         "" if cell.state in (None, common) else str(cell.state),
-        "" if cell.ratio is None else f"x{format_figure(cell.ratio)}",
+        "" if cell.ratio is None or cell.model else f"x{format_figure(cell.ratio)}",
     ]
     return " ".join(part for part in parts if part)
+
+
+def _error(cell: Cell) -> str:
+    """How far a model's figure is off; that it counts as reproduced where the published one was used for its fit."""
+    if not isinstance(cell, Measured) or cell.error is None:
+        return ""
+    return "reproduced" if cell.reproduced else f"{cell.error:+.1%}"
 
 
 def _arm(spread: float) -> str:

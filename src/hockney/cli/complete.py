@@ -75,6 +75,16 @@ def machines(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     return _beginning(incomplete, known())
 
 
+def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of the models that come with hockney."""
+    words: list[str] = []
+    with _quietly():
+        from hockney.worker.machine_model import builtin_models
+
+        words += builtin_models()
+    return _beginning(incomplete, words)
+
+
 def _beginning(incomplete: str, words: Iterable[str]) -> list[CompletionItem]:
     return [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete) and word.isprintable()]
 

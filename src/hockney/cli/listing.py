@@ -34,8 +34,8 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
 
     KIND is suites, patterns, transports, launchers, machines or matrix; without it, all but the matrix, which shows
     which pattern runs on which transport. Machines are those of the archive: the suites of the classic reports show
-    their published figures next to yours. FILEs are suites of your own, listed in place of hockney's; the exit code
-    is 2 if one of them cannot be measured.
+    their published figures next to yours, and `hockney run --machine` runs on their models. FILEs are suites of your
+    own, listed in place of hockney's; the exit code is 2 if one of them cannot be measured.
     """
     if files and kind != "suites":
         raise UsageError("files can be given to 'list suites' only")
@@ -105,11 +105,14 @@ def _reason(item: Item) -> str:
 
 def _print_machines(machines: Sequence[Item], *, with_sources: bool) -> None:
     rows = [
-        [item.name, str(item.more["figures"]), f"{item.more['title']}: {item.summary}", item.more["suite"]]
+        [
+            *(item.name, str(item.more["figures"]), f"{item.more['title']}: {item.summary}", item.more["suite"]),
+            ", ".join(item.more["models"]),
+        ]
         for item in machines
     ]
     what = Column("what it was", wrap=True)
-    render.table([Column("name", style="bold"), Column("figures", right=True), what, "suite"], rows)
+    render.table([Column("name", style="bold"), Column("figures", right=True), what, "suite", "models"], rows)
     if with_sources:
         render.title("Where the figures were published")
         sources = {machine.more["suite"]: machine.more["source"] for machine in machines}

@@ -11,9 +11,8 @@ from hockney.cli.common import command, duration_option, file_option
 from hockney.units import parse_fraction
 
 _EXAMPLES = """hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%
-hockney run pingpong,oneway -t shm,tcp --csv figures.csv
-hockney run oneway -t mpi -o window=64 -o until=sent
-hockney run my-suite.toml --launches 6 --label monday
+hockney run pingpong,oneway -t shm,tcp -o window=64 --csv figures.csv
+hockney run atlas --machine gpmimd
 hockney run --resume"""
 
 
@@ -26,6 +25,12 @@ hockney run --resume"""
     metavar="NAME,…",
     help="Transports: tcp, 'tcp*', mpi, mpi@openmpi. [default: the suite's]",
     shell_complete=complete.transports,
+)
+@click.option(
+    "--machine",
+    metavar="MODEL",
+    help="Run on a model of a machine, as `hockney list machines` names it.",
+    shell_complete=complete.models,
 )
 @click.option("-n", "--ranks", multiple=True, metavar="N,…", help="Numbers of ranks. [default: the suite's]")
 @click.option(
@@ -71,8 +76,8 @@ def run(
 ) -> int:
     """Measure a suite or some patterns.
 
-    Name a suite that `hockney list suites` shows, a file with your own, or patterns with commas between them.
-    Patterns are measured over all sizes, with more where a curve bends.
+    Name a suite of `hockney list suites`, a file with your own, or patterns with commas between them: they are
+    measured over all sizes.
     """
     from hockney.cli.measuring import Output, measure_and_show
     from hockney.cli.rerun import typed

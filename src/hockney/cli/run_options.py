@@ -49,6 +49,8 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     hosts, cpus = names("--hosts", words["hosts"]), read_cpus(words["cpus"])
     if hosts and cpus:
         raise UsageError("--cpus places ranks on this host only: leave out --hosts")
+    if words.get("machine") is not None and (words["transport"] or hosts or cpus):
+        raise UsageError("--machine runs on a model alone: leave out --transport, --hosts and --cpus")
     launches, limit_s = words["launches"], words["limit"]
     if limit_s is not None and not 1 <= limit_s <= _LIMIT_MAX_S:
         raise UsageError("--limit is not a time limit: write 1s to 24h")
@@ -65,6 +67,7 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         cpus=cpus,
         timeout_s=None if limit_s is None else round(limit_s),
         refine=words["refine"],
+        machine=words.get("machine"),
     )
 
 

@@ -22,6 +22,7 @@ from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError
 from hockney.worker.launch import LAUNCHERS
+from hockney.worker.machine_model import builtin_models, load_model
 
 # The libraries that launchers belong to, and how to get the programs that aren't there.
 _HOW = {
@@ -173,6 +174,7 @@ def _machine(machine: Machine) -> Item:
         "suite": report.name,
         "source": {"title": report.title, "author": report.author, "date": report.date},
         "systems": list(machine.systems),
+        "models": [name for name in builtin_models() if load_model(name).machine.machine == machine.name],
     }
     return Item(machine.name, machine.about, more=more)
 

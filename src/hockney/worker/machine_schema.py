@@ -155,7 +155,7 @@ class Noise(_Table):
 
     source: Text
     law: Literal["lognormal", "exponential"]
-    sigma: Annotated[float, Field(gt=0, le=10)] | None = None
+    sigma: Annotated[float, Field(gt=0, le=5)] | None = None
     mean_ns: Annotated[float, Field(gt=0, le=1e12)] | None = None
 
     @model_validator(mode="after")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def compiled(model: Model, ranks: int) -> str:
     _refuse_unknown_nodes(model)
     lines = [
         f"hockney-model {_VERSION}",
-        f"name {model.name.rpartition('/')[2].removesuffix('.toml')}",
+        f"name {re.sub(r'[^A-Za-z0-9_.-]', '_', Path(model.name).stem)[:40]}",
         f"ranks {ranks_of(machine)}",
         f"ranks_per_node {machine.ranks_per_node}",
         *_cpu(machine),

@@ -34,6 +34,7 @@ and of its own:
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -41,6 +42,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.archive import Coordinate, Published, published
+from hockney.report.classic.models import judged, models_of, plain_name, why_not
 from hockney.report.classic.pairs import STATISTICS, statistic
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, data_caches
 from hockney.report.classic.values import SEVERAL_STATES, Cell, Column, Measured, Table, blank
@@ -163,6 +165,9 @@ class _Line:
 
 def make_table(layout: Layout, report: str, reading: Reading) -> Table:
     """The table with this run's figures."""
+    models = models_of(reading.run)
+    if reading.is_exact:
+        layout = replace(layout, columns=tuple(each for each in layout.columns if each.quantity != "fastest"))
     lines = [
         _Line(part, _place(part, figure), figure)
         for part in layout.parts
@@ -180,7 +185,8 @@ def make_table(layout: Layout, report: str, reading: Reading) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
         cells = {label: _cells(layout, line, members, reading) for label, members in groups.items()}
-        blanks = _blanks(layout, line)
+        reasons = (why_not(model, line.figure) for model in models.values())
+        blanks = _blanks(layout, line, next(filter(None, reasons), None))
         if layout.down:
             measured = {label: some for label, some in cells.items() if any(cell.value is not None for cell in some)}
             shown = measured or {(): next(filter(None, cells.values()), blanks)}
@@ -201,6 +207,7 @@ def _columns(layout: Layout, labels: Iterable[Label]) -> Iterable[Column]:
     yield Column("published", "published")
     for label in [()] if layout.down else labels:
         name = ", ".join(filter(None, label)) or ("" if layout.down else "this machine")
+        name = re.sub(r"^sim@[^,]*", "model", name)
         for column in layout.columns:
             title = ": ".join(filter(None, (name, column.title)))
             yield Column(title, "measured", (*label, *filter(None, [column.title])))
@@ -278,13 +285,14 @@ def _head(layout: Layout, line: _Line, label: Label = ()) -> list[Cell]:
 def label_of(layout: Layout, report: str, series: Series) -> Label:
     """The column of a series: its transport, and what else the table distinguishes."""
     point, names = series.point, contents(report).get("names", {})
+    transport = plain_name(point.transport)
     if layout.places:
         options = (f"{name}={value}" for name, value in point.options if name not in layout.places)
         way = " ".join([point.pattern, *options])
-        return (point.transport, names.get(way, way), point.ranks_text)
+        return (transport, names.get(way, way), point.ranks_text)
     method = (name for end, name in names.items() if point.transport.endswith(end))
     qualifiers = (f"{name}={value}" for name, value in point.options if name in layout.qualifiers)
-    return (point.transport, *method, *qualifiers)
+    return (transport, *method, *qualifiers)
 
 
 def _cells(layout: Layout, line: _Line, members: Sequence[Series], reading: Reading) -> list[Measured]:
@@ -304,8 +312,13 @@ def _cells(layout: Layout, line: _Line, members: Sequence[Series], reading: Read
         return []
     if not inside:
         return _blanks(layout, line, _ONE_HOST if part.scope == _INTER else _HOSTS)
+    model = models_of(reading.run).get(inside[0].point.transport)
+    why = why_not(model, line.figure) if model else None
+    if why:
+        return _blanks(layout, line, why)
     series, main = _chosen(part, inside, reading)
-    return [_cell(column, line, series, main, reading) for column in layout.columns]
+    cells = [_cell(column, line, series, main, reading) for column in layout.columns]
+    return [judged(model, line.figure, cell) for cell in cells] if model else cells
 
 
 def _blanks(layout: Layout, line: _Line, reason: str | None = None) -> list[Measured]:

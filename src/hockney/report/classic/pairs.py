@@ -84,4 +84,5 @@ def _over_pairs(
         any(cell.oversubscribed for cell in cells),
         pairs=(len(measured) * pairs, len(of_size) * pairs),
         interval_over=(ONE_LAUNCH if ONE_LAUNCH in overs else cells[0].interval_over) if complete else None,
+        exact=cells[0].exact,
     )

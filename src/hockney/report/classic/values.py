@@ -19,6 +19,8 @@ class Measured:
     `published` is the report's figure in the same unit, `at_bytes` the size of a best figure. `pairs`: over how many
     pairs of ranks a statistic is, and how many were asked for. `computed`: from other figures, without an interval of
     its own. `oversubscribed` and `is_short` as for a point. `interval_over`: None without an interval, or for a fit's.
+    `exact`: of a model without noise; its bounds are the value. `model`: of one of the report's own machine, and
+    `reproduced` where the published figure was used for its fit.
     """
 
     unit: str
@@ -34,6 +36,14 @@ class Measured:
     computed: bool = False
     is_short: bool = False
     interval_over: str | None = None
+    model: bool = False
+    exact: bool = False
+    reproduced: bool = False
+
+    @property
+    def error(self) -> float | None:
+        """How far a model's figure is off the published one, as a fraction of that."""
+        return self.ratio - 1 if self.model and self.ratio is not None else None
 
     @property
     def ratio(self) -> float | None:

@@ -1,0 +1,117 @@
+"""Models of machines in the tables of their reports: which published figures they used, and how far off they are."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hockney.archive import Published, machines
+from hockney.report.classic.values import Column, Measured, Table
+from hockney.results.runs import Run
+
+Record = Mapping[str, Any]
+"""What a run stores of a model (worker/machine_model.py)."""
+
+
+def models_of(run: Run) -> Mapping[str, Record]:
+    """The models of a run by the names of their transports."""
+    models: Mapping[str, Record] = run.facts.get("models", {})
+    return models
+
+
+def plain_name(transport: str) -> str:
+    """The name of a model's transport without its variant."""
+    return transport.partition(":")[0] if transport.startswith("sim@") else transport
+
+
+def why_not(model: Record, figure: Published | None) -> str | None:
+    """Why a model says nothing of a published figure, or None."""
+    if figure is None:
+        return None
+    for row in model["not_modelled"]:
+        if figure.matches(row["where"]):
+            return f"not modelled: {row['why']}"
+    if model["machine"] in machines() and figure.system not in machines()[model["machine"]].systems:
+        return f"a figure of the {figure.system}; the model is of the {model['title']}"
+    return None
+
+
+def judged(model: Record, figure: Published | None, cell: Measured) -> Measured:
+    """The cell, with whether the model rebuilds its published figure, and used it for its fit."""
+    used = figure is not None and any(figure.matches(row["where"]) for row in model["used"])
+    return replace(cell, model=model["machine"] is not None, reproduced=used)
+
+
+def model_tables(models: Iterable[Record]) -> list[Table]:
+    """The parameters of models with their sources, the figures they used, and what was read from the report."""
+    records = list(models)
+    tables = []
+    for name, title, heads, rows in (
+        ("model", "The model: its parameters", ("parameter", "value", "source"), _rows(records, "parameters")),
+        (
+            "model-used",
+            "Published figures that the model used: they count as reproduced",
+            ("figures", "for"),
+            [(_where(row["where"]), row["for"]) for row in _rows(records, "used")],
+        ),
+        (
+            "model-structure",
+            "Structure that was read from the report, and is no number",
+            ("what", "read from"),
+            [(_structure(row), row["read_from"]) for row in _rows(records, "structure")],
+        ),
+        (
+            "model-not",
+            "Not modelled",
+            ("figures", "why"),
+            [(_where(row["where"]), row["why"]) for row in _rows(records, "not_modelled")],
+        ),
+    ):
+        if rows:
+            tables.append(Table(name, title, tuple(map(Column, heads)), tuple(tuple(row) for row in rows)))
+    return tables
+
+
+def _rows(records: Sequence[Record], key: str) -> list[Any]:
+    """The rows of all models under a key, each once."""
+    rows: list[Any] = []
+    for record in records:
+        rows += [row for row in record[key] if row not in rows]
+    return rows
+
+
+def _where(where: Mapping[str, Any]) -> str:
+    """`Com-1.1, Com-1.4`, `Com-1.3, processors 62`."""
+    parts = []
+    for name, value in where.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        parts.append(text if name in ("benchmark", "metric", "system") else f"{name} {text}")
+    return ", ".join(parts)
+
+
+def _structure(row: Mapping[str, Any]) -> str:
+    """A sentence, or the points that a variant is for."""
+    if "what" in row:
+        return str(row["what"])
+    parts = [", ".join(row["pattern"]) or "all patterns"]
+    parts += [f"{', '.join(map(str, row['ranks']))} ranks"] if row["ranks"] else []
+    parts += [f"{name}={value}" for name, value in row["options"].items()]
+    return f"{', '.join(parts)}: variant {', '.join(name or 'plain' for name in row['variants'])}"
+
+
+def errors_table(tables: Sequence[Table]) -> list[Table]:
+    """How far the models are off the published figures that they did not use, by table; [] without any."""
+    rows = []
+    for table in tables:
+        cells = [cell for row in table.rows for cell in row if isinstance(cell, Measured) and cell.error is not None]
+        errors = [100 * abs(cell.error or 0.0) for cell in cells if not cell.reproduced]
+        if cells:
+            median = Measured("%", statistics.median(errors), computed=True) if errors else "\N{EN DASH}"
+            largest = Measured("%", max(errors), computed=True) if errors else "\N{EN DASH}"
+            rows.append((table.title, str(len(errors)), median, largest, str(len(cells) - len(errors))))
+    heads = ("table", "figures predicted", "median error, %", "largest error, %", "reproduced")
+    note = "Errors count only on published figures that the model did not use. Reproduced: it used the figure."
+    columns = tuple(Column(head) for head in heads)
+    return [Table("errors", "How far the model is off", columns, tuple(rows), (note,))] if rows else []

@@ -1,0 +1,103 @@
+"""Tables of a report that were measured on a model of its machine: errors, reproduced figures, what is not modelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.report.cells import about, figure, point, reason, row, tables
+from tests.report.runs import FACTS, Made, store_run
+
+from hockney.cli import execute
+from hockney.report.classic.values import Measured, Table
+
+RECORD: dict[str, Any] = {
+    "name": "gpmimd",
+    "variant": "",
+    "key": "0123",
+    "title": "GPMIMD machine",
+    "machine": "gpmimd",
+    "exact": True,
+    "parameters": [["cpu.slice_ns", "256000", "the T9000's time slice"]],
+    "used": [{"where": {"benchmark": "Com-1.1", "bytes": [4, 64]}, "for": "transfer"}],
+    "structure": [
+        {"what": "one event is in flight", "read_from": "Com-2.1"},
+        {"pattern": ["pairs"], "ranks": [], "options": {}, "variants": ["boards"], "read_from": "Com-1.4"},
+    ],
+    "not_modelled": [{"where": {"benchmark": "Com-1.7", "senders": 4}, "why": "its row is doubtful"}],
+}
+SIM = "sim@gpmimd"
+
+
+def facts(**changes: Any) -> dict[str, Any]:
+    names = (SIM, f"{SIM}:boards")
+    return {**FACTS, "models": {name: {**RECORD, **changes} for name in names}}
+
+
+def made() -> list[Made]:
+    return [
+        Made(point(SIM, "oneway", 2, 4), 6_600, measurements=1),
+        Made(point(SIM, "oneway", 2, 256), 50_000, measurements=1),
+        Made(point(SIM, "oneway", 2, 1024), 220_000, measurements=1),
+        Made(point(f"{SIM}:boards", "pairs", 4, 4), 13_000, measurements=1),
+        Made(point(SIM, "funnel", 5, 4), 20_000, measurements=1),
+    ]
+
+
+def cell(table: Table, *begins: str) -> Measured:
+    last = row(table, *begins)[-1]
+    assert isinstance(last, Measured)
+    return last
+
+
+def test_errors_count_only_on_figures_that_were_not_used(tmp_path: Path) -> None:
+    of = tables(tmp_path, "atlas", made(), facts=facts())
+    table = of["com-1.1"]
+    assert [column.title for column in table.columns] == ["packet size", "published", "model"]
+    used, predicted = cell(table, "4"), cell(table, "256")
+    assert (used.reproduced, predicted.reproduced) == (True, False)
+    assert predicted.error == about(50 / 56.9 - 1)
+    assert (predicted.low, predicted.high) == (predicted.value, predicted.value)
+    title, count, median, largest, reproduced = of["errors"].rows[0]
+    assert (title, count, reproduced) == (table.title, "2", "1")
+    errors = [100 * (1 - 50 / 56.9), 100 * (220 / 216.9 - 1)]
+    assert figure(median) == about(sum(errors) / 2)
+    assert figure(largest) == about(max(errors))
+
+
+def test_a_variant_for_some_points_has_no_column_of_its_own(tmp_path: Path) -> None:
+    table = tables(tmp_path, "atlas", made(), facts=facts())["com-1.4"]
+    assert table.columns[-1].title == "model"
+    assert figure(cell(table, "4", "4")) == about(13)
+
+
+def test_what_is_not_modelled_says_why(tmp_path: Path) -> None:
+    table = tables(tmp_path, "atlas", made(), facts=facts())["com-1.7"]
+    assert reason(cell(table, "4", "4")) == "not modelled: its row is doubtful"
+
+
+def test_a_figure_of_another_machine_is_not_compared(tmp_path: Path) -> None:
+    one = Made(point(SIM, "ft", 4, 0, **{"class": "A"}), 1e9, measurements=1)
+    table = tables(tmp_path, "scabench", [one], facts=facts(machine="scali", title="Scali cluster"))["npb-ft"]
+    assert reason(cell(table, "Cray T3E", "A", "4")) == "a figure of the Cray T3E; the model is of the Scali cluster"
+    assert cell(table, "Scali-1", "A", "4").error is not None
+
+
+def test_a_model_of_no_machine_of_the_archive_has_ratios(tmp_path: Path) -> None:
+    table = tables(tmp_path, "atlas", made(), facts=facts(machine=None, used=[]))["com-1.1"]
+    assert cell(table, "256").error is None
+    assert cell(table, "256").ratio == about(50 / 56.9)
+
+
+def test_conclusions_are_judged_without_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = Made(point(f"{SIM}:boards", "pairs", 4, 256), 84_000, measurements=1)
+    hosts = ("node-0", "node-1", "node-2", "node-3", "node-4")
+    store_run(tmp_path / "r.db", "atlas", [*made(), more], facts=facts(), hosts=hosts)
+    assert execute(["show", "--tables", "--store", str(tmp_path / "r.db")]) == 0
+    shown = capsys.readouterr().out
+    assert "sim@gpmimd: holds; far 84.0 us, near 50.0 us" in " ".join(shown.split())
+    assert "±" not in shown
+    assert "reproduced" in shown
+    for text in ("cpu.slice_ns", "one event is in flight", "pairs: variant boards", "Com-1.1, bytes 4, 64"):
+        assert text in shown, text
