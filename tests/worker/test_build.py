@@ -128,9 +128,10 @@ def test_no_source_is_read_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_sources_of_families() -> None:
-    native, mpi, pvm, shmem = (set(map(str, family_sources(name))) for name in ("native", "mpi", "pvm", "shmem"))
+    names = ("native", "mpi", "pvm", "shmem", "sim")
+    native, mpi, pvm, shmem, sim = (set(map(str, family_sources(name))) for name in names)
     everything = {str(path.relative_to(build.SOURCES)) for path in build.SOURCES.rglob("*.c")}
-    assert native | mpi | pvm | shmem == everything
+    assert native | mpi | pvm | shmem | sim == everything
     for base, family in (("mpi", mpi), ("shmem", shmem)):
         own = {name for name in everything if name.startswith(f"transports/{base}")}
         assert f"transports/{base}.c" in own
@@ -139,6 +140,8 @@ def test_sources_of_families() -> None:
         assert not any(name.startswith("transports/") for name in family - own)
     assert pvm - native == {"pvm_daemon.c", "transports/pvm.c"}
     assert "local.c" in pvm
+    assert sim - native == {name for name in everything if name.startswith("sim/")}
+    assert not {"session.c", "measure.c", "floor.c", "local.c"} & sim
 
 
 def test_the_compiler_in_cc(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,13 @@ _FAMILY_SOURCES = {
     "mpi": tuple(f"transports/mpi{part}.c" for part in ("", "_modes", "_name", "_persistent", "_rma", "_start")),
     "pvm": ("local.c", "pvm_daemon.c", "transports/pvm.c"),
     "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
+    "sim": tuple(
+        f"sim/{part}.c"
+        for part in ("channels", "engine", "job", "messages", "model", "queue", "switch", "topology", "transport")
+    ),
 }
+# What a family does without: the ranks of a model live in one process, on no real CPUs.
+_FAMILY_LACKS = {"sim": ("floor.c", "floor_open.c", "launched.c", "measure.c", "pace.c", "session.c")}
 
 # The first line of a C file that holds no timed loop: it is compiled without optimisation, in less than half the time.
 _COLD_MARK = "/* cold */\n"
@@ -100,6 +106,7 @@ def family_sources(family: str) -> tuple[Path, ...]:
     others = {name for owner, names in _FAMILY_SOURCES.items() if owner != family for name in names}
     folders = ("", "patterns", "transports") if family == "native" else ("", "patterns")
     names = {str(path.relative_to(SOURCES)) for name in folders for path in (SOURCES / name).glob("*.c")}
+    names -= set(_FAMILY_LACKS.get(family, ()))
     return tuple(map(Path, sorted((names - others) | of_family)))
 
 

@@ -21,6 +21,8 @@ typedef struct hk_args {
     const char *listen; /* --listen HOST: rank 0 of such a job */
     const char *join;   /* --join HOST:PORT: every other rank */
     int start_limit_s;  /* --start-limit: how long ranks wait for each other when they start */
+    const char *model;  /* --model FILE: the machine that ranks are simulated on; only the family sim takes it */
+    int seed;           /* --seed: of its noise */
 } hk_args_t;
 
 typedef struct hk_family {

@@ -1,6 +1,7 @@
 /* cold */
 /* The worker's command line. A person may type it:
  *   echo "measure pattern=pingpong bytes=8 batch=1000 samples=20" | worker -t shm -n 2 */
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ enum { CPUS_MAX = 4096, START_LIMIT_S = 60, START_LIMIT_MAX_S = 86400 };
 static const char usage[] =
     "usage: worker [-t TRANSPORT] [-n RANKS] [--bind CPU,CPU,…] [--oversubscribed] [--start-limit SECONDS]\n"
     "       worker -t tcp -n RANKS --rank 0 --listen HOST | --rank R --join HOST:PORT\n"
+    "       worker -t sim -n RANKS --model FILE [--seed N]\n"
     "       worker --describe | --fits | --version\n"
     "Commands are read from standard input, one a line: hello, measure, floor, quit (docs/protocol.md).\n";
 
@@ -72,6 +74,14 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
         args->start_limit_s = parse_number(value, START_LIMIT_MAX_S);
         return args->start_limit_s > 0 ? 0 : refuse_start("not a number of seconds:", value);
     }
+    if (strcmp(option, "--seed") == 0) {
+        args->seed = parse_number(value, INT_MAX);
+        return args->seed >= 0 ? 0 : refuse_start("not a seed:", value);
+    }
+    if (strcmp(option, "--model") == 0) {
+        args->model = value;
+        return 0;
+    }
     if (strcmp(option, "--listen") == 0) {
         args->listen = value;
         return 0;
@@ -110,6 +120,9 @@ int main(int argc, char **argv)
             return wrong;
         }
         i++;
+    }
+    if ((args.model != NULL) != ((args.tp->caps & HK_CAP_VIRTUAL) != 0)) {
+        return refuse_start(args.model == NULL ? "needs --model FILE:" : "takes no --model:", args.tp->name);
     }
     if (args.rank < 0 && (args.listen != NULL || args.join != NULL)) {
         return refuse_start("needs --rank R:", args.listen != NULL ? "--listen" : "--join");

@@ -54,6 +54,7 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     MPI(X)                                                                                                             \
     PVM(X)                                                                                                             \
     SHMEM(X)                                                                                                           \
+    SIM(X)                                                                                                             \
     EXTRA(X)
 
 #if defined(HK_FAMILY_NATIVE)
@@ -114,6 +115,12 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 #define SHMEM(X) X(shmem) X(shmem_static)
 #else
 #define SHMEM(X)
+#endif
+
+#if defined(HK_FAMILY_SIM)
+#define SIM(X) X(sim)
+#else
+#define SIM(X)
 #endif
 
 #if defined(HK_EXTRA_TRANSPORTS)

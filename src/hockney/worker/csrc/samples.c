@@ -14,9 +14,13 @@ static uint64_t ns_of(struct timeval time)
 }
 
 /* This rank's CPU time so far: of its thread where the system can tell, so that ranks that are threads stay apart. */
-static void read_cpu(uint64_t *user_ns_p, uint64_t *system_ns_p)
+static void read_cpu(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p)
 {
     struct rusage usage;
+    if (ctx->tp->cpu_ns != NULL) {
+        ctx->tp->cpu_ns(ctx, user_ns_p, system_ns_p);
+        return;
+    }
 #ifdef RUSAGE_THREAD
     getrusage(RUSAGE_THREAD, &usage);
 #else
@@ -39,7 +43,7 @@ static void start_account(hk_ctx_t *ctx, hk_account_t *account)
 {
     uint64_t user_ns, system_ns;
     account->wall_ns -= ctx->tp->now_ns(ctx);
-    read_cpu(&user_ns, &system_ns);
+    read_cpu(ctx, &user_ns, &system_ns);
     account->cpu_user_ns -= user_ns;
     account->cpu_system_ns -= system_ns;
 }
@@ -47,7 +51,7 @@ static void start_account(hk_ctx_t *ctx, hk_account_t *account)
 static void stop_account(hk_ctx_t *ctx, hk_account_t *account)
 {
     uint64_t user_ns, system_ns;
-    read_cpu(&user_ns, &system_ns);
+    read_cpu(ctx, &user_ns, &system_ns);
     account->cpu_user_ns += user_ns;
     account->cpu_system_ns += system_ns;
     account->wall_ns += ctx->tp->now_ns(ctx);

@@ -12,7 +12,8 @@
 #include "command.h"
 #include "control.h"
 #include "family.h"
-#include "measure.h"
+#include "lines.h"
+#include "measured.h"
 #include "registry.h"
 #include "version.h"
 
@@ -30,66 +31,8 @@ typedef struct identity {
 typedef struct session {
     hk_bench_t bench;
     const hk_job_t *job;
-    char line[HK_LINE_MAX + 1]; /* rank 0: input that is not yet taken, with its ends of line; line_len bytes of it */
-    size_t line_len;
+    hk_lines_t lines; /* rank 0 */
 } session_t;
-
-/* ---- input ------------------------------------------------------------------------------------------------------- */
-
-/* The next line of standard input without its end; -1 at the end of input, -2 if it is longer than a line may be. */
-static int read_line(session_t *session, char line[HK_LINE_MAX])
-{
-    for (;;) {
-        const char *end = memchr(session->line, '\n', session->line_len);
-        if (end != NULL) {
-            size_t len = (size_t)(end - session->line);
-            memcpy(line, session->line, len);
-            session->line_len -= len + 1;
-            memmove(session->line, end + 1, session->line_len);
-            len -= len > 0 && line[len - 1] == '\r';
-            return (int)len;
-        }
-        if (session->line_len == sizeof session->line) {
-            return -2;
-        }
-        const size_t got =
-            hk_read_some(STDIN_FILENO, session->line + session->line_len, sizeof session->line - session->line_len);
-        if (got == 0) {
-            if (session->line_len == 0) {
-                return -1;
-            }
-            session->line[session->line_len++] = '\n'; /* a last line without its end counts */
-        } else {
-            session->line_len += got;
-        }
-    }
-}
-
-/* Rank 0: the next command that can be carried out; wrong ones are answered here. */
-static void next_command(session_t *session, hk_command_t *command)
-{
-    char line[HK_LINE_MAX];
-    char error[HK_ERROR_MAX];
-    for (;;) {
-        const int len = read_line(session, line);
-        if (len < 0) {
-            if (len == -2) {
-                hk_answer_error(STDOUT_FILENO, 0, HK_ERR_ARGUMENT, "the line is too long");
-            }
-            *command = (hk_command_t){.verb = HK_VERB_QUIT};
-            return;
-        }
-        if (hk_command_parse(line, (size_t)len, command, error) != HK_OK) {
-            hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_ARGUMENT, error);
-            continue;
-        }
-        if (command->verb != HK_VERB_MEASURE ||
-            hk_point_fits(session->bench.ctx, command, session->bench.ranks_here, error)) {
-            return;
-        }
-        hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_UNSUPPORTED, error);
-    }
-}
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
@@ -254,159 +197,6 @@ static const hk_account_t *find_fault(const hk_account_t *accounts, size_t size)
     return &accounts[rank];
 }
 
-static void put_accounts(hk_answer_t *answer, const char *key, const hk_account_t *all, int size, size_t offset)
-{
-    hk_answer_key(answer, key);
-    hk_answer_open(answer, '[');
-    for (int rank = 0; rank < size; rank++) {
-        uint64_t value;
-        memcpy(&value, (const char *)&all[rank] + offset, sizeof value);
-        hk_answer_unsigned(answer, value);
-    }
-    hk_answer_close(answer, ']');
-}
-
-/* Negative: there is none. */
-static void put_before_and_after(hk_answer_t *answer, const char *key, double before_ns, double after_ns)
-{
-    hk_answer_key(answer, key);
-    if (before_ns < 0) {
-        hk_answer_null(answer);
-        return;
-    }
-    hk_answer_open(answer, '[');
-    hk_answer_float(answer, before_ns);
-    hk_answer_float(answer, after_ns);
-    hk_answer_close(answer, ']');
-}
-
-static void put_floor(hk_answer_t *answer, const hk_result_t *result)
-{
-    hk_answer_key(answer, "floor_kind");
-    hk_answer_string(answer, result->floor_kind);
-    put_before_and_after(answer, "floor_ns", result->floor_before_ns, result->floor_after_ns);
-    put_before_and_after(answer, "solo_ns", result->solo_before_ns, result->solo_after_ns);
-}
-
-static void put_pace(hk_answer_t *answer, const hk_account_t *accounts, int size)
-{
-    hk_answer_key(answer, "pace_ns");
-    if (accounts[0].pace_before_ns < 0) {
-        hk_answer_null(answer);
-        return;
-    }
-    hk_answer_open(answer, '[');
-    for (int when = 0; when < 2; when++) {
-        hk_answer_open(answer, '[');
-        for (int rank = 0; rank < size; rank++) {
-            hk_answer_float(answer, when == 0 ? accounts[rank].pace_before_ns : accounts[rank].pace_after_ns);
-        }
-        hk_answer_close(answer, ']');
-    }
-    hk_answer_close(answer, ']');
-}
-
-static void put_point(hk_answer_t *answer, const session_t *session, const hk_command_t *command, uint64_t warmup)
-{
-    const hk_pattern_t *pattern = hk_patterns[command->pattern];
-    hk_answer_key(answer, "pattern");
-    hk_answer_string(answer, pattern->name);
-    hk_answer_key(answer, "transport");
-    hk_answer_string(answer, session->bench.ctx->tp->name);
-    hk_answer_key(answer, "size");
-    hk_answer_signed(answer, session->job->size);
-    hk_answer_key(answer, "bytes");
-    hk_answer_unsigned(answer, command->bytes);
-    hk_answer_key(answer, "batch");
-    hk_answer_unsigned(answer, command->batch);
-    hk_answer_key(answer, "samples");
-    hk_answer_unsigned(answer, command->samples);
-    hk_answer_key(answer, "warmup");
-    hk_answer_unsigned(answer, warmup);
-}
-
-/* "rank 3" where the options put another rank in the place of rank 0. */
-static void put_timed(hk_answer_t *answer, hk_timed_t timed, int root)
-{
-    static const char *const names[] = {"root", "sources", "slowest", "mean"};
-    char rank[24];
-    snprintf(rank, sizeof rank, "rank %d", root);
-    hk_answer_key(answer, "timed");
-    hk_answer_string(answer, timed == HK_TIMED_ROOT && root != 0 ? rank : names[timed]);
-}
-
-static void put_started(hk_answer_t *answer, uint64_t started_ns)
-{
-    hk_answer_key(answer, "started_ns");
-    if (started_ns > 0) {
-        hk_answer_unsigned(answer, started_ns);
-    } else {
-        hk_answer_null(answer);
-    }
-}
-
-static void put_counters(hk_answer_t *answer, const hk_result_t *result, const hk_account_t *accounts, int size)
-{
-    hk_answer_key(answer, "counters");
-    hk_answer_open(answer, '{');
-    for (size_t i = 0; i < HK_COUNTERS_MAX && result->counter_name[i] != NULL; i++) {
-        hk_answer_key(answer, result->counter_name[i]);
-        hk_answer_open(answer, '[');
-        for (int rank = 0; rank < size; rank++) {
-            hk_answer_float(answer, accounts[rank].counter[i]);
-        }
-        hk_answer_close(answer, ']');
-    }
-    hk_answer_close(answer, '}');
-}
-
-static bool is_verified(const hk_account_t *accounts, int size)
-{
-    bool all = true;
-    for (int rank = 0; rank < size; rank++) {
-        all = all && accounts[rank].verified == 1;
-    }
-    return all;
-}
-
-static hk_status_t send_measured(session_t *session, const hk_command_t *command, const hk_result_t *result,
-                                 const hk_account_t *accounts, const uint64_t *elapsed_ns)
-{
-    const int size = session->job->size;
-    hk_answer_t answer;
-    hk_answer_begin(&answer, "measure", command->id);
-    put_point(&answer, session, command, result->warmup);
-    put_timed(&answer, hk_patterns[command->pattern]->timed, result->plan.root);
-    hk_answer_key(&answer, "algorithm");
-    hk_answer_string(&answer, result->plan.algorithm);
-    hk_answer_key(&answer, "divisor");
-    hk_answer_unsigned(&answer, result->plan.divisor);
-    hk_answer_key(&answer, "bytes_per_rep");
-    hk_answer_unsigned(&answer, result->plan.bytes_per_rep);
-    hk_answer_key(&answer, "messages_per_rep");
-    hk_answer_unsigned(&answer, result->plan.messages_per_rep);
-    put_accounts(&answer, "cpu_user_ns", accounts, size, offsetof(hk_account_t, cpu_user_ns));
-    put_accounts(&answer, "cpu_system_ns", accounts, size, offsetof(hk_account_t, cpu_system_ns));
-    put_accounts(&answer, "wall_ns", accounts, size, offsetof(hk_account_t, wall_ns));
-    put_started(&answer, result->started_ns);
-    put_counters(&answer, result, accounts, size);
-    hk_answer_key(&answer, "verified");
-    hk_answer_bool(&answer, is_verified(accounts, size));
-    put_floor(&answer, result);
-    put_pace(&answer, accounts, size);
-    hk_answer_key(&answer, "elapsed_ns");
-    hk_answer_open(&answer, '[');
-    for (int rank = 0; rank < size; rank++) {
-        hk_answer_open(&answer, '[');
-        for (uint64_t i = 0; i < command->samples; i++) {
-            hk_answer_unsigned(&answer, elapsed_ns[(uint64_t)rank * command->samples + i]);
-        }
-        hk_answer_close(&answer, ']');
-    }
-    hk_answer_close(&answer, ']');
-    return hk_answer_send(&answer, STDOUT_FILENO);
-}
-
 static hk_status_t answer_measure(session_t *session, const hk_command_t *command)
 {
     hk_bench_t *bench = &session->bench;
@@ -432,7 +222,7 @@ static hk_status_t answer_measure(session_t *session, const hk_command_t *comman
     }
     if (status == HK_OK && session->job->rank == 0 && accounts != NULL) {
         if (measured == HK_OK) {
-            status = send_measured(session, command, &result, accounts, elapsed_ns);
+            status = hk_answer_measured(bench->ctx, command, &result, accounts, elapsed_ns);
         } else {
             status = answer_fault(command, &find_fault(accounts, size)->fault);
         }
@@ -472,7 +262,7 @@ static hk_status_t serve(session_t *session)
     hk_status_t status;
     do {
         if (session->job->rank == 0) {
-            next_command(session, &command);
+            hk_next_command(&session->lines, session->bench.ctx, session->bench.ranks_here, &command);
         }
         status = hk_control_broadcast(session->bench.control, &command, sizeof command);
         if (status == HK_OK) {

@@ -16,7 +16,7 @@
 
 #include "status.h"
 
-#define HK_TRANSPORT_ABI 4u /* counts up when hk_transport_t changes */
+#define HK_TRANSPORT_ABI 5u /* counts up when hk_transport_t changes */
 
 /* What a transport promises: HK_CAP_<first column>, its name in `--describe`, and the words for what a pattern that
  * needs it needs. A pattern names what it needs; a mismatch is found before the run.
@@ -27,7 +27,8 @@
  * no surprise. STREAM: bytes without messages, in order. LOSSY: the receive of a lost message ends with HK_OK and zeros
  * in the buffer, and the counter "lost" grows. SYNCHRONOUS: send may wait for its receive, so ranks that all send first
  * would wait for ever. HOSTS: else the ranks are started together on one host. KEEPS: what a message needs is made at
- * its first use and kept, so it is never measured cold. PROBE: a look for the next message that takes nothing. */
+ * its first use and kept, so it is never measured cold. PROBE: a look for the next message that takes nothing.
+ * VIRTUAL: time and CPU time are a model's, so whatever really happens meanwhile costs nothing. */
 // clang-format off
 #define HK_CAPABILITIES(X)                                          \
     X(SEND,        "send",        "send and receive")               \
@@ -42,7 +43,8 @@
     X(SYNCHRONOUS, "synchronous", "sends that wait for their receive") \
     X(HOSTS,       "hosts",       "ranks on several hosts")         \
     X(KEEPS,       "keeps",       "requests that are kept")         \
-    X(PROBE,       "probe",       "a probe for the next message")
+    X(PROBE,       "probe",       "a probe for the next message") \
+    X(VIRTUAL,     "virtual",     "a virtual clock")
 // clang-format on
 
 #define HK_CAP_PLACE(name, word, words) HK_CAP_PLACE_##name,
@@ -232,6 +234,9 @@ typedef struct hk_transport {
 
     /* Leave the CPU to others for at least so long. Optional: absent means hk_real_sleep. */
     void (*sleep)(hk_ctx_t *ctx, uint64_t duration_ns);
+
+    /* This rank's CPU time since a fixed moment. Optional: absent means that the system tells. */
+    void (*cpu_ns)(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p);
 } hk_transport_t;
 
 /* Clock, busy loops and sleep of a real machine, for transports whose time is real. */

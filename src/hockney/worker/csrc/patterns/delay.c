@@ -69,9 +69,14 @@ static uint64_t calibrate(hk_ctx_t *ctx, void (*spin)(hk_ctx_t *, uint64_t), uin
     return needed < 1 ? 1 : (uint64_t)needed;
 }
 
+static bool is_virtual(const hk_ctx_t *ctx)
+{
+    return (ctx->tp->caps & HK_CAP_VIRTUAL) != 0;
+}
+
 hk_status_t hk_delay_resolved(hk_ctx_t *ctx, uint64_t asked_ns)
 {
-    const uint64_t step_ns = clock_step_ns(ctx);
+    const uint64_t step_ns = is_virtual(ctx) ? 0 : clock_step_ns(ctx);
     if (asked_ns >= step_ns) {
         return HK_OK;
     }
@@ -94,7 +99,7 @@ hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked
     if (asked_ns > 0 && kind == HK_DELAY_SLEEP) {
         delay.pass = tp->sleep != NULL ? tp->sleep : hk_real_sleep;
     }
-    if (asked_ns > 0 && kind == HK_DELAY_LOOP) {
+    if (asked_ns > 0 && kind == HK_DELAY_LOOP && !is_virtual(ctx)) {
         delay.pass = tp->spin != NULL ? tp->spin : hk_real_spin;
         delay.amount = calibrate(ctx, delay.pass, asked_ns);
         if (delay.amount == 0) {

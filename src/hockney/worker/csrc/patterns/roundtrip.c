@@ -42,12 +42,12 @@ hk_status_t hk_roles_meet(const hk_run_t *run, const int64_t *option)
  * be that of whoever carries the message meanwhile. */
 static void wait_until(hk_ctx_t *ctx, uint64_t end_ns)
 {
-    enum { AWAKE_NS = 200 * 1000 };
     const hk_transport_t *tp = ctx->tp;
+    const uint64_t awake_ns = (tp->caps & HK_CAP_VIRTUAL) != 0 ? 0 : 200 * 1000;
     void (*const sleep)(hk_ctx_t *, uint64_t) = tp->sleep != NULL ? tp->sleep : hk_real_sleep;
     uint64_t now_ns = tp->now_ns(ctx);
-    if (end_ns > now_ns + AWAKE_NS) {
-        sleep(ctx, end_ns - now_ns - AWAKE_NS);
+    if (end_ns > now_ns + awake_ns) {
+        sleep(ctx, end_ns - now_ns - awake_ns);
         now_ns = tp->now_ns(ctx);
     }
     if (end_ns > now_ns) {

@@ -1,0 +1,25 @@
+/* What can happen on a simulated machine, and what then does. For engine.c and those that do it only. */
+#ifndef HK_SIM_EVENTS_H
+#define HK_SIM_EVENTS_H
+
+#include "engine.h"
+
+typedef enum hk_event_kind {
+    HK_EVENT_GO_ON,    /* a rank, in step with the machine */
+    HK_EVENT_START,    /* a message comes to its channel */
+    HK_EVENT_TRANSFER, /* rendezvous: both are there */
+    HK_EVENT_CHANNEL,  /* a channel is free for this message */
+    HK_EVENT_LAUNCH,   /* the sender's node lets a message go */
+    HK_EVENT_ARRIVE,   /* a message comes to the receiver's node */
+} hk_event_kind_t;
+
+/* All but the first kind. */
+void hk_message_event(hk_sim_t *sim, hk_event_kind_t kind, hk_message_t *message);
+
+/* Room for a message, of which nothing is set; NULL: no memory. */
+hk_message_t *hk_message_new(hk_sim_t *sim);
+
+/* What a random draw makes of a cost. */
+uint64_t hk_sim_noisy(hk_sim_rank_t *rank, uint64_t cost_ps);
+
+#endif

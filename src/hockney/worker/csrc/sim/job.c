@@ -1,0 +1,309 @@
+/* cold */
+/* A simulated job: all its ranks live in this process, which reads commands and answers them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../answer.h"
+#include "../family.h"
+#include "../lines.h"
+#include "../measured.h"
+#include "../registry.h"
+#include "../samples.h"
+#include "../version.h"
+#include "engine.h"
+
+/* One rank's part of a point. */
+typedef struct sim_part {
+    hk_run_t run;
+    hk_result_t result;
+    hk_status_t status;
+} sim_part_t;
+
+typedef struct sim_job {
+    hk_sim_t *sim;
+    hk_watch_t *watch;
+    const hk_args_t *args;
+    uint64_t measured; /* points so far */
+    const hk_command_t *command;
+    sim_part_t *parts;
+    unsigned char *out, *in; /* of all ranks: nothing is carried */
+    size_t out_bytes, in_bytes;
+} sim_job_t;
+
+/* ---- a point ----------------------------------------------------------------------------------------------------- */
+
+static const hk_pattern_t *pattern_of(const sim_job_t *job)
+{
+    return hk_patterns[job->command->pattern];
+}
+
+static void prepare_rank(hk_sim_rank_t *rank, void *arg)
+{
+    sim_job_t *job = arg;
+    sim_part_t *part = &job->parts[rank->base.rank];
+    part->status = pattern_of(job)->prepare(&part->run);
+}
+
+static void measure_rank(hk_sim_rank_t *rank, void *arg)
+{
+    sim_job_t *job = arg;
+    sim_part_t *part = &job->parts[rank->base.rank];
+    part->status = hk_take_samples(job->command, &part->run, &part->result);
+}
+
+static void finish_rank(hk_sim_rank_t *rank, void *arg)
+{
+    sim_job_t *job = arg;
+    sim_part_t *part = &job->parts[rank->base.rank];
+    part->status = pattern_of(job)->finish(&part->run);
+}
+
+/* Memory that costs nothing until somebody writes to it. */
+static void *map_memory(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static hk_status_t plan_ranks(sim_job_t *job)
+{
+    const hk_pattern_t *pattern = pattern_of(job);
+    const hk_command_t *command = job->command;
+    for (int i = 0; i < job->sim->size; i++) {
+        sim_part_t *part = &job->parts[i];
+        part->run = (hk_run_t){.ctx = &job->sim->ranks[i].base, .bytes = command->bytes};
+        memcpy(part->run.option, command->option, sizeof part->run.option);
+        part->result =
+            (hk_result_t){.account = {.fault = {.rank = -1, .from = -1}, .pace_before_ns = -1, .pace_after_ns = -1},
+                          .floor_before_ns = -1,
+                          .solo_before_ns = -1};
+        hk_plan_t *plan = &part->result.plan;
+        *plan = pattern->plan(&part->run);
+        job->out_bytes = plan->out_bytes > job->out_bytes ? plan->out_bytes : job->out_bytes;
+        job->in_bytes = plan->in_bytes > job->in_bytes ? plan->in_bytes : job->in_bytes;
+        part->run.reqs_count = plan->reqs_count;
+        part->run.reqs = calloc(plan->reqs_count + 1, sizeof *part->run.reqs);
+        part->run.state = calloc(1, plan->state_bytes + 1);
+        part->result.elapsed_ns = calloc(command->samples, sizeof *part->result.elapsed_ns);
+        if (part->run.reqs == NULL || part->run.state == NULL || part->result.elapsed_ns == NULL) {
+            return HK_ERR_MEMORY;
+        }
+    }
+    job->out = map_memory(job->out_bytes);
+    job->in = map_memory(job->in_bytes);
+    for (int i = 0; i < job->sim->size; i++) {
+        job->parts[i].run.out = job->out;
+        job->parts[i].run.in = job->in;
+    }
+    return job->out == NULL || job->in == NULL ? HK_ERR_MEMORY : HK_OK;
+}
+
+static void free_parts(sim_job_t *job)
+{
+    for (int i = 0; job->parts != NULL && i < job->sim->size; i++) {
+        free(job->parts[i].run.reqs);
+        free(job->parts[i].run.state);
+        free(job->parts[i].result.elapsed_ns);
+    }
+    free(job->parts);
+    job->parts = NULL;
+    if (job->out != NULL) {
+        (void)munmap(job->out, job->out_bytes + 1);
+    }
+    if (job->in != NULL) {
+        (void)munmap(job->in, job->in_bytes + 1);
+    }
+    job->out = job->in = NULL;
+    job->out_bytes = job->in_bytes = 0;
+}
+
+static hk_status_t run_part(sim_job_t *job, void (*body)(hk_sim_rank_t *, void *), char why[HK_ERROR_MAX])
+{
+    if (!hk_sim_run(job->sim, body, job, why, HK_ERROR_MAX)) {
+        return HK_ERR_UNSUPPORTED;
+    }
+    for (int i = 0; i < job->sim->size; i++) {
+        if (job->parts[i].status != HK_OK) {
+            (void)snprintf(why, HK_ERROR_MAX, "the point failed; standard error has the reason");
+            return job->parts[i].status;
+        }
+    }
+    return HK_OK;
+}
+
+static hk_status_t run_simulated(sim_job_t *job, char why[HK_ERROR_MAX])
+{
+    const hk_pattern_t *pattern = pattern_of(job);
+    (void)snprintf(why, HK_ERROR_MAX, "no memory for %d ranks", job->sim->size);
+    job->parts = calloc((size_t)job->sim->size, sizeof *job->parts);
+    hk_status_t status = job->parts == NULL ? HK_ERR_MEMORY : plan_ranks(job);
+    hk_sim_reset(job->sim, (uint64_t)job->args->seed << 32 | job->measured++);
+    if (status == HK_OK && pattern->prepare != NULL) {
+        status = run_part(job, prepare_rank, why);
+    }
+    if (status == HK_OK) {
+        status = run_part(job, measure_rank, why);
+    }
+    if (status == HK_OK && pattern->finish != NULL) {
+        status = run_part(job, finish_rank, why);
+    }
+    return status;
+}
+
+static hk_status_t answer_simulated(sim_job_t *job)
+{
+    const size_t size = (size_t)job->sim->size;
+    const size_t samples = (size_t)job->command->samples;
+    hk_account_t *accounts = calloc(size, sizeof *accounts);
+    uint64_t *elapsed_ns = calloc(size * samples, sizeof *elapsed_ns);
+    hk_status_t status = HK_ERR_MEMORY;
+    if (accounts != NULL && elapsed_ns != NULL) {
+        for (size_t i = 0; i < size; i++) {
+            accounts[i] = job->parts[i].result.account;
+            memcpy(elapsed_ns + i * samples, job->parts[i].result.elapsed_ns, samples * sizeof *elapsed_ns);
+        }
+        status =
+            hk_answer_measured(&job->sim->ranks[0].base, job->command, &job->parts[0].result, accounts, elapsed_ns);
+    }
+    free(accounts);
+    free(elapsed_ns);
+    return status;
+}
+
+static hk_status_t answer_point(sim_job_t *job, const hk_command_t *command)
+{
+    char why[HK_ERROR_MAX];
+    char doing[96];
+    job->command = command;
+    (void)snprintf(doing, sizeof doing, "%s of %llu B", pattern_of(job)->name, (unsigned long long)command->bytes);
+    hk_watch_arm(job->watch, command->timeout_s, doing);
+    hk_status_t status = run_simulated(job, why);
+    hk_watch_disarm(job->watch);
+    if (status == HK_OK) {
+        status = answer_simulated(job);
+    } else {
+        status = hk_answer_error(STDOUT_FILENO, command->id, status, why);
+    }
+    free_parts(job);
+    return status;
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
+
+static hk_status_t answer_who(const sim_job_t *job, const hk_command_t *command)
+{
+    char host[64] = "";
+    char machine[HK_MACHINE_BYTES];
+    hk_answer_t answer;
+    gethostname(host, sizeof host - 1);
+    hk_machine_name(machine);
+    hk_answer_begin(&answer, "hello", command->id);
+    hk_answer_key(&answer, "worker");
+    hk_answer_string(&answer, HK_WORKER_VERSION);
+    hk_answer_key(&answer, "family");
+    hk_answer_string(&answer, hk_family.name);
+    hk_answer_key(&answer, "transport");
+    hk_answer_string(&answer, job->sim->tp.name);
+    hk_answer_key(&answer, "library");
+    hk_answer_string(&answer, job->sim->library);
+    hk_answer_key(&answer, "size");
+    hk_answer_signed(&answer, job->sim->size);
+    hk_answer_key(&answer, "clock_ns");
+    hk_answer_float(&answer, 0);
+    hk_answer_key(&answer, "floor_why");
+    hk_answer_string(&answer, "a model has no floor");
+    hk_answer_key(&answer, "ranks");
+    hk_answer_open(&answer, '[');
+    for (int rank = 0; rank < job->sim->size; rank++) {
+        hk_answer_open(&answer, '{');
+        hk_answer_key(&answer, "rank");
+        hk_answer_signed(&answer, rank);
+        hk_answer_key(&answer, "host");
+        hk_answer_string(&answer, host);
+        hk_answer_key(&answer, "machine");
+        hk_answer_string(&answer, machine);
+        hk_answer_key(&answer, "pid");
+        hk_answer_signed(&answer, getpid());
+        hk_answer_key(&answer, "cpu");
+        hk_answer_signed(&answer, -1);
+        hk_answer_key(&answer, "cpus_usable");
+        hk_answer_signed(&answer, 0);
+        hk_answer_close(&answer, '}');
+    }
+    hk_answer_close(&answer, ']');
+    return hk_answer_send(&answer, STDOUT_FILENO);
+}
+
+static hk_status_t serve_commands(sim_job_t *job)
+{
+    hk_lines_t lines = {.len = 0};
+    hk_command_t command;
+    hk_answer_t answer;
+    hk_status_t status = HK_OK;
+    for (;;) {
+        hk_next_command(&lines, &job->sim->ranks[0].base, 0, &command);
+        switch (command.verb) {
+        case HK_VERB_HELLO:
+            status = command.abort_on_eof ? hk_watch_end_of(job->watch, STDIN_FILENO) : HK_OK;
+            status = status == HK_OK ? answer_who(job, &command) : status;
+            break;
+        case HK_VERB_MEASURE:
+            status = answer_point(job, &command);
+            break;
+        case HK_VERB_FLOOR:
+            status = hk_answer_error(STDOUT_FILENO, command.id, HK_ERR_UNSUPPORTED, "a model has no floor");
+            break;
+        case HK_VERB_QUIT:
+            hk_answer_begin(&answer, "bye", command.id);
+            return hk_answer_send(&answer, STDOUT_FILENO);
+        }
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+}
+
+/* The transport as the model has it. */
+static void fit_transport(hk_sim_t *sim, const hk_transport_t *tp)
+{
+    sim->tp = *tp;
+    (void)snprintf(sim->library, sizeof sim->library, "model %s", sim->model->name);
+    if (!sim->model->has_barrier) {
+        sim->tp.barrier = NULL;
+    }
+    for (size_t i = 0; i < sim->model->segments_count; i++) {
+        if (sim->model->segments[i].protocol != HK_EAGER) {
+            sim->tp.caps |= HK_CAP_SYNCHRONOUS;
+        }
+    }
+}
+
+static int start_sim(const hk_args_t *args, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    hk_model_t model;
+    sim_job_t job = {.args = args};
+    if (hk_model_read(args->model, &model) != HK_OK) {
+        return HK_EXIT_USAGE;
+    }
+    hk_status_t status = hk_sim_open(&model, args->size > 0 ? args->size : 2, &job.sim);
+    if (status != HK_OK) {
+        hk_model_free(&model);
+        return status == HK_ERR_ARGUMENT ? HK_EXIT_USAGE : HK_EXIT_FAILED;
+    }
+    fit_transport(job.sim, args->tp);
+    status = hk_watch_open(0, &job.watch);
+    if (status == HK_OK) {
+        status = serve_commands(&job);
+        hk_watch_close(job.watch);
+    }
+    hk_sim_close(job.sim);
+    hk_model_free(&model);
+    return status == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
+}
+
+const hk_family_t hk_family = {.name = "sim", .start = start_sim};

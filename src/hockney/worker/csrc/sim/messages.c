@@ -1,0 +1,429 @@
+/* The way of a message: from its sender's CPU through its channel, its node's ports and the links to its receiver.
+ * docs/machines.md has the rules. */
+#include "events.h"
+
+static const uint64_t UNKNOWN_PS = UINT64_MAX;
+
+static uint64_t later(uint64_t a_ps, uint64_t b_ps)
+{
+    return a_ps > b_ps ? a_ps : b_ps;
+}
+
+static hk_channel_t *channel_of(hk_sim_t *sim, const hk_message_t *message)
+{
+    hk_channel_t *channel = hk_channel_find(&sim->channels, message->from, message->to, sim->now_ps);
+    sim->no_memory = sim->no_memory || channel == NULL;
+    return channel;
+}
+
+static void drop(hk_sim_t *sim, hk_message_t *message)
+{
+    message->next = sim->free_messages;
+    sim->free_messages = message;
+}
+
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
+
+static void complete(hk_sim_req_t *req, uint64_t done_ps, uint64_t cpu_ps)
+{
+    req->done_ps = done_ps;
+    req->cpu_ps = cpu_ps;
+    req->is_known = true;
+    if (req->is_waited_for && --req->rank->unknown == 0) {
+        hk_sim_wake(req->rank);
+    }
+}
+
+/* A receive ends with a message that is there at done_ps. */
+static void complete_receive(hk_message_t *message, uint64_t done_ps)
+{
+    const uint64_t *cost_ps = message->costs->ps;
+    hk_sim_req_t *req = message->recv;
+    const uint64_t late_ps =
+        message->costs->protocol == HK_EAGER && req->posted_ps > done_ps ? cost_ps[HK_COST_LATE] : 0;
+    complete(req, done_ps, hk_sim_noisy(req->rank, cost_ps[HK_COST_RECV_CPU]) + late_ps);
+}
+
+/* ---- through the network ----------------------------------------------------------------------------------------- */
+
+static void free_channel(hk_sim_t *sim, hk_channel_t *channel, uint64_t free_ps)
+{
+    channel->free_ps = free_ps;
+    if (channel->first_waiting != NULL) {
+        hk_queue_put(&sim->queue, free_ps, HK_EVENT_CHANNEL, channel->first_waiting);
+    }
+}
+
+/* All of an eager or rendezvous message is at the receiver's node, which lets it in. */
+static void arrive(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
+{
+    message->ready_ps = at_ps;
+    message->stage = HK_STAGE_ARRIVED;
+    if (message->recv != NULL) {
+        complete_receive(message, at_ps);
+        drop(sim, message);
+    }
+}
+
+/* A synchronous message is let in: now it is transferred. */
+static void take_in(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
+{
+    const uint64_t end_ps = at_ps + message->transfer_ps;
+    hk_channel_t *channel = channel_of(sim, message);
+    if (channel == NULL) {
+        return;
+    }
+    complete_receive(message, end_ps);
+    complete(message->send, end_ps + message->costs->ps[HK_COST_ACK], 0);
+    free_channel(sim, channel, end_ps);
+    drop(sim, message);
+}
+
+static void enter_node(hk_sim_t *sim, hk_message_t *message)
+{
+    const uint64_t *cost_ps = message->costs->ps;
+    hk_node_t *node = &sim->nodes[sim->ranks[message->to].node];
+    const uint64_t at_ps = later(
+        sim->now_ps, later(cost_ps[HK_COST_IN] > 0 ? node->in_ps : 0, cost_ps[HK_COST_NODE] > 0 ? node->both_ps : 0));
+    node->in_ps = cost_ps[HK_COST_IN] > 0 ? at_ps + cost_ps[HK_COST_IN] : node->in_ps;
+    node->both_ps = cost_ps[HK_COST_NODE] > 0 ? at_ps + cost_ps[HK_COST_NODE] : node->both_ps;
+    if (message->costs->protocol == HK_SYNCHRONOUS) {
+        take_in(sim, message, at_ps);
+    } else {
+        arrive(sim, message, at_ps);
+    }
+}
+
+/* From at_ps on the receiver's node may let it in. */
+static void come_to_node(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
+{
+    const uint64_t *cost_ps = message->costs->ps;
+    if (cost_ps[HK_COST_IN] > 0 || cost_ps[HK_COST_NODE] > 0) {
+        hk_queue_put(&sim->queue, at_ps, HK_EVENT_ARRIVE, message);
+    } else if (message->costs->protocol == HK_SYNCHRONOUS) {
+        take_in(sim, message, at_ps);
+    } else {
+        arrive(sim, message, at_ps);
+    }
+}
+
+/* Along its route. The head waits for each link that is busy; the links are busy for as long as its bytes take. */
+static uint64_t cross_links(hk_sim_t *sim, const hk_message_t *message, uint64_t *slowest_ps, uint64_t *waited_ps)
+{
+    const uint32_t from = sim->ranks[message->from].node;
+    const uint32_t to = sim->ranks[message->to].node;
+    uint64_t head_ps = sim->now_ps;
+    uint64_t busy_ps = 0;
+    uint32_t last_kind = UINT32_MAX;
+    *waited_ps = 0;
+    if (from == to) {
+        return head_ps;
+    }
+    const hk_route_t *route = hk_topology_route(sim->topology, from, to);
+    for (size_t i = 0; i < route->count; i++) {
+        const hk_hop_t hop = route->hop[i];
+        if (hop.kind != last_kind) {
+            last_kind = hop.kind;
+            busy_ps = (uint64_t)(sim->kind_ps_per_byte[hop.kind] * (double)message->costs->bytes + 0.5);
+            *slowest_ps = later(*slowest_ps, busy_ps);
+        }
+        uint64_t *free_ps = &sim->link_free_ps[hop.link];
+        if (*free_ps > head_ps && busy_ps > 0) {
+            *waited_ps += *free_ps - head_ps;
+            head_ps = *free_ps;
+        }
+        *free_ps = busy_ps > 0 ? head_ps + busy_ps : *free_ps;
+        head_ps += sim->kind_latency_ps[hop.kind];
+    }
+    return head_ps + route->turns * sim->turn_ps;
+}
+
+static void launch(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
+{
+    const uint64_t *cost_ps = message->costs->ps;
+    uint64_t transfer_ps = cost_ps[HK_COST_TRANSFER];
+    uint64_t waited_ps = 0;
+    uint64_t head_ps = cross_links(sim, message, &transfer_ps, &waited_ps);
+    head_ps += hk_sim_noisy(&sim->ranks[message->from], cost_ps[HK_COST_LATENCY]);
+    if (message->costs->protocol == HK_SYNCHRONOUS) {
+        message->transfer_ps = transfer_ps;
+        message->ready_ps = head_ps;
+        message->stage = HK_STAGE_LAUNCHED;
+        if (message->recv != NULL) {
+            come_to_node(sim, message, later(head_ps, message->recv->posted_ps));
+        }
+        return;
+    }
+    const uint64_t left_ps = sim->now_ps + waited_ps + transfer_ps;
+    free_channel(sim, channel, left_ps);
+    if (message->costs->protocol == HK_RENDEZVOUS) {
+        complete(message->send, left_ps, 0);
+    }
+    come_to_node(sim, message, head_ps + transfer_ps);
+}
+
+/* The channel is this message's. */
+static void leave_node(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
+{
+    const uint64_t *cost_ps = message->costs->ps;
+    channel->free_ps = UNKNOWN_PS;
+    if (cost_ps[HK_COST_OUT] == 0 && cost_ps[HK_COST_NODE] == 0) {
+        launch(sim, channel, message);
+        return;
+    }
+    hk_node_t *node = &sim->nodes[sim->ranks[message->from].node];
+    const uint64_t at_ps = later(
+        sim->now_ps, later(cost_ps[HK_COST_OUT] > 0 ? node->out_ps : 0, cost_ps[HK_COST_NODE] > 0 ? node->both_ps : 0));
+    node->out_ps = cost_ps[HK_COST_OUT] > 0 ? at_ps + cost_ps[HK_COST_OUT] : node->out_ps;
+    node->both_ps = cost_ps[HK_COST_NODE] > 0 ? at_ps + cost_ps[HK_COST_NODE] : node->both_ps;
+    if (at_ps > sim->now_ps) {
+        hk_queue_put(&sim->queue, at_ps, HK_EVENT_LAUNCH, message);
+    } else {
+        launch(sim, channel, message);
+    }
+}
+
+static void come_to_channel(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
+{
+    if (channel->first_waiting == NULL && channel->free_ps <= sim->now_ps) {
+        leave_node(sim, channel, message);
+        return;
+    }
+    message->next_waiting = NULL;
+    if (channel->first_waiting == NULL) {
+        channel->first_waiting = message;
+        if (channel->free_ps != UNKNOWN_PS) {
+            hk_queue_put(&sim->queue, channel->free_ps, HK_EVENT_CHANNEL, message);
+        }
+    } else {
+        channel->last_waiting->next_waiting = message;
+    }
+    channel->last_waiting = message;
+}
+
+/* ---- who meets whom ---------------------------------------------------------------------------------------------- */
+
+/* A message and its receive have found each other. */
+static void meet(hk_sim_t *sim, hk_message_t *message, hk_sim_req_t *req)
+{
+    message->recv = req;
+    if (message->costs->protocol == HK_RENDEZVOUS) {
+        const uint64_t both_ps = later(message->ready_ps, req->posted_ps);
+        hk_queue_put(&sim->queue, both_ps + message->costs->ps[HK_COST_HANDSHAKE], HK_EVENT_TRANSFER, message);
+    } else if (message->stage == HK_STAGE_LAUNCHED) {
+        come_to_node(sim, message, later(message->ready_ps, req->posted_ps));
+    } else if (message->stage == HK_STAGE_ARRIVED) {
+        complete_receive(message, message->ready_ps);
+        drop(sim, message);
+    }
+}
+
+static void start(hk_sim_t *sim, hk_message_t *message)
+{
+    hk_channel_t *channel = channel_of(sim, message);
+    if (channel == NULL) {
+        return;
+    }
+    hk_sim_req_t *req = channel->first_receive;
+    message->next = NULL;
+    message->stage = HK_STAGE_STARTED;
+    if (req != NULL) {
+        channel->first_receive = req->next;
+        meet(sim, message, req);
+    } else if (channel->first_message == NULL) {
+        channel->first_message = channel->last_message = message;
+    } else {
+        channel->last_message->next = message;
+        channel->last_message = message;
+    }
+    if (message->costs->protocol != HK_RENDEZVOUS) {
+        come_to_channel(sim, channel, message);
+    }
+}
+
+void hk_message_event(hk_sim_t *sim, hk_event_kind_t kind, hk_message_t *message)
+{
+    hk_channel_t *channel;
+    switch (kind) {
+    case HK_EVENT_START:
+        start(sim, message);
+        break;
+    case HK_EVENT_TRANSFER:
+        channel = channel_of(sim, message);
+        if (channel != NULL) {
+            come_to_channel(sim, channel, message);
+        }
+        break;
+    case HK_EVENT_CHANNEL:
+        channel = channel_of(sim, message);
+        if (channel != NULL) {
+            channel->first_waiting = message->next_waiting;
+            leave_node(sim, channel, message);
+        }
+        break;
+    case HK_EVENT_LAUNCH:
+        channel = channel_of(sim, message);
+        if (channel != NULL) {
+            launch(sim, channel, message);
+        }
+        break;
+    case HK_EVENT_ARRIVE:
+        enter_node(sim, message);
+        break;
+    case HK_EVENT_GO_ON:
+        break;
+    }
+}
+
+/* ---- for the transport ------------------------------------------------------------------------------------------- */
+
+/* So many messages may a rank have started before what it does next must wait for the machine. */
+enum { AHEAD_MAX = 64 };
+
+void hk_sim_send(hk_sim_rank_t *rank, int peer, uint64_t bytes, hk_sim_req_t *req)
+{
+    hk_sim_t *sim = rank->sim;
+    const uint32_t from = (uint32_t)rank->base.rank;
+    const hk_costs_t *costs = hk_sim_costs(sim, HK_TWO_SIDED, from, (uint32_t)peer, bytes);
+    hk_message_t *message = hk_message_new(sim);
+    *req = (hk_sim_req_t){.rank = rank};
+    if (message == NULL || costs == NULL) {
+        return; /* the machine stops for want of memory */
+    }
+    hk_sim_work(rank, hk_sim_noisy(rank, costs->ps[HK_COST_SEND_CPU]));
+    message->costs = costs;
+    message->from = from;
+    message->to = (uint32_t)peer;
+    message->recv = NULL;
+    message->send = req;
+    message->ready_ps = rank->now_ps;
+    sim->messages++;
+    if (costs->protocol == HK_EAGER) {
+        message->send = NULL;
+        complete(req, rank->now_ps, 0);
+    }
+    if (hk_sim_is_next(rank)) {
+        sim->now_ps = rank->now_ps;
+        start(sim, message);
+        return;
+    }
+    hk_queue_put(&sim->queue, rank->now_ps, HK_EVENT_START, message);
+    if (++rank->ahead > AHEAD_MAX) {
+        hk_sim_step(rank);
+    }
+}
+
+void hk_sim_recv(hk_sim_rank_t *rank, int peer, hk_sim_req_t *req)
+{
+    hk_sim_t *sim = rank->sim;
+    *req = (hk_sim_req_t){.rank = rank, .posted_ps = rank->now_ps};
+    hk_channel_t *channel = hk_channel_find(&sim->channels, (uint32_t)peer, (uint32_t)rank->base.rank, sim->now_ps);
+    if (channel == NULL) {
+        sim->no_memory = true;
+        return;
+    }
+    hk_message_t *message = channel->first_message;
+    if (message != NULL) {
+        channel->first_message = message->next;
+        meet(sim, message, req);
+    } else if (channel->first_receive == NULL) {
+        channel->first_receive = channel->last_receive = req;
+    } else {
+        channel->last_receive->next = req;
+        channel->last_receive = req;
+    }
+}
+
+bool hk_sim_probe(hk_sim_rank_t *rank, int peer)
+{
+    hk_sim_t *sim = rank->sim;
+    hk_sim_step(rank);
+    const hk_channel_t *channel =
+        hk_channel_find(&sim->channels, (uint32_t)peer, (uint32_t)rank->base.rank, sim->now_ps);
+    const hk_message_t *message = channel != NULL ? channel->first_message : NULL;
+    const bool has_come =
+        message != NULL && (message->stage != HK_STAGE_STARTED || message->costs->protocol == HK_RENDEZVOUS);
+    if (has_come && message->ready_ps <= rank->now_ps) {
+        return true;
+    }
+    /* A look costs nothing here, so the next one is when something may have changed. */
+    uint64_t next_ps = sim->queue.count > 0 ? sim->queue.heap[0].at_ps : 0;
+    next_ps = has_come && (message->ready_ps < next_ps || next_ps == 0) ? message->ready_ps : next_ps;
+    rank->now_ps = later(rank->now_ps + 1000, next_ps);
+    return false;
+}
+
+/* After what is known of a request. */
+static void end(hk_sim_req_t *req)
+{
+    hk_sim_rank_t *rank = req->rank;
+    rank->now_ps = later(rank->now_ps, req->done_ps);
+    if (req->cpu_ps > 0) {
+        hk_sim_work(rank, req->cpu_ps);
+    }
+}
+
+void hk_sim_finish(hk_sim_req_t *req, hk_wait_t wait, int peer)
+{
+    if (!req->is_known) {
+        req->is_waited_for = true;
+        req->rank->unknown = 1;
+        hk_sim_wait(req->rank, wait, peer);
+    }
+    end(req);
+}
+
+/* Two lists by when they are done, as one; of those done at once, a's come first. */
+static hk_sim_req_t *merge(hk_sim_req_t *a, hk_sim_req_t *b)
+{
+    hk_sim_req_t *first = NULL;
+    hk_sim_req_t **at = &first;
+    while (a != NULL && b != NULL) {
+        hk_sim_req_t **least = b->done_ps < a->done_ps ? &b : &a;
+        *at = *least;
+        *least = (*least)->next;
+        at = &(*at)->next;
+    }
+    *at = a != NULL ? a : b;
+    return first;
+}
+
+static hk_sim_req_t *sorted(hk_req_t *reqs, size_t count)
+{
+    hk_sim_req_t *part[8 * sizeof(size_t)] = {NULL}; /* part i: of 2^i requests, or none */
+    size_t parts = 0;
+    for (size_t i = 0; i < count; i++) {
+        hk_sim_req_t *list = (hk_sim_req_t *)(void *)&reqs[i];
+        list->next = NULL;
+        size_t k = 0;
+        for (; k < parts && part[k] != NULL; k++) {
+            list = merge(part[k], list);
+            part[k] = NULL;
+        }
+        part[k] = list;
+        parts = k == parts ? k + 1 : parts;
+    }
+    hk_sim_req_t *all = NULL;
+    for (size_t k = 0; k < parts; k++) {
+        all = part[k] != NULL ? merge(part[k], all) : all;
+    }
+    return all;
+}
+
+/* Messages that come are handled by the CPU one after another, in the order in which they come. */
+void hk_sim_finish_all(hk_sim_rank_t *rank, hk_req_t *reqs, size_t count)
+{
+    uint32_t unknown = 0;
+    for (size_t i = 0; i < count; i++) {
+        hk_sim_req_t *req = (hk_sim_req_t *)(void *)&reqs[i];
+        req->is_waited_for = !req->is_known;
+        unknown += !req->is_known;
+    }
+    if (unknown > 0) {
+        rank->unknown = unknown;
+        hk_sim_wait(rank, HK_WAIT_ALL, 0);
+    }
+    for (hk_sim_req_t *req = sorted(reqs, count); req != NULL; req = req->next) {
+        end(req);
+    }
+}

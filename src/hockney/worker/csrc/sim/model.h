@@ -1,0 +1,114 @@
+/* A model of a machine, as the control plane hands it over (docs/machines.md has the lines): what messages cost, where
+ * ranks sit, and what connects them. */
+#ifndef HK_SIM_MODEL_H
+#define HK_SIM_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../status.h"
+
+enum { HK_MODEL_NAME_BYTES = 64, HK_MODEL_LEVELS_MAX = 8 };
+
+/* What a message costs. */
+typedef enum hk_cost {
+    HK_COST_SEND_CPU,  /* the sender's CPU */
+    HK_COST_RECV_CPU,  /* the receiver's CPU */
+    HK_COST_LATENCY,   /* from the first byte's leaving to its arriving, beside that of links */
+    HK_COST_TRANSFER,  /* from the first byte's arriving to the last one's; the channel of the pair is busy as long */
+    HK_COST_OUT,       /* how long the sender's node starts no other message */
+    HK_COST_IN,        /* how long the receiver's node takes no other message */
+    HK_COST_NODE,      /* both of these at once, on either node */
+    HK_COST_LATE,      /* the receiver's CPU, for a message that came before its receive */
+    HK_COST_HANDSHAKE, /* rendezvous: from when both are there to the start of the transfer; get: the request's way */
+    HK_COST_ACK,       /* synchronous: from the transfer's end to the return of the send; put: likewise, for quiet */
+    HK_COSTS,
+} hk_cost_t;
+
+/* fixed + per_byte * bytes + per_packet * packets. */
+typedef struct hk_line {
+    double fixed_ns, per_byte_ns, per_packet_ns;
+} hk_line_t;
+
+typedef enum hk_protocol { HK_EAGER, HK_RENDEZVOUS, HK_SYNCHRONOUS } hk_protocol_t;
+
+typedef struct hk_segment {
+    uint64_t up_to_bytes; /* UINT64_MAX: any */
+    uint64_t packet_bytes;
+    hk_protocol_t protocol;
+    hk_line_t cost[HK_COSTS];
+} hk_segment_t;
+
+/* Pairs whose messages cost the same, if they are of the same kind of operation. */
+typedef enum hk_operation { HK_TWO_SIDED, HK_PUT, HK_GET, HK_OPERATIONS } hk_operation_t;
+
+typedef struct hk_class {
+    char name[HK_MODEL_NAME_BYTES];
+    hk_operation_t operation;
+    bool same_node;                      /* only pairs on one node */
+    uint32_t switches_min, switches_max; /* on the route */
+    size_t first_segment, segments_count;
+} hk_class_t;
+
+typedef enum hk_shape { HK_SHAPE_SWITCH, HK_SHAPE_TREE, HK_SHAPE_TORUS, HK_SHAPE_DRAGONFLY, HK_SHAPE_GRAPH } hk_shape_t;
+
+typedef struct hk_level {
+    double bytes_per_s; /* 0: unlimited */
+    double latency_ns;
+} hk_level_t;
+
+typedef struct hk_edge {
+    uint32_t a, b; /* nodes, and switches after them */
+    hk_level_t own;
+    bool has_own; /* else that of level 0 */
+} hk_edge_t;
+
+/* A route that is not the shortest: `count` vertices from first_vertex on in `vertices`, ends included. */
+typedef struct hk_via {
+    size_t first_vertex, count;
+} hk_via_t;
+
+typedef enum hk_noise { HK_NOISE_NONE, HK_NOISE_LOGNORMAL, HK_NOISE_EXPONENTIAL } hk_noise_t;
+
+typedef struct hk_model {
+    char name[HK_MODEL_NAME_BYTES];
+    uint64_t ranks_max; /* 0: any number */
+    uint64_t ranks_per_node;
+    uint64_t node_cpus;
+    double slice_ns;
+    double compute_fixed_ns, compute_factor;
+    hk_noise_t noise;
+    double noise_amount; /* sigma, or mean in ns */
+
+    hk_shape_t shape;
+    uint64_t size[HK_MODEL_LEVELS_MAX];  /* torus: dimensions; tree: children; dragonfly, graph: as the line has them */
+    uint64_t width[HK_MODEL_LEVELS_MAX]; /* tree: parents of each */
+    size_t levels;                       /* numbers in size */
+    hk_level_t level[HK_MODEL_LEVELS_MAX + 1]; /* 0: for all levels that have none */
+    bool has_level[HK_MODEL_LEVELS_MAX + 1];
+    double turn_ns;
+    hk_edge_t *edges;
+    hk_via_t *vias;
+    uint32_t *vertices;
+    size_t edges_count, vias_count, vertices_count;
+
+    uint32_t *places; /* the node of each rank */
+    size_t places_count;
+
+    hk_class_t *classes;
+    hk_segment_t *segments;
+    size_t classes_count, segments_count;
+
+    bool has_barrier;
+    double barrier_fixed_ns, barrier_per_round_ns;
+} hk_model_t;
+
+/* Reads a model. HK_ERR_ARGUMENT, with one sentence in the log: its file is missing or wrong. */
+hk_status_t hk_model_read(const char *path, hk_model_t *model_p);
+void hk_model_free(hk_model_t *model);
+
+/* Whether it has a class for an operation. */
+bool hk_model_has(const hk_model_t *model, hk_operation_t operation);
+
+#endif

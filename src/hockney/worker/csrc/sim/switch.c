@@ -1,0 +1,141 @@
+#include "switch.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../transport.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HK_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HK_ASAN 1
+#endif
+#endif
+
+#ifdef HK_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+enum {
+    STACK_BYTES = 64 * 1024,
+    GUARDED_MAX = 16 * 1024, /* each guard makes two mappings more, of which Linux allows 65530 */
+};
+
+struct hk_place {
+    jmp_buf at;
+#ifdef HK_ASAN
+    const void *bottom;
+    size_t bytes;
+    void *fake;
+#endif
+};
+
+hk_status_t hk_stacks_open(size_t count, hk_stacks_t *stacks_p)
+{
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    hk_stacks_t stacks = {.count = count, .bytes = STACK_BYTES};
+    void *base = mmap(NULL, count * stacks.bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (base == MAP_FAILED) {
+        hk_log(0, "no memory for the stacks of %zu ranks", count);
+        return HK_ERR_MEMORY;
+    }
+    stacks.base = base;
+#ifdef MADV_NOHUGEPAGE
+    (void)madvise(base, count * stacks.bytes, MADV_NOHUGEPAGE); /* or the first byte of a stack would cost 2 MiB */
+#endif
+    for (size_t i = 0; i < count && count <= GUARDED_MAX; i++) {
+        (void)mprotect(stacks.base + i * stacks.bytes, page_bytes, PROT_NONE);
+    }
+    *stacks_p = stacks;
+    return HK_OK;
+}
+
+void hk_stacks_close(hk_stacks_t *stacks)
+{
+    if (stacks->base != NULL) {
+        (void)munmap(stacks->base, stacks->count * stacks->bytes);
+    }
+    *stacks = (hk_stacks_t){0};
+}
+
+#ifdef HK_ASAN
+static _Thread_local hk_place_t *left; /* the place last left: where its stack is can only be asked after the switch */
+
+static void begin_asan(hk_place_t *here, const void *bottom, size_t bytes)
+{
+    left = here;
+    __sanitizer_start_switch_fiber(&here->fake, bottom, bytes);
+}
+
+static void end_asan(const hk_place_t *here)
+{
+    __sanitizer_finish_switch_fiber(here != NULL ? here->fake : NULL, &left->bottom, &left->bytes);
+}
+#endif
+
+/* Where a new coroutine begins: makecontext hands over nothing but ints. */
+typedef struct start {
+    void (*body)(void *);
+    void *arg;
+} start_t;
+
+static void begin(unsigned high, unsigned low)
+{
+    const start_t *handed = (const start_t *)((uintptr_t)high << 16 << 16 | (uintptr_t)low);
+    const start_t start = *handed;
+#ifdef HK_ASAN
+    end_asan(NULL);
+#endif
+    start.body(start.arg);
+    abort();
+}
+
+__attribute__((noinline)) void hk_switch(hk_place_t **here_p, hk_place_t *to)
+{
+    hk_place_t here;
+    *here_p = &here;
+#ifdef HK_ASAN
+    begin_asan(&here, to->bottom, to->bytes);
+#endif
+    if (_setjmp(here.at) == 0) {
+        _longjmp(to->at, 1);
+    }
+#ifdef HK_ASAN
+    end_asan(&here);
+#endif
+}
+
+__attribute__((noinline)) void hk_switch_new(hk_place_t **here_p, const hk_stacks_t *stacks, size_t i,
+                                             void (*body)(void *), void *arg)
+{
+    hk_place_t here;
+    const start_t start = {.body = body, .arg = arg};
+    const uintptr_t handed = (uintptr_t)&start;
+    ucontext_t context;
+    *here_p = &here;
+    if (getcontext(&context) != 0) {
+        abort();
+    }
+    context.uc_stack.ss_sp = stacks->base + i * stacks->bytes;
+    context.uc_stack.ss_size = stacks->bytes;
+    context.uc_link = NULL;
+    makecontext(&context, (void (*)(void))begin, 2, (unsigned)(handed >> 16 >> 16), (unsigned)handed);
+#ifdef HK_ASAN
+    begin_asan(&here, context.uc_stack.ss_sp, context.uc_stack.ss_size);
+#endif
+    if (_setjmp(here.at) == 0) {
+        (void)setcontext(&context);
+    }
+#ifdef HK_ASAN
+    end_asan(&here);
+#endif
+}

@@ -1,0 +1,134 @@
+/* What patterns call, on a simulated machine. */
+#include "engine.h"
+
+static hk_sim_rank_t *rank_of(hk_ctx_t *ctx)
+{
+    return (hk_sim_rank_t *)(void *)ctx;
+}
+
+static hk_sim_req_t *req_of(hk_req_t *req)
+{
+    return (hk_sim_req_t *)(void *)req;
+}
+
+/* Ranks are made with their machine (session.c), all at once. */
+static hk_status_t sim_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
+{
+    (void)ctx_p;
+    hk_log(job->rank, "%s is no transport between processes", tp->name);
+    return HK_ERR_UNSUPPORTED;
+}
+
+static void sim_close(hk_ctx_t *ctx)
+{
+    (void)ctx;
+}
+
+static const char *sim_library(const hk_ctx_t *ctx)
+{
+    return ((const hk_sim_rank_t *)(const void *)ctx)->sim->library;
+}
+
+static hk_status_t sim_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    (void)buf;
+    hk_sim_req_t req;
+    hk_sim_send(rank_of(ctx), peer, len_bytes, &req);
+    hk_sim_finish(&req, HK_WAIT_SEND, peer);
+    return HK_OK;
+}
+
+static hk_status_t sim_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    (void)buf, (void)len_bytes;
+    hk_sim_req_t req;
+    hk_sim_recv(rank_of(ctx), peer, &req);
+    hk_sim_finish(&req, HK_WAIT_RECV, peer);
+    return HK_OK;
+}
+
+static hk_status_t sim_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
+{
+    *is_there_p = hk_sim_probe(rank_of(ctx), peer);
+    return HK_OK;
+}
+
+static hk_status_t sim_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+{
+    (void)buf;
+    hk_sim_send(rank_of(ctx), peer, len_bytes, req_of(req));
+    return HK_OK;
+}
+
+static hk_status_t sim_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+{
+    (void)buf, (void)len_bytes;
+    hk_sim_recv(rank_of(ctx), peer, req_of(req));
+    return HK_OK;
+}
+
+static hk_status_t sim_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
+{
+    hk_sim_finish_all(rank_of(ctx), reqs, count);
+    return HK_OK;
+}
+
+static hk_status_t sim_barrier(hk_ctx_t *ctx)
+{
+    hk_sim_barrier(rank_of(ctx));
+    return HK_OK;
+}
+
+static uint64_t sim_now_ns(hk_ctx_t *ctx)
+{
+    return (rank_of(ctx)->now_ps + 500) / 1000;
+}
+
+/* What a program's own loop of so many ns takes on this machine. */
+static void sim_compute(hk_ctx_t *ctx, uint64_t duration_ns)
+{
+    hk_sim_rank_t *rank = rank_of(ctx);
+    const hk_model_t *model = rank->sim->model;
+    hk_sim_work(rank, hk_ps(model->compute_fixed_ns + model->compute_factor * (double)duration_ns));
+}
+
+/* A turn is a ns. */
+static void sim_spin(hk_ctx_t *ctx, uint64_t turns)
+{
+    hk_sim_work(rank_of(ctx), 1000 * turns);
+}
+
+static void sim_sleep(hk_ctx_t *ctx, uint64_t duration_ns)
+{
+    rank_of(ctx)->now_ps += 1000 * duration_ns;
+}
+
+static void sim_cpu_ns(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p)
+{
+    *user_ns_p = (rank_of(ctx)->cpu_ps + 500) / 1000;
+    *system_ns_p = 0;
+}
+
+const hk_transport_t hk_transport_sim = {
+    .abi = HK_TRANSPORT_ABI,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PROBE | HK_CAP_VIRTUAL,
+    .name = "sim",
+    .summary = "a model of a machine, on a virtual clock",
+    .open = sim_open,
+    .close = sim_close,
+    .library = sim_library,
+    .alloc = hk_private_alloc,
+    .free = hk_private_free,
+    .send = sim_send,
+    .recv = sim_recv,
+    .probe = sim_probe,
+    .isend = sim_isend,
+    .irecv = sim_irecv,
+    .wait_all = sim_wait_all,
+    .barrier = sim_barrier,
+    .now_ns = sim_now_ns,
+    .compute = sim_compute,
+    .spin = sim_spin,
+    .sleep = sim_sleep,
+    .cpu_ns = sim_cpu_ns,
+};
