@@ -15,7 +15,10 @@ from hockney.errors import unknown
 from hockney.units import RANKS_MAX
 from hockney.worker.toml_models import some
 
-COSTS = ("send_cpu", "recv_cpu", "latency", "transfer", "out", "in", "node", "late", "handshake", "ack")
+COSTS = (
+    *("send_cpu", "recv_cpu", "latency", "transfer", "out", "both", "in", "node"),
+    *("duplex", "rest", "late", "handshake", "ack"),
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?:/([1-9]\d{0,8}))?)?")
 
@@ -87,8 +90,11 @@ class Segment(_Table):
     latency: Costs | None = None
     transfer: Costs | None = None
     out: Costs | None = None
+    both: Costs | None = None
     into: Costs | None = Field(default=None, alias="in")
     node: Costs | None = None
+    duplex: Costs | None = None
+    rest: Costs | None = None
     late: Costs | None = None
     handshake: Costs | None = None
     ack: Costs | None = None
@@ -272,6 +278,38 @@ class Barrier(_Table):
     per_round_ns: Ns = 0.0
 
 
+class Alltoall(_Table):
+    """The library's own all-to-all: all messages at once, and the own block copied beside them."""
+
+    source: Text
+    own_per_byte_ns: Ns
+
+
+class Stream(_Table):
+    """What a byte stream between two ranks costs.
+
+    `write`, `read`: the CPU, for a call that moves something; `poll`: for one that moves nothing. `drain`: from when
+    the receiver's node has a write's bytes, one write after another, until they can be read. `ack`: how long a write
+    that blocks waits beside its CPU time.
+    """
+
+    source: Text
+    buffer_bytes: Positive
+    write: Costs
+    read: Costs
+    poll: Costs
+    drain: Costs
+    ack: Costs
+
+
+class Slower(_Table):
+    """Nodes whose CPU, ports and streams take `factor` times as long."""
+
+    source: Text
+    nodes: Nodes
+    factor: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+
+
 class Placement(_Table):
     """The nodes of the ranks in order; with `second_half`, that is where the second half of the ranks goes."""
 
@@ -336,6 +374,9 @@ class Machine(_Table):
     put: Classes = Field(default_factory=dict)
     get: Classes = Field(default_factory=dict)
     barrier: Barrier | None = None
+    alltoall: Alltoall | None = None
+    stream: Stream | None = None
+    slower: tuple[Slower, ...] = ()
     placement: Placement | None = None
     run: tuple[Run, ...] = ()
     used: tuple[Used, ...] = ()

@@ -87,7 +87,11 @@ def compiled(model: Model, ranks: int) -> str:
         lines += _classes(prefix, classes, machine)
     if machine.barrier is not None:
         lines.append(f"barrier {_number(machine.barrier.fixed_ns)} {_number(machine.barrier.per_round_ns)}")
-    return "\n".join(lines) + "\n"
+    if machine.alltoall is not None:
+        lines.append(f"alltoall {_number(machine.alltoall.own_per_byte_ns)}")
+    for slower in machine.slower:
+        lines.append(f"node_factor {_number(slower.factor)} {_listed(slower.nodes)}")
+    return "\n".join([*lines, *_stream(machine)]) + "\n"
 
 
 def write_compiled(model: Model, ranks: int) -> Path:
@@ -238,6 +242,15 @@ def _classes(prefix: str, classes: Mapping[str, PairClass], machine: Machine) ->
             for which, cost in segment.costs().items():
                 numbers = (cost.fixed_ns, cost.per_byte_ns, cost.per_packet_ns)
                 yield f"cost {which} {' '.join(map(_number, numbers))}"
+
+
+def _stream(machine: Machine) -> Iterator[str]:
+    stream = machine.stream
+    if stream is not None:
+        yield f"stream {stream.buffer_bytes}"
+        for which in ("write", "read", "poll", "drain", "ack"):
+            cost = getattr(stream, which)
+            yield f"stream_cost {which} {_number(cost.fixed_ns)} {_number(cost.per_byte_ns)}"
 
 
 def _condition(pair_class: PairClass, machine: Machine) -> str:

@@ -1,0 +1,246 @@
+"""The GPMIMD machine: T9000 transputers on C104 switches, from Com-1.x alone; and calibrated with four other cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean, median
+from typing import Any
+
+from scripts.machinelib.figures import Figures, between, cost, line
+
+US = 1000.0
+PACKET = 32
+WORD, LONG = 4, (64, 256, 1024)
+SLOTS = 8  # of a board
+TEXT = "the report's text"
+# The rest of a packet comes at the links' 100 Mbit/s, with 10 bits for a byte.
+LINK_NS_PER_BYTE = 10 / 100e6 * 1e9
+
+ROOT = "1,9-15,17-23,25-31,33-39,41-47,49-55,57-63,2-5"
+SENDERS = [board * SLOTS + slot for board in (1, 2, 3, 4) for slot in range(1, SLOTS)]
+RECEIVERS = "41-47,49-55,57-63,2-6"
+
+
+class Basic:
+    """What Com-1.x says of messages, in ns."""
+
+    def __init__(self) -> None:
+        self.figures = Figures("atlas")
+        near = self.ns("Com-1.1", "transfer, one switch", "bytes", bytes=[WORD, *LONG])
+        self.near = {length: near[(length,)] for length in (WORD, *LONG)}
+        far = self.ns("Com-1.4", "transfer, three switches", "bytes", "processors", bytes=[WORD, *LONG])
+        self.far = {length: mean(ns for at, ns in far.items() if at[0] == length) for length in (WORD, *LONG)}
+        two_way = self.ns("Com-1.2", "duplex", "bytes", bytes=[WORD, *LONG])
+        self.exchange = {length: 2 * two_way[(length,)] for length in (WORD, *LONG)}
+        self.out = self.busy("Com-1.5", "out", "receivers", (8, 16, 53), (8, 16))
+        self.into = self.busy("Com-1.7", "in", "senders", (8, 16, 53), (8, 16))
+        self.both = self.busy("Com-1.3", "both", "processors", (8, 16, 62), (4, 8, 16), others=-1)
+        (all_to_all,) = self.ns("Com-1.3", "link", "bytes", processors=62, bytes=1024).values()
+        self.board_bytes_per_s = SLOTS * (62 - SLOTS) * 1024 / (all_to_all / 1e9)
+
+    def ns(self, benchmark: str, for_: str, *columns: str, **where: Any) -> dict[tuple[int, ...], float]:
+        """Rows of a table."""
+        return {at: us * US for at, us in self.figures.table(for_, *columns, benchmark=benchmark, **where).items()}
+
+    def busy(
+        self, name: str, for_: str, column: str, of_words: Sequence[int], of_packets: Sequence[int], others: int = 0
+    ) -> tuple[float, float]:
+        """A busy node's time for a message of one word, and for each full packet: medians over numbers of ranks."""
+        words = self.ns(name, for_, column, bytes=WORD, **{column: list(of_words)})
+        longer = self.ns(name, for_, column, "bytes", bytes=[64, 256], **{column: list(of_packets)})
+        packets = (256 - 64) / PACKET
+        slopes = [(longer[n, 256] - longer[n, 64]) / packets / (n + others) for n in of_packets]
+        return median(ns / (n + others) for (n,), ns in words.items()), median(slopes)
+
+
+def packet_line(times: dict[int, float]) -> tuple[float, float]:
+    """Fixed part and time of each packet of long messages."""
+    return line({length // PACKET: times[length] for length in LONG})
+
+
+def segments(basic: Basic, times: dict[int, float], source: str) -> list[dict[str, Any]]:
+    """Messages of one packet, and longer ones."""
+    fixed, each = packet_line(times)
+    word, packet = times[WORD], fixed + each
+    exchange_fixed, exchange_each = packet_line(basic.exchange)
+    near_fixed, near_each = packet_line(basic.near)
+    # The first packet is there when the receiving node begins its own work.
+    latency = min(word - basic.into[0], packet - basic.into[1])
+    short = {
+        "source": f"{source}: 4 B, and its line at 32 B; busy nodes Com-1.5, 1.7 and 1.3",
+        "up_to_bytes": PACKET,
+        "protocol": "synchronous",
+        "latency": latency,
+        "transfer": between((WORD, word - latency), (PACKET, packet - latency)),
+        "out": between((WORD, basic.out[0]), (PACKET, basic.out[1])),
+        "both": between((WORD, basic.both[0]), (PACKET, basic.both[1])),
+        "in": between((WORD, basic.into[0]), (PACKET, basic.into[1])),
+        "duplex": basic.exchange[WORD] - basic.near[WORD],
+        "rest": each,
+    }
+    long = {
+        "source": f"{source}: line through 64, 256 and 1024 B; busy nodes Com-1.5, 1.7 and 1.3",
+        "protocol": "synchronous",
+        "packet_bytes": PACKET,
+        "latency": fixed,
+        "transfer": cost(per_packet=each),
+        "out": cost(per_packet=basic.out[1]),
+        "both": cost(per_packet=basic.both[1]),
+        "in": cost(per_packet=basic.into[1]),
+        "duplex": cost(fixed=exchange_fixed - near_fixed, per_packet=exchange_each - near_each),
+        "rest": cost(fixed=each, per_packet=each),
+    }
+    return [short, long]
+
+
+def placements() -> dict[str, Any]:
+    """Where ranks sat, as far as the report says it."""
+    farms = {
+        f"senders{count}": {
+            "nodes": f"1,{','.join(map(str, SENDERS[:count]))},{RECEIVERS}",
+            "source": "supervisor, senders and receivers on different boards; the last 5 of 26 receivers on the "
+            "supervisor's, which the report says of some",
+        }
+        for count in (2, 4, 6, 8, 16, 26)
+    }
+    return {
+        "pairs": {
+            "nodes": "1-57/8,2-58/8,3-59/8,4,12",
+            "second_half": "13-61/8,5,14-62/8,6,15-63/8,7,20,28",
+            "source": f"{TEXT}: source and destination are on different boards; slot 0 is not used",
+        },
+        "root": {"nodes": ROOT, "source": f"{TEXT}: all but 4 of 53 on other boards than the source; no slot 0"},
+        "nine": {"nodes": "1,9-15,17", "source": "the slope of 9 processors in Com-3.1: three switches"},
+        **farms,
+    }
+
+
+def runs() -> list[dict[str, Any]]:
+    """Which placement a table was measured with."""
+    return [
+        {"pattern": "pairs", "variants": "pairs", "read_from": TEXT},
+        {"pattern": ["outfarm", "multicast", "funnel"], "variants": "root", "read_from": TEXT},
+        *(
+            {
+                "pattern": ["pushfarm", "pullfarm"],
+                "options": {"senders": str(count)},
+                "variants": f"senders{count}",
+                "read_from": f"{TEXT}: the supervisor has receivers on its board when there are 26",
+            }
+            for count in (2, 4, 6, 8, 16, 26)
+        ),
+        {
+            "pattern": ["robpush", "robpull"],
+            "ranks": 9,
+            "variants": "nine",
+            "read_from": "9 do not fit on a board of 8",
+        },
+    ]
+
+
+STRUCTURE = [
+    {"what": "one event in flight in both farms; their 3 and 4 hops", "read_from": "Com-2.1 and 2.2 are flat in R"},
+    {"what": "a processor reads its readout buffers in turn", "read_from": "Com-3.1, times without a delay"},
+    {"what": "it reads the next event beside its computing", "read_from": "Com-3.1, times with 100 us"},
+    {"what": "messages of Com-3.2 have 1024 B", "read_from": "Com-3.2, times without a delay"},
+    {"what": "a channel takes its next message over when the last one is delivered", "read_from": "Com-1.5: R x out"},
+    {"what": "the boards' links form one way out of each board", "read_from": "Com-1.3, 62 processors"},
+]
+NOT_MODELLED = [
+    {"where": {"benchmark": "Com-1.7", "senders": 4}, "why": "its times are those of 8 senders: probably mislabelled"}
+]
+
+
+def gpmimd() -> dict[str, Any]:
+    """From the basic tables alone."""
+    basic = Basic()
+    return {
+        "title": "GPMIMD machine",
+        "about": "64 T9000 transputers of 20 MHz, 58 C104 switches, IEEE 1355 links of 100 Mbit/s",
+        "machine": "gpmimd",
+        "topology": {
+            "kind": "clos",
+            "boards": 8,
+            "nodes_per_board": SLOTS,
+            "crossbars": 1,
+            "source": f"{TEXT}: one switch within a board, three between boards",
+        },
+        "link": [
+            {
+                "level": 2,
+                "bytes_per_s": basic.board_bytes_per_s,
+                "source": "Com-1.3, 62 processors, 1024 B: what leaves a board in that time",
+            }
+        ],
+        "class": {
+            "board": {"switches": 1, "segment": segments(basic, basic.near, "Com-1.1")},
+            "boards": {"segment": segments(basic, basic.far, "Com-1.4")},
+        },
+        "variant": {name: {"placement": placement} for name, placement in placements().items()},
+        "run": runs(),
+        "used": basic.figures.used,
+        "structure": STRUCTURE,
+        "not_modelled": NOT_MODELLED,
+    }
+
+
+# ---- calibrated ------------------------------------------------------------------------------------------------------
+
+
+def calibrated() -> dict[str, Any]:
+    """With four cells of Com-2.1 and Com-3.1, and the time slice."""
+    basic = Basic()
+    figures = Figures("atlas")
+    push = figures.table("recv_cpu, a hop of 16 B", "senders", benchmark="Com-2.1", senders=[2, 16], receivers=8)
+    handling = (push[16,] - push[2,]) / 14 * US
+    hop = (push[2,] * US - handling) / 3
+    of_delay = figures.table(
+        "cpu.compute", "delay_us", benchmark="Com-3.1", processors=3, bytes=64, delay_us=[400, 1600]
+    )
+    factor = (of_delay[1600,] - of_delay[400,]) / 1200
+    rest_of_packet = PACKET * LINK_NS_PER_BYTE
+    each = packet_line(basic.far)[1]
+    in_turn = each + rest_of_packet + handling  # a message of two packets
+    return {
+        "base": "gpmimd.toml",
+        "title": "GPMIMD machine, calibrated",
+        "cpu": {
+            "slice_ns": 256 * US,
+            "compute_fixed_ns": of_delay[400,] * US - factor * 400 * US - in_turn,
+            "compute_factor": factor,
+            "source": "the delays of Com-3.1 (64 B, 3 processors, 400 and 1600 us) after one message in turn; "
+            "the slice: 8 times of Com-3.x are its multiples or halves",
+        },
+        "class": {
+            "board": {"segment": handled(segments(basic, basic.near, "Com-1.1"), handling, rest_of_packet)},
+            "boards": {
+                "segment": handled(segments(basic, basic.far, "Com-1.4"), handling, rest_of_packet, hop=hop),
+            },
+        },
+        "variant": {"across": {"placement": {"nodes": "1,9,17", "source": "the slope of 3 processors in Com-3.1"}}},
+        "run": [
+            *runs(),
+            {"pattern": "robpush", "ranks": 3, "variants": "across", "read_from": "Com-3.1, slope of 3 processors"},
+        ],
+        "used": [*basic.figures.used, *figures.used],
+    }
+
+
+def handled(
+    basic: list[dict[str, Any]], handling: float, rest_of_packet: float, hop: float | None = None
+) -> list[dict[str, Any]]:
+    """The segments, where what a program reads costs its CPU time. Com-1.x has words that it counts only."""
+    short, long = basic
+    later = {"recv_cpu": handling, "rest": rest_of_packet}
+    word = short | {"up_to_bytes": WORD, "rest": 0.0}
+    report = short | {"up_to_bytes": 16} | later
+    if hop is not None:
+        into = short["in"]["fixed_ns"] + 16 * short["in"]["per_byte_ns"]
+        latency = max(0.0, hop - handling - into)
+        report |= {
+            "source": f"{short['source']}; a hop of Com-2.1",
+            "latency": latency,
+            "transfer": hop - handling - latency,
+        }
+    rest = cost(fixed=rest_of_packet, per_packet=long["rest"]["per_packet_ns"])
+    return [word, report, short | later, long | {"recv_cpu": handling, "rest": rest}]

@@ -1,0 +1,112 @@
+"""The Scali cluster, from messages between two processes; the rest is predicted, but for the barrier."""
+
+from __future__ import annotations
+
+from statistics import mean
+from typing import Any
+
+from scripts.machinelib.figures import Figures, cost
+
+US = 1000.0
+STEP_BYTES = 32
+EMPTY_BYTES = 1  # 0 would be any length
+
+
+def ns_per_byte(mb_per_s: float) -> float:
+    """1 MB is 10^6 bytes."""
+    return 1e3 / mb_per_s
+
+
+def scali() -> dict[str, Any]:
+    """The model."""
+    figures = Figures("scabench")
+    # Within a node a one-way stream is as fast as its sender, and half a round trip is what both CPUs do.
+    within = {"scope": "intra-node"}
+    send = figures.value("class.node", benchmark="one-way (pingping)", metric="latency", **within) * US
+    half = figures.value("class.node", benchmark="ping-pong", metric="latency", bytes=0, **within) * US
+    half_step = figures.value("class.node", benchmark="ping-pong", metric="latency", bytes=STEP_BYTES, **within) * US
+    send_byte = ns_per_byte(
+        figures.value("class.node", benchmark="one-way (pingping)", metric="peak_bandwidth", **within)
+    )
+    half_byte = ns_per_byte(figures.value("class.node", benchmark="ping-pong", metric="peak_bandwidth", **within))
+    receive = half - send
+    node = [
+        {"source": "0 B: one-way and ping-pong", "up_to_bytes": EMPTY_BYTES, "send_cpu": send, "recv_cpu": receive},
+        {
+            "source": "32 B: ping-pong; peaks of one-way and ping-pong",
+            "send_cpu": cost(fixed=send, per_byte=send_byte),
+            "recv_cpu": cost(
+                fixed=half_step - send - STEP_BYTES * half_byte,
+                per_byte=half_byte - send_byte,
+            ),
+        },
+    ]
+    # Between nodes the CPUs do the same for a message without data.
+    between = {"scope": "inter-node"}
+    stream = figures.value("out", benchmark="one-way (pingping)", metric="latency", **between) * US
+    exchange = 2 * US * figures.value("both", benchmark="two-way", metric="latency", **between)
+    trip = figures.value("latency", benchmark="ping-pong", metric="latency", bytes=0, **between) * US
+    trip_step = figures.value("latency", benchmark="ping-pong", metric="latency", bytes=STEP_BYTES, **between) * US
+    byte = ns_per_byte(
+        figures.value("transfer, out, in", benchmark="one-way (pingping)", metric="peak_bandwidth", **between)
+    )
+    two_way = figures.value("both, link", benchmark="two-way", metric="peak_bandwidth", **between)
+    network = [
+        {
+            "source": "0 B: one-way, two-way, ping-pong",
+            "up_to_bytes": EMPTY_BYTES,
+            "send_cpu": send,
+            "latency": trip - half,
+            "out": stream,
+            "both": exchange,
+            "recv_cpu": receive,
+        },
+        {
+            "source": "32 B: ping-pong; peaks of one-way and two-way",
+            "send_cpu": send,
+            "latency": trip_step - half - STEP_BYTES * byte,
+            "transfer": cost(per_byte=byte),
+            "out": cost(fixed=stream, per_byte=byte),
+            "both": cost(fixed=exchange, per_byte=ns_per_byte(two_way)),
+            "in": cost(per_byte=byte),
+            "recv_cpu": receive,
+        },
+    ]
+    barriers = figures.table("barrier", "nodes", benchmark="barrier", nodes=[2, 16])
+    return {
+        "title": "Scali cluster",
+        "about": "16 nodes with two Pentium III of 450 MHz; SCI cards on 32-bit PCI of 33 MHz, a 4 x 4 torus; ScaMPI",
+        "machine": "scali",
+        "topology": {"kind": "torus", "dimensions": [4, 4], "source": "the report's text"},
+        "cpu": {"per_node": 2, "source": "the report's text"},
+        "link": [
+            {"bytes_per_s": 2e6 * two_way, "source": "two-way: what a pair moves at once, both directions together"}
+        ],
+        "class": {"node": {"same_node": True, "segment": node}, "network": {"segment": network}},
+        "barrier": {
+            "per_round_ns": mean([barriers[2,], barriers[16,] / 4]) * US,
+            "source": "barriers of 2 and of 16 nodes, 1 and 4 rounds: the library's own, no messages of its users",
+        },
+        "alltoall": {
+            "own_per_byte_ns": send_byte / 2,
+            "source": "one-way within a node: it copies twice, the own block of an all-to-all once",
+        },
+        "variant": {"within": {"placement": {"nodes": "0,0", "source": "two processes of one node"}}},
+        "run": [
+            {
+                "pattern": ["oneway", "pingpong"],
+                "variants": ["", "within"],
+                "read_from": "the report has both, inter-node and intra-node",
+            }
+        ],
+        "used": figures.used,
+        "structure": [
+            {"what": "rates of two-way count both messages as twoway does", "read_from": "its latency is the least"},
+        ],
+        "not_modelled": [
+            {
+                "where": {"benchmark": "NPB 2.3 FT class A"},
+                "why": "what a node computes in a second is no communication",
+            }
+        ],
+    }

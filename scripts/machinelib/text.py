@@ -1,0 +1,62 @@
+"""A model as the text of its TOML file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+WIDTH = 120
+
+
+def toml(content: Mapping[str, Any], head: str) -> str:
+    """The file: comment lines, then the values and tables of `content` in their order."""
+    return "\n".join([*(f"# {line}" for line in head.splitlines()), *_table(content, ())]) + "\n"
+
+
+def _table(content: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    tables = {name: value for name, value in content.items() if _is_table(name, value)}
+    for name, value in content.items():
+        if name not in tables:
+            yield from _entry(name, value)
+    for name, value in tables.items():
+        inner = (*path, name)
+        for each in value if isinstance(value, list) else [value]:
+            has_values = any(not _is_table(*part) for part in each.items())
+            if isinstance(value, list) or has_values:
+                yield ""
+                yield f"[[{'.'.join(inner)}]]" if isinstance(value, list) else f"[{'.'.join(inner)}]"
+            yield from _table(each, inner)
+
+
+def _is_table(name: str, value: Any) -> bool:
+    """Written as a table of its own; costs and conditions stand in their line."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(each, Mapping) for each in value)
+    is_cost = isinstance(value, Mapping) and all(isinstance(part, int | float) for part in value.values())
+    return isinstance(value, Mapping) and not is_cost and name not in ("where", "options")
+
+
+def _entry(name: str, value: Any) -> Iterator[str]:
+    entry = f"{name} = {_value(value)}"
+    if len(entry) > WIDTH and isinstance(value, list):
+        yield f"{name} = ["
+        yield from (f"    {_value(each)}," for each in value)
+        yield "]"
+    else:
+        yield entry
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value)
+        case float():
+            return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.0f}"
+        case str():
+            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        case list():
+            return "[" + ", ".join(map(_value, value)) + "]"
+        case _:
+            return "{ " + ", ".join(f"{name} = {_value(part)}" for name, part in value.items()) + " }"
