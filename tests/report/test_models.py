@@ -19,6 +19,7 @@ RECORD: dict[str, Any] = {
     "title": "GPMIMD machine",
     "machine": "gpmimd",
     "exact": True,
+    "torus": None,
     "parameters": [["cpu.slice_ns", "256000", "the T9000's time slice"]],
     "used": [{"where": {"benchmark": "Com-1.1", "bytes": [4, 64]}, "for": "transfer"}],
     "structure": [
@@ -101,3 +102,22 @@ def test_conclusions_are_judged_without_intervals(tmp_path: Path, capsys: pytest
     assert "reproduced" in shown
     for text in ("cpu.slice_ns", "one event is in flight", "pairs: variant boards", "Com-1.1, bytes 4, 64"):
         assert text in shown, text
+
+
+def test_a_torus_has_hops_and_changes_of_direction(tmp_path: Path) -> None:
+    """100 ns and 10 for each hop, 3 for each change of direction: two ranks on each node of a 4 x 2 torus."""
+    torus = {"dimensions": [4, 2], "nodes": [rank // 2 for rank in range(16)]}
+    points = []
+    for source in range(16):
+        for target in range(16):
+            x, y = abs(source // 2 % 4 - target // 2 % 4), abs(source // 8 - target // 8)
+            hops = min(x, 4 - x) + y
+            time_ns = 100 + 10 * hops + 3 * (x > 0 and y > 0) if hops else 50
+            ends = {
+                name: rank for name, rank, default in (("source", source, 0), ("target", target, 1)) if rank != default
+            }
+            if source != target:
+                points.append(Made(point("sim@t3d", "putpong", 16, 8, **ends), time_ns, measurements=1))
+    models = {"sim@t3d": {**RECORD, "machine": "t3d", "torus": torus}}
+    table = tables(tmp_path, "t3d", points, facts={**FACTS, "models": models})["distance"]
+    assert [figure(cells[-1]) for cells in table.rows[:3]] == [about(100), about(10), about(3)]

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError, unknown
-from hockney.worker.machine_schema import Machine
+from hockney.worker.machine_schema import Machine, Torus
 from hockney.worker.toml_models import read_toml, validated
 
 MODELS = Path(__file__).parents[1] / "archive" / "models"
@@ -46,6 +47,7 @@ class Model:
             "title": machine.title,
             "machine": machine.machine,
             "exact": machine.noise is None,
+            "torus": torus_of(machine),
             "parameters": list(_parameters(self.content)),
             "used": [row.model_dump(by_alias=True) for row in machine.used],
             "structure": [row.model_dump() for row in (*machine.structure, *machine.run)],
@@ -56,6 +58,16 @@ class Model:
         """Which variants measure a point of a suite; "" is the plain model."""
         fitting = (run.variants for run in self.machine.run if run.fits(pattern, ranks, options))
         return next(fitting, ("",))
+
+
+def torus_of(machine: Machine) -> dict[str, list[int]] | None:
+    """The lengths of a torus' dimensions and the nodes of its ranks; None for another topology."""
+    if not isinstance(machine.topology, Torus):
+        return None
+    dimensions = list(machine.topology.dimensions)
+    ranks = range(math.prod(dimensions) * machine.ranks_per_node)
+    nodes = [rank // machine.ranks_per_node for rank in ranks] if machine.placement is None else machine.placement.nodes
+    return {"dimensions": dimensions, "nodes": list(nodes)}
 
 
 def builtin_models() -> list[str]:

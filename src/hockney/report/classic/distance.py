@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hockney.machine.topology import Topology
 from hockney.report.classic.layout import contents, label_of, layouts
+from hockney.report.classic.models import models_of, way_of
 from hockney.report.classic.pairs import WORD_BYTES
 from hockney.report.classic.reading import NOT_PLANNED, Reading
 from hockney.report.classic.values import Cell, Column, Measured, Table, blank
@@ -50,14 +51,21 @@ def _fit(group: Sequence[Series], reading: Reading) -> tuple[DistanceFit, str | 
         return reading.reason(group[0])
     times_ns: dict[tuple[int, int], float] = {}
     hops: dict[tuple[int, int], int] = {}
+    changes: dict[tuple[int, int], int] = {}
     for series, cell in measured:
         options = reading.options(series.point)
         pair = int(options["source"]), int(options["target"])
+        model = models_of(reading.run).get(series.point.transport)
+        way = way_of(model, pair) if model is not None else None
+        if way is not None:
+            if way[0]:  # two ranks of one node have no way
+                times_ns[pair], (hops[pair], changes[pair]) = 1e3 * (cell.value or 0.0), way
+            continue
         borders = _borders(series, pair, reading)
         if isinstance(borders, str):
             return borders
         times_ns[pair], hops[pair] = 1e3 * (cell.value or 0.0), borders
-    fit = fit_distance(times_ns, hops)
+    fit = fit_distance(times_ns, hops, changes or None)
     return fit.reason if isinstance(fit, NoFit) else (fit, measured[0][1].state)
 
 

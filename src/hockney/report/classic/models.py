@@ -38,6 +38,20 @@ def why_not(model: Record, figure: Published | None) -> str | None:
     return None
 
 
+def way_of(model: Record, pair: tuple[int, int]) -> tuple[int, int] | None:
+    """The hops between two ranks of a torus and their changes of direction; None elsewhere."""
+    torus = model["torus"]
+    if torus is None:
+        return None
+    source, target = (torus["nodes"][rank] for rank in pair)
+    steps = []
+    for length in torus["dimensions"]:
+        apart = (source - target) % length
+        steps.append(min(apart, length - apart))
+        source, target = source // length, target // length
+    return sum(steps), max(0, sum(step > 0 for step in steps) - 1)
+
+
 def judged(model: Record, figure: Published | None, cell: Measured) -> Measured:
     """The cell, with whether the model rebuilds its published figure, and used it for its fit."""
     used = figure is not None and any(figure.matches(row["where"]) for row in model["used"])
