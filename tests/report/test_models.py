@@ -46,6 +46,10 @@ def made() -> list[Made]:
     ]
 
 
+def tables_of(path: Path, suite: str, points: list[Made], **more: Any) -> dict[str, Table]:
+    return tables(path, suite, points, plan={"virtual": {one.point.transport: True for one in points}}, **more)
+
+
 def cell(table: Table, *begins: str) -> Measured:
     last = row(table, *begins)[-1]
     assert isinstance(last, Measured)
@@ -53,7 +57,7 @@ def cell(table: Table, *begins: str) -> Measured:
 
 
 def test_errors_count_only_on_figures_that_were_not_used(tmp_path: Path) -> None:
-    of = tables(tmp_path, "atlas", made(), facts=facts())
+    of = tables_of(tmp_path, "atlas", made(), facts=facts())
     table = of["com-1.1"]
     assert [column.title for column in table.columns] == ["packet size", "published", "model"]
     used, predicted = cell(table, "4"), cell(table, "256")
@@ -68,25 +72,25 @@ def test_errors_count_only_on_figures_that_were_not_used(tmp_path: Path) -> None
 
 
 def test_a_variant_for_some_points_has_no_column_of_its_own(tmp_path: Path) -> None:
-    table = tables(tmp_path, "atlas", made(), facts=facts())["com-1.4"]
+    table = tables_of(tmp_path, "atlas", made(), facts=facts())["com-1.4"]
     assert table.columns[-1].title == "model"
     assert figure(cell(table, "4", "4")) == about(13)
 
 
 def test_what_is_not_modelled_says_why(tmp_path: Path) -> None:
-    table = tables(tmp_path, "atlas", made(), facts=facts())["com-1.7"]
+    table = tables_of(tmp_path, "atlas", made(), facts=facts())["com-1.7"]
     assert reason(cell(table, "4", "4")) == "not modelled: its row is doubtful"
 
 
 def test_a_figure_of_another_machine_is_not_compared(tmp_path: Path) -> None:
     one = Made(point(SIM, "ft", 4, 0, **{"class": "A"}), 1e9, measurements=1)
-    table = tables(tmp_path, "scabench", [one], facts=facts(machine="scali", title="Scali cluster"))["npb-ft"]
+    table = tables_of(tmp_path, "scabench", [one], facts=facts(machine="scali", title="Scali cluster"))["npb-ft"]
     assert reason(cell(table, "Cray T3E", "A", "4")) == "a figure of the Cray T3E; the model is of the Scali cluster"
     assert cell(table, "Scali-1", "A", "4").error is not None
 
 
 def test_a_model_of_no_machine_of_the_archive_has_ratios(tmp_path: Path) -> None:
-    table = tables(tmp_path, "atlas", made(), facts=facts(machine=None, used=[]))["com-1.1"]
+    table = tables_of(tmp_path, "atlas", made(), facts=facts(machine=None, used=[]))["com-1.1"]
     assert cell(table, "256").error is None
     assert cell(table, "256").ratio == about(50 / 56.9)
 
@@ -94,7 +98,14 @@ def test_a_model_of_no_machine_of_the_archive_has_ratios(tmp_path: Path) -> None
 def test_conclusions_are_judged_without_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = Made(point(f"{SIM}:boards", "pairs", 4, 256), 84_000, measurements=1)
     hosts = ("node-0", "node-1", "node-2", "node-3", "node-4")
-    store_run(tmp_path / "r.db", "atlas", [*made(), more], facts=facts(), hosts=hosts)
+    store_run(
+        tmp_path / "r.db",
+        "atlas",
+        [*made(), more],
+        facts=facts(),
+        hosts=hosts,
+        plan={"virtual": {SIM: True, f"{SIM}:boards": True}},
+    )
     assert execute(["show", "--tables", "--store", str(tmp_path / "r.db")]) == 0
     shown = capsys.readouterr().out
     assert "sim@gpmimd: holds; far 84.0 us, near 50.0 us" in " ".join(shown.split())
@@ -119,5 +130,5 @@ def test_a_torus_has_hops_and_changes_of_direction(tmp_path: Path) -> None:
             if source != target:
                 points.append(Made(point("sim@t3d", "putpong", 16, 8, **ends), time_ns, measurements=1))
     models = {"sim@t3d": {**RECORD, "machine": "t3d", "torus": torus}}
-    table = tables(tmp_path, "t3d", points, facts={**FACTS, "models": models})["distance"]
+    table = tables_of(tmp_path, "t3d", points, facts={**FACTS, "models": models})["distance"]
     assert [figure(cells[-1]) for cells in table.rows[:3]] == [about(100), about(10), about(3)]

@@ -71,6 +71,8 @@ def format_interval(low_ns: float | None, high_ns: float | None) -> str:
     """`26.9 - 27.3 ns`; both are None where there are too few measurements."""
     if low_ns is None or high_ns is None:
         return "too few measurements"
+    if low_ns == high_ns:
+        return "exact"  # a model without noise
     low, high = format_ns(low_ns), format_ns(high_ns)
     number, _, unit = low.partition(" ")
     return f"{number} - {high}" if high.endswith(f" {unit}") else f"{low} - {high}"

@@ -27,6 +27,7 @@ from hockney.cli.render import Column, local_time
 from hockney.cli.rerun import fix_text
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
+from hockney.stats.figures import EXACT
 from hockney.units import counted, format_messages, format_ns, format_rate
 
 if TYPE_CHECKING:
@@ -155,7 +156,10 @@ def _print_notes(run: Run, rows: Sequence[_Row], asked_precision: float | None) 
         render.note(missed, style="dim")
     if any(row.figure.is_short for row in rows):
         render.note(SHORT_NOTE, style="yellow")
-    if rows and len({launch.index for launch in run.launches.values()}) == 1:
+    if (
+        any(row.figure.interval_over != EXACT for row in rows)
+        and len({launch.index for launch in run.launches.values()}) == 1
+    ):
         fix = fix_text(more_launches(run.id, run.info, LAUNCHES))
         render.note(f"Intervals cover one launch only, not the variation between launches. {fix}.", style="dim")
 
@@ -227,7 +231,7 @@ def _cell(figure: Figure | None, state: str, text: Callable[[Figure], str]) -> s
     """`41.9 ns ±2%`, rounded up; padded, so that figures with and without an interval are aligned."""
     if figure is None:
         return "–"
-    precision = "" if figure.precision is None else spread_text(figure.precision)
+    precision = spread_text(figure.precision) if figure.precision else ""  # a model without noise has 0
     mark = SHORT_MARK * figure.is_short + "*" * (figure.state != state)
     return f"{text(figure)} {precision:<4}{mark:<1}"
 

@@ -303,6 +303,11 @@ class Series:
         return any(launch.oversubscribed for launch in self.launches)
 
     @property
+    def is_exact(self) -> bool:
+        """Whether its clock is a model's without noise: its figures are then their own bounds."""
+        return bool(self._run.info.plan.get("virtual", {}).get(self.point.transport))
+
+    @property
     def elapsed_ns(self) -> list[Int64Array]:
         """Per measurement the raw samples: shape (ranks, samples), int64.
 
@@ -326,4 +331,5 @@ class Series:
 
         The interval is over launches; of one launch it holds within that one: see `hockney.stats`.
         """
-        return stats.figures_of(self.measurements, self.states, confidence, self._run.info.plan.get("precision"))
+        precision = self._run.info.plan.get("precision")
+        return stats.figures_of(self.measurements, self.states, confidence, precision, self.is_exact)

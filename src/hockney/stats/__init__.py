@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hockney.stats.figures import (
+    EXACT,
     LAUNCHES,
     ONE_LAUNCH,
     Figure,
@@ -18,6 +19,7 @@ from hockney.stats.states import MIXED, UNKNOWN, MachineProbe, State, classify, 
 
 __all__ = [
     "CONFIDENCE",
+    "EXACT",
     "LAUNCHES",
     "MIXED",
     "ONE_LAUNCH",

@@ -11,7 +11,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hockney.model import Definition, Measurement
 from hockney.stats import interval
@@ -23,6 +23,7 @@ STREAM_EVENTS_MIN = 8  # in a sample of a stream: with fewer, its start and end 
 P99_SAMPLES_MIN, P999_SAMPLES_MIN = 100, 1000  # with fewer, the percentile is the maximum
 
 LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # what an interval is over
+EXACT = "exact"  # of a model without noise: the interval is the value itself
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Figure:
     low_ns: float | None
     high_ns: float | None
     coverage: float | None
-    interval_over: str  # LAUNCHES or ONE_LAUNCH
+    interval_over: str  # LAUNCHES, ONE_LAUNCH or EXACT
     between_launches: float | None
     within_launches: float | None
     launches_needed: int | None
@@ -77,11 +78,13 @@ def figures_of(
     states: Sequence[State] | None = None,
     confidence: float = CONFIDENCE,
     precision: float | None = None,
+    exact: bool = False,
 ) -> list[Figure]:
     """The figures of one point by state, in the order of `place`.
 
     `states` are those of the measurements, classified over the whole run; by default from these measurements alone.
-    `precision` is that of the run. A figure never mixes definitions or batches (`of_one_batch`).
+    `precision` is that of the run; `exact`: its clock is a model's, without noise. A figure never mixes definitions or
+    batches (`of_one_batch`).
     """
     of_measurements = classify([signs_of(measurement) for measurement in measurements]) if states is None else states
     groups: dict[tuple[State, Definition], list[Measurement]] = {}
@@ -90,7 +93,23 @@ def figures_of(
             groups.setdefault((state, measurement.definition), []).append(measurement)
     ordered = sorted(groups, key=lambda key: place(key[0].name, key[0].floor_ns))
     verified = _verified(measurements)
-    return [_figure(state, groups[state, definition], verified, confidence, precision) for state, definition in ordered]
+    figures = (_figure(state, groups[state, of], verified, confidence, precision) for state, of in ordered)
+    return [_as_exact(figure) if exact else figure for figure in figures]
+
+
+def _as_exact(figure: Figure) -> Figure:
+    """The figure with itself as its bounds."""
+    return replace(
+        figure,
+        low_ns=figure.value_ns,
+        high_ns=figure.value_ns,
+        coverage=1.0,
+        interval_over=EXACT,
+        rate_low_bytes_per_s=figure.rate_bytes_per_s,
+        rate_high_bytes_per_s=figure.rate_bytes_per_s,
+        messages_low_per_s=figure.messages_per_s,
+        messages_high_per_s=figure.messages_per_s,
+    )
 
 
 def of_one_batch(points: Sequence[Hashable], batches: Sequence[int], conditions: Iterable[Hashable]) -> list[bool]:

@@ -268,9 +268,10 @@ def _judged(limit: Judged, asked: Point, series: Series, launches: Collection[in
         return replace(limit, reason=LimitReason.NOT_MEASURED, message=message)
     pairs = zip(series.measurements, series.states, strict=True)
     counted = [pair for pair in pairs if pair[0].launch_id in launches]
+    measurements, states = [measurement for measurement, _ in counted], [state for _, state in counted]
     figures = [
         figure
-        for figure in figures_of([measurement for measurement, _ in counted], [state for _, state in counted])
+        for figure in figures_of(measurements, states, exact=series.is_exact)
         if figure.state != MIXED.name and (limit.of.state is None or is_state(figure.state, limit.of.state))
     ]
     if all(figure.low_ns is None for figure in figures):

@@ -93,9 +93,8 @@ def _curves(
     without_interval: list[Point] = []
     for series, measurements in summarized:
         point, state_name = series.point, states[_place(series)] or ""
-        curve_point = _curve_point(
-            point.bytes, [measurement for measurement, state in measurements if state.name == state_name]
-        )
+        in_state = [measurement for measurement, state in measurements if state.name == state_name]
+        curve_point = _curve_point(point.bytes, in_state, exact=series.is_exact)
         if curve_point is None:
             without_interval.append(point)
         else:
@@ -113,10 +112,11 @@ def _curves(
     return curves, without_interval
 
 
-def _curve_point(size_bytes: int, measurements: Sequence[MeasurementSummary]) -> CurvePoint | None:
+def _curve_point(size_bytes: int, measurements: Sequence[MeasurementSummary], *, exact: bool) -> CurvePoint | None:
     """None where there are too few measurements for an interval, or it reaches 0: the time is below the clock's.
 
-    A definition changes only where a later version resumes a run: the last one counts.
+    A definition changes only where a later version resumes a run: the last one counts. `exact`: of a model without
+    noise, so that the time is its own bounds.
     """
     measurements = [
         measurement for measurement in measurements if measurement.definition == measurements[-1].definition
@@ -124,7 +124,8 @@ def _curve_point(size_bytes: int, measurements: Sequence[MeasurementSummary]) ->
     if not measurements:
         return None
     medians_ns = [measurement.median_ns for measurement in measurements if measurement.median_ns is not None]
-    time = time_of(medians_ns, [measurement.launch_id for measurement in measurements])[0].estimate
+    interval = time_of(medians_ns, [measurement.launch_id for measurement in measurements])[0]
+    time = Estimate(*[interval.value] * 3) if exact else interval.estimate
     definition = measurements[0].definition
     payload_bytes = definition.bytes_per_rep / definition.divisor or None
     return None if time is None or time.low <= 0 else CurvePoint(size_bytes, time, payload_bytes, measurements)
@@ -144,7 +145,7 @@ def _by_class(run: Run, summarized: Iterable[tuple[Series, Summarized]]) -> Iter
             pair_class = class_of(pair_of(point), measurement.launch_id)
             by_class.setdefault((pair_class, state.name), []).append(measurement)
         for where, members in by_class.items():
-            curve_point = _curve_point(point.bytes, members)
+            curve_point = _curve_point(point.bytes, members, exact=False)
             if curve_point is not None:
                 sizes = curves.setdefault((point.transport, point.pattern, point.ranks, options, *where), {})
                 sizes.setdefault(point.bytes, []).append(curve_point)

@@ -8,7 +8,6 @@ from typing import Any
 
 from hockney import stats
 from hockney.model import Definition, Measurement, Point, PointStatus
-from hockney.report.classic.models import models_of
 from hockney.report.classic.values import Measured, blank
 from hockney.results.runs import Run, Series, table_state
 from hockney.stats import Figure
@@ -116,7 +115,6 @@ class Reading:
         self._defaults = defaults
         self._figures: dict[Series, list[Figure]] = {}
         self._state = table_state(run.series)
-        self._models = models_of(run)
 
     def series(self, *patterns: str) -> list[Series]:
         """All series of these patterns without those of the harness, in the order of the plan."""
@@ -172,25 +170,18 @@ class Reading:
             return self.median(series, figure, quantity.unit, quantity.of_measurement)
         basis = Basis(series.point, figure.definition, clock_hz(self.run.facts) or 0.0, *loads)
         times = Measured("ns", figure.value_ns, figure.low_ns, figure.high_ns)
-        cell = replace(
+        return replace(
             times.converted(quantity.unit, lambda time_ns: quantity.of(basis, time_ns)),
             state=self._shown(figure, series),
             oversubscribed=series.oversubscribed,
             interval_over=None if figure.low_ns is None else figure.interval_over,
+            exact=series.is_exact,
         )
-        return self._with_bounds(series, cell)
 
     @property
     def is_exact(self) -> bool:
         """Whether all is of models without noise."""
-        return bool(self.run.series) and all(map(self._is_exact, self.run.series))
-
-    def _is_exact(self, series: Series) -> bool:
-        return bool(self._models.get(series.point.transport, {}).get("exact"))
-
-    def _with_bounds(self, series: Series, cell: Measured) -> Measured:
-        """The cell; that of a model without noise is its own bounds."""
-        return replace(cell, low=cell.value, high=cell.value, exact=True) if self._is_exact(series) else cell
+        return bool(self.run.series) and all(series.is_exact for series in self.run.series)
 
     def median(self, series: Series, figure: Figure, unit: str, of: Callable[[Measurement], float | None]) -> Measured:
         """A value of each measurement of a figure, combined as times are; `of` returns None without a value."""
@@ -208,8 +199,9 @@ class Reading:
         time, over = stats.time_of(values, launch_ids)
         covers = None if time.low is None else over
         state = self._shown(figure, series)
-        cell = Measured(unit, time.value, time.low, time.high, state, series.oversubscribed, interval_over=covers)
-        return self._with_bounds(series, cell)
+        if series.is_exact:
+            return Measured(unit, time.value, time.value, time.value, state, interval_over=stats.EXACT, exact=True)
+        return Measured(unit, time.value, time.low, time.high, state, series.oversubscribed, interval_over=covers)
 
     @staticmethod
     def _shown(figure: Figure, series: Series) -> str | None:
