@@ -26,6 +26,10 @@ def test_half_a_round_trip_is_the_sum_of_its_costs(tmp_path: Path) -> None:
         assert rank0 == 100 * 2 * expected
 
 
+def synchronous(**costs: Any) -> list[str]:
+    return [line.replace("eager", "synchronous") for line in lines(**costs)]
+
+
 @pytest.mark.parametrize("cost", ["transfer", "out", "in", "node"])
 def test_a_stream_runs_at_its_slowest_part(tmp_path: Path, cost: str) -> None:
     """Occupancies delay the next message only; for a node's own, an answer is the next one."""
@@ -48,6 +52,46 @@ def test_a_funnel_waits_for_the_receiver(tmp_path: Path) -> None:
     for costs in slow:
         elapsed = times(tmp_path, lines(send_cpu=10, latency=100, **costs), 7, "funnel", 8, batch=100)
         assert elapsed[0][0] / 600 == pytest.approx(500, rel=0.01)
+
+
+def test_a_node_works_on_a_message_while_it_comes(tmp_path: Path) -> None:
+    """Seven transfers at once: only the time of the node adds up."""
+    model = synchronous(latency=50, transfer=1000, in_=200)
+    (receiver, *_) = times(tmp_path, model, 8, "funnel", 8, batch=100)
+    assert receiver[0] == pytest.approx(100 * 7 * 200, rel=0.02)
+
+
+def test_whoever_receives_too_sends_more_slowly(tmp_path: Path) -> None:
+    for both, step in ((0, 100), (400, 400)):
+        model = lines(out=100, both=both, latency=10)
+        (rank0, *_) = times(tmp_path, model, 5, "alltoall", 8, batch=100)
+        assert rank0[0] == pytest.approx(100 * 4 * step, rel=0.02)
+        (_, receiver, *_) = times(tmp_path, model, 5, "outfarm", 8, batch=100)
+        assert receiver[0] == pytest.approx(100 * 4 * 100, rel=0.02)
+
+
+def test_messages_that_meet_take_longer(tmp_path: Path) -> None:
+    for duplex in (0, 300):
+        model = synchronous(latency=50, transfer=1000, duplex=duplex)
+        assert times(tmp_path, model, 2, "twoway", 8, batch=100)[0][0] == 100 * (1050 + duplex)
+        assert times(tmp_path, model, 2, "pingpong", 8, batch=100)[0][0] == pytest.approx(100 * 2 * 1050, rel=0.01)
+
+
+def test_what_is_left_for_a_late_receive(tmp_path: Path) -> None:
+    """The receiver computes for longer than a message takes; the rest of four packets is three of them."""
+    delay = {"receiver_compute_us": 10, "until": "sent", "batch": 100}
+    for costs, rest in (({}, 1000), ({"rest": "30 0 100"}, 330)):
+        model = synchronous(latency=50, transfer=1000, **costs)
+        receiver = times(tmp_path, model, 2, "oneway", 128, **delay)[1]
+        assert receiver[0] == pytest.approx(100 * (10_000 + rest), rel=0.02)
+
+
+def test_a_channel_carries_on_for_those_who_wait_for_several(tmp_path: Path) -> None:
+    """A synchronous send ends with its receive; several are all with their channels when each has its message."""
+    model = synchronous(latency=100, transfer=900, out=50)
+    (source, *_) = times(tmp_path, model, 5, "outfarm", 8, batch=1000, until="sent")
+    assert source[0] == pytest.approx(1000 * 1000, rel=0.02)
+    assert times(tmp_path, model, 2, "oneway", 8, batch=1000, until="sent")[0][0] == 1000 * 1000
 
 
 def test_messages_that_lie_there_cost_a_copy(tmp_path: Path) -> None:

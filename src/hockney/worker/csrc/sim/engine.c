@@ -248,6 +248,9 @@ static hk_costs_t *make_costs(hk_sim_t *sim, int class, uint64_t bytes)
     for (int k = 0; k < HK_COSTS; k++) {
         costs->ps[k] = cost_of(&segment->cost[k], bytes, segment->packet_bytes);
     }
+    const uint64_t first_ps = hk_ps(segment->cost[HK_COST_REST].per_packet_ns);
+    costs->ps[HK_COST_REST] -= costs->ps[HK_COST_REST] > first_ps ? first_ps : costs->ps[HK_COST_REST];
+    costs->ps[HK_COST_BOTH] += costs->ps[HK_COST_BOTH] > 0 ? 0 : costs->ps[HK_COST_OUT];
     return costs;
 }
 

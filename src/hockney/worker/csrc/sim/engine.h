@@ -28,15 +28,17 @@ typedef struct hk_sim_req {
     hk_sim_rank_t *rank;
     struct hk_sim_req *next; /* of a channel's receives, or of those that are taken */
     uint64_t posted_ps;
-    uint64_t done_ps; /* when it is done, but for cpu_ps: once that is known */
-    uint64_t cpu_ps;  /* what its rank's CPU then still has to do */
-    bool is_known, is_waited_for;
+    uint64_t done_ps;         /* when it is done, but for cpu_ps: once that is known */
+    uint64_t cpu_ps;          /* what its rank's CPU then still has to do */
+    struct hk_message *taken; /* synchronous: its channel has it since done_ps, and its end is not known */
+    bool is_known, is_waited_for, is_receive;
+    bool may_be_taken; /* it is waited for with others: when the channel has it, that will do */
 } hk_sim_req_t;
 
 /* What a message is waiting for or has done. */
 typedef enum hk_stage {
     HK_STAGE_STARTED,  /* on its way to its channel */
-    HK_STAGE_LAUNCHED, /* synchronous: its first byte comes at ready_ps */
+    HK_STAGE_LAUNCHED, /* its first byte comes at ready_ps */
     HK_STAGE_ARRIVED,  /* eager: all of it is there at ready_ps */
 } hk_stage_t;
 
@@ -50,6 +52,7 @@ typedef struct hk_message {
     uint32_t from, to; /* ranks */
     uint64_t ready_ps;
     uint64_t transfer_ps; /* as the slowest link has it */
+    bool has_receives;    /* its sender had some open */
     hk_stage_t stage;
     hk_message_kind_t kind;
 } hk_message_t;
@@ -87,6 +90,7 @@ struct hk_sim_rank {
     uint64_t now_ps, cpu_ps;   /* its clock, and what its CPU has done */
     uint64_t random;           /* the state of its noise */
     uint32_t node;
+    uint32_t open;    /* receives that it has not waited for */
     uint32_t unknown; /* how many requests that it waits for have no known end */
     uint32_t ahead;   /* messages started since it last was in step with the machine */
     uint32_t wait_peer;

@@ -65,45 +65,57 @@ static void arrive(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
     }
 }
 
-/* A synchronous message is let in: now it is transferred. */
-static void take_in(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
+/* A synchronous message ends, and its channel is free. */
+static void take_in(hk_sim_t *sim, hk_message_t *message, uint64_t end_ps)
 {
-    const uint64_t end_ps = at_ps + message->transfer_ps;
     hk_channel_t *channel = channel_of(sim, message);
     if (channel == NULL) {
         return;
     }
     complete_receive(message, end_ps);
-    complete(message->send, end_ps + message->costs->ps[HK_COST_ACK], 0);
+    if (message->send != NULL) {
+        message->send->taken = NULL;
+        complete(message->send, end_ps + message->costs->ps[HK_COST_ACK], 0);
+    }
     free_channel(sim, channel, end_ps);
     drop(sim, message);
 }
 
-static void enter_node(hk_sim_t *sim, hk_message_t *message)
+/* The receiver's node has done its part at node_ps. A receive that comes late finds that the first packet waits. */
+static void let_in(hk_sim_t *sim, hk_message_t *message, uint64_t node_ps)
 {
-    const uint64_t *cost_ps = message->costs->ps;
-    hk_node_t *node = &sim->nodes[sim->ranks[message->to].node];
-    const uint64_t at_ps = later(
-        sim->now_ps, later(cost_ps[HK_COST_IN] > 0 ? node->in_ps : 0, cost_ps[HK_COST_NODE] > 0 ? node->both_ps : 0));
-    node->in_ps = cost_ps[HK_COST_IN] > 0 ? at_ps + cost_ps[HK_COST_IN] : node->in_ps;
-    node->both_ps = cost_ps[HK_COST_NODE] > 0 ? at_ps + cost_ps[HK_COST_NODE] : node->both_ps;
-    if (message->costs->protocol == HK_SYNCHRONOUS) {
-        take_in(sim, message, at_ps);
-    } else {
-        arrive(sim, message, at_ps);
+    uint64_t end_ps = later(message->ready_ps + message->transfer_ps, node_ps);
+    if (message->costs->protocol != HK_SYNCHRONOUS) {
+        arrive(sim, message, end_ps);
+        return;
     }
+    if (message->recv->posted_ps > message->ready_ps) {
+        const uint64_t rest_ps = message->costs->ps[HK_COST_REST];
+        end_ps = later(end_ps, message->recv->posted_ps + (rest_ps > 0 ? rest_ps : message->transfer_ps));
+    }
+    take_in(sim, message, end_ps);
 }
 
-/* From at_ps on the receiver's node may let it in. */
+static void enter_node(hk_sim_t *sim, hk_message_t *message)
+{
+    const uint64_t in_ps = message->costs->ps[HK_COST_IN];
+    const uint64_t both_ps = message->costs->ps[HK_COST_NODE];
+    hk_node_t *node = &sim->nodes[sim->ranks[message->to].node];
+    const uint64_t at_ps = later(sim->now_ps, later(in_ps > 0 ? node->in_ps : 0, both_ps > 0 ? node->both_ps : 0));
+    node->in_ps = in_ps > 0 ? at_ps + in_ps : node->in_ps;
+    node->both_ps = both_ps > 0 ? at_ps + both_ps : node->both_ps;
+    const uint64_t busy_ps = later(in_ps, both_ps);
+    let_in(sim, message, at_ps + (busy_ps < message->transfer_ps ? busy_ps : message->transfer_ps));
+}
+
+/* Its first byte comes at at_ps: from then on the receiver's node is busy with it, while the rest comes; and with what
+ * it does beyond that when the next one comes. */
 static void come_to_node(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
 {
-    const uint64_t *cost_ps = message->costs->ps;
-    if (cost_ps[HK_COST_IN] > 0 || cost_ps[HK_COST_NODE] > 0) {
+    if (message->costs->ps[HK_COST_IN] > 0 || message->costs->ps[HK_COST_NODE] > 0) {
         hk_queue_put(&sim->queue, at_ps, HK_EVENT_ARRIVE, message);
-    } else if (message->costs->protocol == HK_SYNCHRONOUS) {
-        take_in(sim, message, at_ps);
     } else {
-        arrive(sim, message, at_ps);
+        let_in(sim, message, 0);
     }
 }
 
@@ -138,48 +150,76 @@ static uint64_t cross_links(hk_sim_t *sim, const hk_message_t *message, uint64_t
     return head_ps + route->turns * sim->turn_ps;
 }
 
-static void launch(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
+/* Whether a message is on its way back. */
+static bool meets_another(hk_sim_t *sim, const hk_message_t *message)
+{
+    const hk_channel_t *back = hk_channel_find(&sim->channels, message->to, message->from, sim->now_ps);
+    return back != NULL && back->free_ps > sim->now_ps;
+}
+
+static void launch(hk_sim_t *sim, hk_message_t *message)
 {
     const uint64_t *cost_ps = message->costs->ps;
     uint64_t transfer_ps = cost_ps[HK_COST_TRANSFER];
+    transfer_ps += cost_ps[HK_COST_DUPLEX] > 0 && meets_another(sim, message) ? cost_ps[HK_COST_DUPLEX] : 0;
     uint64_t waited_ps = 0;
     uint64_t head_ps = cross_links(sim, message, &transfer_ps, &waited_ps);
     head_ps += hk_sim_noisy(&sim->ranks[message->from], cost_ps[HK_COST_LATENCY]);
+    message->transfer_ps = transfer_ps;
+    message->ready_ps = head_ps;
+    message->stage = HK_STAGE_LAUNCHED;
     if (message->costs->protocol == HK_SYNCHRONOUS) {
-        message->transfer_ps = transfer_ps;
-        message->ready_ps = head_ps;
-        message->stage = HK_STAGE_LAUNCHED;
         if (message->recv != NULL) {
             come_to_node(sim, message, later(head_ps, message->recv->posted_ps));
         }
         return;
     }
     const uint64_t left_ps = sim->now_ps + waited_ps + transfer_ps;
+    hk_channel_t *channel = channel_of(sim, message);
+    if (channel == NULL) {
+        return;
+    }
     free_channel(sim, channel, left_ps);
     if (message->costs->protocol == HK_RENDEZVOUS) {
         complete(message->send, left_ps, 0);
     }
-    come_to_node(sim, message, head_ps + transfer_ps);
+    come_to_node(sim, message, head_ps);
+}
+
+/* A channel has a synchronous message. Whoever waits for several need not wait for its end. */
+static void take_over(hk_sim_t *sim, hk_message_t *message)
+{
+    hk_sim_req_t *req = message->send;
+    if (req->may_be_taken) {
+        message->send = NULL;
+        complete(req, sim->now_ps, 0);
+    } else {
+        req->taken = message;
+        req->done_ps = sim->now_ps;
+    }
 }
 
 /* The channel is this message's. */
 static void leave_node(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
 {
-    const uint64_t *cost_ps = message->costs->ps;
+    const uint64_t out_ps = message->costs->ps[message->has_receives ? HK_COST_BOTH : HK_COST_OUT];
+    const uint64_t both_ps = message->costs->ps[HK_COST_NODE];
     channel->free_ps = UNKNOWN_PS;
-    if (cost_ps[HK_COST_OUT] == 0 && cost_ps[HK_COST_NODE] == 0) {
-        launch(sim, channel, message);
+    if (message->costs->protocol == HK_SYNCHRONOUS) {
+        take_over(sim, message);
+    }
+    if (out_ps == 0 && both_ps == 0) {
+        launch(sim, message);
         return;
     }
     hk_node_t *node = &sim->nodes[sim->ranks[message->from].node];
-    const uint64_t at_ps = later(
-        sim->now_ps, later(cost_ps[HK_COST_OUT] > 0 ? node->out_ps : 0, cost_ps[HK_COST_NODE] > 0 ? node->both_ps : 0));
-    node->out_ps = cost_ps[HK_COST_OUT] > 0 ? at_ps + cost_ps[HK_COST_OUT] : node->out_ps;
-    node->both_ps = cost_ps[HK_COST_NODE] > 0 ? at_ps + cost_ps[HK_COST_NODE] : node->both_ps;
+    const uint64_t at_ps = later(sim->now_ps, later(out_ps > 0 ? node->out_ps : 0, both_ps > 0 ? node->both_ps : 0));
+    node->out_ps = out_ps > 0 ? at_ps + out_ps : node->out_ps;
+    node->both_ps = both_ps > 0 ? at_ps + both_ps : node->both_ps;
     if (at_ps > sim->now_ps) {
         hk_queue_put(&sim->queue, at_ps, HK_EVENT_LAUNCH, message);
     } else {
-        launch(sim, channel, message);
+        launch(sim, message);
     }
 }
 
@@ -210,7 +250,7 @@ static void meet(hk_sim_t *sim, hk_message_t *message, hk_sim_req_t *req)
     if (message->costs->protocol == HK_RENDEZVOUS) {
         const uint64_t both_ps = later(message->ready_ps, req->posted_ps);
         hk_queue_put(&sim->queue, both_ps + message->costs->ps[HK_COST_HANDSHAKE], HK_EVENT_TRANSFER, message);
-    } else if (message->stage == HK_STAGE_LAUNCHED) {
+    } else if (message->stage == HK_STAGE_LAUNCHED && message->costs->protocol == HK_SYNCHRONOUS) {
         come_to_node(sim, message, later(message->ready_ps, req->posted_ps));
     } else if (message->stage == HK_STAGE_ARRIVED) {
         complete_receive(message, message->ready_ps);
@@ -262,10 +302,7 @@ void hk_message_event(hk_sim_t *sim, hk_event_kind_t kind, hk_message_t *message
         }
         break;
     case HK_EVENT_LAUNCH:
-        channel = channel_of(sim, message);
-        if (channel != NULL) {
-            launch(sim, channel, message);
-        }
+        launch(sim, message);
         break;
     case HK_EVENT_ARRIVE:
         enter_node(sim, message);
@@ -297,6 +334,7 @@ void hk_sim_send(hk_sim_rank_t *rank, int peer, uint64_t bytes, hk_sim_req_t *re
     message->recv = NULL;
     message->send = req;
     message->ready_ps = rank->now_ps;
+    message->has_receives = rank->open > 0;
     sim->messages++;
     if (costs->protocol == HK_EAGER) {
         message->send = NULL;
@@ -316,7 +354,8 @@ void hk_sim_send(hk_sim_rank_t *rank, int peer, uint64_t bytes, hk_sim_req_t *re
 void hk_sim_recv(hk_sim_rank_t *rank, int peer, hk_sim_req_t *req)
 {
     hk_sim_t *sim = rank->sim;
-    *req = (hk_sim_req_t){.rank = rank, .posted_ps = rank->now_ps};
+    *req = (hk_sim_req_t){.rank = rank, .posted_ps = rank->now_ps, .is_receive = true};
+    rank->open++;
     hk_channel_t *channel = hk_channel_find(&sim->channels, (uint32_t)peer, (uint32_t)rank->base.rank, sim->now_ps);
     if (channel == NULL) {
         sim->no_memory = true;
@@ -342,7 +381,9 @@ bool hk_sim_probe(hk_sim_rank_t *rank, int peer)
         hk_channel_find(&sim->channels, (uint32_t)peer, (uint32_t)rank->base.rank, sim->now_ps);
     const hk_message_t *message = channel != NULL ? channel->first_message : NULL;
     const bool has_come =
-        message != NULL && (message->stage != HK_STAGE_STARTED || message->costs->protocol == HK_RENDEZVOUS);
+        message != NULL && (message->stage == HK_STAGE_ARRIVED ||
+                            (message->stage == HK_STAGE_LAUNCHED && message->costs->protocol == HK_SYNCHRONOUS) ||
+                            message->costs->protocol == HK_RENDEZVOUS);
     if (has_come && message->ready_ps <= rank->now_ps) {
         return true;
     }
@@ -358,6 +399,7 @@ static void end(hk_sim_req_t *req)
 {
     hk_sim_rank_t *rank = req->rank;
     rank->now_ps = later(rank->now_ps, req->done_ps);
+    rank->open -= req->is_receive;
     if (req->cpu_ps > 0) {
         hk_sim_work(rank, req->cpu_ps);
     }
@@ -416,6 +458,11 @@ void hk_sim_finish_all(hk_sim_rank_t *rank, hk_req_t *reqs, size_t count)
     uint32_t unknown = 0;
     for (size_t i = 0; i < count; i++) {
         hk_sim_req_t *req = (hk_sim_req_t *)(void *)&reqs[i];
+        if (req->taken != NULL) {
+            req->taken->send = NULL;
+            req->is_known = true;
+        }
+        req->may_be_taken = true;
         req->is_waited_for = !req->is_known;
         unknown += !req->is_known;
     }

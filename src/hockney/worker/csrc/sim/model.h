@@ -13,14 +13,17 @@ enum { HK_MODEL_NAME_BYTES = 64, HK_MODEL_LEVELS_MAX = 8 };
 
 /* What a message costs. */
 typedef enum hk_cost {
-    HK_COST_SEND_CPU,  /* the sender's CPU */
-    HK_COST_RECV_CPU,  /* the receiver's CPU */
-    HK_COST_LATENCY,   /* from the first byte's leaving to its arriving, beside that of links */
-    HK_COST_TRANSFER,  /* from the first byte's arriving to the last one's; the channel of the pair is busy as long */
-    HK_COST_OUT,       /* how long the sender's node starts no other message */
-    HK_COST_IN,        /* how long the receiver's node takes no other message */
-    HK_COST_NODE,      /* both of these at once, on either node */
-    HK_COST_LATE,      /* the receiver's CPU, for a message that came before its receive */
+    HK_COST_SEND_CPU, /* the sender's CPU */
+    HK_COST_RECV_CPU, /* the receiver's CPU */
+    HK_COST_LATENCY,  /* from the first byte's leaving to its arriving, beside that of links */
+    HK_COST_TRANSFER, /* from the first byte's arriving to the last one's; the channel of the pair is busy as long */
+    HK_COST_OUT,      /* how long the sender's node starts no other message */
+    HK_COST_BOTH,     /* the same, of a rank that has receives open */
+    HK_COST_IN,       /* how long the receiver's node is busy with it, from the first byte on */
+    HK_COST_NODE,     /* what either node does of it, one after another whether they leave or come */
+    HK_COST_DUPLEX,   /* what the transfer takes longer if another message is on its way back */
+    HK_COST_REST,     /* synchronous: what is left of the transfer when its receive comes late; packets but the first */
+    HK_COST_LATE,     /* the receiver's CPU, for a message that came before its receive */
     HK_COST_HANDSHAKE, /* rendezvous: from when both are there to the start of the transfer; get: the request's way */
     HK_COST_ACK,       /* synchronous: from the transfer's end to the return of the send; put: likewise, for quiet */
     HK_COSTS,
