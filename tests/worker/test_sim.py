@@ -124,3 +124,175 @@ def test_a_point_does_not_depend_on_those_before(tmp_path: Path) -> None:
     first, second = answers[: len(PATTERNS)], answers[len(PATTERNS) : -1]
     assert first == second
     assert {row["kind"] for row in first} == {"measure"}
+
+
+# ---- protocols ------------------------------------------------------------------------------------------------------
+
+
+def protocol(name: str, **costs: Any) -> list[str]:
+    return [line.replace("eager", name) for line in lines(**costs)]
+
+
+def test_rendezvous_waits_for_the_receive(tmp_path: Path) -> None:
+    model = protocol("rendezvous", send_cpu=100, recv_cpu=20, latency=1000, handshake=400, transfer="0 2 0")
+    alone = 100 + 400 + 1000 + 200 + 20
+    assert times(tmp_path, model, 2, "pingpong", 100)[0] == [2 * alone]
+    # A receiver that computes for 5 us after each message comes late: then 400 + 1000 + 200 + 20 follow.
+    sender, receiver = times(tmp_path, model, 2, "oneway", 100, batch=10, receiver_compute_us=5, until="sent")
+    assert receiver == [10 * (5000 + 400 + 1000 + 200 + 20)]
+    assert sender == receiver  # a send returns when its bytes have left
+
+
+def test_a_synchronous_message_is_there_when_the_receive_comes(tmp_path: Path) -> None:
+    model = protocol("synchronous", latency=1000, transfer="0 2 0", ack=300)
+    assert times(tmp_path, model, 2, "pingpong", 100)[0] == [2 * 1200]
+    assert times(tmp_path, model, 2, "oneway", 100, batch=10, until="sent")[0] == [10 * 1500]
+    late = times(tmp_path, model, 2, "oneway", 100, batch=10, receiver_compute_us=5, until="sent")
+    assert late == [[10 * 5200]] * 2  # only the transfer follows the receive
+
+
+def test_segments_by_length(tmp_path: Path) -> None:
+    model = ["topology switch", "class all any", "segment 64 eager 0", "cost latency 100 0 0", "segment 0 eager 0"]
+    model += ["cost latency 5000 0 0"]
+    for size, latency in ((0, 100), (64, 100), (65, 5000), (1 << 30, 5000)):
+        assert times(tmp_path, model, 2, "pingpong", size)[0] == [2 * latency]
+
+
+def test_classes_by_place(tmp_path: Path) -> None:
+    """Two ranks a node, two nodes a switch."""
+    classes = [("near", "same_node", 100), ("switch", "switches 1 1", 1000), ("far", "any", 5000)]
+    model = ["ranks_per_node 2", "node_cpus 2", "topology tree 2 down:2,2 width:1,1"]
+    for name, condition, latency in classes:
+        model += [f"class {name} {condition}", "segment 0 eager 0", f"cost latency {latency} 0 0"]
+    for target, latency in ((1, 100), (2, 1000), (3, 1000), (4, 5000), (7, 5000)):
+        assert times(tmp_path, model, 8, "pingpong", 8, target=target)[0] == [2 * latency]
+    placed = [*model, *(f"place {rank} {node}" for rank, node in enumerate((0, 3, 0, 1)))]
+    for target, latency in ((1, 5000), (2, 100), (3, 1000)):
+        assert times(tmp_path, placed, 4, "pingpong", 8, target=target)[0] == [2 * latency]
+
+
+# ---- CPUs -----------------------------------------------------------------------------------------------------------
+
+
+def test_ranks_of_a_node_share_its_cpu(tmp_path: Path) -> None:
+    """Both pairs send from one node, whose CPU is busy for 700 ns with each message."""
+    for cpus, step in ((1, 1400), (2, 700)):
+        model = [f"node_cpus {cpus}", *(f"place {rank} {node}" for rank, node in enumerate((0, 0, 1, 2)))]
+        model += lines(send_cpu=700, latency=100)
+        elapsed = times(tmp_path, model, 4, "pairs", 8, batch=100, until="sent")
+        assert elapsed[0] == elapsed[1] == [100 * step]
+
+
+@pytest.mark.parametrize(("pattern", "asked_ns"), [("robpush", 0), ("robpull", 20_000)])
+def test_receiving_beside_computing(tmp_path: Path, pattern: str, asked_ns: int) -> None:
+    """With one ROB an event is read while the one before is computed: within a slice only as far as one request."""
+    model = protocol("synchronous", transfer=20_000)
+    for delay_us in (1, 400):
+        elapsed = times(tmp_path, model, 2, pattern, 8, batch=10, samples=2, delay_us=delay_us, buffers=2)
+        assert elapsed[0][0] == 10 * max(20_000 + asked_ns, 1000 * delay_us + asked_ns)
+
+
+def event_ns(robs: int, message_ns: int, asked_ns: int, delay_ns: int, slice_ns: int, events: int = 256) -> float:
+    """Another simulation, of two processes on one CPU: the time of an event in the long run.
+
+    The receiver takes a message from each ROB in turn, without the CPU while one is on its way but with it before the
+    next; then it hands the event over and goes on. Whoever computes gives way at the second tick after it began.
+    """
+    now, ends, left, is_handed_over = 0, [0], 0, False
+    ready_at, step, steps = 0, 0, robs * (2 if asked_ns else 1)
+    queue: list[str] = []
+    while len(ends) <= events:
+        is_read = step > steps  # its last step, too, has been handled
+        if is_read and left == 0 and not is_handed_over:
+            is_handed_over, left, step, ready_at = True, delay_ns, 1, now + (asked_ns or message_ns)
+            queue.append("compute")
+        if not queue and not is_read:
+            now = max(now, ready_at)
+            queue.append("receive")
+        if queue[0] == "receive":
+            queue.pop(0)
+            step += 1
+            ready_at = now + (message_ns if not asked_ns or step % 2 == 0 else asked_ns) if step <= steps else 1 << 62
+            continue
+        until = min((now // slice_ns + 2) * slice_ns, now + left)
+        if now < ready_at <= until and "receive" not in queue and step <= steps:
+            queue.append("receive")
+        left -= until - now
+        now = until
+        queue.append(queue.pop(0))
+        if left == 0:
+            queue.remove("compute")
+            is_handed_over = False
+            ends.append(now)
+    return (ends[-1] - ends[events // 4]) / (events - events // 4)
+
+
+@pytest.mark.parametrize(("pattern", "asked_ns"), [("robpush", 0), ("robpull", 13_000)])
+@pytest.mark.parametrize(("robs", "delay_us"), [(1, 100), (8, 100), (8, 400), (16, 900), (40, 400)])
+def test_time_slices(tmp_path: Path, pattern: str, asked_ns: int, robs: int, delay_us: int) -> None:
+    model = ["slice_ns 64000", *protocol("synchronous", transfer=13_000)]
+    elapsed = times(tmp_path, model, robs + 1, pattern, 8, batch=128, samples=2, delay_us=delay_us, buffers=2)
+    expected = event_ns(robs, 13_000, asked_ns, 1000 * delay_us, 64_000)
+    assert elapsed[0][0] / 128 == pytest.approx(expected, rel=0.01)
+
+
+# ---- links ----------------------------------------------------------------------------------------------------------
+
+
+def ring(a: int, b: int, length: int) -> int:
+    return min((a - b) % length, (b - a) % length)
+
+
+def test_hops_and_turns_on_a_torus(tmp_path: Path) -> None:
+    model = lines("link 0 0 50", "turn 7", topology="torus 4 3 2")
+    for target in range(1, 24):
+        places = (target % 4, 4), (target // 4 % 3, 3), (target // 12, 2)
+        hops = [ring(0, place, length) for place, length in places]
+        turns = sum(map(bool, hops)) - 1
+        for source, end in ((0, target), (target, 0)):
+            assert times(tmp_path, model, 24, "pingpong", 8, source=source, target=end)[end and source] == [
+                2 * (50 * sum(hops) + 7 * turns)
+            ]
+
+
+def test_levels_of_a_tree_and_a_dragonfly(tmp_path: Path) -> None:
+    tree = lines("link 1 0 1", "link 2 0 10", "link 3 0 100", topology="tree 3 down:2,3,2 width:1,2,2")
+    for target, one_way in ((1, 2), (2, 22), (5, 22), (6, 222), (11, 222)):
+        assert times(tmp_path, tree, 12, "pingpong", 8, target=target)[0] == [2 * one_way]
+    # 3 groups of 2 routers of 2 nodes, one global link each: group 0 reaches group 1 by router 0, group 2 by router 1.
+    fly = lines("link 1 0 1", "link 2 0 10", "link 3 0 100", topology="dragonfly 3 2 2 1")
+    for target, one_way in ((1, 2), (2, 12), (4, 112), (6, 102), (8, 112), (10, 122)):
+        assert times(tmp_path, fly, 12, "pingpong", 8, target=target)[0] == [2 * one_way], target
+
+
+def test_routes_of_a_graph(tmp_path: Path) -> None:
+    """Five switches in a ring, a node on each; one pair goes the long way round."""
+    edges = [f"edge {node} {5 + node}" for node in range(5)]
+    edges += [f"edge {5 + place} {5 + (place + 1) % 5}" for place in range(4)] + ["edge 9 5 0 1000"]
+    model = lines("link 0 0 50", *edges, "via 0 2 5 9 8 7", topology="graph 5 5")
+    there, back = 2 * 50 + 1000 + 50 + 50 + 0, 4 * 50
+    assert times(tmp_path, model, 5, "pingpong", 8, target=2)[0] == [there + back]
+    assert times(tmp_path, model, 5, "pingpong", 8, target=1)[0] == [2 * 150]
+    assert times(tmp_path, model, 5, "pingpong", 8, target=4)[0] == [2 * (100 + 1000)]
+
+
+@pytest.mark.parametrize("topology", ["tree 2 down:2,2 width:1,1", "graph 2 4"])
+def test_two_flows_over_one_link_take_twice_as_long(tmp_path: Path, topology: str) -> None:
+    edges = [f"edge {a} {b}" for a, b in ((0, 4), (1, 4), (2, 5), (3, 5), (4, 5))] if "graph" in topology else []
+    model = lines("link 0 1e9 10", *edges, topology=topology)
+    for first, flows in (("oneway", 1), ("pairs", 2)):
+        options = {"target": 2} if first == "oneway" else {}
+        short, long = (times(tmp_path, model, 4, first, 1000, batch=batch, **options)[0][0] for batch in (100, 200))
+        assert long - short == 100 * 1000 * flows
+
+
+def test_wider_trees_carry_more(tmp_path: Path) -> None:
+    for width, flows in ((1, 4), (2, 2), (4, 1)):
+        model = lines("link 1 0 10", "link 2 1e9 10", topology=f"tree 2 down:4,2 width:1,{width}")
+        short, long = (times(tmp_path, model, 8, "pairs", 1000, batch=batch)[0][0] for batch in (100, 200))
+        assert long - short == 100 * 1000 * flows
+
+
+def test_the_slowest_link_bounds_a_transfer_once(tmp_path: Path) -> None:
+    model = lines("link 1 1e9 10", "link 2 5e8 10", topology="tree 2 down:1,2 width:1,1", transfer="0 0.5 0")
+    assert times(tmp_path, model, 2, "pingpong", 1000)[0] == [2 * (4 * 10 + 2000)]

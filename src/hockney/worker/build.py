@@ -40,7 +40,18 @@ _FAMILY_SOURCES = {
     "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
     "sim": tuple(
         f"sim/{part}.c"
-        for part in ("channels", "engine", "job", "messages", "model", "queue", "switch", "topology", "transport")
+        for part in (
+            "channels",
+            "cpu",
+            "engine",
+            "job",
+            "messages",
+            "model",
+            "queue",
+            "switch",
+            "topology",
+            "transport",
+        )
     ),
 }
 # What a family does without: the ranks of a model live in one process, on no real CPUs.

@@ -235,6 +235,12 @@ typedef struct hk_transport {
     /* Leave the CPU to others for at least so long. Optional: absent means hk_real_sleep. */
     void (*sleep)(hk_ctx_t *ctx, uint64_t duration_ns);
 
+    /* Keep the CPU busy for so long while a request is under way, as a process that receives next to one that computes.
+     * Each time *req is done and the CPU is given to it, it is completed and next(arg) called, which may start another
+     * request there: true. What is left of *req afterwards is completed by wait_all, unless next said false. Optional:
+     * absent means that requests wait for whoever computes. */
+    void (*overlap)(hk_ctx_t *ctx, uint64_t duration_ns, hk_req_t *req, bool (*next)(void *arg), void *arg);
+
     /* This rank's CPU time since a fixed moment. Optional: absent means that the system tells. */
     void (*cpu_ns)(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p);
 } hk_transport_t;

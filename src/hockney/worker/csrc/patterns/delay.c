@@ -111,6 +111,19 @@ hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked
     return HK_OK;
 }
 
+bool hk_delay_overlaps(const hk_ctx_t *ctx, const hk_delay_t *delay)
+{
+    return ctx->tp->overlap != NULL && delay->amount > 0 && delay->pass == ctx->tp->compute;
+}
+
+void hk_delay_overlapped(hk_ctx_t *ctx, hk_delay_t *delay, hk_req_t *req, bool (*next)(void *arg), void *arg)
+{
+    const uint64_t start_ns = ctx->tp->now_ns(ctx);
+    ctx->tp->overlap(ctx, delay->amount, req, next, arg);
+    delay->taken_ns += (double)(ctx->tp->now_ns(ctx) - start_ns);
+    delay->count += 1;
+}
+
 hk_status_t hk_compute_prepare(hk_ctx_t *ctx, const int64_t *option, bool sends, bool receives, hk_delay_t *delay_p)
 {
     const int64_t compute_us = sends ? option[HK_COMPUTE_SENDER] : receives ? option[HK_COMPUTE_RECEIVER] : 0;

@@ -33,6 +33,12 @@ enum { HK_COMPUTE_SENDER, HK_COMPUTE_RECEIVER };
     {"receiver_compute_us", NULL, 0, 0, 1000000, "what the receiver computes after each message, in us; 0: nothing"}
 // clang-format on
 
+/* Whether this delay can be taken while requests are handled: the transport overlaps, and the CPU is busy. */
+bool hk_delay_overlaps(const hk_ctx_t *ctx, const hk_delay_t *delay);
+
+/* Take it so; req, next and arg as the transport's overlap has them. */
+void hk_delay_overlapped(hk_ctx_t *ctx, hk_delay_t *delay, hk_req_t *req, bool (*next)(void *arg), void *arg);
+
 /* Choose this rank's; `option` are those above. Errors as above. */
 hk_status_t hk_compute_prepare(hk_ctx_t *ctx, const int64_t *option, bool sends, bool receives, hk_delay_t *delay_p);
 

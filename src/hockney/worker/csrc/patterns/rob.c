@@ -1,7 +1,18 @@
 #include "rob.h"
 
+/* An event that is read in turn, one request under way. */
+typedef struct rob_reader {
+    hk_run_t *run;
+    const hk_rob_kind_t *kind;
+    int rob;     /* whose message is under way; of the last and above: none is */
+    size_t step; /* of it */
+    unsigned char *place;
+    hk_status_t status;
+} rob_reader_t;
+
 /* The pattern's state. */
 typedef struct rob_state {
+    rob_reader_t reader;
     hk_delay_t delay;
     size_t buffer;        /* the one that the next event goes to */
     bool begun;           /* with two buffers, in a stream: an event is under way at `place` */
@@ -132,9 +143,76 @@ static hk_status_t process_ahead(hk_run_t *run, const hk_rob_kind_t *kind, uint6
     return status;
 }
 
+/* ---- a process that reads next to one that computes -------------------------------------------------------------- */
+
+static bool start_step(rob_reader_t *reader)
+{
+    hk_run_t *run = reader->run;
+    unsigned char *into = reader->place + (size_t)(reader->rob - 1) * run->bytes;
+    reader->status = reader->kind->step(run, reader->rob, into, reader->step, run->reqs);
+    return reader->status == HK_OK;
+}
+
+/* A request is done: the next one, if there is one. */
+static bool next_step(void *arg)
+{
+    rob_reader_t *reader = arg;
+    reader->step++;
+    if (reader->step == reader->kind->requests) {
+        reader->step = 0;
+        reader->rob++;
+    }
+    return reader->rob < reader->run->ctx->size && start_step(reader);
+}
+
+static hk_status_t start_reading(hk_run_t *run, const hk_rob_kind_t *kind)
+{
+    rob_reader_t *reader = &rob_state_of(run)->reader;
+    *reader = (rob_reader_t){.run = run, .kind = kind, .rob = 1, .place = next_place(run)};
+    rob_state_of(run)->place = reader->place;
+    (void)start_step(reader);
+    return reader->status;
+}
+
+static hk_status_t read_rest(hk_run_t *run)
+{
+    rob_reader_t *reader = &rob_state_of(run)->reader;
+    bool goes_on = reader->status == HK_OK && reader->rob < run->ctx->size;
+    while (goes_on) {
+        const hk_status_t status = run->ctx->tp->wait_all(run->ctx, run->reqs, 1);
+        goes_on = next_step(reader) && status == HK_OK;
+        reader->status = status != HK_OK ? status : reader->status;
+    }
+    return reader->status;
+}
+
+/* The next event is read in turn while this one is computed. */
+static hk_status_t process_beside(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
+{
+    rob_state_t *state = rob_state_of(run);
+    const uint64_t with_next = run->reps_to_come > 0 ? reps : reps - 1;
+    hk_status_t status = state->begun ? HK_OK : start_reading(run, kind);
+    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
+        status = read_rest(run);
+        if (status == HK_OK && i < with_next) {
+            status = start_reading(run, kind);
+            hk_delay_overlapped(run->ctx, &state->delay, run->reqs, next_step, &state->reader);
+        } else if (status == HK_OK) {
+            state->delay.take(run->ctx, &state->delay);
+        }
+    }
+    state->begun = run->reps_to_come > 0;
+    return status;
+}
+
 hk_status_t hk_rob_process(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
-    if (rob_state_of(run)->buffers == 2) {
+    const rob_state_t *state = rob_state_of(run);
+    if (state->buffers == 2 && run->option[HK_ROB_READ] == HK_READ_IN_TURN &&
+        hk_delay_overlaps(run->ctx, &state->delay)) {
+        return process_beside(run, kind, reps);
+    }
+    if (state->buffers == 2) {
         return process_ahead(run, kind, reps);
     }
     return run->option[HK_ROB_READ] == HK_READ_PARALLEL ? process_parallel(run, kind, reps)

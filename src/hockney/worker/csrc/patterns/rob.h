@@ -23,6 +23,8 @@ typedef struct hk_rob_kind {
     size_t requests; /* that begin makes */
     hk_status_t (*begin)(hk_run_t *run, int rob, unsigned char *into, hk_req_t *reqs);
     hk_status_t (*read)(hk_run_t *run, int rob, unsigned char *into);
+    /* The same in steps, as many as requests: start the i-th one's request. */
+    hk_status_t (*step)(hk_run_t *run, int rob, unsigned char *into, size_t i, hk_req_t *req);
 } hk_rob_kind_t;
 
 /* asked_bytes: what a ROB is asked with; 0: it isn't asked. */

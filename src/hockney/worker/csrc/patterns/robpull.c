@@ -18,7 +18,15 @@ static hk_status_t robpull_read(hk_run_t *run, int rob, unsigned char *into)
     return status == HK_OK ? ctx->tp->recv(ctx, rob, into, run->bytes) : status;
 }
 
-static const hk_rob_kind_t pull_kind = {.requests = 2, .begin = robpull_begin, .read = robpull_read};
+static hk_status_t robpull_step(hk_run_t *run, int rob, unsigned char *into, size_t i, hk_req_t *req)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    return i == 0 ? tp->isend(run->ctx, rob, run->out, REQUEST_BYTES, req)
+                  : tp->irecv(run->ctx, rob, into, run->bytes, req);
+}
+
+static const hk_rob_kind_t pull_kind = {
+    .requests = 2, .begin = robpull_begin, .read = robpull_read, .step = robpull_step};
 
 static hk_plan_t robpull_plan(const hk_run_t *run)
 {

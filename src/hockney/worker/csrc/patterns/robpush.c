@@ -12,7 +12,14 @@ static hk_status_t robpush_read(hk_run_t *run, int rob, unsigned char *into)
     return run->ctx->tp->recv(run->ctx, rob, into, run->bytes);
 }
 
-static const hk_rob_kind_t push_kind = {.requests = 1, .begin = robpush_begin, .read = robpush_read};
+static hk_status_t robpush_step(hk_run_t *run, int rob, unsigned char *into, size_t i, hk_req_t *req)
+{
+    (void)i;
+    return robpush_begin(run, rob, into, req);
+}
+
+static const hk_rob_kind_t push_kind = {
+    .requests = 1, .begin = robpush_begin, .read = robpush_read, .step = robpush_step};
 
 static hk_plan_t robpush_plan(const hk_run_t *run)
 {

@@ -19,8 +19,12 @@ struct hk_block {
 void hk_sim_wake(hk_sim_rank_t *rank)
 {
     hk_sim_t *sim = rank->sim;
-    rank->next_ready = NULL;
     rank->wait = HK_WAIT_NOTHING;
+    if (rank->is_ready) {
+        return;
+    }
+    rank->is_ready = true;
+    rank->next_ready = NULL;
     if (sim->first_ready == NULL) {
         sim->first_ready = rank;
     } else {
@@ -40,12 +44,15 @@ static hk_sim_rank_t *next_rank(hk_sim_t *sim)
         sim->now_ps = event.at_ps;
         if (event.kind == HK_EVENT_GO_ON) {
             hk_sim_wake(event.what);
-        } else {
+        } else if (event.kind <= HK_EVENT_ARRIVE) {
             hk_message_event(sim, (hk_event_kind_t)event.kind, event.what);
+        } else {
+            hk_cpu_event(sim, (hk_event_kind_t)event.kind, event.what);
         }
     }
     hk_sim_rank_t *rank = sim->first_ready;
     sim->first_ready = rank->next_ready;
+    rank->is_ready = false;
     return rank;
 }
 
@@ -179,12 +186,6 @@ uint64_t hk_sim_noisy(hk_sim_rank_t *rank, uint64_t cost_ps)
     return (uint64_t)((double)cost_ps * exp(model->noise_amount * normal) + 0.5);
 }
 
-void hk_sim_work(hk_sim_rank_t *rank, uint64_t duration_ps)
-{
-    rank->now_ps += duration_ps;
-    rank->cpu_ps += duration_ps;
-}
-
 void hk_sim_barrier(hk_sim_rank_t *rank)
 {
     hk_sim_t *sim = rank->sim;
@@ -303,7 +304,31 @@ static hk_status_t open_links(hk_sim_t *sim)
         sim->kind_latency_ps[i] = hk_ps(kind[i].latency_ns);
     }
     sim->turn_ps = hk_ps(sim->model->turn_ns);
+    sim->slice_ps = hk_ps(sim->model->slice_ns);
     return HK_OK;
+}
+
+/* Ranks of a node that has fewer CPUs take turns. */
+static hk_status_t open_cpus(hk_sim_t *sim)
+{
+    const uint32_t cpus = (uint32_t)sim->model->node_cpus;
+    uint32_t *ranks = calloc(sim->nodes_count, sizeof *ranks);
+    bool is_shared = false;
+    if (ranks == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    for (int i = 0; i < sim->size; i++) {
+        is_shared = ++ranks[sim->ranks[i].node] > cpus || is_shared;
+    }
+    sim->cpus = is_shared ? calloc(sim->nodes_count, sizeof *sim->cpus) : NULL;
+    for (int i = 0; i < sim->size; i++) {
+        hk_sim_rank_t *rank = &sim->ranks[i];
+        const uint32_t here = ranks[rank->node];
+        rank->cpu = here > cpus && sim->cpus != NULL ? &sim->cpus[rank->node] : NULL;
+        rank->cpus_left = here > cpus ? 0 : cpus - here + 1;
+    }
+    free(ranks);
+    return is_shared && sim->cpus == NULL ? HK_ERR_MEMORY : HK_OK;
 }
 
 static hk_status_t open_ranks(hk_sim_t *sim)
@@ -357,6 +382,7 @@ hk_status_t hk_sim_open(const hk_model_t *model, int size, hk_sim_t **sim_p)
     hk_status_t status = hk_topology_open(model, sim->nodes_count, &sim->topology);
     status = status == HK_OK ? open_links(sim) : status;
     status = status == HK_OK ? open_ranks(sim) : status;
+    status = status == HK_OK ? open_cpus(sim) : status;
     status = status == HK_OK ? hk_stacks_open((size_t)size, &sim->stacks) : status;
     if (status == HK_ERR_MEMORY) {
         fprintf(stderr, "hockney worker: no memory for %d ranks\n", size);
@@ -393,6 +419,7 @@ void hk_sim_close(hk_sim_t *sim)
     free(sim->kind_ps_per_byte);
     free(sim->kind_latency_ps);
     free(sim->costs);
+    free(sim->cpus);
     free(sim->nodes);
     free(sim->ranks);
     free(sim);
@@ -433,9 +460,13 @@ void hk_sim_reset(hk_sim_t *sim, uint64_t seed)
 {
     for (int i = 0; i < sim->size; i++) {
         hk_sim_rank_t *rank = &sim->ranks[i];
-        *rank = (hk_sim_rank_t){.base = rank->base, .sim = sim, .node = rank->node};
+        *rank = (hk_sim_rank_t){
+            .base = rank->base, .sim = sim, .node = rank->node, .cpu = rank->cpu, .cpus_left = rank->cpus_left};
         rank->random = (seed + 1) * 0xd1342543de82ef95u + (uint64_t)i * 0xa0761d6478bd642fu;
         (void)draw(&rank->random);
+    }
+    for (size_t i = 0; sim->cpus != NULL && i < sim->nodes_count; i++) {
+        sim->cpus[i] = (hk_cpu_t){.idle = (uint32_t)sim->model->node_cpus};
     }
     memset(sim->nodes, 0, sim->nodes_count * sizeof *sim->nodes);
     memset(sim->link_free_ps, 0, hk_topology_links(sim->topology) * sizeof *sim->link_free_ps);

@@ -79,23 +79,43 @@ typedef enum hk_wait {
     HK_WAIT_SEND,
     HK_WAIT_ALL,
     HK_WAIT_BARRIER,
-    HK_WAIT_WORD
+    HK_WAIT_WORD,
+    HK_WAIT_CPU
 } hk_wait_t;
+
+/* CPUs of a node that more want than it has, and who waits for one. */
+typedef struct hk_cpu {
+    struct hk_turn *first, *last;
+    uint32_t idle;
+} hk_cpu_t;
+
+/* A use of a CPU. */
+typedef struct hk_turn {
+    struct hk_turn *next; /* in the queue */
+    hk_sim_rank_t *rank;
+    hk_cpu_t *cpu;
+    uint64_t left_ps, since_ps; /* what is still to do, and when it began to be done */
+    bool is_over;
+    bool holds, has_cpu; /* it keeps the CPU until it gives it back */
+} hk_turn_t;
 
 struct hk_sim_rank {
     hk_ctx_t base;
     hk_sim_t *sim;
-    hk_place_t *place;         /* where it goes on */
-    hk_sim_rank_t *next_ready; /* of those that can go on */
-    uint64_t now_ps, cpu_ps;   /* its clock, and what its CPU has done */
-    uint64_t random;           /* the state of its noise */
+    hk_place_t *place;          /* where it goes on */
+    hk_sim_rank_t *next_ready;  /* of those that can go on */
+    uint64_t now_ps, cpu_ps;    /* its clock, and what its CPU has done */
+    uint64_t random;            /* the state of its noise */
+    hk_cpu_t *cpu;              /* NULL: its own */
+    struct hk_overlap *overlap; /* NULL: it does nothing but compute */
+    uint32_t cpus_left;         /* CPUs of its node for it, where ranks don't share them */
     uint32_t node;
     uint32_t open;    /* receives that it has not waited for */
     uint32_t unknown; /* how many requests that it waits for have no known end */
     uint32_t ahead;   /* messages started since it last was in step with the machine */
     uint32_t wait_peer;
     hk_wait_t wait;
-    bool is_done;
+    bool is_ready, is_done;
 };
 
 /* When each part of a node is free again. */
@@ -111,6 +131,8 @@ struct hk_sim {
     int size;
     hk_sim_rank_t *ranks;
     hk_node_t *nodes;
+    hk_cpu_t *cpus; /* of each node; NULL: there is one for each rank */
+    uint64_t slice_ps;
     size_t nodes_count;
     uint64_t *link_free_ps;
     double *kind_ps_per_byte;
@@ -178,6 +200,10 @@ void hk_sim_finish(hk_sim_req_t *req, hk_wait_t wait, int peer);
 void hk_sim_finish_all(hk_sim_rank_t *rank, hk_req_t *reqs, size_t count);
 
 void hk_sim_barrier(hk_sim_rank_t *rank);
+
+/* Compute while a request is under way. When it is done and the CPU is free for it, it is handled and next(arg) called;
+ * true: there is another request in the place of the first. */
+void hk_sim_overlap(hk_sim_rank_t *rank, uint64_t duration_ps, hk_sim_req_t *req, bool (*next)(void *), void *arg);
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 

@@ -11,10 +11,17 @@ typedef enum hk_event_kind {
     HK_EVENT_CHANNEL,  /* a channel is free for this message */
     HK_EVENT_LAUNCH,   /* the sender's node lets a message go */
     HK_EVENT_ARRIVE,   /* a message comes to the receiver's node */
+    HK_EVENT_SLICE,    /* a turn of a CPU is cut short */
+    HK_EVENT_DONE,     /* a turn of a CPU has done its work */
+    HK_EVENT_RELEASE,  /* a turn that held a CPU gives it back */
+    HK_EVENT_WANT,     /* a request of a rank that computes is done */
 } hk_event_kind_t;
 
-/* All but the first kind. */
+/* Of a message: from START to ARRIVE. */
 void hk_message_event(hk_sim_t *sim, hk_event_kind_t kind, hk_message_t *message);
+
+/* From SLICE on: of a turn, or with WANT of a rank. */
+void hk_cpu_event(hk_sim_t *sim, hk_event_kind_t kind, void *what);
 
 /* Room for a message, of which nothing is set; NULL: no memory. */
 hk_message_t *hk_message_new(hk_sim_t *sim);

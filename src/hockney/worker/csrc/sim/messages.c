@@ -307,7 +307,7 @@ void hk_message_event(hk_sim_t *sim, hk_event_kind_t kind, hk_message_t *message
     case HK_EVENT_ARRIVE:
         enter_node(sim, message);
         break;
-    case HK_EVENT_GO_ON:
+    default: /* not of a message */
         break;
     }
 }

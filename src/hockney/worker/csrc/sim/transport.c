@@ -85,11 +85,20 @@ static uint64_t sim_now_ns(hk_ctx_t *ctx)
 }
 
 /* What a program's own loop of so many ns takes on this machine. */
+static uint64_t loop_ps(const hk_sim_rank_t *rank, uint64_t duration_ns)
+{
+    const hk_model_t *model = rank->sim->model;
+    return hk_ps(model->compute_fixed_ns + model->compute_factor * (double)duration_ns);
+}
+
 static void sim_compute(hk_ctx_t *ctx, uint64_t duration_ns)
 {
-    hk_sim_rank_t *rank = rank_of(ctx);
-    const hk_model_t *model = rank->sim->model;
-    hk_sim_work(rank, hk_ps(model->compute_fixed_ns + model->compute_factor * (double)duration_ns));
+    hk_sim_work(rank_of(ctx), loop_ps(rank_of(ctx), duration_ns));
+}
+
+static void sim_overlap(hk_ctx_t *ctx, uint64_t duration_ns, hk_req_t *req, bool (*next)(void *arg), void *arg)
+{
+    hk_sim_overlap(rank_of(ctx), loop_ps(rank_of(ctx), duration_ns), req_of(req), next, arg);
 }
 
 /* A turn is a ns. */
@@ -130,5 +139,6 @@ const hk_transport_t hk_transport_sim = {
     .compute = sim_compute,
     .spin = sim_spin,
     .sleep = sim_sleep,
+    .overlap = sim_overlap,
     .cpu_ns = sim_cpu_ns,
 };

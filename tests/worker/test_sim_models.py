@@ -1,0 +1,90 @@
+"""Models that are wrong: one sentence each, which names the file, the line and the culprit."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.worker.sim import SIM, lines, refused, simulate
+
+from hockney.worker.build import build_worker
+
+GRAPH = ["topology graph 1 2", "edge 0 2", "edge 1 2"]
+CLASS = ["class all any", "segment 0 eager 0"]
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (["nonsense 1"], "line 2: there is no 'nonsense' in a model"),
+        ([], "line 1: the model has no topology"),
+        (["topology cube 3"], "line 2: 'cube' is no topology"),
+        (["topology torus"], "line 2: 'topology' has 1 values, not 2"),
+        (["topology torus 0"], "line 2: '0' of topology must be from 1 to 1048576"),
+        (["topology tree 2 down:2 width:1,1"], "line 2: 'down:2' needs 2 whole numbers of 1 or more"),
+        (["topology tree 2 width:1,1 down:2,2"], "line 2: a tree needs 'down:' and its numbers"),
+        (["topology dragonfly 9 2 2 1", *CLASS], "too few global links"),
+        (["topology switch"], "line 2: no class of messages is for any pair"),
+        (["topology switch", "class a same_node", "segment 0 eager 0"], "line 4: no class of messages is for any pair"),
+        (["topology switch", "class a any"], "line 3: class a says nothing of the longest messages"),
+        (["topology switch", "class a any", "segment 64 eager 0"], "line 4: class a says nothing of the longest"),
+        (["topology switch", *CLASS, "segment 64 eager 0"], "line 5: the segments of class all need growing sizes"),
+        (["topology switch", "segment 0 eager 0"], "line 3: a segment belongs to a class before it"),
+        (["topology switch", "class a any", "segment 0 fast 0"], "line 4: 'fast' is no protocol"),
+        (["topology switch", "class a any", "cost latency 1 0 0"], "line 4: a cost belongs to a segment before it"),
+        (lines(speed=1), "line 5: there is no cost 'speed'"),
+        (lines(latency=-1), "line 5: '-1' of cost must be from 0 to 1e+15"),
+        (lines(latency="nan"), "line 5: 'nan' is not a number"),
+        (lines(latency="1 2"), "line 5: 'cost' has 3 values, not 4"),
+        (["topology switch", *CLASS, "cost latency 0 0 5"], "line 5: a cost per packet needs the bytes of a packet"),
+        (["topology switch", "class a switches 3 1"], "line 3: '1' of class must be from 3"),
+        (["topology switch", *CLASS, "class put:a same_node", "segment 0 eager 0"], "no class of puts is for any pair"),
+        (["edge 0 1"], "line 2: only a graph has edges"),
+        (["topology graph 1 2", "edge 0 3"], "line 3: '3' of edge must be from 0 to 2"),
+        (["topology graph 1 2", "edge 1 1"], "line 3: an edge needs two ends"),
+        (["topology graph 1 2", "edge 0 2", *CLASS], "there is no route from node 0 to node 1"),
+        ([*GRAPH, "via 0 1 0", *CLASS], "a route goes from 0 to 0, where there is no edge"),
+        ([*GRAPH, "via 0 2", *CLASS], "'via' has 2 values, not 3"),
+        (["place 1 0"], "line 2: the place of rank 0 is missing"),
+        (["place 0 5", "place 1 0", "topology torus 4", *CLASS], "a rank sits on node 5, but there are 4 nodes"),
+        (["ranks 1", "topology switch", *CLASS], "it has room for 1 ranks, not for 2"),
+        (["place 0 0", "topology switch", *CLASS], "it has places for 1 ranks, not for 2"),
+        (["topology torus 1", *CLASS], "a rank sits on node 1, but there are 1 nodes"),
+        (["node_cpus 0"], "line 2: '0' of node_cpus must be from 1"),
+        (["ranks 1.5"], "line 2: '1.5' is not a whole number"),
+        (["noise gaussian 1"], "line 2: 'gaussian' is no noise"),
+        (["noise lognormal"], "line 2: 'noise' has 1 values, not 2"),
+        (["name " + "x" * 100], "line 2: the name 'xxx"),
+        (["via " + "1 " * 600], "line 2: the line has more than 512 words"),
+        (["# " + "x" * 5000], "line 2: the line is too long"),
+    ],
+)
+def test_a_wrong_model(tmp_path: Path, model: list[str], says: str) -> None:
+    said = refused(tmp_path, model)
+    assert said.startswith("hockney worker: model ")
+    assert says in said
+    assert said.count("\n") == 1
+
+
+def test_no_model(tmp_path: Path) -> None:
+    worker = build_worker(SIM)
+    for words, says in (
+        ((), "needs --model FILE: 'sim'"),
+        (("--model", str(tmp_path / "none")), "No such file"),
+        (("--model", "x", "--seed", "-1"), "not a seed: '-1'"),
+    ):
+        done = subprocess.run([worker, "-t", "sim", *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert says in done.stderr
+    (tmp_path / "empty").write_text("")
+    done = subprocess.run([worker, "--model", tmp_path / "empty"], capture_output=True, text=True, check=False)
+    assert "the model is empty" in done.stderr
+    (tmp_path / "other").write_text("hockney-model 2\n")
+    done = subprocess.run([worker, "--model", tmp_path / "other"], capture_output=True, text=True, check=False)
+    assert "begins with the line 'hockney-model 1'" in done.stderr
+
+
+def test_comments_and_blank_lines(tmp_path: Path) -> None:
+    answers, done = simulate(tmp_path, ["", "# a comment", *lines(latency="5 0 0 # ns"), "  "], 2, "quit")
+    assert (answers[0]["kind"], done.returncode) == ("bye", 0)
