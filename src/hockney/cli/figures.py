@@ -293,7 +293,7 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
         render.note(f"It was killed after {counted(run.rounds, 'round')}. {fix}.", style="yellow")
     counts: Counter[str] = Counter()
     for member in shown:
-        if member.point.transport != "null":
+        if member.point.transport != "null" and not member.is_exact:
             counts += member.measurements_by_state
     if counts and state is not None:
         render.note(state_text(counts, state))

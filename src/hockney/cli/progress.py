@@ -67,7 +67,8 @@ class Display:
         """Print the library and the CPUs of the ranks, once for all launches in which they are the same."""
         self._say_failed()
         self._launch = launch.index
-        self._say_once(f"{launch.transport}: {launch.library}; ranks on {named_cpus(format_cpus(launch.cpus))}")
+        where = f"; ranks on {named_cpus(format_cpus(launch.cpus))}" if min(launch.cpus, default=-1) >= 0 else ""
+        self._say_once(f"{launch.transport}: {launch.library}{where}")
 
     def measured(self, measurement: Measurement) -> None:
         """Print the first figure of each transport; it has no interval yet."""

@@ -200,7 +200,7 @@ class WorkerPool:
                 started_unix_s=started_unix_s,
                 argv=tuple(command.argv),
                 cpus=tuple(rank.cpu for rank in hello.ranks),
-                hosts=tuple(rank.host for rank in hello.ranks),
+                hosts=self._hosts(transport, hello.ranks),
                 oversubscribed=job.oversubscribed,
                 clock_ns=hello.clock_ns,
                 index=self._launch_index,
@@ -210,6 +210,15 @@ class WorkerPool:
         except BaseException:
             session.kill()
             raise
+
+    def _hosts(self, transport: str, ranks: Sequence[Rank]) -> tuple[str, ...]:
+        """The host of each rank; of a model its node."""
+        model = self._catalogue.transports[transport].model
+        if model is None:
+            return tuple(rank.host for rank in ranks)
+        from hockney.worker.machine_text import places
+
+        return tuple(f"node {place}" for place in places(model.machine, len(ranks)))
 
     def _bury(self, point: Point, end: WorkerError) -> None:
         key = (point.transport, point.ranks)

@@ -31,7 +31,9 @@ _LOOK_GROWTH = 1.02  # the next look at all measurements waits for 2 % more of t
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _STREAM_BATCH_NS = 1_000_000  # of a stream: the acknowledgement at its end then weighs little
 _STREAM_EVENTS = 64  # of a stream, in a batch; a window of 16 messages is 16 events
-_EXACT_BATCH = 4  # repetitions of a pattern that is no stream, where a virtual clock shows no noise
+_EXACT_BATCH = 4  # repetitions on a model without noise,
+_EXACT_STREAM = 256  # and of a stream, whose ends then weigh little,
+_EXACT_PAIRS = 1 << 22  # unless there are so many pairs of ranks: each may send in each repetition
 _TRIAL_EVENTS = 10  # on schedule, to see how long an event takes
 _CALIBRATIONS_MAX = 5
 _GROWTH_MAX = 100  # of a batch at once, since the first repetitions may have been quick
@@ -183,7 +185,8 @@ class Sampler:
         return self._plan.virtual.get(work.point.transport, False)
 
     def _measure_exact(self, work: Work) -> Measurement:
-        work.batch = _STREAM_EVENTS if work.point.is_stream else _EXACT_BATCH
+        most = min(_EXACT_STREAM, _EXACT_PAIRS // work.point.ranks**2) if work.point.is_stream else 0
+        work.batch = max(_EXACT_BATCH, most)
         if work.point.rate_hz:
             work.batch, work.samples = 1, events_on_schedule(work.point.rate_hz)
             return self._measure(work, 1, samples=work.samples, warmup=work.warmup)

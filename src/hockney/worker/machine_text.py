@@ -81,7 +81,7 @@ def compiled(model: Model, ranks: int) -> str:
         *_cpu(machine),
         *_topology(model),
         *_links(machine),
-        *_places(machine, ranks),
+        *(f"place {rank} {node}" for rank, node in enumerate(places(machine, ranks)) if machine.placement is not None),
     ]
     for prefix, classes in (("", machine.classes), ("put:", machine.put), ("get:", machine.get)):
         lines += _classes(prefix, classes, machine)
@@ -222,16 +222,15 @@ def _refuse_unknown_nodes(model: Model) -> None:
             raise UsageError(f"{model.name}: placement.{key}: there is no node {max(places)} among {nodes}")
 
 
-def _places(machine: Machine, ranks: int) -> Iterator[str]:
+def places(machine: Machine, ranks: int) -> list[int]:
+    """The node of each of so many ranks."""
     placement = machine.placement
     if placement is None:
-        return
+        return [rank // machine.ranks_per_node for rank in range(ranks)]
     if placement.second_half is None:
-        nodes = placement.nodes[:ranks]
-    else:
-        half = ranks // 2
-        nodes = (*placement.nodes[: ranks - half], *placement.second_half[:half])
-    yield from (f"place {rank} {node}" for rank, node in enumerate(nodes))
+        return list(placement.nodes[:ranks])
+    half = ranks // 2
+    return [*placement.nodes[: ranks - half], *placement.second_half[:half]]
 
 
 def _classes(prefix: str, classes: Mapping[str, PairClass], machine: Machine) -> Iterator[str]:
