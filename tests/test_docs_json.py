@@ -15,6 +15,7 @@ from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.compare.slowed import plan
 from tests.builders import make_info, make_point
 from tests.cli.support import FACTS, fill
+from tests.cli.test_rates import store_search
 from tests.report.runs import Made, options, store_run
 from tests.report.test_classic import stream
 
@@ -297,6 +298,14 @@ def test_tables(tmp_path: Path, read: Read) -> None:
     ):
         documents = [read("show", number, "--tables", "--store", path) for number in numbers]
         check_page(documents, "show-run-and-quick", part, lacking=("warnings.",))
+
+
+def test_highest_rates(tmp_path: Path, read: Read) -> None:
+    in_time, late = [500] * 1000, [2000] * 1000
+    for name, times_us in (("found", {1000: in_time, 2000: late}), ("none", {1000: late}), ("all", {1000: [500]})):
+        store_search(tmp_path / name, times_us)
+    documents = [read("show", "--tables", "--store", tmp_path / name) for name in ("found", "none", "all")]
+    check_page(documents, "show-run-and-quick", "highest-rates", lacking=("warnings.",))
 
 
 def test_runs(tmp_path: Path, read: Read) -> None:

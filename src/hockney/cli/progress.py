@@ -50,9 +50,13 @@ class Display:
         transports = counted(len({point.transport for point in plan.points}), "transport")
         left = f"{len(plan.points) - precise} of its {points}" if precise else points
         least = "one round of each launch" if plan.launches > 1 else "one round"
+        is_search = plan.deadline_ns is not None
+        goal = (
+            "the highest rate of each is found" if is_search else f"all are known to {percent_digits(plan.precision)} %"
+        )
         self.say(
-            f"run {run_id}{' resumed' if goes_on else ''}: {left} on {transports}, until all are known to "
-            f"{percent_digits(plan.precision)} % or for {format_duration_s(plan.time_s)}, but at least {least}; "
+            f"run {run_id}{' resumed' if goes_on else ''}: {left} on {transports}, until {goal} "
+            f"or for {format_duration_s(plan.time_s)}, but at least {least}; "
             "Ctrl-C keeps what is measured"
         )
         first_s = first_rounds_s(plan.points, plan.launches)

@@ -13,10 +13,11 @@ from hockney.machine import refuse_unusable
 from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words
-from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes
+from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes, parse_time_ns
 from hockney.worker.catalogue import load, matches, native_patterns
 
 _LIMIT_MAX_S = 86400
+_SEARCH_BYTES = 1024  # where a rate is searched and no size is named: each size is a search of its own
 
 
 def find_suite(what: str) -> Suite:
@@ -51,14 +52,19 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         raise UsageError("--cpus places ranks on this host only: leave out --hosts")
     if words.get("machine") is not None and (words["transport"] or hosts or cpus):
         raise UsageError("--machine runs on a model alone: leave out --transport, --hosts and --cpus")
+    options, deadline_ns = _pattern_options(words["options"])
     launches, limit_s = words["launches"], words["limit"]
     if limit_s is not None and not 1 <= limit_s <= _LIMIT_MAX_S:
         raise UsageError("--limit is not a time limit: write 1s to 24h")
     return RunOptions(
         transports=names("--transport", words["transport"]),
         ranks=tuple(_number("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
-        sizes=parse_sizes(",".join(words["sizes"])) if words["sizes"] else (),
-        options=tuple(_option(word) for word in words["options"]),
+        sizes=parse_sizes(",".join(words["sizes"]))
+        if words["sizes"]
+        else ()
+        if deadline_ns is None
+        else (_SEARCH_BYTES,),
+        options=options,
         precision=words["precision"],
         time_s=words["time_s"],
         launches=None if launches is None else _number("launches", LAUNCHES_MAX, launches),
@@ -68,6 +74,7 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         timeout_s=None if limit_s is None else round(limit_s),
         refine=words["refine"],
         machine=words.get("machine"),
+        deadline_ns=deadline_ns,
     )
 
 
@@ -91,10 +98,19 @@ def read_cpus(words: Sequence[str]) -> tuple[int, ...]:
     return tuple(cpus)
 
 
-def _option(word: str) -> tuple[str, str]:
-    """`window=16` -> ("window", "16"), and `rate=100kHz` -> ("rate_hz", "100000"). Raises UsageError."""
-    name, value = parse_pair("an option", word)
-    return ("rate_hz", str(parse_frequency_hz(value))) if name == "rate" else (name, value)
+def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], float | None]:
+    """The options of patterns, and the deadline of a search in ns. Raises UsageError.
+
+    `window=16` is ("window", "16") and `rate=100kHz` is ("rate_hz", "100000"). `rate=max` with `deadline=1ms` searches
+    a rate, so it begins without one: ("rate_hz", "0").
+    """
+    pairs = dict(parse_pair("an option", word) for word in words)
+    rate, deadline = pairs.pop("rate", None), pairs.pop("deadline", None)
+    if (rate == "max") != (deadline is not None):
+        raise UsageError("rate=max and deadline belong together: write for example -o rate=max -o deadline=1ms")
+    if rate is not None:
+        pairs["rate_hz"] = "0" if rate == "max" else str(parse_frequency_hz(rate))
+    return tuple(pairs.items()), None if deadline is None else parse_time_ns(deadline)
 
 
 def parse_pair(what: str, word: str) -> tuple[str, str]:

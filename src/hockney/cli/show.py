@@ -97,7 +97,7 @@ def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool, p
         reports = ", ".join(classic_names())
         raise UsageError(
             f"run {run.id} is of {run.info.suite}, which has no tables; "
-            f"these have: quick, {reports}, and allpairs on three ranks or more"
+            f"these have: quick, {reports}, allpairs on three ranks or more, and a search of the highest rate"
         )
     if as_json:
         render.print_json("show", {**run_as_json(run), **tables_as_json(tables)})

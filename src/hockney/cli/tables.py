@@ -1,4 +1,4 @@
-"""The tables of a run: quick's data sheet, a classic report's tables, or the matrix of all pairs."""
+"""The tables of a run: quick's data sheet, a classic report's tables, the matrix of all pairs, or highest rates."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
+from hockney.analysis.rates import HighestRates, highest_rates
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.curves import placement_text, say_one_launch
+from hockney.cli.rates import print_rates, rates_as_json
 from hockney.cli.render import Column
 from hockney.cli.rerun import typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
@@ -25,14 +27,14 @@ from hockney.worker.catalogue import Missing
 
 _RANKS_MAX = 16  # of a matrix that is printed
 
-Tables = Sheet | ClassicReport | list[PairMatrix]
+Tables = Sheet | ClassicReport | HighestRates | list[PairMatrix]
 
 
 def tables_of(run: Run, *, every_state: bool = False) -> Tables:
     """The tables of the run's suite; an empty list without any. Raises UsageError for states that they don't show."""
     if run.info.suite == "quick":
         return make_sheet(run, every_state=every_state)
-    tables = make_report(run) or pair_matrices(run)
+    tables = highest_rates(run) or make_report(run) or pair_matrices(run)
     if tables and every_state:
         raise UsageError(
             "--tables shows every state only for quick. Here each figure names its state; "
@@ -64,6 +66,8 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
             return
         case ClassicReport():
             print_report(tables, run, missing)
+        case HighestRates():
+            print_rates(tables, run.id)
         case _:
             print_pairs(tables)
             figures = [figure for series in run.series for figure in series.figures()] if tables else []
@@ -80,6 +84,8 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
             return sheet_as_json(tables)
         case ClassicReport():
             return report_as_json(tables)
+        case HighestRates():
+            return rates_as_json(tables)
         case _:
             return pairs_as_json(tables) if tables else {}
 

@@ -49,7 +49,8 @@ class Plan:
     launches get more, time permitting. `refine`: the curves that get more sizes where they leave their line; `exact`:
     until the place of each switch is known. `grains`: what sizes are multiples of, by pattern, where above 1. `cpus`:
     where the user placed the ranks, rank 0 first; empty where hockney chooses. `virtual`: the transports whose clock is
-    a model's, each with whether it is exact, without noise: it is then measured once.
+    a model's, each with whether it is exact, without noise: it is then measured once. `deadline_ns`: the highest rate
+    of events that is sustained within it is searched for each point (rates.py); None: nothing is searched.
     """
 
     suite: str
@@ -68,6 +69,7 @@ class Plan:
     exact: bool = False
     grains: Mapping[str, int] = field(default_factory=dict)
     virtual: Mapping[str, bool] = field(default_factory=dict)
+    deadline_ns: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the points, which the store keeps by themselves."""
@@ -112,6 +114,7 @@ class RunOptions:
     timeout_s: int | None = None
     refine: bool | None = None
     machine: str | None = None
+    deadline_ns: float | None = None
 
 
 def pattern_suite(*patterns: str) -> Suite:
@@ -176,6 +179,8 @@ def make_plan(
     """
     patterns = [catalogue.pattern(series.pattern) for series in suite.series]
     _refuse_unused(suite, asked, patterns, catalogue)
+    if asked.deadline_ns is not None:
+        _refuse_without_rate(patterns, catalogue)
     names_caches = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if names_caches else {}
     cpus = len(set(asked.cpus)) or cpus or len(usable_cpus())
@@ -199,6 +204,7 @@ def make_plan(
         timeout_s=round(min(max(low_s, time_s), high_s)) if asked.timeout_s is None else asked.timeout_s,
         start_limit_s=START_LIMIT_S if asked.timeout_s is None else max(_START_LIMIT_MIN_S, asked.timeout_s),
         exact=asked.refine is True,
+        deadline_ns=asked.deadline_ns,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
     )
     plan = _with_points(plan, is_refined, catalogue, cpus)
@@ -209,8 +215,9 @@ def make_plan(
             f"no series of {suite.name} is for {', '.join(asked.transports)}: name one of {', '.join(named)}"
         )
     is_exact = bool(plan.points) and all(plan.virtual.get(point.transport) for point in plan.points)
-    launches = asked.launches or (1 if is_exact else suite.launches or _launches(plan.points, time_s))
-    refine = frozenset(curve_of(point) for point in plan.points if is_refined[point])
+    is_search = asked.deadline_ns is not None
+    launches = asked.launches or (1 if is_exact or is_search else suite.launches or _launches(plan.points, time_s))
+    refine = frozenset(curve_of(point) for point in plan.points if is_refined[point] and not is_search)
     return replace(plan, launches=launches, more_launches=launches > 1, refine=refine)
 
 
@@ -313,6 +320,16 @@ def _refuse_unused(suite: Suite, asked: RunOptions, patterns: Sequence[PatternIn
     if asked.sizes and not any(pattern.sized for pattern in patterns):
         names = " and ".join(dict.fromkeys(pattern.name for pattern in patterns))
         raise UsageError(f"{names} has no message sizes to choose: leave --bytes out")
+
+
+def _refuse_without_rate(patterns: Sequence[PatternInfo], catalogue: Catalogue) -> None:
+    """Raises UsageError for patterns whose events cannot start on schedule."""
+    able = [
+        pattern.name for pattern in catalogue.patterns.values() if any(o.name == "rate_hz" for o in pattern.options)
+    ]
+    other = next((pattern.name for pattern in patterns if pattern.name not in able), None)
+    if other is not None:
+        raise UsageError(f"{other} has no events on schedule, so no highest rate: name {', '.join(able)}")
 
 
 def _refuse_too_many(suite: Suite, count: int, time_s: float) -> None:

@@ -30,6 +30,7 @@ from hockney.machine import (
 from hockney.measure.plan import Plan, Skipped, refuse_empty
 from hockney.measure.pool import Failures, WorkerPool
 from hockney.measure.precision import judge_over_launches
+from hockney.measure.rates import RateSampler
 from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait
 from hockney.measure.sampler import Sampler
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunInfo, RunStatus
@@ -88,7 +89,9 @@ MakeSampler = Callable[..., Sampler]
 
 
 def _one_side(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **launch: Any) -> Sampler:
-    return Sampler(plan, pools[0], sides[0].recorder, **launch)
+    # A run that is resumed, or launched again, has the rates that its search has tried.
+    is_search = plan.deadline_ns is not None and not any(point.rate_hz for point in plan.points)
+    return (RateSampler if is_search else Sampler)(plan, pools[0], sides[0].recorder, **launch)
 
 
 def measure(

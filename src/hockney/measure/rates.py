@@ -1,0 +1,105 @@
+"""Searches the highest rate of events that is sustained within a deadline.
+
+A point is first measured with each event as soon as it may start, which gives the rate that the farm can do at all.
+Schedules around it follow: half or one and a half times as many events until one rate is sustained and another one is
+not, then the geometric mean of the two, until they differ by less than 2 %. All points are searched in the same rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hockney.analysis.rates import Stream, at_rate, is_sustained, stream_of
+from hockney.measure.interfaces import Instrument, Observer
+from hockney.measure.plan import Plan
+from hockney.measure.point_work import Work
+from hockney.measure.sampler import Sampler
+from hockney.model import Measurement, Point
+
+_CLOSE = 1.02  # of the two rates between which the highest one lies
+_WIDER = 1.5
+_RATE_MAX_HZ = 1_000_000_000  # as the worker takes it
+_SLOWEST = 0.01  # of the first rate: if not even that is sustained, none is
+
+
+@dataclass
+class Bracket:
+    """A search that begins at `first_hz`: the highest rate that was sustained, and the lowest that was not."""
+
+    first_hz: float
+    sustained_hz: int | None = None
+    missed_hz: int | None = None
+
+    def note(self, rate_hz: int, *, is_kept: bool) -> None:
+        """What a schedule showed."""
+        if is_kept:
+            self.sustained_hz = rate_hz
+        else:
+            self.missed_hz = rate_hz
+
+    def next_hz(self) -> int | None:
+        """The rate to try next; None: the search is over."""
+        if self.sustained_hz is None and self.missed_hz is None:
+            rate_hz = self.first_hz
+        elif self.missed_hz is None:
+            rate_hz = (self.sustained_hz or 1) * _WIDER
+        elif self.sustained_hz is None:
+            rate_hz = self.missed_hz / 2
+        else:
+            rate_hz = math.sqrt(self.sustained_hz * self.missed_hz)
+        wanted_hz = min(_RATE_MAX_HZ, max(1, round(rate_hz)))
+        is_known = wanted_hz in (self.sustained_hz, self.missed_hz)
+        is_close = self.missed_hz is not None and self.missed_hz <= _CLOSE * (self.sustained_hz or 0)
+        is_hopeless = self.sustained_hz is None and wanted_hz < _SLOWEST * self.first_hz
+        return None if is_known or is_close or is_hopeless else wanted_hz
+
+
+class RateSampler(Sampler):
+    """One launch of a plan with a deadline: rates are added to each of its points as sizes are to a curve."""
+
+    def __init__(self, plan: Plan, instrument: Instrument, observer: Observer, **launch: Any) -> None:
+        super().__init__(plan, instrument, observer, **launch)
+        self._deadline_ns = plan.deadline_ns or math.inf
+        self._streams: dict[Point, list[Stream]] = defaultdict(list)
+        self._brackets: dict[Point, Bracket] = {}
+        self._tried: dict[Point, Point] = {}  # of each point of the plan the schedule under way
+
+    def _take(self, work: Work) -> list[Measurement]:
+        measurements = super()._take(work)
+        if work.point.rate_hz:
+            self._streams[work.point] += [stream_of(measurement, self._deadline_ns) for measurement in measurements]
+        return measurements
+
+    def _is_narrow(self, work: Work) -> bool:
+        """A rate is judged by how many events are late, so the fewest measurements that make a figure are enough."""
+        return True
+
+    def _refine(self, unfinished: set[Point]) -> list[Work]:
+        """The next rate of each point that has ended, and whose last schedule has."""
+        added: list[Work] = []
+        for point in self._plan.points:
+            tried = self._tried.get(point, point)
+            work = self._work[point]
+            if tried in unfinished or tried in self._given_up or work.time is None or not self._work[tried].probes:
+                continue
+            bracket = self._brackets.setdefault(point, Bracket(1e9 / work.time.value))
+            if tried != point:
+                bracket.note(tried.rate_hz, is_kept=is_sustained(self._streams[tried]))
+            rate_hz = bracket.next_hz()
+            if rate_hz is None:
+                self._given_up.add(tried)
+                continue
+            self._tried[point] = at_rate(point, rate_hz)
+            added.append(Work(self._tried[point]))
+        if added:
+            self._work.update({work.point: work for work in added})
+            self._observer.points_added([work.point for work in added])
+        return added
+
+    def _measure_again(self, added: Sequence[Work], active: Sequence[Work]) -> list[Work]:
+        """Rates are compared with a deadline, not with each other."""
+        return []

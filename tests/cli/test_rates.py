@@ -1,0 +1,109 @@
+"""`-o rate=100kHz`, and the search of the highest rate with `-o rate=max -o deadline=1ms`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.builders import make_info, make_launch
+from tests.cli.support import FACTS, Cli
+
+from hockney.analysis.rates import at_rate
+from hockney.measure.plan import Plan
+from hockney.model import Definition, Measurement, Point, RunStatus
+from hockney.results.store import Store
+
+FARM = ("-t", "unix", "-n", "3", "--oversubscribe")
+BASE = Point("unix", "pushfarm", 3, 1024, (("in_flight", "4"),))
+
+
+def test_a_rate_has_its_unit_and_percentiles_are_printed(cli: Cli) -> None:
+    ended = cli("run", "pushfarm", *FARM, "-o", "rate=2kHz", "--bytes", "1K", "--time", "2", "--launches", "1")
+    assert ended.returncode == 0, ended.stderr
+    title, head, *_ = (line for line in ended.stdout.splitlines() if "rate_hz=2000" in line or "p99.9" in line)
+    assert title.startswith("pushfarm rate_hz=2000")
+    assert ("rate" in head.split(), "p99" in head.split()) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pushfarm", "-o", "rate=100"), "'100' is not a rate of events: write for example 100kHz"),
+        (("pushfarm", "-o", "rate=max"), "rate=max and deadline belong together"),
+        (("pushfarm", "-o", "deadline=1ms"), "rate=max and deadline belong together"),
+        (("pushfarm", "-o", "rate=1kHz", "-o", "deadline=1ms"), "rate=max and deadline belong together"),
+        (("pushfarm", "-o", "rate=max", "-o", "deadline=soon"), "'soon' is not a time"),
+        (("pingpong", "-o", "rate=1kHz"), "pingpong has no option 'rate_hz'"),
+        (("pushfarm,pingpong", "-o", "rate=max", "-o", "deadline=1ms"), "pingpong has no events on schedule"),
+        (("pushfarm", "-o", "rate=2GHz"), "option rate_hz of pushfarm must be a whole number from 0 to 1000000000"),
+    ],
+)
+def test_wrong_rates_are_refused_in_a_sentence(cli: Cli, words: tuple[str, ...], said: str) -> None:
+    ended = cli("run", *words, *FARM)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+
+
+def test_a_search_prints_the_highest_rate_and_stores_every_rate(cli: Cli, tmp_path: Path) -> None:
+    words = ("-o", "rate=max", "-o", "deadline=1s", "-o", "in_flight=4", "--time", "8")
+    ended = cli("run", "pushfarm", *FARM, *words)
+    assert ended.returncode == 0, ended.stderr
+    assert "until the highest rate of each is found" in ended.stderr
+    assert "Highest rate of events with a deadline of 1.00 s" in ended.stdout
+    with Store.open(tmp_path / "results.db", readonly=True) as store:
+        points = [row.point for row in store.points(1)]
+    assert points[0] == BASE
+    assert len(points) > 1
+    assert {at_rate(point, 0) for point in points} == {BASE}
+    document = json.loads(cli("show", "--tables", "--json").stdout)
+    assert document["deadline_ns"] == 1e9
+    (rate,) = document["rates"]
+    assert rate["point"]["pattern"] == "pushfarm"
+    assert {rate["sustained_hz"], rate["missed_hz"]} & {point.rate_hz for point in points}
+
+
+def store_search(path: Path, times_us: dict[int, Any], deadline_ns: float = 1e6) -> None:
+    """A run that has tried these rates, with these times of 2,000 events at each."""
+    plan = Plan("pushfarm", (), deadline_ns=deadline_ns).as_json()
+    points = [BASE, *(at_rate(BASE, rate_hz) for rate_hz in times_us)]
+    with Store.open(path) as store:
+        run_id = store.create_run(make_info(facts=FACTS, plan=plan, suite="pushfarm"), points)
+        launch_id = store.add_launch(run_id, make_launch())
+        rows = [
+            Measurement(
+                point=point,
+                launch_id=launch_id,
+                round=0,
+                started_unix_s=1.0,
+                batch=1,
+                definition=Definition("root", 1, 0, 0),
+                elapsed_ns=np.array([np.asarray(times_us[point.rate_hz]) * 1000], dtype=np.int64),
+                cpu_user_ns=(0,),
+                cpu_system_ns=(0,),
+                wall_ns=(1,),
+                floor_ns=None,
+                verified=True,
+            )
+            for point in points[1:]
+        ]
+        store.write_round(run_id, rows)
+        store.finish_run(run_id, RunStatus.DONE)
+
+
+def test_the_table_of_a_search_is_of_known_data(cli: Cli, tmp_path: Path) -> None:
+    """1 to 1,000 us at 10 kHz; a queue that grows at 30 kHz, though no event is late; 2 % above 1 ms at 40 kHz."""
+    spread = np.random.default_rng(3).permutation(np.arange(2000) % 1000 + 1)
+    late = np.where(np.arange(2000) % 50 == 0, 2000, spread)
+    growing = np.linspace(0, 900, 2000)
+    store_search(tmp_path / "results.db", {10_000: spread, 40_000: late, 30_000: growing})
+    (rate,) = json.loads(cli("show", "--tables", "--json").stdout)["rates"]
+    assert (rate["sustained_hz"], rate["missed_hz"]) == (10_000, 30_000)
+    assert rate["p50_ns"] == pytest.approx(500.5e3)
+    assert rate["p99_ns"] == pytest.approx(990e3, rel=2e-3)
+    assert rate["p999_ns"] == pytest.approx(999e3, rel=2e-3)
+    row = next(line for line in cli("show", "--tables").stdout.splitlines() if line.startswith("pushfarm"))
+    assert "10.0 kHz" in row
+    assert row.rstrip().endswith("30.0 kHz")
