@@ -9,10 +9,11 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
+from pydantic import BaseModel
 
 from hockney.analysis.compare.expect import load_expectations
 from hockney.analysis.repeat import LAUNCHES
@@ -23,6 +24,7 @@ from hockney.report.findings import WORDING
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe, load, split_name
+from hockney.worker.machine_schema import Machine
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -67,6 +69,22 @@ def test_every_option_of_the_worker_is_on_the_page_of_the_protocol() -> None:
     options = set(re.findall(r"--[a-z-]+", usage))
     assert len(options) > 5
     assert [option for option in options if option not in PAGES["protocol.md"]] == []
+
+
+def _tables(model: type[BaseModel]) -> set[type[BaseModel]]:
+    """A model and all those within it."""
+    parts = [field.annotation for field in model.model_fields.values()]
+    for part in parts:
+        parts += get_args(part)
+    within = (part for part in parts if isinstance(part, type) and issubclass(part, BaseModel))
+    return {model}.union(*map(_tables, within))
+
+
+@pytest.mark.parametrize("table", sorted(_tables(Machine), key=str), ids=lambda table: table.__name__)
+def test_every_key_of_a_model_is_explained(table: type[BaseModel]) -> None:
+    keys = [field.alias or name for name, field in table.model_fields.items()]
+    page = PAGES["machines.md"]
+    assert [key for key in keys if not re.search(rf"\b{key}\b", page)] == []
 
 
 @pytest.mark.parametrize("transport", [row["name"] for row in DESCRIPTION["transports"]])

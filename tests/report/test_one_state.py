@@ -13,8 +13,7 @@ from tests.report.test_classic import stream
 
 from hockney.cli import execute
 from hockney.model import Point
-from hockney.report.classic.values import Cell, Measured
-from hockney.report.classic.view import NOTHING
+from hockney.report.classic.values import NOTHING, Cell, Measured
 from hockney.suites import load_suite
 
 FAR_NS = 200.0

@@ -10,8 +10,8 @@ from tests.report.test_classic import stream
 
 from hockney.cli import execute
 from hockney.model import Point
-from hockney.report.classic.values import Cell, Column, Measured, Table
-from hockney.report.classic.view import NOTHING, view_of
+from hockney.report.classic.values import NOTHING, Cell, Column, Measured, Table
+from hockney.report.classic.view import view_of
 
 MPI = ("mpi@mpich-5.0.2", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2")
 

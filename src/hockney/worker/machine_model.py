@@ -115,7 +115,15 @@ def _parameters(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str
             for number, item in enumerate(value, 1):
                 yield from _parameters(item, f"{key}[{number}]")
         elif "source" in table:
-            yield key, json.dumps(value).replace('"', ""), table["source"]
+            yield key, _text(value), table["source"]
+
+
+def _text(value: Any) -> str:
+    """A cost as `100 + 0.5/B + 32/packet`, else as it stands in the file."""
+    units = {"fixed_ns": "", "per_byte_ns": "/B", "per_packet_ns": "/packet"}
+    if isinstance(value, dict) and units.keys() >= value.keys():
+        return " + ".join(f"{value[name]}{unit}" for name, unit in units.items() if name in value)
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

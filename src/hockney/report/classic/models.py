@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hockney.archive import Published, machines
-from hockney.report.classic.values import Column, Measured, Table
+from hockney.report.classic.values import NOTHING, Cell, Column, Measured, Table
 from hockney.results.runs import Run
 
 Record = Mapping[str, Any]
@@ -63,7 +63,7 @@ def model_tables(models: Iterable[Record]) -> list[Table]:
     records = list(models)
     tables = []
     for name, title, heads, rows in (
-        ("model", "The model: its parameters", ("parameter", "value", "source"), _rows(records, "parameters")),
+        ("model", "The model: its parameters, times in ns", ("of", "parameters", "source"), _parameters(records)),
         (
             "model-used",
             "Published figures that the model used: they count as reproduced",
@@ -96,6 +96,15 @@ def _rows(records: Sequence[Record], key: str) -> list[Any]:
     return rows
 
 
+def _parameters(records: Sequence[Record]) -> list[tuple[str, str, str]]:
+    """The parameters of each table of the models' files with their source."""
+    tables: dict[tuple[str, str], list[str]] = {}
+    for key, value, source in _rows(records, "parameters"):
+        table, _, name = key.rpartition(".")
+        tables.setdefault((table, source), []).append(f"{name} {value}")
+    return [(table, "; ".join(texts), source) for (table, source), texts in tables.items()]
+
+
 def _where(where: Mapping[str, Any]) -> str:
     """`Com-1.1, Com-1.4`, `Com-1.3, processors 62`."""
     parts = []
@@ -115,17 +124,24 @@ def _structure(row: Mapping[str, Any]) -> str:
     return f"{', '.join(parts)}: variant {', '.join(name or 'plain' for name in row['variants'])}"
 
 
+def _off(cells: Sequence[Measured]) -> tuple[Cell, ...]:
+    """How many figures, and their median and largest error."""
+    errors = [100 * abs(cell.error or 0.0) for cell in cells]
+    if not errors:
+        return ("0", NOTHING, NOTHING)
+    return (str(len(errors)), *(Measured("%", of(errors), computed=True) for of in (statistics.median, max)))
+
+
 def errors_table(tables: Sequence[Table]) -> list[Table]:
     """How far the models are off the published figures that they did not use, by table; [] without any."""
     rows = []
     for table in tables:
         cells = [cell for row in table.rows for cell in row if isinstance(cell, Measured) and cell.error is not None]
-        errors = [100 * abs(cell.error or 0.0) for cell in cells if not cell.reproduced]
         if cells:
-            median = Measured("%", statistics.median(errors), computed=True) if errors else "\N{EN DASH}"
-            largest = Measured("%", max(errors), computed=True) if errors else "\N{EN DASH}"
-            rows.append((table.title, str(len(errors)), median, largest, str(len(cells) - len(errors))))
-    heads = ("table", "figures predicted", "median error, %", "largest error, %", "reproduced")
+            predicted, used = ([cell for cell in cells if cell.reproduced is used] for used in (False, True))
+            rows.append((table.title, *_off(predicted), *_off(used)))
+    heads = ["table"]
+    heads += [f"{what}{of}" for of in ("", " of reproduced") for what in ("figures", "median error, %", "largest, %")]
     note = "Errors count only on published figures that the model did not use. Reproduced: it used the figure."
     columns = tuple(Column(head) for head in heads)
     return [Table("errors", "How far the model is off", columns, tuple(rows), (note,))] if rows else []

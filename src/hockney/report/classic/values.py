@@ -9,6 +9,7 @@ from typing import Literal
 from hockney.archive import Published
 
 SEVERAL_STATES = "several states"
+NOTHING = "\N{EN DASH}"
 Kind = Literal["key", "published", "measured"]
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from hockney import stats
 from hockney.archive import Published
-from hockney.report.classic.values import SEVERAL_STATES, Cell, Column, Measured, Table
+from hockney.report.classic.values import NOTHING, SEVERAL_STATES, Cell, Column, Measured, Table
 
-NOTHING = "\N{EN DASH}"
 _NAMED_MAX = 5  # rows or columns that a sentence lists
 
 
