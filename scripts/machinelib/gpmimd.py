@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import mean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 from scripts.machinelib.figures import Figures, between, cost, line
 
@@ -19,6 +19,22 @@ LINK_NS_PER_BYTE = 10 / 100e6 * 1e9
 ROOT = "1,9-15,17-23,25-31,33-39,41-47,49-55,57-63,2-5"
 SENDERS = [board * SLOTS + slot for board in (1, 2, 3, 4) for slot in range(1, SLOTS)]
 RECEIVERS = "41-47,49-55,57-63,2-6"
+
+
+class Busy(NamedTuple):
+    """What a busy node needs for a message of one word; and for longer ones, fixed and for each packet."""
+
+    word: float
+    fixed: float
+    each: float
+
+    def short(self) -> dict[str, float]:
+        """As a cost of messages of up to one packet, of which a full one costs as much as each of many."""
+        return between((WORD, self.word), (PACKET, self.each))
+
+    def long(self) -> dict[str, float]:
+        """As a cost of longer ones."""
+        return cost(fixed=self.fixed, per_packet=self.each)
 
 
 class Basic:
@@ -44,13 +60,15 @@ class Basic:
 
     def busy(
         self, name: str, for_: str, column: str, of_words: Sequence[int], of_packets: Sequence[int], others: int = 0
-    ) -> tuple[float, float]:
-        """A busy node's time for a message of one word, and for each full packet: medians over numbers of ranks."""
+    ) -> Busy:
+        """A busy node's time for messages: medians over numbers of ranks."""
         words = self.ns(name, for_, column, bytes=WORD, **{column: list(of_words)})
         longer = self.ns(name, for_, column, "bytes", bytes=[64, 256], **{column: list(of_packets)})
         packets = (256 - 64) / PACKET
-        slopes = [(longer[n, 256] - longer[n, 64]) / packets / (n + others) for n in of_packets]
-        return median(ns / (n + others) for (n,), ns in words.items()), median(slopes)
+        slopes = {n: (longer[n, 256] - longer[n, 64]) / packets / (n + others) for n in of_packets}
+        fixed = median(longer[n, 64] / (n + others) - 64 / PACKET * slope for n, slope in slopes.items())
+        word = median(ns / (n + others) for (n,), ns in words.items())
+        return Busy(word, max(0.0, fixed), median(slopes.values()))
 
 
 def packet_line(times: dict[int, float]) -> tuple[float, float]:
@@ -65,16 +83,16 @@ def segments(basic: Basic, times: dict[int, float], source: str) -> list[dict[st
     exchange_fixed, exchange_each = packet_line(basic.exchange)
     near_fixed, near_each = packet_line(basic.near)
     # The first packet is there when the receiving node begins its own work.
-    latency = min(word - basic.into[0], packet - basic.into[1])
+    latency = min(word - basic.into.word, packet - basic.into.each)
     short = {
         "source": f"{source}: 4 B, and its line at 32 B; busy nodes Com-1.5, 1.7 and 1.3",
         "up_to_bytes": PACKET,
         "protocol": "synchronous",
         "latency": latency,
         "transfer": between((WORD, word - latency), (PACKET, packet - latency)),
-        "out": between((WORD, basic.out[0]), (PACKET, basic.out[1])),
-        "both": between((WORD, basic.both[0]), (PACKET, basic.both[1])),
-        "in": between((WORD, basic.into[0]), (PACKET, basic.into[1])),
+        "out": basic.out.short(),
+        "both": basic.both.short(),
+        "in": basic.into.short(),
         "duplex": basic.exchange[WORD] - basic.near[WORD],
         "rest": each,
     }
@@ -84,9 +102,9 @@ def segments(basic: Basic, times: dict[int, float], source: str) -> list[dict[st
         "packet_bytes": PACKET,
         "latency": fixed,
         "transfer": cost(per_packet=each),
-        "out": cost(per_packet=basic.out[1]),
-        "both": cost(per_packet=basic.both[1]),
-        "in": cost(per_packet=basic.into[1]),
+        "out": basic.out.long(),
+        "both": basic.both.long(),
+        "in": basic.into.long(),
         "duplex": cost(fixed=exchange_fixed - near_fixed, per_packet=exchange_each - near_each),
         "rest": cost(fixed=each, per_packet=each),
     }
@@ -110,6 +128,10 @@ def placements() -> dict[str, Any]:
             "source": f"{TEXT}: source and destination are on different boards; slot 0 is not used",
         },
         "root": {"nodes": ROOT, "source": f"{TEXT}: all but 4 of 53 on other boards than the source; no slot 0"},
+        "sixteen": {
+            "nodes": "0-3,8-11,16-19,24-27",
+            "source": "Com-1.3: what 16 processors move in 1024 B is more than leaves two boards",
+        },
         "nine": {"nodes": "1,9-15,17", "source": "the slope of 9 processors in Com-3.1: three switches"},
         **farms,
     }
@@ -129,6 +151,7 @@ def runs() -> list[dict[str, Any]]:
             }
             for count in (2, 4, 6, 8, 16, 26)
         ),
+        {"pattern": "alltoall", "ranks": 16, "variants": "sixteen", "read_from": "Com-1.3, 16 processors, 1024 B"},
         {
             "pattern": ["robpush", "robpull"],
             "ranks": 9,

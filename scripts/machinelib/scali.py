@@ -20,7 +20,7 @@ def ns_per_byte(mb_per_s: float) -> float:
 def scali() -> dict[str, Any]:
     """The model."""
     figures = Figures("scabench")
-    # Within a node a one-way stream is as fast as its sender, and half a round trip is what both CPUs do.
+    # Within a node a one-way stream is as fast as either CPU, which do the same for a message without data.
     within = {"scope": "intra-node"}
     send = figures.value("class.node", benchmark="one-way (pingping)", metric="latency", **within) * US
     half = figures.value("class.node", benchmark="ping-pong", metric="latency", bytes=0, **within) * US
@@ -29,19 +29,21 @@ def scali() -> dict[str, Any]:
         figures.value("class.node", benchmark="one-way (pingping)", metric="peak_bandwidth", **within)
     )
     half_byte = ns_per_byte(figures.value("class.node", benchmark="ping-pong", metric="peak_bandwidth", **within))
-    receive = half - send
     node = [
-        {"source": "0 B: one-way and ping-pong", "up_to_bytes": EMPTY_BYTES, "send_cpu": send, "recv_cpu": receive},
+        {
+            "source": "0 B: one-way and ping-pong",
+            "up_to_bytes": EMPTY_BYTES,
+            "send_cpu": send,
+            "recv_cpu": send,
+            "latency": half - 2 * send,
+        },
         {
             "source": "32 B: ping-pong; peaks of one-way and ping-pong",
             "send_cpu": cost(fixed=send, per_byte=send_byte),
-            "recv_cpu": cost(
-                fixed=half_step - send - STEP_BYTES * half_byte,
-                per_byte=half_byte - send_byte,
-            ),
+            "recv_cpu": cost(fixed=send, per_byte=half_byte - send_byte),
+            "latency": half_step - 2 * send - STEP_BYTES * half_byte,
         },
     ]
-    # Between nodes the CPUs do the same for a message without data.
     between = {"scope": "inter-node"}
     stream = figures.value("out", benchmark="one-way (pingping)", metric="latency", **between) * US
     exchange = 2 * US * figures.value("both", benchmark="two-way", metric="latency", **between)
@@ -56,20 +58,20 @@ def scali() -> dict[str, Any]:
             "source": "0 B: one-way, two-way, ping-pong",
             "up_to_bytes": EMPTY_BYTES,
             "send_cpu": send,
-            "latency": trip - half,
+            "latency": trip - 2 * send,
             "out": stream,
             "both": exchange,
-            "recv_cpu": receive,
+            "recv_cpu": send,
         },
         {
             "source": "32 B: ping-pong; peaks of one-way and two-way",
             "send_cpu": send,
-            "latency": trip_step - half - STEP_BYTES * byte,
+            "latency": trip_step - 2 * send - STEP_BYTES * byte,
             "transfer": cost(per_byte=byte),
             "out": cost(fixed=stream, per_byte=byte),
             "both": cost(fixed=exchange, per_byte=ns_per_byte(two_way)),
             "in": cost(per_byte=byte),
-            "recv_cpu": receive,
+            "recv_cpu": send,
         },
     ]
     barriers = figures.table("barrier", "nodes", benchmark="barrier", nodes=[2, 16])
