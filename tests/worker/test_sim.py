@@ -296,3 +296,70 @@ def test_wider_trees_carry_more(tmp_path: Path) -> None:
 def test_the_slowest_link_bounds_a_transfer_once(tmp_path: Path) -> None:
     model = lines("link 1 1e9 10", "link 2 5e8 10", topology="tree 2 down:1,2 width:1,1", transfer="0 0.5 0")
     assert times(tmp_path, model, 2, "pingpong", 1000)[0] == [2 * (4 * 10 + 2000)]
+
+
+# ---- one-sided, collectives of a machine ------------------------------------------------------------------------------
+
+
+def one_sided(**costs: Any) -> list[str]:
+    """Puts with these costs; gets ask for 300 ns and take 1000 ns and 2 ns a byte."""
+    model = lines()
+    model += [line.replace("class all", "class put:all") for line in lines(**costs)[1:]]
+    return [*model, "class get:all any", "segment 0 eager 0", "cost handshake 300 0 0", "cost latency 1000 2 0"]
+
+
+def test_puts_and_gets(tmp_path: Path) -> None:
+    model = one_sided(send_cpu=100, latency=1000, transfer="0 1 0", ack=50, recv_cpu=20)
+    assert times(tmp_path, model, 2, "putpong", 8, batch=10)[0] == [10 * 2 * (100 + 1000 + 8 + 20)]
+    assert times(tmp_path, model, 2, "get", 100, batch=10)[0] == [10 * (300 + 1000 + 200)]
+    each = times(tmp_path, model, 2, "put", 100, batch=10, quiet="each")[0]
+    assert each == [10 * (100 + 1000 + 100 + 50)]
+    (last,) = times(tmp_path, model, 2, "put", 400, batch=100, quiet="batch")[0]
+    assert last == 100 + 100 * 400 + 1000 + 50  # one after another through the channel
+    assert times(tmp_path, model, 4, "putring", 100, batch=10, quiet="each") == [each] * 4
+
+
+def test_puts_of_many_words_end_with_one(tmp_path: Path) -> None:
+    model = one_sided(latency=1000, transfer="0 1 0", ack=50)
+    assert times(tmp_path, model, 2, "putpong", 64, batch=10)[0] == [10 * 2 * (1000 + 56 + 50 + 1000 + 8)]
+
+
+def test_a_synchronous_put_returns_when_it_is_there(tmp_path: Path) -> None:
+    model = [line.replace("eager", "synchronous") for line in one_sided(latency=1000, transfer="0 1 0", ack=50)]
+    assert times(tmp_path, model, 2, "put", 100, batch=10, quiet="batch")[0] == [10 * 1150]
+
+
+def test_a_machine_without_puts(tmp_path: Path) -> None:
+    answers, _ = simulate(tmp_path, lines(), 2, measure("put", 8))
+    assert answers[0]["message"] == "put needs put and get, which sim does not offer"
+
+
+def test_collectives_of_the_machine(tmp_path: Path) -> None:
+    model = ["barrier 500 100", "alltoall 2", *lines(latency=1000, transfer="0 1 0")]
+    for ranks, rounds in ((2, 1), (5, 3), (64, 6)):
+        assert times(tmp_path, model, ranks, "barrier", batch=10) == [[10 * (500 + 100 * rounds)]] * ranks
+        portable = times(tmp_path, model, ranks, "barrier", batch=10, algorithm="portable")
+        assert portable == [[10 * 1000 * rounds]] * ranks
+    assert times(tmp_path, model, 5, "alltoall", 100, batch=10) == [[10 * (1100 + 200)]] * 5
+    assert times(tmp_path, model, 5, "alltoall", 100, batch=10, algorithm="flat") == [[10 * 1100]] * 5
+
+
+def test_slower_nodes(tmp_path: Path) -> None:
+    model = ["node_factor 2 1 3", *lines(send_cpu=100, recv_cpu=10, latency=1000)]
+    assert times(tmp_path, model, 4, "pingpong", 8)[0] == [100 + 1000 + 20 + 200 + 1000 + 10]
+    assert times(tmp_path, model, 4, "pingpong", 8, source=1, target=3)[1] == [2 * (200 + 1000 + 20)]
+
+
+# ---- noise -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("noise", "mean"), [("lognormal 0.5", 1000 * 1.1331), ("exponential 250", 1250)])
+def test_noise(tmp_path: Path, noise: str, mean: float) -> None:
+    """By the seed, and with the law's mean: exp(sigma^2 / 2) is 1.133."""
+    model = [f"noise {noise}", *lines(latency=1000)]
+    first = times(tmp_path, model, 2, "pingpong", 8, batch=4000, samples=2, seed=1)[0]
+    assert sum(first) / 8000 / 2 == pytest.approx(mean, rel=0.03)
+    assert first == times(tmp_path, model, 2, "pingpong", 8, batch=4000, samples=2, seed=1)[0]
+    assert first != times(tmp_path, model, 2, "pingpong", 8, batch=4000, samples=2, seed=2)[0]
+    answers, _ = simulate(tmp_path, model, 2, *[measure("pingpong", 8)] * 2)
+    assert answers[0]["elapsed_ns"] != answers[1]["elapsed_ns"]

@@ -38,21 +38,7 @@ _FAMILY_SOURCES = {
     "mpi": tuple(f"transports/mpi{part}.c" for part in ("", "_modes", "_name", "_persistent", "_rma", "_start")),
     "pvm": ("local.c", "pvm_daemon.c", "transports/pvm.c"),
     "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
-    "sim": tuple(
-        f"sim/{part}.c"
-        for part in (
-            "channels",
-            "cpu",
-            "engine",
-            "job",
-            "messages",
-            "model",
-            "queue",
-            "switch",
-            "topology",
-            "transport",
-        )
-    ),
+    "sim": (),  # its own folder has them all
 }
 # What a family does without: the ranks of a model live in one process, on no real CPUs.
 _FAMILY_LACKS = {"sim": ("floor.c", "floor_open.c", "launched.c", "measure.c", "pace.c", "session.c")}
@@ -115,7 +101,7 @@ def family_sources(family: str) -> tuple[Path, ...]:
     """The C files of a family, relative to SOURCES, in a fixed order."""
     of_family = set(_FAMILY_SOURCES[family])
     others = {name for owner, names in _FAMILY_SOURCES.items() if owner != family for name in names}
-    folders = ("", "patterns", "transports") if family == "native" else ("", "patterns")
+    folders = ("", "patterns", *{"native": ("transports",), "sim": ("sim",)}.get(family, ()))
     names = {str(path.relative_to(SOURCES)) for name in folders for path in (SOURCES / name).glob("*.c")}
     names -= set(_FAMILY_LACKS.get(family, ()))
     return tuple(map(Path, sorted((names - others) | of_family)))

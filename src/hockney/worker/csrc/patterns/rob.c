@@ -208,6 +208,9 @@ static hk_status_t process_beside(hk_run_t *run, const hk_rob_kind_t *kind, uint
 hk_status_t hk_rob_process(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
     const rob_state_t *state = rob_state_of(run);
+    if (run->ctx->tp->overlap != NULL && state->delay.amount == 0 && run->option[HK_ROB_READ] == HK_READ_IN_TURN) {
+        return process_in_turn(run, kind, reps); /* there is nothing to read beside */
+    }
     if (state->buffers == 2 && run->option[HK_ROB_READ] == HK_READ_IN_TURN &&
         hk_delay_overlaps(run->ctx, &state->delay)) {
         return process_beside(run, kind, reps);

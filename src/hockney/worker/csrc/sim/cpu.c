@@ -137,6 +137,7 @@ static bool handle(hk_sim_rank_t *rank, bool (*next)(void *), void *arg)
     hk_cpu_t *shared = rank->cpu;
     rank->now_ps = rank->sim->now_ps;
     rank->cpu = NULL;
+    rank->open -= overlap->req->is_receive;
     hk_sim_work(rank, overlap->req->cpu_ps);
     const bool goes_on = next(arg);
     rank->cpu = shared;

@@ -44,7 +44,7 @@ static hk_sim_rank_t *next_rank(hk_sim_t *sim)
         sim->now_ps = event.at_ps;
         if (event.kind == HK_EVENT_GO_ON) {
             hk_sim_wake(event.what);
-        } else if (event.kind <= HK_EVENT_ARRIVE) {
+        } else if (event.kind <= HK_EVENT_WRITE) {
             hk_message_event(sim, (hk_event_kind_t)event.kind, event.what);
         } else {
             hk_cpu_event(sim, (hk_event_kind_t)event.kind, event.what);
@@ -184,6 +184,11 @@ uint64_t hk_sim_noisy(hk_sim_rank_t *rank, uint64_t cost_ps)
     const double radius = sqrt(-2.0 * log(draw(&rank->random)));
     const double normal = radius * cos(2.0 * pi * draw(&rank->random));
     return (uint64_t)((double)cost_ps * exp(model->noise_amount * normal) + 0.5);
+}
+
+uint64_t hk_sim_cpu_cost(hk_sim_rank_t *rank, uint64_t cost_ps)
+{
+    return hk_sim_noisy(rank, hk_sim_at_node(rank->sim, rank->node, cost_ps));
 }
 
 void hk_sim_barrier(hk_sim_rank_t *rank)

@@ -42,8 +42,6 @@ typedef enum hk_stage {
     HK_STAGE_ARRIVED,  /* eager: all of it is there at ready_ps */
 } hk_stage_t;
 
-typedef enum hk_message_kind { HK_MESSAGE, HK_MESSAGE_PUT, HK_MESSAGE_GET } hk_message_kind_t;
-
 typedef struct hk_message {
     struct hk_message *next;         /* of its channel's, without a receive */
     struct hk_message *next_waiting; /* for its channel */
@@ -54,7 +52,9 @@ typedef struct hk_message {
     uint64_t transfer_ps; /* as the slowest link has it */
     bool has_receives;    /* its sender had some open */
     hk_stage_t stage;
-    hk_message_kind_t kind;
+    hk_operation_t kind;
+    uint64_t *remote; /* of a put: where its word goes; NULL: nowhere that anybody looks at */
+    uint64_t word;
 } hk_message_t;
 
 /* Messages from one rank to another, one of which is under way at a time. */
@@ -80,7 +80,8 @@ typedef enum hk_wait {
     HK_WAIT_ALL,
     HK_WAIT_BARRIER,
     HK_WAIT_WORD,
-    HK_WAIT_CPU
+    HK_WAIT_CPU,
+    HK_WAIT_QUIET
 } hk_wait_t;
 
 /* CPUs of a node that more want than it has, and who waits for one. */
@@ -110,9 +111,12 @@ struct hk_sim_rank {
     struct hk_overlap *overlap; /* NULL: it does nothing but compute */
     uint32_t cpus_left;         /* CPUs of its node for it, where ranks don't share them */
     uint32_t node;
-    uint32_t open;    /* receives that it has not waited for */
-    uint32_t unknown; /* how many requests that it waits for have no known end */
-    uint32_t ahead;   /* messages started since it last was in step with the machine */
+    uint64_t puts_ps;   /* when all puts are done of which that is known */
+    uint64_t word_ps;   /* what the word that came last costs whoever waits for it */
+    uint32_t puts_open; /* puts of which it is not */
+    uint32_t open;      /* receives that it has not waited for */
+    uint32_t unknown;   /* how many requests that it waits for have no known end */
+    uint32_t ahead;     /* messages started since it last was in step with the machine */
     uint32_t wait_peer;
     hk_wait_t wait;
     bool is_ready, is_done;
@@ -155,7 +159,8 @@ struct hk_sim {
     void *arg;
     int in_barrier;
     uint64_t barrier_ps;
-    uint64_t messages; /* so far */
+    uint64_t messages;   /* so far */
+    size_t stride_bytes; /* from one rank's memory to the next one's; 0: all have the same */
 };
 
 /* A machine for so many ranks. HK_ERR_ARGUMENT, with one sentence in the log: they don't fit the model. */
@@ -201,6 +206,13 @@ void hk_sim_finish_all(hk_sim_rank_t *rank, hk_req_t *reqs, size_t count);
 
 void hk_sim_barrier(hk_sim_rank_t *rank);
 
+/* Memory is symmetric: what a rank calls its own address stands for the same place of the peer's. Only puts of a word
+ * are really carried, because nobody looks at anything else. */
+void hk_sim_put(hk_sim_rank_t *rank, int peer, uint64_t *remote, const void *local, uint64_t bytes);
+void hk_sim_get(hk_sim_rank_t *rank, int peer, uint64_t bytes);
+void hk_sim_quiet(hk_sim_rank_t *rank);
+void hk_sim_wait_word(hk_sim_rank_t *rank, const uint64_t *word, uint64_t value);
+
 /* Compute while a request is under way. When it is done and the CPU is free for it, it is handled and next(arg) called;
  * true: there is another request in the place of the first. */
 void hk_sim_overlap(hk_sim_rank_t *rank, uint64_t duration_ps, hk_sim_req_t *req, bool (*next)(void *), void *arg);
@@ -210,6 +222,13 @@ void hk_sim_overlap(hk_sim_rank_t *rank, uint64_t duration_ps, hk_sim_req_t *req
 static inline uint64_t hk_ps(double ns)
 {
     return (uint64_t)(ns * 1000.0 + 0.5);
+}
+
+/* What a node makes of a cost of its own. */
+static inline uint64_t hk_sim_at_node(const hk_sim_t *sim, uint32_t node, uint64_t cost_ps)
+{
+    const hk_model_t *model = sim->model;
+    return node < model->node_factors_count ? (uint64_t)(model->node_factors[node] * (double)cost_ps + 0.5) : cost_ps;
 }
 
 /* The costs of a message between two ranks. */

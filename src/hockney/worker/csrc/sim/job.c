@@ -30,8 +30,8 @@ typedef struct sim_job {
     uint64_t measured; /* points so far */
     const hk_command_t *command;
     sim_part_t *parts;
-    unsigned char *out, *in; /* of all ranks: nothing is carried */
-    size_t out_bytes, in_bytes;
+    unsigned char *memory; /* of each rank, first its `out`; where nothing is written from afar, all have the same */
+    size_t memory_bytes;
 } sim_job_t;
 
 /* ---- a point ----------------------------------------------------------------------------------------------------- */
@@ -62,17 +62,37 @@ static void finish_rank(hk_sim_rank_t *rank, void *arg)
     part->status = pattern_of(job)->finish(&part->run);
 }
 
-/* Memory that costs nothing until somebody writes to it. */
-static void *map_memory(size_t bytes)
+/* Memory costs nothing until somebody writes to it. */
+static hk_status_t share_memory(sim_job_t *job, size_t out_bytes, size_t in_bytes)
 {
-    void *memory = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    enum { LINE_BYTES = 64 };
+    const bool is_one_sided = (pattern_of(job)->needs & HK_CAP_ONE_SIDED) != 0;
+    const size_t first_bytes = (out_bytes + LINE_BYTES) / LINE_BYTES * LINE_BYTES;
+    const size_t each_bytes = first_bytes + (in_bytes + LINE_BYTES) / LINE_BYTES * LINE_BYTES;
+    const size_t count = is_one_sided ? (size_t)job->sim->size : 1;
+    if (each_bytes > SIZE_MAX / count) {
+        return HK_ERR_MEMORY;
+    }
+    void *memory =
+        mmap(NULL, count * each_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return HK_ERR_MEMORY;
+    }
+    job->memory = memory;
+    job->memory_bytes = count * each_bytes;
+    job->sim->stride_bytes = is_one_sided ? each_bytes : 0;
+    for (int i = 0; i < job->sim->size; i++) {
+        job->parts[i].run.out = job->memory + (size_t)i * job->sim->stride_bytes;
+        job->parts[i].run.in = job->parts[i].run.out + first_bytes;
+    }
+    return HK_OK;
 }
 
 static hk_status_t plan_ranks(sim_job_t *job)
 {
     const hk_pattern_t *pattern = pattern_of(job);
     const hk_command_t *command = job->command;
+    size_t out_bytes = 0, in_bytes = 0;
     for (int i = 0; i < job->sim->size; i++) {
         sim_part_t *part = &job->parts[i];
         part->run = (hk_run_t){.ctx = &job->sim->ranks[i].base, .bytes = command->bytes};
@@ -83,8 +103,8 @@ static hk_status_t plan_ranks(sim_job_t *job)
                           .solo_before_ns = -1};
         hk_plan_t *plan = &part->result.plan;
         *plan = pattern->plan(&part->run);
-        job->out_bytes = plan->out_bytes > job->out_bytes ? plan->out_bytes : job->out_bytes;
-        job->in_bytes = plan->in_bytes > job->in_bytes ? plan->in_bytes : job->in_bytes;
+        out_bytes = plan->out_bytes > out_bytes ? plan->out_bytes : out_bytes;
+        in_bytes = plan->in_bytes > in_bytes ? plan->in_bytes : in_bytes;
         part->run.reqs_count = plan->reqs_count;
         part->run.reqs = calloc(plan->reqs_count + 1, sizeof *part->run.reqs);
         part->run.state = calloc(1, plan->state_bytes + 1);
@@ -93,13 +113,7 @@ static hk_status_t plan_ranks(sim_job_t *job)
             return HK_ERR_MEMORY;
         }
     }
-    job->out = map_memory(job->out_bytes);
-    job->in = map_memory(job->in_bytes);
-    for (int i = 0; i < job->sim->size; i++) {
-        job->parts[i].run.out = job->out;
-        job->parts[i].run.in = job->in;
-    }
-    return job->out == NULL || job->in == NULL ? HK_ERR_MEMORY : HK_OK;
+    return share_memory(job, out_bytes, in_bytes);
 }
 
 static void free_parts(sim_job_t *job)
@@ -111,14 +125,10 @@ static void free_parts(sim_job_t *job)
     }
     free(job->parts);
     job->parts = NULL;
-    if (job->out != NULL) {
-        (void)munmap(job->out, job->out_bytes + 1);
+    if (job->memory != NULL) {
+        (void)munmap(job->memory, job->memory_bytes);
     }
-    if (job->in != NULL) {
-        (void)munmap(job->in, job->in_bytes + 1);
-    }
-    job->out = job->in = NULL;
-    job->out_bytes = job->in_bytes = 0;
+    job->memory = NULL;
 }
 
 static hk_status_t run_part(sim_job_t *job, void (*body)(hk_sim_rank_t *, void *), char why[HK_ERROR_MAX])
@@ -275,9 +285,18 @@ static void fit_transport(hk_sim_t *sim, const hk_transport_t *tp)
     if (!sim->model->has_barrier) {
         sim->tp.barrier = NULL;
     }
-    for (size_t i = 0; i < sim->model->segments_count; i++) {
-        if (sim->model->segments[i].protocol != HK_EAGER) {
-            sim->tp.caps |= HK_CAP_SYNCHRONOUS;
+    if (!sim->model->has_alltoall) {
+        sim->tp.alltoall = NULL;
+    }
+    if (!hk_model_has(sim->model, HK_PUT) || !hk_model_has(sim->model, HK_GET)) {
+        sim->tp.caps &= ~(uint32_t)HK_CAP_ONE_SIDED;
+    }
+    for (size_t i = 0; i < sim->model->classes_count; i++) {
+        const hk_class_t *class = &sim->model->classes[i];
+        for (size_t k = 0; class->operation == HK_TWO_SIDED && k < class->segments_count; k++) {
+            if (sim->model->segments[class->first_segment + k].protocol != HK_EAGER) {
+                sim->tp.caps |= HK_CAP_SYNCHRONOUS;
+            }
         }
     }
 }

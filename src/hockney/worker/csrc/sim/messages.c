@@ -9,6 +9,12 @@ static uint64_t later(uint64_t a_ps, uint64_t b_ps)
     return a_ps > b_ps ? a_ps : b_ps;
 }
 
+/* Whether it is let in only when its receive is there. */
+static bool is_synchronous(const hk_message_t *message)
+{
+    return message->costs->protocol == HK_SYNCHRONOUS && message->kind == HK_TWO_SIDED;
+}
+
 static hk_channel_t *channel_of(hk_sim_t *sim, const hk_message_t *message)
 {
     hk_channel_t *channel = hk_channel_find(&sim->channels, message->from, message->to, sim->now_ps);
@@ -16,7 +22,7 @@ static hk_channel_t *channel_of(hk_sim_t *sim, const hk_message_t *message)
     return channel;
 }
 
-static void drop(hk_sim_t *sim, hk_message_t *message)
+void hk_message_drop(hk_sim_t *sim, hk_message_t *message)
 {
     message->next = sim->free_messages;
     sim->free_messages = message;
@@ -24,7 +30,7 @@ static void drop(hk_sim_t *sim, hk_message_t *message)
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
-static void complete(hk_sim_req_t *req, uint64_t done_ps, uint64_t cpu_ps)
+void hk_req_complete(hk_sim_req_t *req, uint64_t done_ps, uint64_t cpu_ps)
 {
     req->done_ps = done_ps;
     req->cpu_ps = cpu_ps;
@@ -41,7 +47,7 @@ static void complete_receive(hk_message_t *message, uint64_t done_ps)
     hk_sim_req_t *req = message->recv;
     const uint64_t late_ps =
         message->costs->protocol == HK_EAGER && req->posted_ps > done_ps ? cost_ps[HK_COST_LATE] : 0;
-    complete(req, done_ps, hk_sim_noisy(req->rank, cost_ps[HK_COST_RECV_CPU]) + late_ps);
+    hk_req_complete(req, done_ps, hk_sim_cpu_cost(req->rank, cost_ps[HK_COST_RECV_CPU] + late_ps));
 }
 
 /* ---- through the network ----------------------------------------------------------------------------------------- */
@@ -57,11 +63,15 @@ static void free_channel(hk_sim_t *sim, hk_channel_t *channel, uint64_t free_ps)
 /* All of an eager or rendezvous message is at the receiver's node, which lets it in. */
 static void arrive(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
 {
+    if (message->kind != HK_TWO_SIDED) {
+        hk_one_sided_arrive(sim, message, at_ps);
+        return;
+    }
     message->ready_ps = at_ps;
     message->stage = HK_STAGE_ARRIVED;
     if (message->recv != NULL) {
         complete_receive(message, at_ps);
-        drop(sim, message);
+        hk_message_drop(sim, message);
     }
 }
 
@@ -75,17 +85,17 @@ static void take_in(hk_sim_t *sim, hk_message_t *message, uint64_t end_ps)
     complete_receive(message, end_ps);
     if (message->send != NULL) {
         message->send->taken = NULL;
-        complete(message->send, end_ps + message->costs->ps[HK_COST_ACK], 0);
+        hk_req_complete(message->send, end_ps + message->costs->ps[HK_COST_ACK], 0);
     }
     free_channel(sim, channel, end_ps);
-    drop(sim, message);
+    hk_message_drop(sim, message);
 }
 
 /* The receiver's node has done its part at node_ps. A receive that comes late finds that the first packet waits. */
 static void let_in(hk_sim_t *sim, hk_message_t *message, uint64_t node_ps)
 {
     uint64_t end_ps = later(message->ready_ps + message->transfer_ps, node_ps);
-    if (message->costs->protocol != HK_SYNCHRONOUS) {
+    if (!is_synchronous(message)) {
         arrive(sim, message, end_ps);
         return;
     }
@@ -98,9 +108,10 @@ static void let_in(hk_sim_t *sim, hk_message_t *message, uint64_t node_ps)
 
 static void enter_node(hk_sim_t *sim, hk_message_t *message)
 {
-    const uint64_t in_ps = message->costs->ps[HK_COST_IN];
-    const uint64_t both_ps = message->costs->ps[HK_COST_NODE];
-    hk_node_t *node = &sim->nodes[sim->ranks[message->to].node];
+    const uint32_t place = sim->ranks[message->to].node;
+    const uint64_t in_ps = hk_sim_at_node(sim, place, message->costs->ps[HK_COST_IN]);
+    const uint64_t both_ps = hk_sim_at_node(sim, place, message->costs->ps[HK_COST_NODE]);
+    hk_node_t *node = &sim->nodes[place];
     const uint64_t at_ps = later(sim->now_ps, later(in_ps > 0 ? node->in_ps : 0, both_ps > 0 ? node->both_ps : 0));
     node->in_ps = in_ps > 0 ? at_ps + in_ps : node->in_ps;
     node->both_ps = both_ps > 0 ? at_ps + both_ps : node->both_ps;
@@ -168,7 +179,7 @@ static void launch(hk_sim_t *sim, hk_message_t *message)
     message->transfer_ps = transfer_ps;
     message->ready_ps = head_ps;
     message->stage = HK_STAGE_LAUNCHED;
-    if (message->costs->protocol == HK_SYNCHRONOUS) {
+    if (is_synchronous(message)) {
         if (message->recv != NULL) {
             come_to_node(sim, message, later(head_ps, message->recv->posted_ps));
         }
@@ -180,8 +191,8 @@ static void launch(hk_sim_t *sim, hk_message_t *message)
         return;
     }
     free_channel(sim, channel, left_ps);
-    if (message->costs->protocol == HK_RENDEZVOUS) {
-        complete(message->send, left_ps, 0);
+    if (message->costs->protocol == HK_RENDEZVOUS && message->kind == HK_TWO_SIDED) {
+        hk_req_complete(message->send, left_ps, 0);
     }
     come_to_node(sim, message, head_ps);
 }
@@ -192,7 +203,7 @@ static void take_over(hk_sim_t *sim, hk_message_t *message)
     hk_sim_req_t *req = message->send;
     if (req->may_be_taken) {
         message->send = NULL;
-        complete(req, sim->now_ps, 0);
+        hk_req_complete(req, sim->now_ps, 0);
     } else {
         req->taken = message;
         req->done_ps = sim->now_ps;
@@ -202,17 +213,19 @@ static void take_over(hk_sim_t *sim, hk_message_t *message)
 /* The channel is this message's. */
 static void leave_node(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
 {
-    const uint64_t out_ps = message->costs->ps[message->has_receives ? HK_COST_BOTH : HK_COST_OUT];
-    const uint64_t both_ps = message->costs->ps[HK_COST_NODE];
+    const uint32_t place = sim->ranks[message->from].node;
+    const uint64_t out_ps =
+        hk_sim_at_node(sim, place, message->costs->ps[message->has_receives ? HK_COST_BOTH : HK_COST_OUT]);
+    const uint64_t both_ps = hk_sim_at_node(sim, place, message->costs->ps[HK_COST_NODE]);
     channel->free_ps = UNKNOWN_PS;
-    if (message->costs->protocol == HK_SYNCHRONOUS) {
+    if (is_synchronous(message)) {
         take_over(sim, message);
     }
     if (out_ps == 0 && both_ps == 0) {
         launch(sim, message);
         return;
     }
-    hk_node_t *node = &sim->nodes[sim->ranks[message->from].node];
+    hk_node_t *node = &sim->nodes[place];
     const uint64_t at_ps = later(sim->now_ps, later(out_ps > 0 ? node->out_ps : 0, both_ps > 0 ? node->both_ps : 0));
     node->out_ps = out_ps > 0 ? at_ps + out_ps : node->out_ps;
     node->both_ps = both_ps > 0 ? at_ps + both_ps : node->both_ps;
@@ -244,17 +257,17 @@ static void come_to_channel(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *
 /* ---- who meets whom ---------------------------------------------------------------------------------------------- */
 
 /* A message and its receive have found each other. */
-static void meet(hk_sim_t *sim, hk_message_t *message, hk_sim_req_t *req)
+void hk_message_meet(hk_sim_t *sim, hk_message_t *message, hk_sim_req_t *req)
 {
     message->recv = req;
     if (message->costs->protocol == HK_RENDEZVOUS) {
         const uint64_t both_ps = later(message->ready_ps, req->posted_ps);
         hk_queue_put(&sim->queue, both_ps + message->costs->ps[HK_COST_HANDSHAKE], HK_EVENT_TRANSFER, message);
-    } else if (message->stage == HK_STAGE_LAUNCHED && message->costs->protocol == HK_SYNCHRONOUS) {
+    } else if (message->stage == HK_STAGE_LAUNCHED && is_synchronous(message)) {
         come_to_node(sim, message, later(message->ready_ps, req->posted_ps));
     } else if (message->stage == HK_STAGE_ARRIVED) {
         complete_receive(message, message->ready_ps);
-        drop(sim, message);
+        hk_message_drop(sim, message);
     }
 }
 
@@ -267,9 +280,13 @@ static void start(hk_sim_t *sim, hk_message_t *message)
     hk_sim_req_t *req = channel->first_receive;
     message->next = NULL;
     message->stage = HK_STAGE_STARTED;
+    if (message->kind != HK_TWO_SIDED) {
+        come_to_channel(sim, channel, message);
+        return;
+    }
     if (req != NULL) {
         channel->first_receive = req->next;
-        meet(sim, message, req);
+        hk_message_meet(sim, message, req);
     } else if (channel->first_message == NULL) {
         channel->first_message = channel->last_message = message;
     } else {
@@ -307,170 +324,10 @@ void hk_message_event(hk_sim_t *sim, hk_event_kind_t kind, hk_message_t *message
     case HK_EVENT_ARRIVE:
         enter_node(sim, message);
         break;
+    case HK_EVENT_WRITE:
+        hk_one_sided_write(sim, message);
+        break;
     default: /* not of a message */
         break;
-    }
-}
-
-/* ---- for the transport ------------------------------------------------------------------------------------------- */
-
-/* So many messages may a rank have started before what it does next must wait for the machine. */
-enum { AHEAD_MAX = 64 };
-
-void hk_sim_send(hk_sim_rank_t *rank, int peer, uint64_t bytes, hk_sim_req_t *req)
-{
-    hk_sim_t *sim = rank->sim;
-    const uint32_t from = (uint32_t)rank->base.rank;
-    const hk_costs_t *costs = hk_sim_costs(sim, HK_TWO_SIDED, from, (uint32_t)peer, bytes);
-    hk_message_t *message = hk_message_new(sim);
-    *req = (hk_sim_req_t){.rank = rank};
-    if (message == NULL || costs == NULL) {
-        return; /* the machine stops for want of memory */
-    }
-    hk_sim_work(rank, hk_sim_noisy(rank, costs->ps[HK_COST_SEND_CPU]));
-    message->costs = costs;
-    message->from = from;
-    message->to = (uint32_t)peer;
-    message->recv = NULL;
-    message->send = req;
-    message->ready_ps = rank->now_ps;
-    message->has_receives = rank->open > 0;
-    sim->messages++;
-    if (costs->protocol == HK_EAGER) {
-        message->send = NULL;
-        complete(req, rank->now_ps, 0);
-    }
-    if (hk_sim_is_next(rank)) {
-        sim->now_ps = rank->now_ps;
-        start(sim, message);
-        return;
-    }
-    hk_queue_put(&sim->queue, rank->now_ps, HK_EVENT_START, message);
-    if (++rank->ahead > AHEAD_MAX) {
-        hk_sim_step(rank);
-    }
-}
-
-void hk_sim_recv(hk_sim_rank_t *rank, int peer, hk_sim_req_t *req)
-{
-    hk_sim_t *sim = rank->sim;
-    *req = (hk_sim_req_t){.rank = rank, .posted_ps = rank->now_ps, .is_receive = true};
-    rank->open++;
-    hk_channel_t *channel = hk_channel_find(&sim->channels, (uint32_t)peer, (uint32_t)rank->base.rank, sim->now_ps);
-    if (channel == NULL) {
-        sim->no_memory = true;
-        return;
-    }
-    hk_message_t *message = channel->first_message;
-    if (message != NULL) {
-        channel->first_message = message->next;
-        meet(sim, message, req);
-    } else if (channel->first_receive == NULL) {
-        channel->first_receive = channel->last_receive = req;
-    } else {
-        channel->last_receive->next = req;
-        channel->last_receive = req;
-    }
-}
-
-bool hk_sim_probe(hk_sim_rank_t *rank, int peer)
-{
-    hk_sim_t *sim = rank->sim;
-    hk_sim_step(rank);
-    const hk_channel_t *channel =
-        hk_channel_find(&sim->channels, (uint32_t)peer, (uint32_t)rank->base.rank, sim->now_ps);
-    const hk_message_t *message = channel != NULL ? channel->first_message : NULL;
-    const bool has_come =
-        message != NULL && (message->stage == HK_STAGE_ARRIVED ||
-                            (message->stage == HK_STAGE_LAUNCHED && message->costs->protocol == HK_SYNCHRONOUS) ||
-                            message->costs->protocol == HK_RENDEZVOUS);
-    if (has_come && message->ready_ps <= rank->now_ps) {
-        return true;
-    }
-    /* A look costs nothing here, so the next one is when something may have changed. */
-    uint64_t next_ps = sim->queue.count > 0 ? sim->queue.heap[0].at_ps : 0;
-    next_ps = has_come && (message->ready_ps < next_ps || next_ps == 0) ? message->ready_ps : next_ps;
-    rank->now_ps = later(rank->now_ps + 1000, next_ps);
-    return false;
-}
-
-/* After what is known of a request. */
-static void end(hk_sim_req_t *req)
-{
-    hk_sim_rank_t *rank = req->rank;
-    rank->now_ps = later(rank->now_ps, req->done_ps);
-    rank->open -= req->is_receive;
-    if (req->cpu_ps > 0) {
-        hk_sim_work(rank, req->cpu_ps);
-    }
-}
-
-void hk_sim_finish(hk_sim_req_t *req, hk_wait_t wait, int peer)
-{
-    if (!req->is_known) {
-        req->is_waited_for = true;
-        req->rank->unknown = 1;
-        hk_sim_wait(req->rank, wait, peer);
-    }
-    end(req);
-}
-
-/* Two lists by when they are done, as one; of those done at once, a's come first. */
-static hk_sim_req_t *merge(hk_sim_req_t *a, hk_sim_req_t *b)
-{
-    hk_sim_req_t *first = NULL;
-    hk_sim_req_t **at = &first;
-    while (a != NULL && b != NULL) {
-        hk_sim_req_t **least = b->done_ps < a->done_ps ? &b : &a;
-        *at = *least;
-        *least = (*least)->next;
-        at = &(*at)->next;
-    }
-    *at = a != NULL ? a : b;
-    return first;
-}
-
-static hk_sim_req_t *sorted(hk_req_t *reqs, size_t count)
-{
-    hk_sim_req_t *part[8 * sizeof(size_t)] = {NULL}; /* part i: of 2^i requests, or none */
-    size_t parts = 0;
-    for (size_t i = 0; i < count; i++) {
-        hk_sim_req_t *list = (hk_sim_req_t *)(void *)&reqs[i];
-        list->next = NULL;
-        size_t k = 0;
-        for (; k < parts && part[k] != NULL; k++) {
-            list = merge(part[k], list);
-            part[k] = NULL;
-        }
-        part[k] = list;
-        parts = k == parts ? k + 1 : parts;
-    }
-    hk_sim_req_t *all = NULL;
-    for (size_t k = 0; k < parts; k++) {
-        all = part[k] != NULL ? merge(part[k], all) : all;
-    }
-    return all;
-}
-
-/* Messages that come are handled by the CPU one after another, in the order in which they come. */
-void hk_sim_finish_all(hk_sim_rank_t *rank, hk_req_t *reqs, size_t count)
-{
-    uint32_t unknown = 0;
-    for (size_t i = 0; i < count; i++) {
-        hk_sim_req_t *req = (hk_sim_req_t *)(void *)&reqs[i];
-        if (req->taken != NULL) {
-            req->taken->send = NULL;
-            req->is_known = true;
-        }
-        req->may_be_taken = true;
-        req->is_waited_for = !req->is_known;
-        unknown += !req->is_known;
-    }
-    if (unknown > 0) {
-        rank->unknown = unknown;
-        hk_sim_wait(rank, HK_WAIT_ALL, 0);
-    }
-    for (hk_sim_req_t *req = sorted(reqs, count); req != NULL; req = req->next) {
-        end(req);
     }
 }

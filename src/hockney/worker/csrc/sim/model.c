@@ -26,7 +26,7 @@ typedef struct reader {
     const char *word[WORDS_MAX]; /* of the line, the first one being its kind */
     size_t words;
     bool has_topology;
-    size_t places_room, edges_room, vias_room, vertices_room, classes_room, segments_room;
+    size_t places_room, factors_room, edges_room, vias_room, vertices_room, classes_room, segments_room;
 } model_reader_t;
 
 __attribute__((format(printf, 2, 3))) static hk_status_t wrong_line(const model_reader_t *reader, const char *format,
@@ -397,6 +397,37 @@ static hk_status_t read_two(const model_reader_t *reader, double max, double *a_
     return status == HK_OK ? number_at(reader, 2, 0, max, b_p) : status;
 }
 
+static hk_status_t read_alltoall(model_reader_t *reader)
+{
+    reader->model->has_alltoall = true;
+    const hk_status_t status = want_words(reader, 2, 2);
+    return status == HK_OK ? number_at(reader, 1, 0, COST_MAX_NS, &reader->model->own_block_per_byte_ns) : status;
+}
+
+/* node_factor FACTOR NODE … */
+static hk_status_t read_node_factor(model_reader_t *reader)
+{
+    hk_model_t *model = reader->model;
+    double factor = 1;
+    hk_status_t status = want_words(reader, 3, WORDS_MAX);
+    status = status == HK_OK ? number_at(reader, 1, 0, 1e6, &factor) : status;
+    for (size_t i = 2; status == HK_OK && i < reader->words; i++) {
+        uint64_t node = 0;
+        status = count_at(reader, i, 0, VERTICES_MAX, &node);
+        while (status == HK_OK && model->node_factors_count <= node) {
+            status = make_place(reader, &model->node_factors, model->node_factors_count, &reader->factors_room,
+                                sizeof *model->node_factors);
+            if (status == HK_OK) {
+                model->node_factors[model->node_factors_count++] = 1;
+            }
+        }
+        if (status == HK_OK) {
+            model->node_factors[node] = factor;
+        }
+    }
+    return status;
+}
+
 static hk_status_t read_barrier(model_reader_t *reader)
 {
     reader->model->has_barrier = true;
@@ -424,9 +455,10 @@ static hk_status_t take_line(model_reader_t *reader)
         const char *kind;
         hk_status_t (*read)(model_reader_t *reader);
     } kinds[] = {
-        {"noise", read_noise}, {"topology", read_topology}, {"link", read_link},   {"edge", read_edge},
-        {"via", read_via},     {"place", read_place},       {"class", read_class}, {"segment", read_segment},
-        {"cost", read_cost},   {"barrier", read_barrier},
+        {"noise", read_noise},     {"topology", read_topology}, {"link", read_link},
+        {"edge", read_edge},       {"via", read_via},           {"place", read_place},
+        {"class", read_class},     {"segment", read_segment},   {"cost", read_cost},
+        {"barrier", read_barrier}, {"alltoall", read_alltoall}, {"node_factor", read_node_factor},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kind, kinds[i].kind) == 0) {
@@ -546,6 +578,7 @@ void hk_model_free(hk_model_t *model)
     free(model->vias);
     free(model->vertices);
     free(model->places);
+    free(model->node_factors);
     free(model->classes);
     free(model->segments);
     *model = (hk_model_t){0};

@@ -103,6 +103,11 @@ typedef struct hk_model {
     hk_segment_t *segments;
     size_t classes_count, segments_count;
 
+    double *node_factors;      /* of each node, how many times as long it takes for what it does; NULL: 1 for all */
+    size_t node_factors_count; /* nodes that follow have 1 */
+
+    bool has_alltoall;
+    double own_block_per_byte_ns; /* of it: what copying the block to oneself takes */
     bool has_barrier;
     double barrier_fixed_ns, barrier_per_round_ns;
 } hk_model_t;

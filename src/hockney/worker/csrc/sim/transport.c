@@ -1,4 +1,7 @@
 /* What patterns call, on a simulated machine. */
+#include <stdlib.h>
+
+#include "../collectives.h"
 #include "engine.h"
 
 static hk_sim_rank_t *rank_of(hk_ctx_t *ctx)
@@ -73,10 +76,48 @@ static hk_status_t sim_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return HK_OK;
 }
 
+static hk_status_t sim_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
+{
+    hk_sim_put(rank_of(ctx), peer, remote, local, len_bytes);
+    return HK_OK;
+}
+
+static hk_status_t sim_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
+{
+    (void)local, (void)remote;
+    hk_sim_get(rank_of(ctx), peer, len_bytes);
+    return HK_OK;
+}
+
+static hk_status_t sim_quiet(hk_ctx_t *ctx)
+{
+    hk_sim_quiet(rank_of(ctx));
+    return HK_OK;
+}
+
+static hk_status_t sim_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value)
+{
+    hk_sim_wait_word(rank_of(ctx), word, value);
+    return HK_OK;
+}
+
 static hk_status_t sim_barrier(hk_ctx_t *ctx)
 {
     hk_sim_barrier(rank_of(ctx));
     return HK_OK;
+}
+
+/* Messages to all others at once, and a copy of the own block. */
+static hk_status_t sim_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes)
+{
+    hk_req_t *reqs = calloc(2 * (size_t)ctx->size, sizeof *reqs);
+    if (reqs == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    const hk_status_t status = hk_portable_alltoall(ctx, out, in, len_bytes, reqs);
+    hk_sim_work(rank_of(ctx), hk_ps(rank_of(ctx)->sim->model->own_block_per_byte_ns * (double)len_bytes));
+    free(reqs);
+    return status;
 }
 
 static uint64_t sim_now_ns(hk_ctx_t *ctx)
@@ -120,7 +161,7 @@ static void sim_cpu_ns(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p
 
 const hk_transport_t hk_transport_sim = {
     .abi = HK_TRANSPORT_ABI,
-    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PROBE | HK_CAP_VIRTUAL,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_PROBE | HK_CAP_VIRTUAL,
     .name = "sim",
     .summary = "a model of a machine, on a virtual clock",
     .open = sim_open,
@@ -134,7 +175,12 @@ const hk_transport_t hk_transport_sim = {
     .isend = sim_isend,
     .irecv = sim_irecv,
     .wait_all = sim_wait_all,
+    .put = sim_put,
+    .get = sim_get,
+    .quiet = sim_quiet,
+    .wait_word = sim_wait_word,
     .barrier = sim_barrier,
+    .alltoall = sim_alltoall,
     .now_ns = sim_now_ns,
     .compute = sim_compute,
     .spin = sim_spin,
