@@ -298,7 +298,7 @@ def test_the_slowest_link_bounds_a_transfer_once(tmp_path: Path) -> None:
     assert times(tmp_path, model, 2, "pingpong", 1000)[0] == [2 * (4 * 10 + 2000)]
 
 
-# ---- one-sided, collectives of a machine ------------------------------------------------------------------------------
+# ---- one-sided, collectives of a machine -----------------------------------------------------------------------------
 
 
 def one_sided(**costs: Any) -> list[str]:

@@ -200,7 +200,7 @@ class Catalogue:
             name=word,
             summary=f"model of the {machine.title}{f', {variant}' if variant else ''}",
             caps=plain.caps if machine.put or machine.get else plain.caps - {"one_sided"},
-            native=plain.native if machine.barrier else plain.native - {"barrier"},
+            native=plain.native & {name for name in ("alltoall", "barrier") if getattr(machine, name)},
             model=model,
         )
 
