@@ -332,6 +332,10 @@ def test_a_synchronous_put_returns_when_it_is_there(tmp_path: Path) -> None:
 def test_a_machine_without_puts(tmp_path: Path) -> None:
     answers, _ = simulate(tmp_path, lines(), 2, measure("put", 8))
     assert answers[0]["message"] == "put needs put and get, which sim does not offer"
+    answers, done = simulate(tmp_path, one_sided()[:-4], 2, measure("get", 8), measure("put", 8))
+    assert answers[0]["message"] == "the point failed; standard error has the reason"
+    assert done.stderr == "hockney worker: rank 0: the model model says nothing of a get\n"
+    assert answers[1]["kind"] == "measure"
 
 
 def test_collectives_of_the_machine(tmp_path: Path) -> None:

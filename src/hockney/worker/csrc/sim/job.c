@@ -131,18 +131,17 @@ static void free_parts(sim_job_t *job)
     job->memory = NULL;
 }
 
+/* A rank that fails leaves others waiting, so its reason comes first. */
 static hk_status_t run_part(sim_job_t *job, void (*body)(hk_sim_rank_t *, void *), char why[HK_ERROR_MAX])
 {
-    if (!hk_sim_run(job->sim, body, job, why, HK_ERROR_MAX)) {
-        return HK_ERR_UNSUPPORTED;
-    }
+    const bool has_ended = hk_sim_run(job->sim, body, job, why, HK_ERROR_MAX);
     for (int i = 0; i < job->sim->size; i++) {
         if (job->parts[i].status != HK_OK) {
             (void)snprintf(why, HK_ERROR_MAX, "the point failed; standard error has the reason");
             return job->parts[i].status;
         }
     }
-    return HK_OK;
+    return has_ended ? HK_OK : HK_ERR_UNSUPPORTED;
 }
 
 static hk_status_t run_simulated(sim_job_t *job, char why[HK_ERROR_MAX])
@@ -288,7 +287,7 @@ static void fit_transport(hk_sim_t *sim, const hk_transport_t *tp)
     if (!sim->model->has_alltoall) {
         sim->tp.alltoall = NULL;
     }
-    if (!hk_model_has(sim->model, HK_PUT) || !hk_model_has(sim->model, HK_GET)) {
+    if (!hk_model_has(sim->model, HK_PUT) && !hk_model_has(sim->model, HK_GET)) {
         sim->tp.caps &= ~(uint32_t)HK_CAP_ONE_SIDED;
     }
     for (size_t i = 0; i < sim->model->classes_count; i++) {

@@ -76,8 +76,22 @@ static hk_status_t sim_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return HK_OK;
 }
 
+/* A model may have one of put and get. */
+static bool has_operation(hk_ctx_t *ctx, hk_operation_t operation, const char *name)
+{
+    const hk_model_t *model = rank_of(ctx)->sim->model;
+    if (!hk_model_has(model, operation)) {
+        hk_log(ctx->rank, "the model %s says nothing of a %s", model->name, name);
+        return false;
+    }
+    return true;
+}
+
 static hk_status_t sim_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
 {
+    if (!has_operation(ctx, HK_PUT, "put")) {
+        return HK_ERR_UNSUPPORTED;
+    }
     hk_sim_put(rank_of(ctx), peer, remote, local, len_bytes);
     return HK_OK;
 }
@@ -85,6 +99,9 @@ static hk_status_t sim_put(hk_ctx_t *ctx, int peer, void *remote, const void *lo
 static hk_status_t sim_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
 {
     (void)local, (void)remote;
+    if (!has_operation(ctx, HK_GET, "get")) {
+        return HK_ERR_UNSUPPORTED;
+    }
     hk_sim_get(rank_of(ctx), peer, len_bytes);
     return HK_OK;
 }
