@@ -65,7 +65,7 @@ def test_errors_count_only_on_figures_that_were_not_used(tmp_path: Path) -> None
     assert predicted.error == about(50 / 56.9 - 1)
     assert (predicted.low, predicted.high) == (predicted.value, predicted.value)
     title, count, median, largest, reproduced, *_ = of["errors"].rows[0]
-    assert (title, count, reproduced) == (table.title, "2", "1")
+    assert (title, count, reproduced) == ("Com-1.1 (one-way)", "2", "1")
     errors = [100 * (1 - 50 / 56.9), 100 * (220 / 216.9 - 1)]
     assert figure(median) == about(sum(errors) / 2)
     assert figure(largest) == about(max(errors))
@@ -87,6 +87,19 @@ def test_a_figure_of_another_machine_is_not_compared(tmp_path: Path) -> None:
     table = tables_of(tmp_path, "scabench", [one], facts=facts(machine="scali", title="Scali cluster"))["npb-ft"]
     assert reason(cell(table, "Cray T3E", "A", "4")) == "a figure of the Cray T3E; the model is of the Scali cluster"
     assert cell(table, "Scali-1", "A", "4").error is not None
+
+
+def test_only_the_column_of_the_published_figures_has_errors(tmp_path: Path) -> None:
+    """The report's 72 MB/s are the native library's."""
+    made_up = [Made(point(f"sim@paragon{way}", "pingpong", 2, 1 << 20), 1e7, 2, 1 << 21) for way in ("", ":raw")]
+    models = {one.point.transport: {**RECORD, "machine": "paragon"} for one in made_up}
+    table = tables_of(tmp_path, "paragon", made_up, facts={**FACTS, "models": models})["bandwidth"]
+    assert [column.title for column in table.columns[-2:]] == ["model", "model, PvmDataRaw, direct"]
+    native, raw = table.rows[0][-2:]
+    assert isinstance(native, Measured)
+    assert isinstance(raw, Measured)
+    assert native.error == about(104.8576 / 72 - 1)
+    assert (raw.error, raw.published) == (None, None)
 
 
 def test_a_model_of_no_machine_of_the_archive_has_ratios(tmp_path: Path) -> None:

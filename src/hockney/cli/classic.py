@@ -84,7 +84,10 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
     if view.rows:
         measured = any(column.kind == "measured" for column in view.columns)
         modelled = {
-            place for row in view.rows for place, cell in enumerate(row) if isinstance(cell, Measured) and cell.model
+            place
+            for row in view.rows
+            for place, cell in enumerate(row)
+            if isinstance(cell, Measured) and cell.error is not None
         }
         columns = []
         for place, column in enumerate(view.columns[view.heading :], view.heading):

@@ -29,6 +29,7 @@ and of its own:
     heading     how many of the keys stand above the rows that share them
     sorted      rows by their keys, wherever they come from; else those that the report has not come last
     down        rows for each transport instead of columns
+    of          a regular expression for the columns that the report's figures are of: only they show a model's errors
 """
 
 from __future__ import annotations
@@ -114,6 +115,7 @@ class Layout:
     heading: int = 0
     sorted: bool = False
     down: bool = False
+    of: str = ""
 
     @property
     def patterns(self) -> Iterable[str]:
@@ -184,7 +186,7 @@ def make_table(layout: Layout, report: str, reading: Reading) -> Table:
     groups = {label: [each for each in series if label_of(layout, report, each) == label] for label in labels}
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
-        cells = {label: _cells(layout, line, members, reading) for label, members in groups.items()}
+        cells = {label: _cells(layout, line, label, members, reading) for label, members in groups.items()}
         reasons = (why_not(model, line.figure) for model in models.values())
         blanks = _blanks(layout, line, next(filter(None, reasons), None))
         if layout.down:
@@ -295,8 +297,8 @@ def label_of(layout: Layout, report: str, series: Series) -> Label:
     return (transport, *method, *qualifiers)
 
 
-def _cells(layout: Layout, line: _Line, members: Sequence[Series], reading: Reading) -> list[Measured]:
-    """The figures of a row on one transport; [] where no series measures it."""
+def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series], reading: Reading) -> list[Measured]:
+    """The figures of a row in one column; [] where no series measures it."""
     part, place = line.part, line.place
     wanted = {name: at[1:] if at[0] == "=" else str(place.get(at, "")) for name, at in part.options.items()}
     matching = [
@@ -318,6 +320,8 @@ def _cells(layout: Layout, line: _Line, members: Sequence[Series], reading: Read
         return _blanks(layout, line, why)
     series, main = _chosen(part, inside, reading)
     cells = [_cell(column, line, series, main, reading) for column in layout.columns]
+    if model and not re.search(layout.of, ", ".join(label)):
+        return [replace(cell, published=None) for cell in cells]
     return [judged(model, line.figure, cell) for cell in cells] if model else cells
 
 

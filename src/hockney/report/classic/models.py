@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -139,9 +140,8 @@ def errors_table(tables: Sequence[Table]) -> list[Table]:
         cells = [cell for row in table.rows for cell in row if isinstance(cell, Measured) and cell.error is not None]
         if cells:
             predicted, used = ([cell for cell in cells if cell.reproduced is used] for used in (False, True))
-            rows.append((table.title, *_off(predicted), *_off(used)))
-    heads = ["table"]
-    heads += [f"{what}{of}" for of in ("", " of reproduced") for what in ("figures", "median error, %", "largest, %")]
+            rows.append((re.split("[,:]", table.title)[0], *_off(predicted), *_off(used)))
+    heads = ("table", "figures", "median, %", "largest, %", "reproduced", "median, %", "largest, %")
     note = "Errors count only on published figures that the model did not use. Reproduced: it used the figure."
     columns = tuple(Column(head) for head in heads)
     return [Table("errors", "How far the model is off", columns, tuple(rows), (note,))] if rows else []

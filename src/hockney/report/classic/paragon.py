@@ -49,6 +49,7 @@ def _ratio(cell: Cell, base: Cell) -> Measured:
         cell.state,
         cell.oversubscribed or base.oversubscribed,
         interval_over=cell.interval_over if known else None,
+        exact=cell.exact and base.exact,
     )
 
 
