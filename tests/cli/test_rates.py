@@ -65,6 +65,17 @@ def test_a_search_prints_the_highest_rate_and_stores_every_rate(cli: Cli, tmp_pa
     assert {rate["sustained_hz"], rate["missed_hz"]} & {point.rate_hz for point in points}
 
 
+def test_a_search_on_a_model_ends_at_what_its_receiver_can_do(cli: Cli) -> None:
+    """Each event keeps it busy for 1 ms, so it has 1,000 a second; 1 % more is not seen to fall behind."""
+    farm = ("--machine", "t3d", "-n", "3", "-o", "in_flight=64", "-o", "compute_us=1000")
+    ended = cli("run", "pushfarm,eventbuilder", *farm, "-o", "rate=max", "-o", "deadline=100ms", "--json")
+    assert ended.returncode == 0, ended.stderr
+    for rate in json.loads(ended.stdout)["rates"]:
+        assert 980 <= rate["sustained_hz"] <= 1010
+        assert rate["sustained_hz"] < rate["missed_hz"] <= 1.02 * rate["sustained_hz"]
+        assert 1e6 < rate["p50_ns"] <= rate["p99_ns"] <= rate["p999_ns"] <= 100e6
+
+
 def store_search(path: Path, times_us: dict[int, Any], deadline_ns: float = 1e6) -> None:
     """A run that has tried these rates, with these times of 2,000 events at each."""
     plan = Plan("pushfarm", (), deadline_ns=deadline_ns).as_json()

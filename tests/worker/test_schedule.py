@@ -5,9 +5,11 @@ All times are multiples of the 50 ns between two looks of the supervisor.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.worker.sim import lines, times
 from tests.worker.test_native import converse, measure, measured
 from tests.worker.test_streams import VIRTUAL
 
@@ -77,6 +79,27 @@ def test_a_rate_that_is_no_divisor_of_a_second_does_not_drift() -> None:
     taken = latencies("pushfarm", samples=300, rate_hz=300_000, in_flight=64)
     assert all(3 * HOP <= ns < 3 * HOP + S + R + 50 for ns in taken)
     assert max(taken[-30:]) <= max(taken[:30]) + 50
+
+
+@pytest.mark.parametrize(("pattern", "hops"), FARMS.items())
+def test_schedules_on_a_model(pattern: str, hops: int, tmp_path: Path) -> None:
+    """The same closed forms, but for a look: the supervisor of a model looks at most 1 us apart."""
+    model = lines(send_cpu=S, recv_cpu=R, latency=W)
+
+    def taken(ranks: int, **options: Any) -> list[int]:
+        elapsed_ns = times(tmp_path, model, ranks, pattern, 8, samples=EVENTS, warmup=3, compute_us=10, **options)
+        return elapsed_ns[0]
+
+    each_ns, period_ns, look_ns = hops * HOP + COMPUTE_NS, 5_000, 1_100
+    assert all(each_ns <= ns <= each_ns + look_ns for ns in taken(3, rate_hz=10_000))
+    late = taken(3, rate_hz=200_000)
+    assert all(
+        0 <= ns - each_ns - event * (each_ns - period_ns) <= (event + 1) * look_ns for event, ns in enumerate(late)
+    )
+    queued = taken(3, rate_hz=200_000, in_flight=1024)
+    busy_ns = R + COMPUTE_NS + S + (S + W + R + W if pattern == "pullfarm" else 0)
+    growth_ns = (queued[-1] - queued[EVENTS // 2]) / (EVENTS - 1 - EVENTS // 2)
+    assert growth_ns == pytest.approx(busy_ns - period_ns, rel=0.1)
 
 
 @pytest.mark.parametrize("transport", ["shm", "unix", "pipe", "tcp:nonblock", "threads"])

@@ -12,7 +12,7 @@ SAMPLES_MIN = 3  # of a measurement, unless a single one is long
 _LONG_NS = 500_000_000  # a sample this long is a measurement by itself, and what a warm-up would save is lost in it
 _LONG_LEAST_NS = 50_000_000  # a tenth of it is so too, where the time is short
 _SCHEDULE_S, _SCHEDULE_LONG_S = 0.05, 0.5  # of events on schedule, in a measurement
-_SCHEDULE_EVENTS = (1000, 5000)  # enough for p99.9; and no more than a store holds with ease
+SCHEDULE_EVENTS_MIN, _SCHEDULE_EVENTS_MAX = 1000, 5000  # enough for p99.9; and no more than a store holds with ease
 FIRST_ROUNDS_MIN = 3  # in the time of fewer there are too few measurements for any interval
 SPAN_S = 1.0  # of all launches: what slows a machine for a tenth of a second is then over, and shows in the interval
 _ENOUGH = 10  # first rounds: as many measurements of each point are wanted
@@ -34,8 +34,8 @@ def long_ns(points: int, time_s: float) -> float:
 
 def events_on_schedule(rate_hz: int) -> int:
     """How many events a measurement has: those of 50 ms, at least 1,000, but no more than those of half a second."""
-    least, most = _SCHEDULE_EVENTS
-    return max(1, min(most, max(least, int(rate_hz * _SCHEDULE_S)), int(rate_hz * _SCHEDULE_LONG_S)))
+    wanted = max(SCHEDULE_EVENTS_MIN, int(rate_hz * _SCHEDULE_S))
+    return max(1, min(wanted, _SCHEDULE_EVENTS_MAX, int(rate_hz * _SCHEDULE_LONG_S)))
 
 
 def first_rounds_s(points: Sequence[Point], launches: int) -> float:

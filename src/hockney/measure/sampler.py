@@ -17,7 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from hockney.measure.estimate import MIN_MEASUREMENTS, SAMPLES_MIN, SPAN_S, events_on_schedule, long_ns
+from hockney.measure.estimate import (
+    MIN_MEASUREMENTS,
+    SAMPLES_MIN,
+    SCHEDULE_EVENTS_MIN,
+    SPAN_S,
+    events_on_schedule,
+    long_ns,
+)
 from hockney.measure.interfaces import Instrument, Observer, PointFailed, Progress
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import FILL, Work, batch_ns, curve_in_one_state, repetition_ns
@@ -188,7 +195,7 @@ class Sampler:
         most = min(_EXACT_STREAM, _EXACT_PAIRS // work.point.ranks**2) if work.point.is_stream else 0
         work.batch = max(_EXACT_BATCH, most)
         if work.point.rate_hz:
-            work.batch, work.samples = 1, events_on_schedule(work.point.rate_hz)
+            work.batch, work.samples = 1, max(SCHEDULE_EVENTS_MIN, events_on_schedule(work.point.rate_hz))
             return self._measure(work, 1, samples=work.samples, warmup=work.warmup)
         return self._measure(work, work.batch, samples=SAMPLES_MIN, warmup=work.warmup)
 

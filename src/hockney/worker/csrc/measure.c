@@ -93,9 +93,7 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
     size_t *all = calloc((size_t)bench->control->size, 2 * sizeof *all);
     run->reqs_count = result->plan.reqs_count;
     run->reqs = calloc(run->reqs_count + 1, sizeof *run->reqs);
-    /* A warm-up on schedule writes its times, too; it may be a period. */
-    const uint64_t times = result->plan.scheduled ? run->reps_max + result->plan.period : command->samples;
-    result->elapsed_ns = calloc(times, sizeof *result->elapsed_ns);
+    result->elapsed_ns = calloc(hk_times_room(command, &result->plan), sizeof *result->elapsed_ns);
     run->state = calloc(1, result->plan.state_bytes + 1);
     if (all == NULL || run->reqs == NULL || run->state == NULL || result->elapsed_ns == NULL) {
         hk_log(bench->ctx->rank, "no memory for %llu samples", (unsigned long long)command->samples);
@@ -303,21 +301,13 @@ static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_
     return hk_control_agree(bench->control, status);
 }
 
-/* In one call of repeat, whether it is a warm-up, a batch or all samples on schedule. */
-static uint64_t most_repetitions(const hk_command_t *command)
-{
-    const uint64_t timed = command->samples > command->batch ? command->samples : command->batch;
-    return timed > command->warmup ? timed : command->warmup;
-}
-
 hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result_t *result_p)
 {
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
     hk_result_t result = {.account = {.fault = {.rank = -1, .from = -1}}};
-    hk_run_t run = {.ctx = bench->ctx, .bytes = command->bytes, .reps_max = most_repetitions(command)};
+    hk_run_t run = hk_run_of(bench->ctx, command);
     char doing[96];
 
-    memcpy(run.option, command->option, sizeof run.option);
     snprintf(doing, sizeof doing, "%s of %llu B", pattern->name, (unsigned long long)command->bytes);
     hk_watch_arm(bench->watch, command->timeout_s, doing);
 

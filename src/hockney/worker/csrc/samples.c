@@ -1,5 +1,7 @@
 #include "samples.h"
 
+#include <string.h>
+
 #include <sys/resource.h>
 #include <time.h>
 
@@ -71,6 +73,26 @@ static void read_counters(const hk_pattern_t *pattern, const hk_run_t *run, doub
         value[count] = counter.value;
         name[count++] = counter.name;
     }
+}
+
+/* In one call of repeat, whether it is a warm-up, a batch or all samples on schedule. */
+static uint64_t most_repetitions(const hk_command_t *command)
+{
+    const uint64_t timed = command->samples > command->batch ? command->samples : command->batch;
+    return timed > command->warmup ? timed : command->warmup;
+}
+
+hk_run_t hk_run_of(hk_ctx_t *ctx, const hk_command_t *command)
+{
+    hk_run_t run = {.ctx = ctx, .bytes = command->bytes, .reps_max = most_repetitions(command)};
+    memcpy(run.option, command->option, sizeof run.option);
+    return run;
+}
+
+/* A warm-up on schedule writes its times, too; it may be a period. */
+uint64_t hk_times_room(const hk_command_t *command, const hk_plan_t *plan)
+{
+    return plan->scheduled ? most_repetitions(command) + plan->period : command->samples;
 }
 
 /* At least as asked for; and where a transport keeps what it makes at first use, all messages once. At every visit:

@@ -6,6 +6,12 @@
 
 enum { HK_REFERENCE_BYTES = 8 };
 
+/* A point on one rank, before it is planned. */
+hk_run_t hk_run_of(hk_ctx_t *ctx, const hk_command_t *command);
+
+/* How many times result's elapsed_ns has room for. */
+uint64_t hk_times_room(const hk_command_t *command, const hk_plan_t *plan);
+
 /* The warm-up and all samples of a prepared point, into result's samples and account. Of a stream: ranks come together
  * once, then the warm-up fills it, and all timed batches follow without a pause. Else ranks come together before each
  * timed batch. */

@@ -95,8 +95,7 @@ static hk_status_t plan_ranks(sim_job_t *job)
     size_t out_bytes = 0, in_bytes = 0;
     for (int i = 0; i < job->sim->size; i++) {
         sim_part_t *part = &job->parts[i];
-        part->run = (hk_run_t){.ctx = &job->sim->ranks[i].base, .bytes = command->bytes};
-        memcpy(part->run.option, command->option, sizeof part->run.option);
+        part->run = hk_run_of(&job->sim->ranks[i].base, command);
         part->result =
             (hk_result_t){.account = {.fault = {.rank = -1, .from = -1}, .pace_before_ns = -1, .pace_after_ns = -1},
                           .floor_before_ns = -1,
@@ -108,7 +107,7 @@ static hk_status_t plan_ranks(sim_job_t *job)
         part->run.reqs_count = plan->reqs_count;
         part->run.reqs = calloc(plan->reqs_count + 1, sizeof *part->run.reqs);
         part->run.state = calloc(1, plan->state_bytes + 1);
-        part->result.elapsed_ns = calloc(command->samples, sizeof *part->result.elapsed_ns);
+        part->result.elapsed_ns = calloc(hk_times_room(command, plan), sizeof *part->result.elapsed_ns);
         if (part->run.reqs == NULL || part->run.state == NULL || part->result.elapsed_ns == NULL) {
             return HK_ERR_MEMORY;
         }

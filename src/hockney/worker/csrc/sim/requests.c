@@ -2,7 +2,7 @@
 #include "events.h"
 
 /* So many messages may a rank have started before what it does next must wait for the machine. */
-enum { AHEAD_MAX = 64 };
+enum { AHEAD_MAX = 64, LOOK_MAX_PS = 1000000 };
 
 void hk_message_begin(hk_sim_rank_t *rank, hk_message_t *message)
 {
@@ -81,9 +81,12 @@ bool hk_sim_probe(hk_sim_rank_t *rank, int peer)
     if (has_come && message->ready_ps <= rank->now_ps) {
         return true;
     }
-    /* A look costs nothing here, so the next one is when something may have changed. */
+    /* A look costs nothing here, so the next one is when something may have changed; but soon, since whoever looks may
+     * also have something to do by the clock. */
     uint64_t next_ps = sim->queue.count > 0 ? sim->queue.heap[0].at_ps : 0;
     next_ps = has_come && (message->ready_ps < next_ps || next_ps == 0) ? message->ready_ps : next_ps;
+    const uint64_t latest_ps = rank->now_ps + LOOK_MAX_PS;
+    next_ps = next_ps < latest_ps ? next_ps : latest_ps;
     rank->now_ps = rank->now_ps + 1000 > next_ps ? rank->now_ps + 1000 : next_ps;
     return false;
 }
