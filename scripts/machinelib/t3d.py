@@ -28,6 +28,7 @@ def t3d() -> dict[str, Any]:
         "about": "16 processing elements of 150 MHz, two to a node, on a three-dimensional torus; SHMEM",
         "machine": "t3d",
         "ranks_per_node": 2,
+        "default_ranks": 16,
         "topology": {
             "kind": "torus",
             "dimensions": [2, 2, 2],

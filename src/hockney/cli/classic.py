@@ -36,7 +36,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     _print_conclusions(report.conclusions)
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
-    if not all(cell.exact or cell.computed for cell in cells):
+    if not all(cell.exact or cell.computed or cell.value is None for cell in cells):
         render.note(
             "x: ratio of this machine's figure to the published one. ±: half-width of the 95 % confidence interval."
         )

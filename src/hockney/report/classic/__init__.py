@@ -38,5 +38,5 @@ def make_report(run: Run) -> ClassicReport | None:
     page_bytes = run.facts.get("memory", {}).get("page_bytes")
     conclusions = judged(name, tables, one_host=one_host, page_bytes=None if is_model else page_bytes)
     heads = model_tables(filter(None, models.values())) if is_model else configuration_tables(name, run)
-    tables = [*heads, *tables, *errors_table(tables)]
+    tables = [*heads, *(table for table in tables if table.rows or not is_model), *errors_table(tables)]
     return ClassicReport(run.id, reports()[name], tuple(tables), conclusions)

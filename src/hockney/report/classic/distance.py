@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hockney.machine.topology import Topology
-from hockney.report.classic.layout import contents, label_of, layouts
+from hockney.report.classic.layout import contents, label_of, layouts, title_of
 from hockney.report.classic.models import models_of, way_of
 from hockney.report.classic.pairs import WORD_BYTES
 from hockney.report.classic.reading import NOT_PLANNED, Reading
@@ -31,7 +31,7 @@ def distance_table(reading: Reading) -> Table:
     scatters = [Measured("ns", fit.rms_ns, state=state, computed=True) for fit, state in fits.values()]
     rows += [("scatter about it (rms)", "", *scatters)] if fits else []
     columns = [Column("what"), Column("published", "published")]
-    columns += [Column(", ".join(label), "measured", label) for label in fits or [("this machine",)]]
+    columns += [Column(title_of(label), "measured", label) for label in fits or [("this machine",)]]
     title = "What distance adds: base + hops + changes of direction, ns"
     return Table("distance", title, tuple(columns), tuple(rows), tuple(contents("t3d")["notes"]["distance"]))
 
@@ -58,8 +58,7 @@ def _fit(group: Sequence[Series], reading: Reading) -> tuple[DistanceFit, str | 
         model = models_of(reading.run).get(series.point.transport)
         way = way_of(model, pair) if model is not None else None
         if way is not None:
-            if way[0]:  # two ranks of one node have no way
-                times_ns[pair], (hops[pair], changes[pair]) = 1e3 * (cell.value or 0.0), way
+            times_ns[pair], (hops[pair], changes[pair]) = 1e3 * (cell.value or 0.0), way
             continue
         borders = _borders(series, pair, reading)
         if isinstance(borders, str):

@@ -208,11 +208,15 @@ def _columns(layout: Layout, labels: Iterable[Label]) -> Iterable[Column]:
         yield Column(title, "published" if title.startswith("published") else "key")
     yield Column("published", "published")
     for label in [()] if layout.down else labels:
-        name = ", ".join(filter(None, label)) or ("" if layout.down else "this machine")
-        name = re.sub(r"^sim@[^,]*", "model", name)
+        name = title_of(label) or ("" if layout.down else "this machine")
         for column in layout.columns:
             title = ": ".join(filter(None, (name, column.title)))
             yield Column(title, "measured", (*label, *filter(None, [column.title])))
+
+
+def title_of(label: Label) -> str:
+    """The title of a column; whatever a model is called, its column is the model's."""
+    return re.sub(r"^sim@[^,]*", "model", ", ".join(filter(None, label)))
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------

@@ -134,10 +134,19 @@ def _off(cells: Sequence[Measured]) -> tuple[Cell, ...]:
 
 
 def errors_table(tables: Sequence[Table]) -> list[Table]:
-    """How far the models are off the published figures that they did not use, by table; [] without any."""
+    """How far the models are off the published figures that they did not use, by table; [] without any.
+
+    A figure that a table shows twice, since its report can be read in two ways, counts with the nearer one.
+    """
     rows = []
     for table in tables:
-        cells = [cell for row in table.rows for cell in row if isinstance(cell, Measured) and cell.error is not None]
+        nearest: dict[int, Measured] = {}
+        for row in table.rows:
+            figure = next((id(cell) for cell in row if isinstance(cell, Published)), id(row))
+            for cell in row:
+                if isinstance(cell, Measured) and cell.error is not None:
+                    nearest[figure] = min(nearest.get(figure, cell), cell, key=lambda each: abs(each.error or 0.0))
+        cells = list(nearest.values())
         if cells:
             predicted, used = ([cell for cell in cells if cell.reproduced is used] for used in (False, True))
             rows.append((re.split("[,:]", table.title)[0], *_off(predicted), *_off(used)))
