@@ -30,8 +30,9 @@ def ancor() -> dict[str, Any]:
         "slower": [{"nodes": "0", "factor": SLOWER, "source": f"{ASSUMED}; which of the two is slower is in its text"}],
         "stream": {
             "source": "overheads and speeds of non-blocking writes to the 590, and of blocking ones from it; the "
-            "reader's share of CPU time; a writer's like it, the buffer and a call that moves nothing are assumed",
-            "buffer_bytes": 65536,
+            "reader's share of CPU time; assumed: a writer's like it, room for two of the longest writes, and what a "
+            "call takes that moves nothing",
+            "buffer_bytes": 2 * LONG,
             "write": cost(*read),
             "read": cost(*read),
             "poll": 10 * US,

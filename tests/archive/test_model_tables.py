@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,20 +34,32 @@ def times_us(
 def on_variant(
     folder: Path, name: str, variant: str, ranks: int, pattern: str, sizes: list[int], batch: int, **options: Any
 ) -> dict[int, float]:
+    points = [(pattern, size, options) for size in sizes]
+    answers = answers_of(folder, name, variant, ranks, points, batch)
+    return {size: time_us(answer) for size, answer in zip(sizes, answers, strict=True)}
+
+
+def answers_of(
+    folder: Path, name: str, variant: str, ranks: int, points: Sequence[tuple[str, int, Mapping[str, Any]]], batch: int
+) -> list[dict[str, Any]]:
     path = folder / f"{name}-{variant}-{ranks}.model"
     path.write_text(compiled(load_model(name, variant), ranks), encoding="utf-8")
-    commands = [measure(pattern, size, batch=batch, samples=SAMPLES, warmup=8, **options) for size in sizes]
+    common = {"batch": batch, "samples": SAMPLES, "warmup": 8}
+    commands = [measure(pattern, size, **common, **options) for pattern, size, options in points]
     arguments = ("-t", "sim", "-n", str(ranks), "--model", str(path))
     answers, done = converse(build_worker(SIM), commands, *arguments)
-    assert ([answer["kind"] for answer in answers], done.stderr) == (["measure"] * len(sizes) + ["bye"], "")
-    return {size: _time_us(answer) for size, answer in zip(sizes, answers[:-1], strict=True)}
+    assert ([answer["kind"] for answer in answers], done.stderr) == (["measure"] * len(points) + ["bye"], "")
+    return answers[:-1]
 
 
-def _time_us(answer: Mapping[str, Any]) -> float:
+def time_us(answer: Mapping[str, Any]) -> float:
+    """Of a repetition, by the last sample."""
     last = [samples[-1] / answer["batch"] / answer["divisor"] / 1e3 for samples in answer["elapsed_ns"]]
-    half = len(last) // 2
-    reduced = {"root": last[0], "slowest": max(last), "sources": sum(last[:half]) / half, "mean": sum(last) / len(last)}
-    return float(reduced[answer["timed"]])
+    timed, half = str(answer["timed"]), len(last) // 2
+    if timed.startswith("r"):  # "root", which is rank 0, or "rank 3"
+        return float(last[int(timed.removeprefix("root").removeprefix("rank ") or 0)])
+    reduced = {"slowest": max(last), "sources": sum(last[:half]) / half, "mean": sum(last) / len(last)}
+    return float(reduced[timed])
 
 
 def table(report: str, benchmark: str, *columns: str) -> Table:

@@ -199,7 +199,9 @@ class Catalogue:
             plain,
             name=word,
             summary=f"model of the {machine.title}{f', {variant}' if variant else ''}",
-            caps=plain.caps if machine.put or machine.get else plain.caps - {"one_sided"},
+            caps=plain.caps
+            - ({"one_sided"} if not machine.put and not machine.get else set())
+            - ({"stream"} if machine.stream is None else set()),
             native=plain.native & {name for name in ("alltoall", "barrier") if getattr(machine, name)},
             model=model,
         )

@@ -279,7 +279,7 @@ class Barrier(_Table):
 
 
 class Alltoall(_Table):
-    """The library's own all-to-all: all messages at once, and the own block copied beside them."""
+    """The library's own all-to-all: all messages at once, and then a copy of the own block."""
 
     source: Text
     own_per_byte_ns: Ns

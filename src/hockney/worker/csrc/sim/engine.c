@@ -103,7 +103,10 @@ static size_t say_wait(const hk_sim_rank_t *rank, char *why, size_t len)
                                         "waits for rank %u to receive",
                                         "waits for its messages",
                                         "waits in a barrier",
-                                        "waits for a word in its memory"};
+                                        "waits for a word in its memory",
+                                        "waits for a CPU",
+                                        "waits for its puts",
+                                        "waits for its stream with rank %u"};
     char text[64];
     (void)snprintf(text, sizeof text, words[rank->wait], rank->wait_peer);
     const int said = snprintf(why, len, "rank %d %s", rank->base.rank, text);
@@ -417,6 +420,7 @@ void hk_sim_close(hk_sim_t *sim)
     if (sim->topology != NULL) {
         hk_topology_close(sim->topology);
     }
+    hk_sim_close_streams(sim);
     hk_stacks_close(&sim->stacks);
     hk_queue_free(&sim->queue);
     free(sim->channels.place);

@@ -14,6 +14,7 @@
 
 typedef struct hk_sim hk_sim_t;
 typedef struct hk_sim_rank hk_sim_rank_t;
+typedef struct hk_stream hk_stream_t;
 
 /* What a message of one length costs in one class, in ps. */
 typedef struct hk_costs {
@@ -81,7 +82,8 @@ typedef enum hk_wait {
     HK_WAIT_BARRIER,
     HK_WAIT_WORD,
     HK_WAIT_CPU,
-    HK_WAIT_QUIET
+    HK_WAIT_QUIET,
+    HK_WAIT_STREAM
 } hk_wait_t;
 
 /* CPUs of a node that more want than it has, and who waits for one. */
@@ -135,6 +137,7 @@ struct hk_sim {
     int size;
     hk_sim_rank_t *ranks;
     hk_node_t *nodes;
+    hk_stream_t *streams;
     hk_cpu_t *cpus; /* of each node; NULL: there is one for each rank */
     uint64_t slice_ps;
     size_t nodes_count;
@@ -216,6 +219,11 @@ void hk_sim_wait_word(hk_sim_rank_t *rank, const uint64_t *word, uint64_t value)
 /* Compute while a request is under way. When it is done and the CPU is free for it, it is handled and next(arg) called;
  * true: there is another request in the place of the first. */
 void hk_sim_overlap(hk_sim_rank_t *rank, uint64_t duration_ps, hk_sim_req_t *req, bool (*next)(void *), void *arg);
+
+/* One call on a byte stream: how much it has moved. */
+size_t hk_sim_write(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits);
+size_t hk_sim_read(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits);
+void hk_sim_close_streams(hk_sim_t *sim);
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 

@@ -283,6 +283,9 @@ static void fit_transport(hk_sim_t *sim, const hk_transport_t *tp)
     if (!sim->model->has_barrier) {
         sim->tp.barrier = NULL;
     }
+    if (!sim->model->has_stream) {
+        sim->tp.caps &= ~(uint32_t)HK_CAP_STREAM;
+    }
     if (!sim->model->has_alltoall) {
         sim->tp.alltoall = NULL;
     }

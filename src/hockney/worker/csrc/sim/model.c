@@ -1,14 +1,13 @@
 /* cold */
-#include "model.h"
+#include "model_words.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 4096, WORDS_MAX = 512, VERTICES_MAX = 1 << 20 };
+enum { LINE_BYTES = 4096, VERTICES_MAX = 1 << 20 };
 
 static const double COST_MAX_NS = 1e15; /* twelve days */
 
@@ -19,117 +18,14 @@ static const char *const protocol_names[] = {"eager", "rendezvous", "synchronous
 static const char *const noise_names[] = {"none", "lognormal", "exponential", NULL};
 static const char *const shape_names[] = {"switch", "tree", "torus", "dragonfly", "graph", NULL};
 
-typedef struct reader {
-    const char *path;
-    hk_model_t *model;
-    int line;
-    const char *word[WORDS_MAX]; /* of the line, the first one being its kind */
-    size_t words;
-    bool has_topology;
-    size_t places_room, factors_room, edges_room, vias_room, vertices_room, classes_room, segments_room;
-} model_reader_t;
-
-__attribute__((format(printf, 2, 3))) static hk_status_t wrong_line(const model_reader_t *reader, const char *format,
-                                                                    ...)
-{
-    char text[256];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    fprintf(stderr, "hockney worker: model %s, line %d: %s\n", reader->path, reader->line, text);
-    return HK_ERR_ARGUMENT;
-}
-
-/* ---- words ------------------------------------------------------------------------------------------------------- */
-
-static hk_status_t number_at(const model_reader_t *reader, size_t i, double min, double max, double *value_p)
-{
-    char *end = NULL;
-    if (i >= reader->words) {
-        return wrong_line(reader, "'%s' needs more numbers", reader->word[0]);
-    }
-    errno = 0;
-    const double value = strtod(reader->word[i], &end);
-    if (end == reader->word[i] || *end != '\0' || !isfinite(value)) {
-        return wrong_line(reader, "'%s' is not a number", reader->word[i]);
-    }
-    if (value < min || value > max) {
-        return wrong_line(reader, "'%s' of %s must be from %.15g to %.15g", reader->word[i], reader->word[0], min, max);
-    }
-    *value_p = value;
-    return HK_OK;
-}
-
-static hk_status_t count_at(const model_reader_t *reader, size_t i, double min, double max, uint64_t *value_p)
-{
-    double value = 0;
-    const hk_status_t status = number_at(reader, i, min, max, &value);
-    if (status == HK_OK && value != floor(value)) {
-        return wrong_line(reader, "'%s' is not a whole number", reader->word[i]);
-    }
-    if (status == HK_OK) {
-        *value_p = (uint64_t)value;
-    }
-    return status;
-}
-
-static hk_status_t choice_at(const model_reader_t *reader, size_t i, const char *const *names, unsigned *value_p)
-{
-    const char *word = i < reader->words ? reader->word[i] : "";
-    for (unsigned k = 0; names[k] != NULL; k++) {
-        if (strcmp(names[k], word) == 0) {
-            *value_p = k;
-            return HK_OK;
-        }
-    }
-    return wrong_line(reader, "'%s' is no %s", word, reader->word[0]);
-}
-
-static hk_status_t copy_name(const model_reader_t *reader, const char *word, char name[HK_MODEL_NAME_BYTES])
-{
-    if (strlen(word) >= HK_MODEL_NAME_BYTES) {
-        return wrong_line(reader, "the name '%.60s…' is too long", word);
-    }
-    strcpy(name, word);
-    return HK_OK;
-}
-
-static hk_status_t want_words(const model_reader_t *reader, size_t least, size_t most)
-{
-    if (reader->words < least || reader->words > most) {
-        return wrong_line(reader, "'%s' has %zu values, not %zu", reader->word[0], reader->words - 1, least - 1);
-    }
-    return HK_OK;
-}
-
-/* Room for one more of `bytes` each in *list. */
-static hk_status_t make_place(const model_reader_t *reader, void *list, size_t count, size_t *room, size_t bytes)
-{
-    if (count < *room) {
-        return HK_OK;
-    }
-    const size_t more = *room == 0 ? 64 : 2 * *room;
-    void *old;
-    memcpy(&old, list, sizeof old);
-    void *grown = realloc(old, more * bytes);
-    if (grown == NULL) {
-        (void)wrong_line(reader, "no memory for the model");
-        return HK_ERR_MEMORY;
-    }
-    memcpy(list, &grown, sizeof grown);
-    *room = more;
-    return HK_OK;
-}
-
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 /* "8,8" after "down:" into numbers. */
-static hk_status_t list_at(const model_reader_t *reader, size_t i, const char *prefix, uint64_t *list, size_t count)
+static hk_status_t list_at(const hk_model_reader_t *reader, size_t i, const char *prefix, uint64_t *list, size_t count)
 {
     const size_t len = strlen(prefix);
     if (i >= reader->words || strncmp(reader->word[i], prefix, len) != 0) {
-        return wrong_line(reader, "a tree needs '%s' and its numbers", prefix);
+        return hk_wrong_line(reader, "a tree needs '%s' and its numbers", prefix);
     }
     const char *at = reader->word[i] + len;
     for (size_t k = 0; k < count; k++) {
@@ -137,7 +33,7 @@ static hk_status_t list_at(const model_reader_t *reader, size_t i, const char *p
         const double value = strtod(at, &end);
         if (end == at || value < 1 || value > VERTICES_MAX || value != floor(value) ||
             *end != (k + 1 < count ? ',' : '\0')) {
-            return wrong_line(reader, "'%s' needs %zu whole numbers of 1 or more", reader->word[i], count);
+            return hk_wrong_line(reader, "'%s' needs %zu whole numbers of 1 or more", reader->word[i], count);
         }
         list[k] = (uint64_t)value;
         at = end + 1;
@@ -145,11 +41,11 @@ static hk_status_t list_at(const model_reader_t *reader, size_t i, const char *p
     return HK_OK;
 }
 
-static hk_status_t read_topology(model_reader_t *reader)
+static hk_status_t read_topology(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
     unsigned shape = 0;
-    hk_status_t status = choice_at(reader, 1, shape_names, &shape);
+    hk_status_t status = hk_choice_at(reader, 1, shape_names, &shape);
     if (status != HK_OK) {
         return status;
     }
@@ -157,39 +53,39 @@ static hk_status_t read_topology(model_reader_t *reader)
     model->shape = (hk_shape_t)shape;
     if (model->shape == HK_SHAPE_TREE) {
         uint64_t levels = 0;
-        status = count_at(reader, 2, 1, HK_MODEL_LEVELS_MAX, &levels);
+        status = hk_count_at(reader, 2, 1, HK_MODEL_LEVELS_MAX, &levels);
         model->levels = (size_t)levels;
-        status = status == HK_OK ? want_words(reader, 5, 5) : status;
+        status = status == HK_OK ? hk_want_words(reader, 5, 5) : status;
         status = status == HK_OK ? list_at(reader, 3, "down:", model->size, model->levels) : status;
         return status == HK_OK ? list_at(reader, 4, "width:", model->width, model->levels) : status;
     }
     static const size_t least[] = {0, 0, 1, 4, 2};
     static const size_t most[] = {0, 0, HK_MODEL_LEVELS_MAX, 4, 2};
-    status = want_words(reader, least[shape] + 2, most[shape] + 2);
+    status = hk_want_words(reader, least[shape] + 2, most[shape] + 2);
     model->levels = status == HK_OK ? reader->words - 2 : 0;
     for (size_t k = 0; status == HK_OK && k < model->levels; k++) {
         const bool may_be_none = model->shape == HK_SHAPE_GRAPH && k == 0;
-        status = count_at(reader, k + 2, may_be_none ? 0 : 1, VERTICES_MAX, &model->size[k]);
+        status = hk_count_at(reader, k + 2, may_be_none ? 0 : 1, VERTICES_MAX, &model->size[k]);
     }
     return status;
 }
 
-static hk_status_t read_level(const model_reader_t *reader, size_t first, hk_level_t *level_p)
+static hk_status_t read_level(const hk_model_reader_t *reader, size_t first, hk_level_t *level_p)
 {
     hk_level_t level = {0};
-    hk_status_t status = number_at(reader, first, 0, 1e18, &level.bytes_per_s);
-    status = status == HK_OK ? number_at(reader, first + 1, 0, COST_MAX_NS, &level.latency_ns) : status;
+    hk_status_t status = hk_number_at(reader, first, 0, 1e18, &level.bytes_per_s);
+    status = status == HK_OK ? hk_number_at(reader, first + 1, 0, COST_MAX_NS, &level.latency_ns) : status;
     if (status == HK_OK) {
         *level_p = level;
     }
     return status;
 }
 
-static hk_status_t read_link(model_reader_t *reader)
+static hk_status_t read_link(hk_model_reader_t *reader)
 {
     uint64_t place = 0;
-    hk_status_t status = want_words(reader, 4, 4);
-    status = status == HK_OK ? count_at(reader, 1, 0, HK_MODEL_LEVELS_MAX, &place) : status;
+    hk_status_t status = hk_want_words(reader, 4, 4);
+    status = status == HK_OK ? hk_count_at(reader, 1, 0, HK_MODEL_LEVELS_MAX, &place) : status;
     status = status == HK_OK ? read_level(reader, 2, &reader->model->level[place]) : status;
     if (status == HK_OK) {
         reader->model->has_level[place] = true;
@@ -197,24 +93,24 @@ static hk_status_t read_link(model_reader_t *reader)
     return status;
 }
 
-static hk_status_t read_edge(model_reader_t *reader)
+static hk_status_t read_edge(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
     uint64_t a = 0, b = 0;
     hk_edge_t edge = {.has_own = reader->words > 3};
     if (model->shape != HK_SHAPE_GRAPH) {
-        return wrong_line(reader, "only a graph has edges");
+        return hk_wrong_line(reader, "only a graph has edges");
     }
     const double last = (double)(model->size[0] + model->size[1]) - 1;
-    hk_status_t status = want_words(reader, edge.has_own ? 5 : 3, 5);
-    status = status == HK_OK ? count_at(reader, 1, 0, last, &a) : status;
-    status = status == HK_OK ? count_at(reader, 2, 0, last, &b) : status;
+    hk_status_t status = hk_want_words(reader, edge.has_own ? 5 : 3, 5);
+    status = status == HK_OK ? hk_count_at(reader, 1, 0, last, &a) : status;
+    status = status == HK_OK ? hk_count_at(reader, 2, 0, last, &b) : status;
     status = status == HK_OK && edge.has_own ? read_level(reader, 3, &edge.own) : status;
     if (status == HK_OK && a == b) {
-        status = wrong_line(reader, "an edge needs two ends");
+        status = hk_wrong_line(reader, "an edge needs two ends");
     }
     status = status == HK_OK
-                 ? make_place(reader, &model->edges, model->edges_count, &reader->edges_room, sizeof *model->edges)
+                 ? hk_make_place(reader, &model->edges, model->edges_count, &reader->edges_room, sizeof *model->edges)
                  : status;
     if (status == HK_OK) {
         edge.a = (uint32_t)a;
@@ -225,24 +121,24 @@ static hk_status_t read_edge(model_reader_t *reader)
 }
 
 /* via S D N1 N2 …: kept as S N1 N2 … D. */
-static hk_status_t read_via(model_reader_t *reader)
+static hk_status_t read_via(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
     if (model->shape != HK_SHAPE_GRAPH) {
-        return wrong_line(reader, "only a graph has routes");
+        return hk_wrong_line(reader, "only a graph has routes");
     }
-    hk_status_t status = want_words(reader, 4, WORDS_MAX);
+    hk_status_t status = hk_want_words(reader, 4, HK_MODEL_WORDS_MAX);
     status = status == HK_OK
-                 ? make_place(reader, &model->vias, model->vias_count, &reader->vias_room, sizeof *model->vias)
+                 ? hk_make_place(reader, &model->vias, model->vias_count, &reader->vias_room, sizeof *model->vias)
                  : status;
     const hk_via_t via = {.first_vertex = model->vertices_count, .count = reader->words - 1};
     const double last = (double)(model->size[0] + model->size[1]) - 1;
     for (size_t k = 0; status == HK_OK && k < via.count; k++) {
         const size_t word = k == 0 ? 1 : k + 1 == via.count ? 2 : k + 2;
         uint64_t vertex = 0;
-        status = count_at(reader, word, 0, last, &vertex);
-        status = status == HK_OK ? make_place(reader, &model->vertices, model->vertices_count, &reader->vertices_room,
-                                              sizeof *model->vertices)
+        status = hk_count_at(reader, word, 0, last, &vertex);
+        status = status == HK_OK ? hk_make_place(reader, &model->vertices, model->vertices_count,
+                                                 &reader->vertices_room, sizeof *model->vertices)
                                  : status;
         if (status == HK_OK) {
             model->vertices[model->vertices_count++] = (uint32_t)vertex;
@@ -254,26 +150,26 @@ static hk_status_t read_via(model_reader_t *reader)
     return status;
 }
 
-static hk_status_t read_place(model_reader_t *reader)
+static hk_status_t read_place(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
     uint64_t rank = 0, node = 0;
-    hk_status_t status = want_words(reader, 3, 3);
-    status = status == HK_OK ? count_at(reader, 1, 0, VERTICES_MAX, &rank) : status;
-    status = status == HK_OK ? count_at(reader, 2, 0, UINT32_MAX - 1, &node) : status;
+    hk_status_t status = hk_want_words(reader, 3, 3);
+    status = status == HK_OK ? hk_count_at(reader, 1, 0, VERTICES_MAX, &rank) : status;
+    status = status == HK_OK ? hk_count_at(reader, 2, 0, UINT32_MAX - 1, &node) : status;
     if (status == HK_OK && rank != model->places_count) {
-        status = wrong_line(reader, "the place of rank %zu is missing: they stand in order", model->places_count);
+        status = hk_wrong_line(reader, "the place of rank %zu is missing: they stand in order", model->places_count);
     }
-    status = status == HK_OK
-                 ? make_place(reader, &model->places, model->places_count, &reader->places_room, sizeof *model->places)
-                 : status;
+    status = status == HK_OK ? hk_make_place(reader, &model->places, model->places_count, &reader->places_room,
+                                             sizeof *model->places)
+                             : status;
     if (status == HK_OK) {
         model->places[model->places_count++] = (uint32_t)node;
     }
     return status;
 }
 
-static hk_status_t read_condition(const model_reader_t *reader, hk_class_t *class)
+static hk_status_t read_condition(const hk_model_reader_t *reader, hk_class_t *class)
 {
     const char *word = reader->words > 2 ? reader->word[2] : "";
     uint64_t least = 0, most = 0;
@@ -285,17 +181,17 @@ static hk_status_t read_condition(const model_reader_t *reader, hk_class_t *clas
         return HK_OK;
     }
     if (strcmp(word, "switches") != 0) {
-        return wrong_line(reader, "a class is for same_node, switches LEAST MOST, or any");
+        return hk_wrong_line(reader, "a class is for same_node, switches LEAST MOST, or any");
     }
-    hk_status_t status = want_words(reader, 5, 5);
-    status = status == HK_OK ? count_at(reader, 3, 0, VERTICES_MAX, &least) : status;
-    status = status == HK_OK ? count_at(reader, 4, (double)least, VERTICES_MAX, &most) : status;
+    hk_status_t status = hk_want_words(reader, 5, 5);
+    status = status == HK_OK ? hk_count_at(reader, 3, 0, VERTICES_MAX, &least) : status;
+    status = status == HK_OK ? hk_count_at(reader, 4, (double)least, VERTICES_MAX, &most) : status;
     class->switches_min = (uint32_t)least;
     class->switches_max = (uint32_t)most;
     return status;
 }
 
-static hk_status_t read_class(model_reader_t *reader)
+static hk_status_t read_class(hk_model_reader_t *reader)
 {
     static const char *const prefixes[HK_OPERATIONS] = {"", "put:", "get:"};
     hk_model_t *model = reader->model;
@@ -306,10 +202,10 @@ static hk_status_t read_class(model_reader_t *reader)
             class.operation = (hk_operation_t)k;
         }
     }
-    hk_status_t status = copy_name(reader, name, class.name);
+    hk_status_t status = hk_copy_name(reader, name, class.name);
     status = status == HK_OK ? read_condition(reader, &class) : status;
-    status = status == HK_OK ? make_place(reader, &model->classes, model->classes_count, &reader->classes_room,
-                                          sizeof *model->classes)
+    status = status == HK_OK ? hk_make_place(reader, &model->classes, model->classes_count, &reader->classes_room,
+                                             sizeof *model->classes)
                              : status;
     if (status == HK_OK) {
         model->classes[model->classes_count++] = class;
@@ -317,30 +213,30 @@ static hk_status_t read_class(model_reader_t *reader)
     return status;
 }
 
-static hk_status_t read_segment(model_reader_t *reader)
+static hk_status_t read_segment(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
     unsigned protocol = 0;
     if (model->classes_count == 0) {
-        return wrong_line(reader, "a segment belongs to a class before it");
+        return hk_wrong_line(reader, "a segment belongs to a class before it");
     }
     hk_class_t *class = &model->classes[model->classes_count - 1];
     hk_segment_t segment = {.packet_bytes = 0};
-    hk_status_t status = want_words(reader, 4, 4);
-    status = status == HK_OK ? count_at(reader, 1, 0, 9e15, &segment.up_to_bytes) : status;
+    hk_status_t status = hk_want_words(reader, 4, 4);
+    status = status == HK_OK ? hk_count_at(reader, 1, 0, 9e15, &segment.up_to_bytes) : status;
     const char *kind = reader->word[0];
     reader->word[0] = "protocol";
-    status = status == HK_OK ? choice_at(reader, 2, protocol_names, &protocol) : status;
+    status = status == HK_OK ? hk_choice_at(reader, 2, protocol_names, &protocol) : status;
     reader->word[0] = kind;
-    status = status == HK_OK ? count_at(reader, 3, 0, 9e15, &segment.packet_bytes) : status;
+    status = status == HK_OK ? hk_count_at(reader, 3, 0, 9e15, &segment.packet_bytes) : status;
     segment.protocol = (hk_protocol_t)protocol;
     segment.up_to_bytes = segment.up_to_bytes == 0 ? UINT64_MAX : segment.up_to_bytes;
     if (status == HK_OK && class->segments_count > 0 &&
         model->segments[model->segments_count - 1].up_to_bytes >= segment.up_to_bytes) {
-        status = wrong_line(reader, "the segments of class %s need growing sizes", class->name);
+        status = hk_wrong_line(reader, "the segments of class %s need growing sizes", class->name);
     }
-    status = status == HK_OK ? make_place(reader, &model->segments, model->segments_count, &reader->segments_room,
-                                          sizeof *model->segments)
+    status = status == HK_OK ? hk_make_place(reader, &model->segments, model->segments_count, &reader->segments_room,
+                                             sizeof *model->segments)
                              : status;
     if (status == HK_OK) {
         model->segments[model->segments_count++] = segment;
@@ -349,27 +245,27 @@ static hk_status_t read_segment(model_reader_t *reader)
     return status;
 }
 
-static hk_status_t read_cost(model_reader_t *reader)
+static hk_status_t read_cost(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
     if (model->classes_count == 0 || model->classes[model->classes_count - 1].segments_count == 0) {
-        return wrong_line(reader, "a cost belongs to a segment before it");
+        return hk_wrong_line(reader, "a cost belongs to a segment before it");
     }
     hk_segment_t *segment = &model->segments[model->segments_count - 1];
     size_t which = 0;
-    hk_status_t status = want_words(reader, 5, 5);
+    hk_status_t status = hk_want_words(reader, 5, 5);
     while (status == HK_OK && which < HK_COSTS && strcmp(cost_names[which], reader->word[1]) != 0) {
         which++;
     }
     if (status == HK_OK && which == HK_COSTS) {
-        return wrong_line(reader, "there is no cost '%s'", reader->word[1]);
+        return hk_wrong_line(reader, "there is no cost '%s'", reader->word[1]);
     }
     hk_line_t line = {0};
-    status = status == HK_OK ? number_at(reader, 2, 0, COST_MAX_NS, &line.fixed_ns) : status;
-    status = status == HK_OK ? number_at(reader, 3, 0, COST_MAX_NS, &line.per_byte_ns) : status;
-    status = status == HK_OK ? number_at(reader, 4, 0, COST_MAX_NS, &line.per_packet_ns) : status;
+    status = status == HK_OK ? hk_number_at(reader, 2, 0, COST_MAX_NS, &line.fixed_ns) : status;
+    status = status == HK_OK ? hk_number_at(reader, 3, 0, COST_MAX_NS, &line.per_byte_ns) : status;
+    status = status == HK_OK ? hk_number_at(reader, 4, 0, COST_MAX_NS, &line.per_packet_ns) : status;
     if (status == HK_OK && line.per_packet_ns > 0 && segment->packet_bytes == 0) {
-        status = wrong_line(reader, "a cost per packet needs the bytes of a packet in its segment");
+        status = hk_wrong_line(reader, "a cost per packet needs the bytes of a packet in its segment");
     }
     if (status == HK_OK) {
         segment->cost[which] = line;
@@ -377,46 +273,68 @@ static hk_status_t read_cost(model_reader_t *reader)
     return status;
 }
 
-static hk_status_t read_noise(model_reader_t *reader)
+static hk_status_t read_noise(hk_model_reader_t *reader)
 {
     unsigned noise = 0;
-    hk_status_t status = choice_at(reader, 1, noise_names, &noise);
-    status = status == HK_OK ? want_words(reader, noise == HK_NOISE_NONE ? 2 : 3, 3) : status;
+    hk_status_t status = hk_choice_at(reader, 1, noise_names, &noise);
+    status = status == HK_OK ? hk_want_words(reader, noise == HK_NOISE_NONE ? 2 : 3, 3) : status;
     reader->model->noise = (hk_noise_t)noise;
     if (status == HK_OK && noise != HK_NOISE_NONE) {
         const double most = noise == HK_NOISE_LOGNORMAL ? 5.0 : COST_MAX_NS;
-        status = number_at(reader, 2, 0, most, &reader->model->noise_amount);
+        status = hk_number_at(reader, 2, 0, most, &reader->model->noise_amount);
     }
     return status;
 }
 
-static hk_status_t read_two(const model_reader_t *reader, double max, double *a_p, double *b_p)
+static hk_status_t read_two(const hk_model_reader_t *reader, double max, double *a_p, double *b_p)
 {
-    hk_status_t status = want_words(reader, 3, 3);
-    status = status == HK_OK ? number_at(reader, 1, 0, COST_MAX_NS, a_p) : status;
-    return status == HK_OK ? number_at(reader, 2, 0, max, b_p) : status;
+    hk_status_t status = hk_want_words(reader, 3, 3);
+    status = status == HK_OK ? hk_number_at(reader, 1, 0, COST_MAX_NS, a_p) : status;
+    return status == HK_OK ? hk_number_at(reader, 2, 0, max, b_p) : status;
 }
 
-static hk_status_t read_alltoall(model_reader_t *reader)
+static hk_status_t read_alltoall(hk_model_reader_t *reader)
 {
     reader->model->has_alltoall = true;
-    const hk_status_t status = want_words(reader, 2, 2);
-    return status == HK_OK ? number_at(reader, 1, 0, COST_MAX_NS, &reader->model->own_block_per_byte_ns) : status;
+    const hk_status_t status = hk_want_words(reader, 2, 2);
+    return status == HK_OK ? hk_number_at(reader, 1, 0, COST_MAX_NS, &reader->model->own_block_per_byte_ns) : status;
+}
+
+static hk_status_t read_stream(hk_model_reader_t *reader)
+{
+    reader->model->has_stream = true;
+    const hk_status_t status = hk_want_words(reader, 2, 2);
+    return status == HK_OK ? hk_count_at(reader, 1, 1, 9e15, &reader->model->stream_buffer_bytes) : status;
+}
+
+static hk_status_t read_stream_cost(hk_model_reader_t *reader)
+{
+    static const char *const names[] = {"write", "read", "poll", "drain", "ack", NULL};
+    unsigned which = 0;
+    hk_line_t line = {0};
+    hk_status_t status = hk_want_words(reader, 4, 4);
+    status = status == HK_OK ? hk_choice_at(reader, 1, names, &which) : status;
+    status = status == HK_OK ? hk_number_at(reader, 2, 0, COST_MAX_NS, &line.fixed_ns) : status;
+    status = status == HK_OK ? hk_number_at(reader, 3, 0, COST_MAX_NS, &line.per_byte_ns) : status;
+    if (status == HK_OK) {
+        reader->model->stream_cost[which] = line;
+    }
+    return status;
 }
 
 /* node_factor FACTOR NODE … */
-static hk_status_t read_node_factor(model_reader_t *reader)
+static hk_status_t read_node_factor(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
     double factor = 1;
-    hk_status_t status = want_words(reader, 3, WORDS_MAX);
-    status = status == HK_OK ? number_at(reader, 1, 0, 1e6, &factor) : status;
+    hk_status_t status = hk_want_words(reader, 3, HK_MODEL_WORDS_MAX);
+    status = status == HK_OK ? hk_number_at(reader, 1, 0, 1e6, &factor) : status;
     for (size_t i = 2; status == HK_OK && i < reader->words; i++) {
         uint64_t node = 0;
-        status = count_at(reader, i, 0, VERTICES_MAX, &node);
+        status = hk_count_at(reader, i, 0, VERTICES_MAX, &node);
         while (status == HK_OK && model->node_factors_count <= node) {
-            status = make_place(reader, &model->node_factors, model->node_factors_count, &reader->factors_room,
-                                sizeof *model->node_factors);
+            status = hk_make_place(reader, &model->node_factors, model->node_factors_count, &reader->factors_room,
+                                   sizeof *model->node_factors);
             if (status == HK_OK) {
                 model->node_factors[model->node_factors_count++] = 1;
             }
@@ -428,37 +346,40 @@ static hk_status_t read_node_factor(model_reader_t *reader)
     return status;
 }
 
-static hk_status_t read_barrier(model_reader_t *reader)
+static hk_status_t read_barrier(hk_model_reader_t *reader)
 {
     reader->model->has_barrier = true;
     return read_two(reader, COST_MAX_NS, &reader->model->barrier_fixed_ns, &reader->model->barrier_per_round_ns);
 }
 
-static hk_status_t take_line(model_reader_t *reader)
+static hk_status_t take_line(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
     const char *kind = reader->word[0];
     if (strcmp(kind, "name") == 0) {
-        const hk_status_t status = want_words(reader, 2, 2);
-        return status == HK_OK ? copy_name(reader, reader->word[1], model->name) : status;
+        const hk_status_t status = hk_want_words(reader, 2, 2);
+        return status == HK_OK ? hk_copy_name(reader, reader->word[1], model->name) : status;
     }
     if (strcmp(kind, "compute") == 0) {
         return read_two(reader, 1e6, &model->compute_fixed_ns, &model->compute_factor);
     }
     if (strcmp(kind, "slice_ns") == 0) {
-        return number_at(reader, 1, 0, COST_MAX_NS, &model->slice_ns);
+        return hk_number_at(reader, 1, 0, COST_MAX_NS, &model->slice_ns);
     }
     if (strcmp(kind, "turn") == 0) {
-        return number_at(reader, 1, 0, COST_MAX_NS, &model->turn_ns);
+        return hk_number_at(reader, 1, 0, COST_MAX_NS, &model->turn_ns);
     }
     static const struct {
         const char *kind;
-        hk_status_t (*read)(model_reader_t *reader);
+        hk_status_t (*read)(hk_model_reader_t *reader);
     } kinds[] = {
-        {"noise", read_noise},     {"topology", read_topology}, {"link", read_link},
-        {"edge", read_edge},       {"via", read_via},           {"place", read_place},
-        {"class", read_class},     {"segment", read_segment},   {"cost", read_cost},
-        {"barrier", read_barrier}, {"alltoall", read_alltoall}, {"node_factor", read_node_factor},
+        {"noise", read_noise},       {"topology", read_topology},
+        {"link", read_link},         {"edge", read_edge},
+        {"via", read_via},           {"place", read_place},
+        {"class", read_class},       {"segment", read_segment},
+        {"cost", read_cost},         {"barrier", read_barrier},
+        {"alltoall", read_alltoall}, {"node_factor", read_node_factor},
+        {"stream", read_stream},     {"stream_cost", read_stream_cost},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kind, kinds[i].kind) == 0) {
@@ -474,29 +395,29 @@ static hk_status_t take_line(model_reader_t *reader)
                   {"node_cpus", 1, &model->node_cpus}};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (strcmp(kind, counts[i].kind) == 0) {
-            const hk_status_t status = want_words(reader, 2, 2);
-            return status == HK_OK ? count_at(reader, 1, counts[i].min, UINT32_MAX - 1, counts[i].value_p) : status;
+            const hk_status_t status = hk_want_words(reader, 2, 2);
+            return status == HK_OK ? hk_count_at(reader, 1, counts[i].min, UINT32_MAX - 1, counts[i].value_p) : status;
         }
     }
-    return wrong_line(reader, "there is no '%s' in a model", kind);
+    return hk_wrong_line(reader, "there is no '%s' in a model", kind);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 /* Every pair must fall into a class of an operation that the model has, at every size. */
-static hk_status_t check_model(const model_reader_t *reader)
+static hk_status_t check_model(const hk_model_reader_t *reader)
 {
     const hk_model_t *model = reader->model;
     if (!reader->has_topology) {
-        return wrong_line(reader, "the model has no topology");
+        return hk_wrong_line(reader, "the model has no topology");
     }
     bool is_complete[HK_OPERATIONS] = {false};
     for (size_t i = 0; i < model->classes_count; i++) {
         const hk_class_t *class = &model->classes[i];
         if (class->segments_count == 0 ||
             model->segments[class->first_segment + class->segments_count - 1].up_to_bytes != UINT64_MAX) {
-            return wrong_line(reader, "class %s says nothing of the longest messages: its last segment must be up to 0",
-                              class->name);
+            return hk_wrong_line(
+                reader, "class %s says nothing of the longest messages: its last segment must be up to 0", class->name);
         }
         if (!class->same_node && class->switches_min == 0 && class->switches_max == UINT32_MAX) {
             is_complete[class->operation] = true;
@@ -505,34 +426,34 @@ static hk_status_t check_model(const model_reader_t *reader)
     static const char *const names[HK_OPERATIONS] = {"messages", "puts", "gets"};
     for (unsigned k = 0; k < HK_OPERATIONS; k++) {
         if (!is_complete[k] && (k == HK_TWO_SIDED || hk_model_has(model, (hk_operation_t)k))) {
-            return wrong_line(reader, "no class of %s is for any pair", names[k]);
+            return hk_wrong_line(reader, "no class of %s is for any pair", names[k]);
         }
     }
     return HK_OK;
 }
 
-static hk_status_t split_line(model_reader_t *reader, char *line)
+static hk_status_t split_line(hk_model_reader_t *reader, char *line)
 {
     char *rest = NULL;
     line[strcspn(line, "#\r\n")] = '\0';
     reader->words = 0;
     for (char *word = strtok_r(line, " \t", &rest); word != NULL; word = strtok_r(NULL, " \t", &rest)) {
-        if (reader->words == WORDS_MAX) {
-            return wrong_line(reader, "the line has more than %d words", WORDS_MAX);
+        if (reader->words == HK_MODEL_WORDS_MAX) {
+            return hk_wrong_line(reader, "the line has more than %d words", HK_MODEL_WORDS_MAX);
         }
         reader->word[reader->words++] = word;
     }
     return HK_OK;
 }
 
-static hk_status_t read_model(model_reader_t *reader, FILE *file)
+static hk_status_t read_model(hk_model_reader_t *reader, FILE *file)
 {
     char line[LINE_BYTES];
     bool has_version = false;
     while (fgets(line, sizeof line, file) != NULL) {
         reader->line++;
         if (strchr(line, '\n') == NULL && !feof(file)) {
-            return wrong_line(reader, "the line is too long");
+            return hk_wrong_line(reader, "the line is too long");
         }
         hk_status_t status = split_line(reader, line);
         if (status == HK_OK && reader->words == 0) {
@@ -541,7 +462,7 @@ static hk_status_t read_model(model_reader_t *reader, FILE *file)
         if (status == HK_OK && !has_version) {
             has_version = strcmp(reader->word[0], "hockney-model") == 0 && reader->words == 2 &&
                           strcmp(reader->word[1], "1") == 0;
-            status = has_version ? HK_OK : wrong_line(reader, "a model begins with the line 'hockney-model 1'");
+            status = has_version ? HK_OK : hk_wrong_line(reader, "a model begins with the line 'hockney-model 1'");
         } else if (status == HK_OK) {
             status = take_line(reader);
         }
@@ -549,13 +470,13 @@ static hk_status_t read_model(model_reader_t *reader, FILE *file)
             return status;
         }
     }
-    return has_version ? check_model(reader) : wrong_line(reader, "the model is empty");
+    return has_version ? check_model(reader) : hk_wrong_line(reader, "the model is empty");
 }
 
 hk_status_t hk_model_read(const char *path, hk_model_t *model_p)
 {
     hk_model_t model = {.ranks_per_node = 1, .node_cpus = 1, .compute_factor = 1};
-    model_reader_t reader = {.path = path, .model = &model};
+    hk_model_reader_t reader = {.path = path, .model = &model};
     strcpy(model.name, "model");
     FILE *file = fopen(path, "r");
     if (file == NULL) {

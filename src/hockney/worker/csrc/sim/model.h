@@ -34,6 +34,16 @@ typedef struct hk_line {
     double fixed_ns, per_byte_ns, per_packet_ns;
 } hk_line_t;
 
+/* What a byte stream costs. */
+typedef enum hk_stream_cost {
+    HK_STREAM_WRITE, /* the CPU, for a call that moves something */
+    HK_STREAM_READ,
+    HK_STREAM_POLL,  /* for one that moves nothing */
+    HK_STREAM_DRAIN, /* the receiver's node, until a write can be read; one write after another */
+    HK_STREAM_ACK,   /* what a write that waits takes beside its CPU time */
+    HK_STREAM_COSTS,
+} hk_stream_cost_t;
+
 typedef enum hk_protocol { HK_EAGER, HK_RENDEZVOUS, HK_SYNCHRONOUS } hk_protocol_t;
 
 typedef struct hk_segment {
@@ -106,6 +116,9 @@ typedef struct hk_model {
     double *node_factors;      /* of each node, how many times as long it takes for what it does; NULL: 1 for all */
     size_t node_factors_count; /* nodes that follow have 1 */
 
+    bool has_stream;
+    uint64_t stream_buffer_bytes;
+    hk_line_t stream_cost[HK_STREAM_COSTS]; /* without packets */
     bool has_alltoall;
     double own_block_per_byte_ns; /* of it: what copying the block to oneself takes */
     bool has_barrier;

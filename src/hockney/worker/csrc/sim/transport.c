@@ -118,6 +118,34 @@ static hk_status_t sim_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t v
     return HK_OK;
 }
 
+static hk_status_t sim_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+{
+    (void)buf;
+    *moved_p = hk_sim_write(rank_of(ctx), peer, len_bytes, true);
+    return HK_OK;
+}
+
+static hk_status_t sim_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+{
+    (void)buf;
+    *moved_p = hk_sim_read(rank_of(ctx), peer, len_bytes, true);
+    return HK_OK;
+}
+
+static hk_status_t sim_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+{
+    (void)buf;
+    *moved_p = hk_sim_write(rank_of(ctx), peer, len_bytes, false);
+    return HK_OK;
+}
+
+static hk_status_t sim_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+{
+    (void)buf;
+    *moved_p = hk_sim_read(rank_of(ctx), peer, len_bytes, false);
+    return HK_OK;
+}
+
 static hk_status_t sim_barrier(hk_ctx_t *ctx)
 {
     hk_sim_barrier(rank_of(ctx));
@@ -178,7 +206,7 @@ static void sim_cpu_ns(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p
 
 const hk_transport_t hk_transport_sim = {
     .abi = HK_TRANSPORT_ABI,
-    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_PROBE | HK_CAP_VIRTUAL,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM | HK_CAP_PROBE | HK_CAP_VIRTUAL,
     .name = "sim",
     .summary = "a model of a machine, on a virtual clock",
     .open = sim_open,
@@ -196,6 +224,10 @@ const hk_transport_t hk_transport_sim = {
     .get = sim_get,
     .quiet = sim_quiet,
     .wait_word = sim_wait_word,
+    .write_some = sim_write_some,
+    .read_some = sim_read_some,
+    .write_now = sim_write_now,
+    .read_now = sim_read_now,
     .barrier = sim_barrier,
     .alltoall = sim_alltoall,
     .now_ns = sim_now_ns,

@@ -1,0 +1,160 @@
+"""How near the models of Scali, T3D, Ancor and Paragon come to the published figures."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import pytest
+from tests.archive.test_model_tables import Table, answers_of, errors, middle, on_variant, table, time_us
+
+from hockney.archive import published
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def figure(report: str, **where: Any) -> float:
+    (value,) = (figure.value for figure in published(report) if figure.matches(where))
+    assert value is not None
+    return value
+
+
+def peak(times: dict[int, float]) -> float:
+    """MB/s."""
+    return max(size / us for size, us in times.items())
+
+
+# ---- scali -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("scope", "variant"), [("inter-node", ""), ("intra-node", "within")])
+def test_point_to_point_of_scali(tmp_path: Path, scope: str, variant: str) -> None:
+    one_way = on_variant(tmp_path, "scali", variant, 2, "oneway", [0, 64 * KIB, 4 * MIB], 256)
+    ping_pong = on_variant(tmp_path, "scali", variant, 2, "pingpong", [0, 32, 64 * KIB, 4 * MIB], 4)
+    of = {"scope": scope, "benchmark": "one-way (pingping)"}
+    assert one_way[0] == pytest.approx(figure("scabench", metric="latency", **of), rel=0.02)
+    assert peak(one_way) == pytest.approx(figure("scabench", metric="peak_bandwidth", **of), rel=0.02)
+    of["benchmark"] = "ping-pong"
+    for size in (0, 32):
+        assert ping_pong[size] == pytest.approx(figure("scabench", metric="latency", bytes=size, **of), rel=0.01)
+    assert peak(ping_pong) == pytest.approx(figure("scabench", metric="peak_bandwidth", **of), rel=0.02)
+
+
+def test_two_way_of_scali(tmp_path: Path) -> None:
+    two_way = on_variant(tmp_path, "scali", "", 2, "twoway", [0, 64 * KIB, 4 * MIB], 64)
+    assert two_way[0] == pytest.approx(figure("scabench", benchmark="two-way", metric="latency"), rel=0.01)
+    assert peak(two_way) / 2 == pytest.approx(
+        figure("scabench", benchmark="two-way", metric="peak_bandwidth"), rel=0.01
+    )
+
+
+def test_the_whole_of_scali(tmp_path: Path) -> None:
+    """Bisection and all-to-all from messages between two; two of the four barriers."""
+    bisection = on_variant(tmp_path, "scali", "", 16, "bisection", [64 * KIB, 256 * KIB, MIB], 64)
+    published_rate = figure("scabench", benchmark="bisection")
+    assert 8 * peak(bisection) == pytest.approx(published_rate, rel=0.05)
+    barriers: Table = {(n,): on_variant(tmp_path, "scali", "", n, "barrier", [0], 64)[0] for n in (2, 4, 8, 16)}
+    found = errors(barriers, table("scabench", "barrier", "nodes"))
+    assert middle(found) <= 7
+    assert 100 * median(abs(found[n,]) for n in (4, 8)) <= 7
+    sizes = [8 * KIB, 64 * KIB, 256 * KIB]
+    rates: Table = {
+        (n,): (n - 1) * peak(on_variant(tmp_path, "scali", "", n, "alltoall", sizes, 32)) for n in (2, 4, 8, 16)
+    }
+    assert middle(errors(rates, table("scabench", "alltoall", "nodes"))) <= 7
+
+
+# ---- t3d -------------------------------------------------------------------------------------------------------------
+
+PAIRS = list(itertools.permutations(range(16), 2))
+WORDS = [*range(1, 40), 128, 1024, 8192, 131072]
+
+
+def over_pairs(tmp_path: Path, pattern: str) -> list[float]:
+    points = [(pattern, 8, {"source": source, "target": target}) for source, target in PAIRS]
+    return [time_us(answer) for answer in answers_of(tmp_path, "t3d", "", 16, points, 64)]
+
+
+def long_puts(tmp_path: Path, pattern: str) -> tuple[float, int]:
+    """Best rate, and the words at which half of it is reached."""
+    answers = answers_of(tmp_path, "t3d", "", 16, [(pattern, 8 * words, {}) for words in WORDS], 64)
+    rates = {words: 8 * words / time_us(answer) for words, answer in zip(WORDS, answers, strict=True)}
+    best = max(rates.values())
+    return best, min(words for words, rate in rates.items() if rate >= best / 2)
+
+
+def test_single_pairs_of_t3d(tmp_path: Path) -> None:
+    assert mean(over_pairs(tmp_path, "put")) == pytest.approx(
+        figure("t3d", benchmark="single_pairs", metric="latency_avg"), rel=0.02
+    )
+    best, words = long_puts(tmp_path, "put")
+    assert best == pytest.approx(figure("t3d", benchmark="single_pairs", metric="Rmax"), rel=0.01)
+    assert words == 22
+
+
+def test_multiple_pairs_of_t3d(tmp_path: Path) -> None:
+    """They can't be faster than single ones here, as the report has it; two elements share a node's way out."""
+    points = [("putring", 8, {"distance": distance}) for distance in range(1, 16)]
+    all_at_once = mean(time_us(answer) for answer in answers_of(tmp_path, "t3d", "", 16, points, 64))
+    assert all_at_once == pytest.approx(figure("t3d", benchmark="multiple_pairs", metric="latency_avg"), rel=0.08)
+    best, words = long_puts(tmp_path, "putring")
+    assert best == pytest.approx(figure("t3d", benchmark="multiple_pairs", metric="Rmax"), rel=0.03)
+    assert words == 8  # 10 in the report
+
+
+def test_ping_pong_of_t3d(tmp_path: Path) -> None:
+    """Distance does not explain its mean: a fifth is missing."""
+    error = mean(over_pairs(tmp_path, "putpong")) / figure("t3d", benchmark="ping_pong", metric="latency_avg") - 1
+    assert -0.22 < error < -0.19
+
+
+# ---- ancor -----------------------------------------------------------------------------------------------------------
+
+LONG = 65500
+
+
+def streams(tmp_path: Path, write: str, read: str, source: int) -> tuple[float, float, list[float]]:
+    """Time of a write of a byte, MB/s of long ones, and each side's share of CPU time then."""
+    options = {"write": write.replace("-", ""), "read": read.replace("-", ""), "source": source}
+    short, long = answers_of(tmp_path, "ancor", "", 2, [("stream", size, options) for size in (1, LONG)], 1)
+    shares = [cpu / wall for cpu, wall in zip(long["cpu_user_ns"], long["wall_ns"], strict=True)]
+    return time_us(short), LONG / time_us(long), shares
+
+
+@pytest.mark.parametrize("write", ["non-blocking", "blocking"])
+@pytest.mark.parametrize("read", ["non-blocking", "blocking"])
+def test_streams_of_ancor(tmp_path: Path, write: str, read: str) -> None:
+    """The report has each mode's figures for its faster direction."""
+    source = 0 if write == "non-blocking" else 1
+    overhead, speed, shares = streams(tmp_path, write, read, source)
+    mode = {"write": write, "read": read}
+    assert overhead == pytest.approx(figure("ancor", metric="system_overhead", **mode), rel=0.1)
+    assert speed == pytest.approx(figure("ancor", metric="speed", **mode), rel=0.1)
+    assert speed > 1.05 * streams(tmp_path, write, read, 1 - source)[1]
+    if write == "non-blocking":
+        assert shares[source] == pytest.approx(1, rel=0.01)
+        assert shares[1 - source] == pytest.approx(0.20 if read == "blocking" else 1, rel=0.1)
+
+
+# ---- paragon ---------------------------------------------------------------------------------------------------------
+
+
+def test_ways_to_send_on_the_paragon(tmp_path: Path) -> None:
+    sizes = [*(8 << i for i in range(20)), 8193, 16385, MIB + 1, 4 * MIB]
+    ways = {
+        name: on_variant(tmp_path, "paragon", name, 2, "pingpong", sizes, 4) for name in ("", "psend", "inplace", "raw")
+    }
+    for size in sizes:
+        times = [of_size[size] for of_size in ways.values()]
+        assert times == sorted(times)
+        assert len({*times}) == 4
+    assert 4 * MIB / ways[""][4 * MIB] == pytest.approx(figure("paragon", metric="asymptotic_bandwidth"), rel=0.01)
+    assert (
+        4 * MIB / ways["psend"][4 * MIB] > 0.98 * 4 * MIB / ways[""][4 * MIB] > 1.9 * 4 * MIB / ways["inplace"][4 * MIB]
+    )
+    inplace = ways["inplace"]
+    assert (MIB + 1) / inplace[MIB + 1] > 1.2 * MIB / inplace[MIB]
+    for page in (8192, 16384):
+        assert (page + 1) / ways["raw"][page + 1] < 0.98 * page / ways["raw"][page]
