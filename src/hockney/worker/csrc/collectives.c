@@ -65,6 +65,24 @@ void hk_add_words(void *sum, const void *left, const void *right, size_t len_byt
     }
 }
 
+hk_status_t hk_pairwise_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes, hk_req_t *reqs)
+{
+    const hk_transport_t *tp = ctx->tp;
+    hk_status_t status = HK_OK;
+    for (int step = 1; step < ctx->size && status == HK_OK; step++) {
+        const int from = ctx->rank >= step ? ctx->rank - step : ctx->rank - step + ctx->size;
+        const int to = ctx->rank + step < ctx->size ? ctx->rank + step : ctx->rank + step - ctx->size;
+        status = tp->irecv(ctx, from, (unsigned char *)in + (size_t)from * len_bytes, len_bytes, &reqs[0]);
+        if (status == HK_OK) {
+            status = tp->isend(ctx, to, (const unsigned char *)out + (size_t)to * len_bytes, len_bytes, &reqs[1]);
+        }
+        if (status == HK_OK) {
+            status = tp->wait_all(ctx, reqs, 2);
+        }
+    }
+    return status;
+}
+
 static hk_status_t exchange(hk_ctx_t *ctx, int peer, const void *out, void *in, size_t len_bytes)
 {
     const hk_transport_t *tp = ctx->tp;

@@ -12,6 +12,9 @@ hk_status_t hk_portable_barrier(hk_ctx_t *ctx);
  * 2 (P - 1) requests. */
 hk_status_t hk_portable_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes, hk_req_t *reqs);
 
+/* The same one exchange at a time: in step s with the ranks s further on and s before. `reqs` is room for 2. */
+hk_status_t hk_pairwise_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes, hk_req_t *reqs);
+
 /* Recursive doubling: log2 P rounds in which pairs exchange what they have and add it up (R. Thakur, R. Rabenseifner,
  * W. Gropp, Optimization of collective communication operations in MPICH, 2005); ranks beyond a power of two hand
  * theirs to one of the others before, and get the sum after. `work` is room for len_bytes. */

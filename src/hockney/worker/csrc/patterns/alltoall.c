@@ -1,11 +1,11 @@
 /* All-to-all (ATLAS Com-1.3): each rank sends a message of its own to each other rank; the slowest rank's wall time.
- * "flat": all messages under way at once, none to itself. "native": the library's own, which copies the own block too.
- */
+ * "flat": all messages under way at once, none to itself. "pairwise": one exchange at a time. "native": the library's
+ * own, which copies the own block too. */
 #include "../collectives.h"
 #include "../pattern.h"
 
 enum { ALLTOALL_ALGORITHM };
-enum { ALLTOALL_AUTO, ALLTOALL_NATIVE, ALLTOALL_FLAT };
+enum { ALLTOALL_AUTO, ALLTOALL_NATIVE, ALLTOALL_FLAT, ALLTOALL_PAIRWISE };
 
 static bool alltoall_is_native(const hk_transport_t *tp, const int64_t *option)
 {
@@ -18,7 +18,7 @@ static hk_plan_t alltoall_plan(const hk_run_t *run)
     const uint64_t size = (uint64_t)run->ctx->size;
     return (hk_plan_t){.out_bytes = size * run->bytes,
                        .in_bytes = size * run->bytes,
-                       .reqs_count = 2 * (size - 1),
+                       .reqs_count = run->option[ALLTOALL_ALGORITHM] == ALLTOALL_PAIRWISE ? 2 : 2 * (size - 1),
                        .bytes_per_rep = size * (size - 1) * run->bytes,
                        .messages_per_rep = size * (size - 1),
                        .divisor = 1,
@@ -35,8 +35,10 @@ static hk_status_t alltoall_repeat(hk_run_t *run, uint64_t reps)
             status = alltoall(ctx, run->out, run->in, run->bytes);
         }
     } else {
+        hk_status_t (*const alltoall)(hk_ctx_t *, const void *, void *, size_t, hk_req_t *) =
+            run->option[ALLTOALL_ALGORITHM] == ALLTOALL_PAIRWISE ? hk_pairwise_alltoall : hk_portable_alltoall;
         for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = hk_portable_alltoall(ctx, run->out, run->in, run->bytes, run->reqs);
+            status = alltoall(ctx, run->out, run->in, run->bytes, run->reqs);
         }
     }
     return status;
@@ -65,8 +67,9 @@ const hk_pattern_t hk_pattern_alltoall = {
     .sized = true,
     .collective = "alltoall",
     .native = alltoall_is_native,
-    .option = {{"algorithm", "auto|native|flat", ALLTOALL_AUTO, 0, 0,
-                "the library's own all-to-all, or all messages at once; auto: its own if it has one"}},
+    .option = {{"algorithm", "auto|native|flat|pairwise", ALLTOALL_AUTO, 0, 0,
+                "the library's own all-to-all, all messages at once, or one exchange at a time; auto: its own if it "
+                "has one, else all at once"}},
     .plan = alltoall_plan,
     .repeat = alltoall_repeat,
     .expected = alltoall_expected,

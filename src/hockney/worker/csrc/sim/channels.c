@@ -51,24 +51,36 @@ static bool rebuild(hk_channels_t *channels, uint64_t now_ps)
     return true;
 }
 
+/* Its place, or where it can come: of an idle channel on the way there, as no other is looked for there. */
+static hk_channel_t *look_up(const hk_channels_t *channels, uint64_t key, uint64_t now_ps)
+{
+    hk_channel_t *idle = NULL;
+    for (size_t i = place_of(key, channels->room);; i = (i + 1) & (channels->room - 1)) {
+        hk_channel_t *channel = &channels->place[i];
+        if (channel->key == key) {
+            return channel;
+        }
+        if (channel->key == 0) {
+            return idle != NULL ? idle : channel;
+        }
+        if (idle == NULL && is_idle(channel, now_ps)) {
+            idle = channel;
+        }
+    }
+}
+
 hk_channel_t *hk_channel_find(hk_channels_t *channels, uint32_t from, uint32_t to, uint64_t now_ps)
 {
     const uint64_t key = key_of(from, to);
     for (;;) {
-        if (channels->room > 0) {
-            size_t i = place_of(key, channels->room);
-            while (channels->place[i].key != key && channels->place[i].key != 0) {
-                i = (i + 1) & (channels->room - 1);
-            }
-            hk_channel_t *channel = &channels->place[i];
-            if (channel->key == key) {
-                return channel;
-            }
-            if (2 * (channels->used + 1) <= channels->room) {
-                channels->used++;
-                *channel = (hk_channel_t){.key = key};
-                return channel;
-            }
+        hk_channel_t *channel = channels->room > 0 ? look_up(channels, key, now_ps) : NULL;
+        if (channel != NULL && channel->key == key) {
+            return channel;
+        }
+        if (channel != NULL && (channel->key != 0 || 2 * (channels->used + 1) <= channels->room)) {
+            channels->used += channel->key == 0;
+            *channel = (hk_channel_t){.key = key};
+            return channel;
         }
         if (!rebuild(channels, now_ps)) {
             return NULL;

@@ -168,11 +168,15 @@ static bool meets_another(hk_sim_t *sim, const hk_message_t *message)
     return back != NULL && back->free_ps > sim->now_ps;
 }
 
-static void launch(hk_sim_t *sim, hk_message_t *message)
+/* channel: as far as it is known where it is. */
+static void launch(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
 {
     const uint64_t *cost_ps = message->costs->ps;
     uint64_t transfer_ps = cost_ps[HK_COST_TRANSFER];
-    transfer_ps += cost_ps[HK_COST_DUPLEX] > 0 && meets_another(sim, message) ? cost_ps[HK_COST_DUPLEX] : 0;
+    if (cost_ps[HK_COST_DUPLEX] > 0) {
+        transfer_ps += meets_another(sim, message) ? cost_ps[HK_COST_DUPLEX] : 0;
+        channel = NULL; /* the table may have moved */
+    }
     uint64_t waited_ps = 0;
     uint64_t head_ps = cross_links(sim, message, &transfer_ps, &waited_ps);
     head_ps += hk_sim_noisy(&sim->ranks[message->from], cost_ps[HK_COST_LATENCY]);
@@ -186,7 +190,7 @@ static void launch(hk_sim_t *sim, hk_message_t *message)
         return;
     }
     const uint64_t left_ps = sim->now_ps + waited_ps + transfer_ps;
-    hk_channel_t *channel = channel_of(sim, message);
+    channel = channel != NULL ? channel : channel_of(sim, message);
     if (channel == NULL) {
         return;
     }
@@ -222,7 +226,7 @@ static void leave_node(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *messa
         take_over(sim, message);
     }
     if (out_ps == 0 && both_ps == 0) {
-        launch(sim, message);
+        launch(sim, channel, message);
         return;
     }
     hk_node_t *node = &sim->nodes[place];
@@ -232,7 +236,7 @@ static void leave_node(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *messa
     if (at_ps > sim->now_ps) {
         hk_queue_put(&sim->queue, at_ps, HK_EVENT_LAUNCH, message);
     } else {
-        launch(sim, message);
+        launch(sim, channel, message);
     }
 }
 
@@ -319,7 +323,7 @@ void hk_message_event(hk_sim_t *sim, hk_event_kind_t kind, hk_message_t *message
         }
         break;
     case HK_EVENT_LAUNCH:
-        launch(sim, message);
+        launch(sim, NULL, message);
         break;
     case HK_EVENT_ARRIVE:
         enter_node(sim, message);

@@ -2,7 +2,7 @@
 #include "events.h"
 
 /* So many messages may a rank have started before what it does next must wait for the machine. */
-enum { AHEAD_MAX = 64, LOOK_MAX_PS = 1000000 };
+enum { AHEAD_MAX = 64, LOOK_MAX_PS = 1000000, FEW = 8 };
 
 void hk_message_begin(hk_sim_rank_t *rank, hk_message_t *message)
 {
@@ -127,7 +127,8 @@ static hk_sim_req_t *merge(hk_sim_req_t *a, hk_sim_req_t *b)
     return first;
 }
 
-static hk_sim_req_t *sorted(hk_req_t *reqs, size_t count)
+/* Of many: by merging lists of 1, 2, 4 … */
+static hk_sim_req_t *sort_many(hk_req_t *reqs, size_t count)
 {
     hk_sim_req_t *part[8 * sizeof(size_t)] = {NULL}; /* part i: of 2^i requests, or none */
     size_t parts = 0;
@@ -149,6 +150,22 @@ static hk_sim_req_t *sorted(hk_req_t *reqs, size_t count)
     return all;
 }
 
+/* Of a few: each goes behind those that are done no later. */
+static hk_sim_req_t *sort_few(hk_req_t *reqs, size_t count)
+{
+    hk_sim_req_t *first = NULL;
+    for (size_t i = 0; i < count; i++) {
+        hk_sim_req_t *req = (hk_sim_req_t *)(void *)&reqs[i];
+        hk_sim_req_t **at = &first;
+        while (*at != NULL && (*at)->done_ps <= req->done_ps) {
+            at = &(*at)->next;
+        }
+        req->next = *at;
+        *at = req;
+    }
+    return first;
+}
+
 /* Messages that come are handled by the CPU one after another, in the order in which they come. */
 void hk_sim_finish_all(hk_sim_rank_t *rank, hk_req_t *reqs, size_t count)
 {
@@ -167,7 +184,8 @@ void hk_sim_finish_all(hk_sim_rank_t *rank, hk_req_t *reqs, size_t count)
         rank->unknown = unknown;
         hk_sim_wait(rank, HK_WAIT_ALL, 0);
     }
-    for (hk_sim_req_t *req = sorted(reqs, count); req != NULL; req = req->next) {
+    hk_sim_req_t *first = count <= FEW ? sort_few(reqs, count) : sort_many(reqs, count);
+    for (hk_sim_req_t *req = first; req != NULL; req = req->next) {
         end(req);
     }
 }

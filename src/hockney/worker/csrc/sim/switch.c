@@ -24,6 +24,9 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
+/* Stacks that began at one place in their pages would share a few sets of the caches. */
+enum { COLOURS = 32, LINE_BYTES = 64 };
+
 enum {
     STACK_BYTES = 64 * 1024,
     GUARDED_MAX = 16 * 1024, /* each guard makes two mappings more, of which Linux allows 65530 */
@@ -126,7 +129,7 @@ __attribute__((noinline)) void hk_switch_new(hk_place_t **here_p, const hk_stack
         abort();
     }
     context.uc_stack.ss_sp = stacks->base + i * stacks->bytes;
-    context.uc_stack.ss_size = stacks->bytes;
+    context.uc_stack.ss_size = stacks->bytes - i % COLOURS * LINE_BYTES;
     context.uc_link = NULL;
     makecontext(&context, (void (*)(void))begin, 2, (unsigned)(handed >> 16 >> 16), (unsigned)handed);
 #ifdef HK_ASAN
