@@ -24,6 +24,7 @@ void hk_sim_wake(hk_sim_rank_t *rank)
         return;
     }
     rank->is_ready = true;
+    __builtin_prefetch(rank->place); /* others go on before it */
     rank->next_ready = NULL;
     if (sim->first_ready == NULL) {
         sim->first_ready = rank;
@@ -41,13 +42,14 @@ static hk_sim_rank_t *next_rank(hk_sim_t *sim)
             return NULL;
         }
         const hk_event_t event = hk_queue_take(&sim->queue);
+        const hk_event_kind_t kind = (hk_event_kind_t)hk_event_kind(&event);
         sim->now_ps = event.at_ps;
-        if (event.kind == HK_EVENT_GO_ON) {
+        if (kind == HK_EVENT_GO_ON) {
             hk_sim_wake(event.what);
-        } else if (event.kind <= HK_EVENT_WRITE) {
-            hk_message_event(sim, (hk_event_kind_t)event.kind, event.what);
+        } else if (kind <= HK_EVENT_WRITE) {
+            hk_message_event(sim, kind, event.what);
         } else {
-            hk_cpu_event(sim, (hk_event_kind_t)event.kind, event.what);
+            hk_cpu_event(sim, kind, event.what);
         }
     }
     hk_sim_rank_t *rank = sim->first_ready;

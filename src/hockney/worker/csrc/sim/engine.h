@@ -105,23 +105,27 @@ typedef struct hk_turn {
 struct hk_sim_rank {
     hk_ctx_t base;
     hk_sim_t *sim;
-    hk_place_t *place;          /* where it goes on */
-    hk_sim_rank_t *next_ready;  /* of those that can go on */
-    uint64_t now_ps, cpu_ps;    /* its clock, and what its CPU has done */
-    uint64_t random;            /* the state of its noise */
-    hk_cpu_t *cpu;              /* NULL: its own */
-    struct hk_overlap *overlap; /* NULL: it does nothing but compute */
-    uint32_t cpus_left;         /* CPUs of its node for it, where ranks don't share them */
+    hk_place_t *place;         /* where it goes on */
+    hk_sim_rank_t *next_ready; /* of those that can go on */
+    uint64_t now_ps, cpu_ps;   /* its clock, and what its CPU has done */
     uint32_t node;
-    uint64_t puts_ps;   /* when all puts are done of which that is known */
-    uint64_t word_ps;   /* what the word that came last costs whoever waits for it */
-    uint32_t puts_open; /* puts of which it is not */
-    uint32_t open;      /* receives that it has not waited for */
-    uint32_t unknown;   /* how many requests that it waits for have no known end */
-    uint32_t ahead;     /* messages started since it last was in step with the machine */
+    uint32_t unknown; /* how many requests that it waits for have no known end */
+    uint32_t ahead;   /* messages started since it last was in step with the machine */
+    uint32_t open;    /* receives that it has not waited for */
     uint32_t wait_peer;
     hk_wait_t wait;
     bool is_ready, is_done;
+    /* Most often a rank has one receive and no message that waits: then its channel need not be looked up. */
+    hk_sim_req_t *receive; /* NULL, or a receive from receive_from */
+    uint32_t receive_from;
+    uint32_t held;              /* receives and messages for this rank that wait in channels */
+    hk_cpu_t *cpu;              /* NULL: its own */
+    uint64_t random;            /* the state of its noise */
+    struct hk_overlap *overlap; /* NULL: it does nothing but compute */
+    uint32_t cpus_left;         /* CPUs of its node for it, where ranks don't share them */
+    uint64_t puts_ps;           /* when all puts are done of which that is known */
+    uint64_t word_ps;           /* what the word that came last costs whoever waits for it */
+    uint32_t puts_open;         /* puts of which it is not */
 };
 
 /* When each part of a node is free again. */

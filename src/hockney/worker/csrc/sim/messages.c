@@ -275,27 +275,44 @@ void hk_message_meet(hk_sim_t *sim, hk_message_t *message, hk_sim_req_t *req)
     }
 }
 
+/* The oldest receive for a message; NULL: there is none yet. */
+static hk_sim_req_t *take_receive(hk_sim_t *sim, hk_channel_t *channel, const hk_message_t *message)
+{
+    hk_sim_rank_t *to = &sim->ranks[message->to];
+    hk_sim_req_t *req = to->receive;
+    if (req != NULL && to->receive_from == message->from) {
+        to->receive = NULL;
+        return req;
+    }
+    req = channel->first_receive;
+    if (req != NULL) {
+        channel->first_receive = req->next;
+        to->held--;
+    }
+    return req;
+}
+
 static void start(hk_sim_t *sim, hk_message_t *message)
 {
     hk_channel_t *channel = channel_of(sim, message);
     if (channel == NULL) {
         return;
     }
-    hk_sim_req_t *req = channel->first_receive;
     message->next = NULL;
     message->stage = HK_STAGE_STARTED;
     if (message->kind != HK_TWO_SIDED) {
         come_to_channel(sim, channel, message);
         return;
     }
+    hk_sim_req_t *req = take_receive(sim, channel, message);
     if (req != NULL) {
-        channel->first_receive = req->next;
+        __builtin_prefetch(req, 1); /* both are needed when the message has found its way */
+        __builtin_prefetch(sim->ranks[message->to].place);
         hk_message_meet(sim, message, req);
-    } else if (channel->first_message == NULL) {
-        channel->first_message = channel->last_message = message;
     } else {
-        channel->last_message->next = message;
+        *(channel->first_message == NULL ? &channel->first_message : &channel->last_message->next) = message;
         channel->last_message = message;
+        sim->ranks[message->to].held++;
     }
     if (message->costs->protocol != HK_RENDEZVOUS) {
         come_to_channel(sim, channel, message);

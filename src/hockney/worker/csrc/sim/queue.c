@@ -6,7 +6,7 @@ enum { BELOW = 4, FIRST_ROOM = 1024 };
 
 static inline bool is_before(const hk_event_t *a, const hk_event_t *b)
 {
-    return a->at_ps < b->at_ps || (a->at_ps == b->at_ps && a->number < b->number);
+    return (a->at_ps < b->at_ps) | ((a->at_ps == b->at_ps) & (a->number < b->number)); /* no branch to mispredict */
 }
 
 static bool make_room(hk_queue_t *queue)
@@ -27,7 +27,7 @@ void hk_queue_put(hk_queue_t *queue, uint64_t at_ps, uint32_t kind, void *what)
     if (queue->count == queue->room && !make_room(queue)) {
         return;
     }
-    const hk_event_t event = {.at_ps = at_ps, .number = queue->number++, .what = what, .kind = kind};
+    const hk_event_t event = {.at_ps = at_ps, .number = queue->number++ * HK_EVENT_KINDS + kind, .what = what};
     hk_event_t *heap = queue->heap;
     size_t place = queue->count++;
     while (place > 0) {
@@ -53,10 +53,15 @@ hk_event_t hk_queue_take(hk_queue_t *queue)
         if (below >= count) {
             break;
         }
-        const size_t end = below + BELOW < count ? below + BELOW : count;
         size_t least = below;
-        for (size_t other = below + 1; other < end; other++) {
-            least = is_before(&heap[other], &heap[least]) ? other : least;
+        if (below + BELOW <= count) {
+            const size_t left = below + is_before(&heap[below + 1], &heap[below]);
+            const size_t right = below + 2 + is_before(&heap[below + 3], &heap[below + 2]);
+            least = is_before(&heap[right], &heap[left]) ? right : left;
+        } else {
+            for (size_t other = below + 1; other < count; other++) {
+                least = is_before(&heap[other], &heap[least]) ? other : least;
+            }
         }
         if (!is_before(&heap[least], &last)) {
             break;
@@ -65,6 +70,7 @@ hk_event_t hk_queue_take(hk_queue_t *queue)
         place = least;
     }
     heap[place] = last;
+    __builtin_prefetch(heap[0].what);
     return first;
 }
 

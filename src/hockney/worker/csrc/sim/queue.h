@@ -7,11 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { HK_EVENT_KINDS = 16 };
+
 /* `what` is its owner's: kind and object. */
 typedef struct hk_event {
-    uint64_t at_ps, number;
+    uint64_t at_ps;
+    uint64_t number; /* and its kind in the lowest bits: no two numbers are the same */
     void *what;
-    uint32_t kind;
 } hk_event_t;
 
 /* All zero is an empty queue. */
@@ -23,6 +25,11 @@ typedef struct hk_queue {
 } hk_queue_t;
 
 void hk_queue_put(hk_queue_t *queue, uint64_t at_ps, uint32_t kind, void *what);
+
+static inline uint32_t hk_event_kind(const hk_event_t *event)
+{
+    return event->number % HK_EVENT_KINDS;
+}
 
 /* The earliest; there must be one. */
 hk_event_t hk_queue_take(hk_queue_t *queue);

@@ -50,6 +50,11 @@ void hk_sim_recv(hk_sim_rank_t *rank, int peer, hk_sim_req_t *req)
     hk_sim_t *sim = rank->sim;
     *req = (hk_sim_req_t){.rank = rank, .posted_ps = rank->now_ps, .is_receive = true};
     rank->open++;
+    if (rank->held == 0 && rank->receive == NULL) {
+        rank->receive = req;
+        rank->receive_from = (uint32_t)peer;
+        return;
+    }
     hk_channel_t *channel = hk_channel_find(&sim->channels, (uint32_t)peer, (uint32_t)rank->base.rank, sim->now_ps);
     if (channel == NULL) {
         sim->no_memory = true;
@@ -58,13 +63,13 @@ void hk_sim_recv(hk_sim_rank_t *rank, int peer, hk_sim_req_t *req)
     hk_message_t *message = channel->first_message;
     if (message != NULL) {
         channel->first_message = message->next;
+        rank->held--;
         hk_message_meet(sim, message, req);
-    } else if (channel->first_receive == NULL) {
-        channel->first_receive = channel->last_receive = req;
-    } else {
-        channel->last_receive->next = req;
-        channel->last_receive = req;
+        return;
     }
+    rank->held++;
+    *(channel->first_receive == NULL ? &channel->first_receive : &channel->last_receive->next) = req;
+    channel->last_receive = req;
 }
 
 bool hk_sim_probe(hk_sim_rank_t *rank, int peer)

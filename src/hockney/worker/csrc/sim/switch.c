@@ -24,21 +24,11 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* Stacks that began at one place in their pages would share a few sets of the caches. */
 enum { COLOURS = 32, LINE_BYTES = 64 };
 
 enum {
     STACK_BYTES = 64 * 1024,
     GUARDED_MAX = 16 * 1024, /* each guard makes two mappings more, of which Linux allows 65530 */
-};
-
-struct hk_place {
-    jmp_buf at;
-#ifdef HK_ASAN
-    const void *bottom;
-    size_t bytes;
-    void *fake;
-#endif
 };
 
 hk_status_t hk_stacks_open(size_t count, hk_stacks_t *stacks_p)
@@ -69,6 +59,75 @@ void hk_stacks_close(hk_stacks_t *stacks)
     }
     *stacks = (hk_stacks_t){0};
 }
+
+/* From where it grows down. Stacks that began at one place in their pages would share a few sets of the caches. */
+static unsigned char *end_of_stack(const hk_stacks_t *stacks, size_t i)
+{
+    return stacks->base + (i + 1) * stacks->bytes - i % COLOURS * LINE_BYTES;
+}
+
+/* ---- by hand ----------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__) && defined(__linux__) && !defined(HK_ASAN)
+
+/* What a function must leave as it found it lies on top of the stack that is left: of each switch this touches one line
+ * of memory, where setjmp's takes four. A new coroutine finds its body in rbx and the argument in r12. */
+void hk_switch_stacks(hk_place_t **here_p, hk_place_t *to);
+void hk_switch_begin(void);
+
+__asm__(".text\n"
+        ".type hk_switch_stacks, @function\n"
+        "hk_switch_stacks:\n"
+        "    push %rbp\n"
+        "    push %rbx\n"
+        "    push %r12\n"
+        "    push %r13\n"
+        "    push %r14\n"
+        "    push %r15\n"
+        "    mov %rsp, (%rdi)\n"
+        "    mov %rsi, %rsp\n"
+        "    pop %r15\n"
+        "    pop %r14\n"
+        "    pop %r13\n"
+        "    pop %r12\n"
+        "    pop %rbx\n"
+        "    pop %rbp\n"
+        "    ret\n"
+        ".size hk_switch_stacks, . - hk_switch_stacks\n"
+        ".type hk_switch_begin, @function\n"
+        "hk_switch_begin:\n"
+        "    mov %r12, %rdi\n"
+        "    call *%rbx\n"
+        "    ud2\n"
+        ".size hk_switch_begin, . - hk_switch_begin\n");
+
+void hk_switch(hk_place_t **here_p, hk_place_t *to)
+{
+    hk_switch_stacks(here_p, to);
+}
+
+void hk_switch_new(hk_place_t **here_p, const hk_stacks_t *stacks, size_t i, void (*body)(void *), void *arg)
+{
+    enum { R15, R14, R13, R12, RBX, RBP, RETURN, TOP, WORDS = TOP + 2 }; /* the top on a boundary of 16 bytes */
+    uintptr_t *word = (uintptr_t *)(void *)end_of_stack(stacks, i) - WORDS;
+    word[R12] = (uintptr_t)arg;
+    word[RBX] = (uintptr_t)body;
+    word[RETURN] = (uintptr_t)hk_switch_begin;
+    hk_switch_stacks(here_p, (hk_place_t *)(void *)word);
+}
+
+#else
+
+/* ---- by the C library -------------------------------------------------------------------------------------------- */
+
+struct hk_place {
+    jmp_buf at;
+#ifdef HK_ASAN
+    const void *bottom;
+    size_t bytes;
+    void *fake;
+#endif
+};
 
 #ifdef HK_ASAN
 static _Thread_local hk_place_t *left; /* the place last left: where its stack is can only be asked after the switch */
@@ -129,7 +188,7 @@ __attribute__((noinline)) void hk_switch_new(hk_place_t **here_p, const hk_stack
         abort();
     }
     context.uc_stack.ss_sp = stacks->base + i * stacks->bytes;
-    context.uc_stack.ss_size = stacks->bytes - i % COLOURS * LINE_BYTES;
+    context.uc_stack.ss_size = (size_t)(end_of_stack(stacks, i) - (stacks->base + i * stacks->bytes));
     context.uc_link = NULL;
     makecontext(&context, (void (*)(void))begin, 2, (unsigned)(handed >> 16 >> 16), (unsigned)handed);
 #ifdef HK_ASAN
@@ -142,3 +201,5 @@ __attribute__((noinline)) void hk_switch_new(hk_place_t **here_p, const hk_stack
     end_asan(&here);
 #endif
 }
+
+#endif

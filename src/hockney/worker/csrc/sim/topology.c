@@ -35,7 +35,8 @@ static hk_status_t no_topology(const hk_model_t *model, const char *what)
 
 static void add_hop(hk_topology_t *topology, uint64_t link, size_t kind)
 {
-    topology->route.hop[topology->route.count++] = (hk_hop_t){(uint32_t)link, (uint32_t)kind};
+    const size_t own = kind > HK_MODEL_LEVELS_MAX || topology->model->has_level[kind] ? kind : 0;
+    topology->route.hop[topology->route.count++] = (hk_hop_t){(uint32_t)link, (uint32_t)own};
 }
 
 /* ---- trees, of which a single switch is one ---------------------------------------------------------------------- */
