@@ -23,7 +23,7 @@ def test_the_engine(compiler: str, tmp_path: Path) -> None:
         pytest.skip(f"{compiler} is not installed")
     family = tmp_path / "family.c"
     family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
-    parts = [family, SOURCES / "machine.c", *PARTS]
+    parts = [family, SOURCES / "machine.c", SOURCES / "collectives.c", *PARTS]
     run_unit(HERE / "sim_engine.c", compiler, tmp_path, ADDRESS, parts)
 
 
