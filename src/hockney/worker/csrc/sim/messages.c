@@ -46,7 +46,7 @@ static void complete_receive(hk_message_t *message, uint64_t done_ps)
     const uint64_t *cost_ps = message->costs->ps;
     hk_sim_req_t *req = message->recv;
     const uint64_t late_ps =
-        message->costs->protocol == HK_EAGER && req->posted_ps > done_ps ? cost_ps[HK_COST_LATE] : 0;
+        message->costs->protocol == HK_EAGER && req->posted_ps >= done_ps ? cost_ps[HK_COST_LATE] : 0;
     hk_req_complete(req, done_ps, hk_sim_cpu_cost(req->rank, cost_ps[HK_COST_RECV_CPU] + late_ps));
 }
 

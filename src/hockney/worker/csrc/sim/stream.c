@@ -101,6 +101,16 @@ static size_t stream_take(hk_sim_rank_t *rank, hk_stream_t *stream, uint64_t byt
     return (size_t)taken;
 }
 
+/* A call that moves nothing. It stands for all those that would move nothing, either, before the next write can be
+ * read: whoever looks again and again keeps the CPU busy, and the machine need not follow each look. */
+static void stream_look(hk_sim_rank_t *rank, const hk_stream_t *stream)
+{
+    const uint64_t look_ps = stream_ps(rank, rank->node, HK_STREAM_POLL, 0);
+    const uint64_t next_ps = stream->first != NULL ? stream->first->readable_ps : 0;
+    const uint64_t looks = next_ps > rank->now_ps && look_ps > 0 ? (next_ps - rank->now_ps + look_ps - 1) / look_ps : 1;
+    hk_sim_work(rank, looks * look_ps);
+}
+
 size_t hk_sim_write(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
 {
     hk_sim_step(rank);
@@ -114,7 +124,7 @@ size_t hk_sim_write(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
     }
     const uint64_t some = stream_fitting(stream, bytes);
     if (some == 0) {
-        hk_sim_work(rank, stream_ps(rank, rank->node, HK_STREAM_POLL, 0));
+        stream_look(rank, stream);
         return 0;
     }
     const size_t moved = stream_put(rank, stream, some);
@@ -139,7 +149,7 @@ size_t hk_sim_read(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
     }
     const size_t moved = stream_take(rank, stream, bytes);
     if (moved == 0) {
-        hk_sim_work(rank, stream_ps(rank, rank->node, HK_STREAM_POLL, 0));
+        stream_look(rank, stream);
     }
     return moved;
 }
