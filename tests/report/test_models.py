@@ -102,8 +102,9 @@ def test_only_the_column_of_the_published_figures_has_errors(tmp_path: Path) -> 
     assert (raw.error, raw.published) == (None, None)
 
 
-def test_a_model_of_no_machine_of_the_archive_has_ratios(tmp_path: Path) -> None:
-    table = tables_of(tmp_path, "atlas", made(), facts=facts(machine=None, used=[]))["com-1.1"]
+@pytest.mark.parametrize("machine", [None, "t3d"])
+def test_a_model_of_another_machine_than_the_report_has_ratios(machine: str | None, tmp_path: Path) -> None:
+    table = tables_of(tmp_path, "atlas", made(), facts=facts(machine=machine, used=[]))["com-1.1"]
     assert cell(table, "256").error is None
     assert cell(table, "256").ratio == about(50 / 56.9)
 

@@ -34,7 +34,8 @@ def why_not(model: Record, figure: Published | None) -> str | None:
     for row in model["not_modelled"]:
         if figure.matches(row["where"]):
             return f"not modelled: {row['why']}"
-    if model["machine"] in machines() and figure.system not in machines()[model["machine"]].systems:
+    machine = machines().get(model["machine"] or "")
+    if machine is not None and machine.report == figure.report and figure.system not in machine.systems:
         return f"a figure of the {figure.system}; the model is of the {model['title']}"
     return None
 
@@ -54,9 +55,11 @@ def way_of(model: Record, pair: tuple[int, int]) -> tuple[int, int] | None:
 
 
 def judged(model: Record, figure: Published | None, cell: Measured) -> Measured:
-    """The cell, with whether the model rebuilds its published figure, and used it for its fit."""
-    used = figure is not None and any(figure.matches(row["where"]) for row in model["used"])
-    return replace(cell, model=model["machine"] is not None, reproduced=used)
+    """The cell, with whether the model rebuilds the machine of its published figure, and used that for its fit."""
+    machine = machines().get(model["machine"] or "")
+    if figure is None or machine is None or figure.system not in machine.systems:
+        return cell
+    return replace(cell, model=True, reproduced=any(figure.matches(row["where"]) for row in model["used"]))
 
 
 def model_tables(models: Iterable[Record]) -> list[Table]:
