@@ -38,9 +38,9 @@ _LOOK_GROWTH = 1.02  # the next look at all measurements waits for 2 % more of t
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _STREAM_BATCH_NS = 1_000_000  # of a stream: the acknowledgement at its end then weighs little
 _STREAM_EVENTS = 64  # of a stream, in a batch; a window of 16 messages is 16 events
-_EXACT_BATCH = 4  # repetitions on a model without noise,
-_EXACT_STREAM = 256  # and of a stream, whose ends then weigh little,
-_EXACT_PAIRS = 1 << 22  # unless there are so many pairs of ranks: each may send in each repetition
+_EXACT_BATCH = 4  # repetitions on a model without noise;
+_EXACT_EVENTS = 256  # of a stream so many events, whose ends then weigh little,
+_EXACT_MESSAGES = 1 << 22  # but no more messages than that
 _TRIAL_EVENTS = 10  # on schedule, to see how long an event takes
 _CALIBRATIONS_MAX = 5
 _GROWTH_MAX = 100  # of a batch at once, since the first repetitions may have been quick
@@ -192,11 +192,14 @@ class Sampler:
         return self._plan.virtual.get(work.point.transport, False)
 
     def _measure_exact(self, work: Work) -> Measurement:
-        most = min(_EXACT_STREAM, _EXACT_PAIRS // work.point.ranks**2) if work.point.is_stream else 0
-        work.batch = max(_EXACT_BATCH, most)
+        work.batch = _EXACT_BATCH
         if work.point.rate_hz:
             work.batch, work.samples = 1, max(SCHEDULE_EVENTS_MIN, events_on_schedule(work.point.rate_hz))
             return self._measure(work, 1, samples=work.samples, warmup=work.warmup)
+        if work.point.is_stream:
+            once = self._measure(work, 1, samples=1, warmup=0).definition
+            most = _EXACT_MESSAGES // max(1, once.messages_per_rep)
+            work.batch = max(1, min(math.ceil(_EXACT_EVENTS / once.divisor), most))
         return self._measure(work, work.batch, samples=SAMPLES_MIN, warmup=work.warmup)
 
     def _measure_point(self, work: Work, samples: int | None = None) -> Measurement:
