@@ -12,6 +12,7 @@ import pytest
 
 from hockney.cli import render
 from hockney.cli.curves import format_interval
+from hockney.cli.plot import print_plot
 from hockney.cli.render import JSON_VERSION, Column, split_columns
 from hockney.cli.streams import print_line
 from hockney.model import Warning_
@@ -199,3 +200,14 @@ def test_a_command_goes_on_when_its_reader_has_left(monkeypatch: pytest.MonkeyPa
 )
 def test_interval(low_ns: float | None, high_ns: float | None, text: str) -> None:
     assert format_interval(low_ns, high_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("point", "is_drawn"),
+    [((1, 5.0), True), ((8, 0.5), True), ((0, 5.0), False), ((8, 0.0), False), ((8, -1.0), False)],
+)
+def test_a_plot_has_what_has_a_logarithm(
+    point: tuple[int, float], is_drawn: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_plot("Times", {"this curve": [point], "other": [(4, 2.0)]}, "ns")
+    assert ("this curve" in capsys.readouterr().out) == is_drawn

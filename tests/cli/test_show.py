@@ -14,11 +14,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.builders import make_info, make_launch
 from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
-from tests.report.runs import store_quick
+from tests.report.runs import Made, store_quick, store_run
 
 from hockney.cli import execute
 from hockney.cli.curves import precision_text
-from hockney.model import Point, PointStatus, RunStatus
+from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 from hockney.stats.figures import Figure
 
@@ -264,3 +264,15 @@ def test_precision_text_names_the_most_launches_that_are_needed() -> None:
     figures = [SimpleNamespace(state="near", precision=0.1, launches_needed=needed) for needed in (90, None, 12)]
     said = precision_text(cast(list[Figure], figures), 0.01)
     assert said == "Not all reached ±1.0%: about 90 launches reach it."
+
+
+@pytest.mark.parametrize(("warnings", "shown"), [(4, 4), (5, 5), (7, 5)])
+def test_a_sheet_has_at_most_five_caveats_and_in_full_all(
+    warnings: int, shown: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caveats = [Warning_(f"kind {n}", "machine", f"Cause {n}.", f"Fix {n}.") for n in range(warnings)]
+    store_run(tmp_path / "r.db", "quick", [Made(PINGPONG, 50.0, divisor=2)], warnings=caveats)
+    for option, count in (((), shown), (("-v",), warnings)):
+        assert execute(["--store", str(tmp_path / "r.db"), "show", "--tables", *option]) == 0
+        output = capsys.readouterr().out
+        assert [f"Cause {n}." in output for n in range(warnings)] == [n < count for n in range(warnings)]

@@ -46,6 +46,8 @@ def concluded(path: Path, suite: str, made: list[Made], hosts: tuple[str, ...] =
         ("a <= 20", {"a": (19.0, 20.0)}, True),
         ("a - b < 0", {"a": (1.0, 2.0), "b": (3.0, 4.0)}, True),
         ("a / b > 1", {"a": (1.0, 1.0), "b": (-1.0, 1.0)}, None),
+        ("a / b > 1", {"a": (1.0, 1.0), "b": (0.0, 1.0)}, None),
+        ("a / b > 1", {"a": (1.0, 1.0), "b": (-1.0, 0.0)}, None),
     ],
 )
 def test_an_expression_holds_for_whole_intervals(

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from hockney.analysis.compare.expect import Expectations
 from hockney.errors import UsageError
 from hockney.measure.plan import RunOptions, make_plan
-from hockney.suites import CacheShare, builtin_names, load_suite
+from hockney.suites import CacheShare, Suite, builtin_names, load_suite
+from hockney.suites.words import check_words
 from hockney.worker.catalogue import load
 
 RIGHT = """
@@ -185,3 +187,13 @@ def test_a_synchronous_send_stands_next_to_the_asynchronous_one() -> None:
         if one.pattern == "oneway":
             sizes.setdefault(one.transport, []).append(one.bytes)
     assert sizes == {"shm": [4, 64, 256, 1024], "shm:sync": [4, 64, 256, 1024]}
+
+
+@pytest.mark.parametrize(("ranks", "in_suite", "in_limits"), [({}, 0, 1), ({"ranks": 4}, 0, 0), ({"ranks": 3}, 1, 1)])
+def test_a_rank_must_be_among_those_of_its_table(ranks: dict[str, int], in_suite: int, in_limits: int) -> None:
+    """A suite without ranks may get them on the command line; limits without ranks are of the pattern's own, two."""
+    table = {"pattern": "pingpong", "options": {"target": "3"}, **ranks}
+    suite = Suite.model_validate({"name": "a", "title": "A", "series": [table]})
+    limits = Expectations.model_validate({"expect": [{**table, "transports": "shm", "latency": "<= 1 us"}]})
+    assert len(check_words(suite, "series", load())) == in_suite
+    assert len(check_words(limits, "expect", load())) == in_limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -316,3 +317,14 @@ def test_a_damaged_probe_is_asked_again(tmp_path: Path) -> None:
 def test_the_default_recipe_is_native() -> None:
     assert NATIVE.family == "native"
     assert cache.default_folder().name == "workers"
+
+
+@pytest.mark.parametrize(
+    ("said", "quoted"),
+    [
+        ("note 1\nerror 2\nnote 3\nerror 4\nerror 5\nerror 6\n", ["error 2", "error 4", "error 5"]),
+        ("note 1\n\nnote 2\nnote 3\nnote 4\n", ["note 1", "note 2", "note 3"]),
+    ],
+)
+def test_the_first_errors_of_a_compiler_are_quoted(said: str, quoted: list[str]) -> None:
+    assert re.findall(r"(?:error|note) \d", str(CompileFailed("cc", "compile it", said))) == quoted

@@ -334,6 +334,13 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], culprit: str) -> None:
     assert culprit in done.stderr
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_hello_tells_how_tcp_controls_congestion(ranks: int) -> None:
+    answers, _ = converse(build_worker(), ["hello"], "-t", "tcp", "-n", str(ranks), "--oversubscribed")
+    control = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip() if ranks > 1 else "unknown"
+    assert f"congestion control {control}," in answers[0]["library"]
+
+
 def test_hello_tells_where_ranks_are() -> None:
     answers, _ = converse(build_worker(), ["hello id=5"], "-t", "shm", "-n", "2", "--bind", "0,0")
     hello = answers[0]
