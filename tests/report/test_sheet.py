@@ -13,9 +13,9 @@ from tests.report.runs import FACTS, Made, options, store_quick, store_run
 from hockney.analysis.finding import Finding, Fix, Subject
 from hockney.cli import execute
 from hockney.cli.sheet import print_sheet, sheet_as_json
-from hockney.model import Point
+from hockney.model import Point, PointStatus
 from hockney.report.names import readable_name
-from hockney.report.sheet import COLUMNS, Row, Sheet, make_sheet
+from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
 from hockney.results.runs import open_results
 from hockney.worker.catalogue import Missing
 
@@ -71,6 +71,28 @@ def test_screen(
     assert output == snapshot
     assert max(map(len, output.splitlines())) <= width
     assert width < 100 or len(output.splitlines()) <= 40
+
+
+def test_a_full_sheet_fits_one_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nine transports, six caveats, and more findings than there is room for: the weakest go, never the strongest."""
+    monkeypatch.setenv("COLUMNS", "100")
+    store_quick(tmp_path / "r.db")
+    failures = [Failure("pipe", PointStatus.FAILED, number, f"rank {number} ended") for number in range(1, 5)]
+    cause = "a long cause " * 25
+    findings = [
+        Finding(f"kind {number}", Subject("shm"), {"cost_ns": 9.0}, cause, effect=number) for number in range(9)
+    ]
+    with open_results(tmp_path / "r.db") as results:
+        run = results.run()
+        print_sheet(replace(make_sheet(run), failures=tuple(failures)), run, [Missing("pvm", "no PVM", "-")], findings)
+        assert len(run.warnings) > 1
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) <= 38
+    assert sum(line.startswith("! ") for line in printed[printed.index("Caveats") :]) == 5
+    assert any("kind 8" in line for line in printed)
+    assert not any("kind 5" in line for line in printed)
 
 
 def test_screen_with_every_state_and_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
