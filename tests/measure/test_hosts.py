@@ -60,7 +60,7 @@ def agent(tmp_path: Path) -> Iterator[Path]:
 def run(
     agent: Path, store: Path, hosts: str, *arguments: str, transport: str = "tcp"
 ) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", transport, "--bytes", "8,1K", "--time", "2s"]
+    argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", transport, "--bytes", "8,1K", "--time", "0.5s"]
     return subprocess.run(
         [*argv, "--hosts", hosts, "--store", str(store), *arguments],
         env={**os.environ, "HOCKNEY_RSH": str(agent)},
