@@ -18,6 +18,7 @@ from tests.builders import make_info, make_point
 from tests.cli.support import call
 
 from hockney.analysis.compare import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
+from hockney.analysis.finding import Fix
 from hockney.cli.baseline import report_of
 from hockney.cli.junit import reported, write_junit
 from hockney.measure.check import Checked
@@ -25,6 +26,8 @@ from hockney.results.store import Store
 from hockney.stats.shift import Shift
 
 FEW = {"state": "near", "base": 6, "new": 2, "needed": 3, "runs": (3, 7)}
+
+APART = Reason(ReasonCode.NO_COMMON_STATE, {"base": ["near"], "new": ["far", "far, one contended"], "runs": (3, 7)})
 
 
 def series(number: int, high: float, verdict: Verdict = Verdict.SAME, *reasons: Reason, **point: Any) -> SeriesChange:
@@ -38,7 +41,8 @@ def series(number: int, high: float, verdict: Verdict = Verdict.SAME, *reasons: 
 def checked(*changes: SeriesChange, **more: Any) -> Checked:
     infos = (make_info(), make_info(command="hockney check --baseline 3"))
     differences = more.pop("differences", ())
-    return Checked(7, Comparison(3, 7, (6, 6), 1.05, differences, changes, infos=infos, **more), 0)
+    again = Fix("Check again for longer", ("hockney", "check", "--baseline", "3", "--patience", "240s"))
+    return Checked(7, Comparison(3, 7, (6, 6), 1.05, differences, changes, infos=infos, again=again, **more), 0)
 
 
 def fine(*highs: float) -> Checked:
@@ -49,6 +53,23 @@ SCREENS = {
     "fine": fine(1.2, 1.302, 1.04),
     "within the limit": fine(1.02, 1.05),
     "nothing decided": checked(series(0, 1.2, Verdict.INCONCLUSIVE, Reason(ReasonCode.FEW_LAUNCHES, FEW))),
+    "no common state": checked(
+        *(series(number, 1.0, Verdict.INCONCLUSIVE, APART) for number in (0, 2, 4)),
+        series(
+            0,
+            1.0,
+            Verdict.INCONCLUSIVE,
+            replace(APART, facts={**APART.facts, "base": ["far"], "new": ["near"]}),
+            pattern="ring",
+        ),
+        series(1, 1.02),
+    ),
+    "one reason for several": checked(
+        *(
+            series(n, 1.3 + n, Verdict.INCONCLUSIVE, Reason(ReasonCode.NOT_SIGNIFICANT), pattern=p)
+            for n, p in enumerate(("ring", "oneway"))
+        ),
+    ),
     "everything": checked(
         *(series(number, 1.3, Verdict.SLOWER) for number in range(2)),
         series(2, 1.3, Verdict.INCONCLUSIVE, Reason(ReasonCode.DRIFT, {"by": 0.041, "shown_by": "floor"})),

@@ -99,6 +99,7 @@ def test_the_command(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert (found["base"], found["new"]) == (1, 2)
     assert found["counts"] == {"faster": 1}
+    assert found["ranges"][0]["sentence"].startswith("faster: pingpong on shm -> null, 8 B: ")
     runs = json.loads(call(tmp_path, "runs", "--json").stdout)["runs"]
     assert {run["label"] for run in runs} == {"x-base", "x-new"}
     again = json.loads(call(tmp_path, "compare", "x-base", "x-new", "--json").stdout)

@@ -123,6 +123,17 @@ def test_another_state_is_no_slowdown(store: Store) -> None:
     new = add_run(store, slower(curve(), 4.0, 0, 1 << 20), floor_ns=180, seed=2)
     facts = {"base": ["near"], "new": ["far"], "runs": (base, new)}
     assert the_reason(store, base, new) == Reason(ReasonCode.NO_COMMON_STATE, facts)
+    comparison = compare_runs(store, base, new)
+    assert comparison.without_common_state == list(comparison.changes)
+    (fix,) = comparison.fixes
+    assert fix.argv == ("hockney", "quick")
+
+
+def test_another_state_in_another_environment_asks_for_alternation(store: Store) -> None:
+    base = add_run(store, curve(), floor_ns=30)
+    new = add_run(store, curve(), floor_ns=180, seed=2, facts={"environment": {"UCX_TLS": "self"}})
+    (fix,) = compare_runs(store, base, new).fixes
+    assert fix.argv == ("hockney", "compare", "--interleave", "quick", "--new-env", "UCX_TLS=self")
 
 
 def test_levels_are_those_of_both_runs_together(store: Store) -> None:
