@@ -141,9 +141,10 @@ class Range:
 class Comparison:
     """Two runs compared.
 
-    `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `only_base` and
-    `only_new`: points with samples that the other plan does not have. `infos`: what is stored of base and new.
-    `libraries`: of the transports of both. `renamed`: what new calls a transport of base. `again` measures new again, where that is a check.
+    `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `infos`: what is
+    stored of base and new. `only_base` and `only_new`: points with samples that the other plan does not have.
+    `libraries`: of the transports of both. `renamed`: what new calls a transport of base. `again` measures new again,
+    where that is a check.
     """
 
     base: int
