@@ -80,9 +80,9 @@ def test_a_full_sheet_fits_one_screen(
     monkeypatch.setenv("COLUMNS", "100")
     store_quick(tmp_path / "r.db")
     failures = [Failure("pipe", PointStatus.FAILED, number, f"rank {number} ended") for number in range(1, 5)]
-    cause = "a long cause " * 25
+    long = "with a long name " * 15
     findings = [
-        Finding(f"kind {number}", Subject("shm"), {"cost_ns": 9.0}, cause, effect=number) for number in range(9)
+        Finding(f"kind {number} {long}", Subject("shm"), {"cost_ns": 9.0}, effect=number) for number in range(9)
     ]
     with open_results(tmp_path / "r.db") as results:
         run = results.run()
