@@ -20,7 +20,7 @@ from tests.cli.support import Cli, command_line, environment
 from hockney.cli import commands, execute, render
 from hockney.cli import exit_codes as ending
 from hockney.cli.measuring import measuring
-from hockney.cli.progress import Display
+from hockney.cli.progress import ProgressDisplay
 from hockney.errors import StoreError, UsageError
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import RunOutcome
@@ -176,7 +176,7 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_a_stopped_measurement_says_what_is_kept(has_begun: bool, tmp_path: Path) -> None:
-    def stop(display: Display) -> None:
+    def stop(display: ProgressDisplay) -> None:
         if has_begun:
             display.begun(1, Plan("test", (Point("shm", "pingpong", 2, 8),)), goes_on=False, precise=0)
         raise KeyboardInterrupt

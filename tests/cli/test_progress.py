@@ -13,7 +13,7 @@ from tests.builders import make_launch
 from tests.cli.support import PINGPONG, Cli, command_line, environment, make_measurement
 
 from hockney.cli import progress
-from hockney.cli.progress import Display, progress_text
+from hockney.cli.progress import ProgressDisplay, progress_text
 from hockney.measure.estimate import first_rounds_s
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
@@ -28,7 +28,7 @@ def sentences(text: str) -> list[str]:
 
 
 def begun(capsys: pytest.CaptureFixture[str], plan: Plan, *, goes_on: bool = False, precise: int = 0) -> list[str]:
-    display = Display()
+    display = ProgressDisplay()
     display.begun(3, plan, goes_on=goes_on, precise=precise)
     display.close()
     return sentences(capsys.readouterr().err)
@@ -85,7 +85,7 @@ def test_estimate_of_the_first_round() -> None:
 
 
 def test_alike_failures_are_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
-    display = Display()
+    display = ProgressDisplay()
     for _ in range(2):  # launches
         for point in POINTS:
             display.point_ended(point, PointStatus.FAILED, "no way there")
@@ -94,7 +94,7 @@ def test_alike_failures_are_printed_once(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_the_first_figure_of_a_transport(capsys: pytest.CaptureFixture[str]) -> None:
-    display = Display()
+    display = ProgressDisplay()
     barrier = Point("shm", "barrier", 2, 0, traits=PatternTraits(sized=False))
     for point in (barrier, *POINTS, replace(PINGPONG, transport="tcp")):
         display.measured(make_measurement(point, 1, 0, 50.0, 27.0))
@@ -106,7 +106,7 @@ def test_the_first_figure_of_a_transport(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize(("cpus", "said"), [((3, 3), "CPU 3"), ((0, 1), "CPUs 0-1"), ((4, 0), "CPUs 0,4")])
 def test_cpus_of_the_ranks(cpus: tuple[int, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Display().launched(Launch("null", "nothing", 2, 0.0, (), cpus, ("h", "h"), False, 20.0))
+    ProgressDisplay().launched(Launch("null", "nothing", 2, 0.0, (), cpus, ("h", "h"), False, 20.0))
     assert capsys.readouterr().err == f"null: nothing; ranks on {said}\n"
 
 
@@ -139,7 +139,7 @@ def test_a_log_has_lines(
     launches: int, said: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "_LOG_S", 0.0)
-    display = Display()
+    display = ProgressDisplay()
     plan = Plan("test", (PINGPONG,), launches=launches)
     display.begun(1, plan, goes_on=False, precise=0)
     for index in range(launches):

@@ -10,7 +10,7 @@ from tests.report.test_classic import stream
 
 from hockney.cli import execute
 from hockney.model import Point
-from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table
 from hockney.report.classic.view import NOTHING, view_of
 
 MPI = ("mpi@mpich-5.0.2", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2")
@@ -26,8 +26,8 @@ def no(reason: str) -> Measured:
 
 def grid(*rows: tuple[Cell, ...], heading: int = 0) -> Table:
     parts = [("shm", "put", "2 ranks"), ("tcp", "put", "2 ranks"), ("udp", "put", "2 ranks")]
-    columns = [Column("ranks"), Column("size"), Column("published", "published")]
-    columns += [Column(f"{' '.join(one[:2])}, 2 ranks", "measured", one) for one in parts]
+    columns = [ClassicColumn("ranks"), ClassicColumn("size"), ClassicColumn("published", "published")]
+    columns += [ClassicColumn(f"{' '.join(one[:2])}, 2 ranks", "measured", one) for one in parts]
     return Table("a", "A", tuple(columns), rows, heading=heading)
 
 

@@ -15,7 +15,7 @@ from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch
 from hockney.cli.rerun import fix_text
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
-from hockney.report.classic.values import Cell, Column, Measured, Table
+from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table
 from hockney.report.classic.view import View, states_note, text_of, view_of
 from hockney.units import format_bytes
 
@@ -143,7 +143,7 @@ def _heading(view: View, cells: Sequence[Cell]) -> str:
     return f"{keys} (published: {'; '.join(published)})" if published else keys
 
 
-def _text(cell: Cell, column: Column, common: str | None, reasons: dict[str, int]) -> str:
+def _text(cell: Cell, column: ClassicColumn, common: str | None, reasons: dict[str, int]) -> str:
     """A figure with its interval, size, pairs, state and ratio, or the number of the reason why there is none."""
     if not isinstance(cell, Measured):
         unit = f" {cell.unit}" if isinstance(cell, Published) and column.kind == "key" else ""

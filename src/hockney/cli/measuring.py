@@ -15,7 +15,7 @@ from hockney.cli import render
 from hockney.cli.common import check_label, refuse_output
 from hockney.cli.export import written
 from hockney.cli.figures import groups_of, print_run, print_run_by_size
-from hockney.cli.progress import Display
+from hockney.cli.progress import ProgressDisplay
 from hockney.cli.rerun import typed
 from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
@@ -121,13 +121,13 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> 
 @contextlib.contextmanager
 def measuring(
     store: Path | None, *, create: bool, quiet: bool = False, words: Sequence[str] | None = None
-) -> Iterator[tuple[Catalogue, Store, Display]]:
+) -> Iterator[tuple[Catalogue, Store, ProgressDisplay]]:
     """All that measuring needs; SIGTERM acts like Ctrl-C, and the display is closed at the end.
 
     `words` name the transports that are wanted, None all.
     """
     catalogue = load(words)
-    display = Display(quiet=quiet)
+    display = ProgressDisplay(quiet=quiet)
     with Store.open(store, create=create) as results, _stop_on_sigterm(), contextlib.closing(display):
         try:
             yield catalogue, results, display

@@ -25,7 +25,7 @@ _REDRAW_S = 0.25
 _LOG_S = 30.0
 
 
-class Display:
+class ProgressDisplay:
     """Implements measure.recorder.Display on standard error; `quiet` prints nothing."""
 
     def __init__(self, *, quiet: bool = False) -> None:

@@ -42,8 +42,8 @@ from typing import Any
 
 from hockney.archive import Coordinate, Published, published
 from hockney.report.classic.pairs import STATISTICS, statistic
-from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, data_caches
-from hockney.report.classic.values import SEVERAL_STATES, Cell, Column, Measured, Table, blank
+from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader, data_caches
+from hockney.report.classic.values import SEVERAL_STATES, Cell, ClassicColumn, Measured, Table, blank
 from hockney.results.runs import Series
 from hockney.stats.fit import NoFit, fit_line
 
@@ -161,7 +161,7 @@ class _Line:
         return self.figure.value if name is None else float(self.figure.at[name]) * column.factor
 
 
-def make_table(layout: Layout, report: str, reading: Reading) -> Table:
+def make_table(layout: Layout, report: str, reader: RunReader) -> Table:
     """The table with this run's figures."""
     lines = [
         _Line(part, _place(part, figure), figure)
@@ -169,17 +169,17 @@ def make_table(layout: Layout, report: str, reading: Reading) -> Table:
         for figure in published(report)
         if figure.matches(part.where)
     ]
-    lines += _own_lines(layout, reading, lines)
+    lines += _own_lines(layout, reader, lines)
     if layout.sorted:
         lines.sort(key=lambda line: _by_keys(layout, line.place))
     if layout.heading:
         lines.sort(key=lambda line: layout.parts.index(line.part))
-    series = reading.series(*layout.patterns)
+    series = reader.series(*layout.patterns)
     labels = list(dict.fromkeys(label_of(layout, report, each) for each in series)) or [("",)]
     groups = {label: [each for each in series if label_of(layout, report, each) == label] for label in labels}
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
-        cells = {label: _cells(layout, line, members, reading) for label, members in groups.items()}
+        cells = {label: _cells(layout, line, members, reader) for label, members in groups.items()}
         blanks = _blanks(layout, line)
         if layout.down:
             measured = {label: some for label, some in cells.items() if any(cell.value is not None for cell in some)}
@@ -195,15 +195,15 @@ def make_table(layout: Layout, report: str, reading: Reading) -> Table:
     return Table(layout.name, title, tuple(_columns(layout, labels)), tuple(rows), notes, layout.heading)
 
 
-def _columns(layout: Layout, labels: Iterable[Label]) -> Iterable[Column]:
+def _columns(layout: Layout, labels: Iterable[Label]) -> Iterable[ClassicColumn]:
     for title in layout.keys.values():
-        yield Column(title, "published" if title.startswith("published") else "key")
-    yield Column("published", "published")
+        yield ClassicColumn(title, "published" if title.startswith("published") else "key")
+    yield ClassicColumn("published", "published")
     for label in [()] if layout.down else labels:
         name = ", ".join(filter(None, label)) or ("" if layout.down else "this machine")
         for column in layout.columns:
             title = ": ".join(filter(None, (name, column.title)))
-            yield Column(title, "measured", (*label, *filter(None, [column.title])))
+            yield ClassicColumn(title, "measured", (*label, *filter(None, [column.title])))
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------
@@ -222,24 +222,24 @@ def _place(part: Part, figure: Published) -> Place:
     return place
 
 
-def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
+def _own_lines(layout: Layout, reader: RunReader, lines: Sequence[_Line]) -> list[_Line]:
     """Rows for measured points that the report does not have: fewer ranks, other sizes."""
     new: dict[tuple[Any, ...], _Line] = {}
     for part in layout.parts:
-        for series in reading.series(*part.patterns):
-            size, options = series.point.bytes, reading.options(series.point)
+        for series in reader.series(*part.patterns):
+            size, options = series.point.bytes, reader.options(series.point)
             is_other_size = part.label and isinstance(part.ranks, int) and not part.how and size != part.bytes
             is_wanted = all(options.get(name) == text[1:] for name, text in part.options.items() if text[0] == "=")
             has_row = series.point.role != "refined" and (size > 0 or part.quantity != "rate")
             if not is_wanted or is_other_size or not has_row or not _in_scope(part, series):
                 continue
-            place = _own_place(layout, part, series, reading)
+            place = _own_place(layout, part, series, reader)
             keys = [
                 name for name in layout.keys if name in place and (name not in ("bytes", part.bytes) or not part.how)
             ]
             shown = {tuple(line.place.get(name) for name in keys) for line in lines if line.part is part}
             at = tuple(place[name] for name in keys)
-            if at not in shown and reading.figure(series) is not None:
+            if at not in shown and reader.figure(series) is not None:
                 new.setdefault((id(part), *at), _Line(part, place))
     return sorted(new.values(), key=lambda line: _by_keys(layout, line.place))
 
@@ -249,14 +249,14 @@ def _by_keys(layout: Layout, place: Place) -> list[tuple[bool, float, str]]:
     return [(isinstance(value, str), value if isinstance(value, int | float) else 0, str(value)) for value in values]
 
 
-def _own_place(layout: Layout, part: Part, series: Series, reading: Reading) -> Place:
-    point, options = series.point, reading.options(series.point)
+def _own_place(layout: Layout, part: Part, series: Series, reader: RunReader) -> Place:
+    point, options = series.point, reader.options(series.point)
     place: Place = {"what": part.label, "ranks": point.ranks, "bytes": point.bytes, "scope": part.scope or ""}
     of_point = ((part.ranks, point.ranks), (part.bytes, point.bytes))
     place |= {column: value for column, value in of_point if isinstance(column, str)}
     given = {column: options[name] for name, column in part.options.items() if name in options and column[0] != "="}
     place |= {column: int(text) if text.isdecimal() else text for column, text in given.items()}
-    caches = data_caches(reading.run.facts)
+    caches = data_caches(reader.run.facts)
     place["level"] = next((f"L{level}" for level, size in caches if point.bytes <= size), "memory")
     for key, (first, *others) in layout.derived.items():
         terms = [term if isinstance(term, int) else int(place.get(term, 0)) for term in (first, *others)]
@@ -287,7 +287,7 @@ def label_of(layout: Layout, report: str, series: Series) -> Label:
     return (point.transport, *method, *qualifiers)
 
 
-def _cells(layout: Layout, line: _Line, members: Sequence[Series], reading: Reading) -> list[Measured]:
+def _cells(layout: Layout, line: _Line, members: Sequence[Series], reader: RunReader) -> list[Measured]:
     """The figures of a row on one transport; [] where no series measures it."""
     part, place = line.part, line.place
     wanted = {name: at[1:] if at[0] == "=" else str(place.get(at, "")) for name, at in part.options.items()}
@@ -297,15 +297,15 @@ def _cells(layout: Layout, line: _Line, members: Sequence[Series], reading: Read
         if series.point.pattern in part.patterns
         and place.get("ranks") in (None, series.point.ranks)
         and (part.how or place.get("bytes") in (None, series.point.bytes))
-        and wanted.items() <= reading.options(series.point).items()
+        and wanted.items() <= reader.options(series.point).items()
     ]
     inside = [series for series in matching if _in_scope(part, series)]
     if not matching or part.why:
         return []
     if not inside:
         return _blanks(layout, line, _ONE_HOST if part.scope == _INTER else _HOSTS)
-    series, main = _chosen(part, inside, reading)
-    return [_cell(column, line, series, main, reading) for column in layout.columns]
+    series, main = _chosen(part, inside, reader)
+    return [_cell(column, line, series, main, reader) for column in layout.columns]
 
 
 def _blanks(layout: Layout, line: _Line, reason: str | None = None) -> list[Measured]:
@@ -314,7 +314,7 @@ def _blanks(layout: Layout, line: _Line, reason: str | None = None) -> list[Meas
     return [blank(unit, why, line.published(column)) for unit, column in zip(units, layout.columns, strict=True)]
 
 
-def _cell(column: FigureColumn, line: _Line, series: Series | None, main: Measured, reading: Reading) -> Measured:
+def _cell(column: FigureColumn, line: _Line, series: Series | None, main: Measured, reader: RunReader) -> Measured:
     """A figure of the series and the state of the main one."""
     part, value = line.part, line.published(column)
     if column.quantity is None or column.quantity == part.quantity:
@@ -323,43 +323,43 @@ def _cell(column: FigureColumn, line: _Line, series: Series | None, main: Measur
         unit = QUANTITIES[column.quantity].unit if column.quantity in QUANTITIES else main.unit
         return blank(unit, main.reason or NOT_PLANNED, value)
     if column.quantity == "fastest":
-        return replace(reading.fastest(series, part.quantity), published=value)
-    return reading.cell(series, column.quantity, value, main.state, (part.loads, part.load_bytes))
+        return replace(reader.fastest(series, part.quantity), published=value)
+    return reader.cell(series, column.quantity, value, main.state, (part.loads, part.load_bytes))
 
 
-def _chosen(part: Part, series: Sequence[Series], reading: Reading) -> tuple[Series | None, Measured]:
+def _chosen(part: Part, series: Sequence[Series], reader: RunReader) -> tuple[Series | None, Measured]:
     """The figure of a row, and the series that it is of, where it is of one."""
     loads = part.loads, part.load_bytes
     if part.how == "best":
-        return reading.best(series, part.quantity)
+        return reader.best(series, part.quantity)
     if part.how in STATISTICS:
-        return None, statistic(part.how, series, reading)
+        return None, statistic(part.how, series, reader)
     if part.how in ("t0", "r_inf"):
-        return None, _of_line(part.how, series, QUANTITIES[part.quantity].unit, reading)
+        return None, _of_line(part.how, series, QUANTITIES[part.quantity].unit, reader)
     if part.how:
-        return _at_level(part, series, reading)
+        return _at_level(part, series, reader)
     # The series with the fewest options, unless it has no figure.
-    chosen = min(series, key=lambda each: (reading.figure(each) is None, len(each.point.options)))
-    return chosen, reading.cell(chosen, part.quantity, loads=loads)
+    chosen = min(series, key=lambda each: (reader.figure(each) is None, len(each.point.options)))
+    return chosen, reader.cell(chosen, part.quantity, loads=loads)
 
 
-def _at_level(part: Part, series: Sequence[Series], reading: Reading) -> tuple[Series | None, Measured]:
+def _at_level(part: Part, series: Sequence[Series], reader: RunReader) -> tuple[Series | None, Measured]:
     """The largest working set in the first cache, or the largest of all if it is twice the last cache."""
-    caches = [size for _, size in data_caches(reading.run.facts)] or [0]
+    caches = [size for _, size in data_caches(reader.run.facts)] or [0]
     inside = [each for each in series if part.how == _ALL_CACHES or each.point.bytes <= caches[0]]
     chosen = max(inside, key=lambda each: each.point.bytes, default=None)
     if chosen is None or (part.how == _ALL_CACHES and chosen.point.bytes < 2 * max(caches)):
         return None, blank(QUANTITIES[part.quantity].unit, f"no working set {part.how}")
-    cell = reading.cell(chosen, part.quantity, loads=(part.loads, part.load_bytes))
+    cell = reader.cell(chosen, part.quantity, loads=(part.loads, part.load_bytes))
     return chosen, replace(cell, at_bytes=chosen.point.bytes)
 
 
-def _of_line(what: str, series: Sequence[Series], unit: str, reading: Reading) -> Measured:
+def _of_line(what: str, series: Sequence[Series], unit: str, reader: RunReader) -> Measured:
     """The time of an empty message (t0), or the rate of long ones (r_inf), by one line through all measured sizes."""
-    cells = [(each.point.bytes, reading.cell(each, "time")) for each in series]
+    cells = [(each.point.bytes, reader.cell(each, "time")) for each in series]
     known = [(size, cell) for size, cell in cells if cell.value is not None]
     if not known:
-        return blank(unit, reading.reason(series[0]))
+        return blank(unit, reader.reason(series[0]))
     fit = fit_line([size for size, _ in known], [1e3 * (cell.value or 0.0) for _, cell in known])
     if isinstance(fit, NoFit):
         return blank(unit, fit.reason)
@@ -376,7 +376,7 @@ def _of_line(what: str, series: Sequence[Series], unit: str, reading: Reading) -
 def _in_scope(part: Part, series: Series) -> bool:
     if part.scope is None or not series.measurements:
         return part.scope != _INTER or bool(series.measurements)
-    return Reading.between_hosts(series) == (part.scope == _INTER)
+    return RunReader.between_hosts(series) == (part.scope == _INTER)
 
 
 def _archive_notes(lines: Iterable[_Line]) -> list[str]:

@@ -107,7 +107,7 @@ QUANTITIES: Mapping[str, Quantity] = {
 }
 
 
-class Reading:
+class RunReader:
     """A run for tables. `defaults` are the options that points leave out, by pattern."""
 
     def __init__(self, run: Run, defaults: Mapping[str, Mapping[str, str]]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hockney import stats
 from hockney.archive import Published
-from hockney.report.classic.values import SEVERAL_STATES, Cell, Column, Measured, Table
+from hockney.report.classic.values import SEVERAL_STATES, Cell, ClassicColumn, Measured, Table
 
 NOTHING = "\N{EN DASH}"
 _NAMED_MAX = 5  # rows or columns that a sentence lists
@@ -21,7 +21,7 @@ _NAMED_MAX = 5  # rows or columns that a sentence lists
 class View:
     """A table to show; `left_out` says why figures are missing."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ClassicColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
     left_out: tuple[str, ...] = ()
     heading: int = 0
@@ -63,7 +63,7 @@ def _has_figure(cell: Cell) -> bool:
     return isinstance(cell, Measured) and cell.value is not None
 
 
-def _is_published(column: Column, cell: Cell) -> bool:
+def _is_published(column: ClassicColumn, cell: Cell) -> bool:
     return isinstance(cell, Published) or (column.kind == "published" and bool(cell))
 
 
