@@ -178,7 +178,7 @@ def kill_start_script_only(process: subprocess.Popen[str]) -> None:
     process.kill()
 
 
-@pytest.mark.parametrize("kill", [kill_all, kill_start_script_only])
+@pytest.mark.parametrize("kill", [pytest.param(kill_all, marks=pytest.mark.full), kill_start_script_only])
 def test_killed_set_up_recovers(small: Checkout, kill: Callable[[subprocess.Popen[str]], None]) -> None:
     first = small.popen()
     deadline = time.monotonic() + 60

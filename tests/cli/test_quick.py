@@ -90,7 +90,7 @@ def test_a_sheet_is_shown_again_and_by_a_resumed_run(tmp_path: Path) -> None:
         assert done.returncode in (0, 3), done.stderr  # 3: with so little time, maybe nothing is on the sheet
         return done.stdout
 
-    first = say("run", "quick", "-t", "shm", "--precision", "0.01%", "--time", "3s")
+    first = say("run", "quick", "-t", "shm", "--precision", "0.01%", "--time", "1s")
     again = say("show", "--tables")
     on = say("run", "--resume")
     assert first.splitlines()[:10] == again.splitlines()[:10]

@@ -96,7 +96,10 @@ def test_a_run_fills_the_store(catalogue: Catalogue, tmp_path: Path) -> None:
     assert not children()
 
 
-def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     idle = tmp_path / "worker"
     idle.write_text("#!/bin/sh\nexec sleep 600\n")
     idle.chmod(0o755)
@@ -265,7 +268,7 @@ def test_sizes_that_the_first_launch_adds_are_measured_in_all(
         return [1024 + 512 * len(display.launches)]
 
     monkeypatch.setattr("hockney.measure.sampler.sizes_to_add", another_in_each_launch)
-    asked: dict[str, Any] = {"precision": 1e-6, "time_s": 6, "refine": frozenset(map(curve_of, points))}
+    asked: dict[str, Any] = {"precision": 1e-6, "time_s": 3, "refine": frozenset(map(curve_of, points))}
     outcome = measure(catalogue, tmp_path / "r.db", *points, display=display, launches=2, **asked)
     with Store.open(tmp_path / "r.db") as store:
         series = {one.point.bytes: one for one in Run(store, outcome.run_id).series}

@@ -263,7 +263,8 @@ def test_a_launcher_that_fails_is_quoted(stub: Stub) -> None:
 
 
 @pytest.mark.parametrize("body", ["time.sleep(600)", "while True: print('.', flush=True)"])
-def test_a_start_that_does_not_end_is_ended(stub: Stub, body: str) -> None:
+def test_a_start_that_does_not_end_is_ended(stub: Stub, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     session = WorkerSession(stub.launch(body), start_limit_s=1)
     with pytest.raises(LaunchFailed) as error, session:
         session.hello()
@@ -281,7 +282,8 @@ def test_who_would_wait_in_vain_is_not_told_to_wait_longer(stub: Stub) -> None:
     assert "--limit" not in str(error.value)
 
 
-def test_an_answer_that_does_not_come(stub: Stub) -> None:
+def test_an_answer_that_does_not_come(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     with pytest.raises(WorkerTimedOut, match="no end after 1 s in pingpong of 8 B"):
         ask(stub.launch("hear(); tell(HELLO); hear(); time.sleep(600)"))
 
