@@ -152,7 +152,7 @@ def test_a_closed_standard_error_does_not_stop_it(tmp_path: Path) -> None:
         (["base", "base"], "can't be compared with itself"),
         (["base", "bas"], "did you mean 'base'"),
         (["base", "slow", "--margin", "much"], "write for example 1%"),
-        (["base", "slow", "--margin", "2"], "write for example 1%"),
+        (["base", "slow", "--margin", "2"], "'2' has no unit: write 2%"),
         (["base"], "name two runs, BASE and NEW"),
         ([], "name two runs, BASE and NEW"),
         (["--interleave"], "with --interleave one pattern or suite to measure"),

@@ -70,7 +70,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     assert text.startswith(f"{path} has 9 errors:")
     for place in (
         "nmae: unknown key 'nmae': did you mean 'name'?",
-        "title: it must be given",
+        "title: it is missing: add for example title = ",
         "precision",
         "time",
         "colour",
@@ -89,8 +89,8 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ("name = 5", "name: 5: input should be a valid string"),
         ("transports = [7]", "transports[0]: 7: input should be a valid string"),
         ("transports = { a = 1 }", "transports: {'a': 1}: input should be a valid tuple"),
-        ("precision = 5", "precision: '5' is not a precision, above 0 %"),
-        ("precision = '0.5'", "precision: '0.5' is not a precision, above 0 %"),
+        ("precision = 5", "precision: '5' has no unit: write 5%"),
+        ("precision = '0.5'", "precision: '0.5' has no unit: write 0.5% (or 50% for the fraction)"),
         ("precision = 0", "precision: '0' is not a precision, above 0 %"),
         ("precision = nan", "precision: 'nan' is not a precision, above 0 %"),
         ("time = true", "time: True: input should be a valid number"),
@@ -100,7 +100,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ("series = 'x'", "series: x: input should be a valid tuple"),
         ("series = [3]", "the 1st [[series]]: 3: input should be a valid dictionary"),
         ("series = []", "series: it is empty: name one at least"),
-        ("series = [{}]", "pattern of the 1st [[series]]: it must be given"),
+        ("series = [{}]", "pattern of the 1st [[series]]: it is missing: add for example pattern = "),
         ("series = [{ pattern = 'put', ranks = 4097 }]", "ranks[0] of the 1st [[series]]: 4097: input should be less"),
         (
             "series = [{ pattern = 'put', refine = 'yes' }]",
@@ -128,6 +128,7 @@ def test_what_is_wrong_is_said_with_its_place_and_value(line: str, said: str, tm
     ("text", "said"),
     [
         ("name = ", "is not TOML"),
+        ("name = 'a'\ntitle = 'b'", "series: there is none: add a table that begins with "),
         ("name = 'a'\ntitle = 'b'\nseries = []", "series"),
         ("name = 'a'\ntitle = 'b'\nprecision = nan\n[[series]]\npattern = 'pingpong'", "precision"),
     ],

@@ -366,10 +366,17 @@ def test_native_ranks_on_several_hosts(agent: Path) -> None:
 
 def test_a_host_that_cannot_be_reached_is_told_at_once(agent: Path) -> None:
     session = WorkerSession(remote_job(agent, ("127.0.0.1", "nowhere"), 2))
-    with pytest.raises(LaunchFailed, match="agent: connection refused"), session:
+    with (
+        pytest.raises(
+            LaunchFailed, match="agent said: connection refused; each host must be reachable by `agent HOST`"
+        ),
+        session,
+    ):
         session.hello()
     session = WorkerSession(remote_job(agent, ("nowhere", "127.0.0.1"), 2))
-    with pytest.raises(LaunchFailed, match="agent: connection refused"):
+    with pytest.raises(
+        LaunchFailed, match="agent said: connection refused; each host must be reachable by `agent HOST`"
+    ):
         session.start()
 
 

@@ -19,6 +19,13 @@ else:
     import tomli as tomllib
 
 FROM_FILE = "file"  # the context of what a person wrote, which may mean two things
+_TABLES = ("series", "expect")
+_EXAMPLES = {  # of keys that must be there
+    "name": '"my-suite"',
+    "title": '"What it measures"',
+    "pattern": '"pingpong"',
+    "transports": '["shm", "tcp"]',
+}
 _SHOWN_MAX = 40  # characters of a wrong value
 Model = TypeVar("Model", bound=BaseModel)
 Errors = list[tuple[str, str]]  # the place in the file, `series[1].bytes`, and what is wrong there
@@ -73,10 +80,16 @@ def _refusal(path: Path, wrong: Errors) -> UsageError:
 
 def _for_people(place: str) -> str:
     """`series[1].bytes` -> `bytes of the 2nd [[series]]`: who looks for a table in a file counts from 1."""
-    table = re.fullmatch(r"(series|expect)\[(\d+)\](?:\.(.+))?", place)
+    table = re.fullmatch(rf"({'|'.join(_TABLES)})\[(\d+)\](?:\.(.+))?", place)
     if table is None:
         return place or "the file"
     return f"{f'{table[3]} of ' if table[3] else ''}the {ordinal(int(table[2]) + 1)} [[{table[1]}]]"
+
+
+def _missing(key: str) -> str:
+    if key in _TABLES:
+        return f"there is none: add a table that begins with [[{key}]]"
+    return f"it is missing: add for example {key} = {_EXAMPLES[key]}"
 
 
 def _form_errors(error: ValidationError, whole: type[BaseModel], part: type[BaseModel]) -> Errors:
@@ -90,7 +103,7 @@ def _form_errors(error: ValidationError, whole: type[BaseModel], part: type[Base
             fields = (part if above else whole).model_fields
             message = str(unknown("key", str(key), [field.alias or name for name, field in fields.items()]))
         elif item["type"] == "missing":
-            message = "it must be given"
+            message = _missing(str(key))
         elif item["type"] != "value_error":
             message = f"{str(item['input'])[:_SHOWN_MAX]}: {message[0].lower()}{message[1:]}"
         wrong.append((place, message))
