@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from tests.measure.test_run import command
 
+from hockney.cli import execute
+from hockney.cli.measuring import Output
 from hockney.cli.render import JSON_VERSION
+from hockney.measure.plan import RunOptions
 from hockney.worker.libraries import find_mpis
 
 FIGURES = ("latency_ns", "bandwidth_bytes_per_s", "bidirectional_bytes_per_s", "barrier_ns")
@@ -108,3 +111,26 @@ def test_a_sheet_names_what_it_has_too_few_measurements_of(tmp_path: Path) -> No
         done.stdout,
         re.MULTILINE,
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "output", "asked", "label"),
+    [
+        ([], Output(as_json=False), RunOptions(), None),
+        (["-v"], Output(as_json=False, verbose=True), RunOptions(), None),
+        (["-q", "--json"], Output(as_json=True, quiet=True), RunOptions(), None),
+        (["--time", "20s", "--cpus", "0", "-l", "x"], Output(as_json=False), RunOptions(time_s=20.0, cpus=(0,)), "x"),
+    ],
+)
+def test_every_option_of_quick_has_its_effect(
+    words: list[str], output: Output, asked: RunOptions, label: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[tuple[Any, ...]] = []
+
+    def measure_and_show(command: str, output: Output, store: Path | None, **how: Any) -> int:
+        called.append((command, output, store, how["suite"].name, how["asked"], how["label"]))
+        return 0
+
+    monkeypatch.setattr("hockney.cli.measuring.measure_and_show", measure_and_show)
+    assert execute(["quick", "--store", "r.db", *words]) == 0
+    assert called == [("quick", output, Path("r.db"), "quick", asked, label)]

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from tests.builders import make_launch
 from tests.report.runs import FACTS, Made, options, store_quick, store_run
 
 from hockney.analysis.finding import Finding, Fix, Subject
 from hockney.cli import execute
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.model import Point, PointStatus
-from hockney.report.names import readable_name
+from hockney.report.names import readable_name, readable_names
 from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
 from hockney.results.runs import open_results
 from hockney.worker.catalogue import Missing
@@ -237,3 +238,13 @@ def test_json_has_the_values_in_their_row(tmp_path: Path) -> None:
 )
 def test_readable_name(transport: str, library: str, name: str) -> None:
     assert readable_name(transport, library) == name
+
+
+def test_transports_that_read_alike_keep_their_exact_names() -> None:
+    libraries = {
+        "mpi@openmpi-4": "Open MPI 4.1.4 (ob1)",
+        "mpi@openmpi-5": "Open MPI 4.1.4 (ucx)",
+        "mpi@mpich": "MPICH 5",
+    }
+    names = readable_names([make_launch(name, library=library) for name, library in libraries.items()] * 2)
+    assert names == {"mpi@openmpi-4": "mpi@openmpi-4", "mpi@openmpi-5": "mpi@openmpi-5", "mpi@mpich": "MPICH 5"}
