@@ -77,7 +77,7 @@ class TransportTraits:
 
 @dataclass(frozen=True, order=True)
 class Point:
-    """One thing to measure: a pattern of so many ranks over a transport, with one message size.
+    """One thing to measure: a pattern over a transport, with one number of ranks and one message size.
 
     `transport` is `name[@library][:variant]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`. `options` are the pattern's own,
     as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", or "refined"
@@ -217,7 +217,7 @@ class Measurement:
 
 
 class PointStatus(enum.Enum):
-    """How far a point got; the reason beside it is a sentence."""
+    """How far a point got; the reason stored with it is a sentence."""
 
     PENDING = "pending"
     PRECISE = "precise"  # the interval is as narrow as asked
@@ -228,7 +228,7 @@ class PointStatus(enum.Enum):
 
 
 NOT_MEASURED = (PointStatus.FAILED, PointStatus.SKIPPED)
-"""Such a point has no figure to rest a verdict on, whatever samples it had before."""
+"""Such a point has no figure for a verdict, even if it has samples from before."""
 
 
 class RunStatus(enum.Enum):
@@ -259,7 +259,7 @@ class Launch:
     @functools.cached_property
     def places(self) -> tuple[Place, ...]:
         """Where each rank runs."""
-        each = zip(self.hosts, self.cpus, strict=False)  # a store that lacks some is no fault
+        each = zip(self.hosts, self.cpus, strict=False)  # a store may have fewer of one
         return tuple((host, cpu if cpu >= 0 else -1 - rank) for rank, (host, cpu) in enumerate(each))
 
 

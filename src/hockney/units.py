@@ -15,7 +15,7 @@ BYTES_MAX = 1 << 40  # as the workers' protocol has it
 RANKS_MAX = 4096  # likewise
 DURATION_MAX_S = 366 * 86400
 
-_QUANTITY_MAX = 1e18  # in whatever unit
+_QUANTITY_MAX = 1e18  # in any unit
 _INCREASE_MAX = 1e9
 _DIGITS_MAX = 30  # of a whole number: Python refuses to read one of thousands
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -46,19 +46,19 @@ def warnings_before(
 
 def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warning_]:
     """What other programs used while each of these launches measured; `goes_on`: the run had launches before."""
-    disturbed = [moment for moment in launches if (moment.busy_cpus or 0.0) >= _BUSY_CPUS_MAX]
-    if not disturbed:
+    busy = [moment for moment in launches if (moment.busy_cpus or 0.0) >= _BUSY_CPUS_MAX]
+    if not busy:
         return []
     if len(launches) == 1:
         when = "While the run went on" if goes_on else "While the run measured"
     else:
-        when = f"During {len(disturbed)} of {len(launches)}{' more' if goes_on else ''} launches"
+        when = f"During {len(busy)} of {len(launches)}{' more' if goes_on else ''} launches"
     used_s: defaultdict[str, float] = defaultdict(float)
-    for moment in disturbed:
+    for moment in busy:
         for program in moment.programs:
             used_s[_called(program.name)] += program.cpus * moment.duration_s
     names = sorted(used_s, key=lambda name: -used_s[name])[:_NAMED_MAX]
-    cpus = statistics.median(moment.busy_cpus or 0.0 for moment in disturbed)
+    cpus = statistics.median(moment.busy_cpus or 0.0 for moment in busy)
     return [_warning("others", *_busy(when, cpus, names))]
 
 
@@ -67,7 +67,7 @@ def _warning(kind: str, cause: str, remedy: str) -> Warning_:
 
 
 def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iterator[Warning_]:
-    """What is wrong with so many ranks on these CPUs."""
+    """What is wrong with this number of ranks on these CPUs."""
     if usable and ranks > len(usable):
         yield _warning(
             "oversubscription",

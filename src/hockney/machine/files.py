@@ -1,4 +1,4 @@
-"""Reading the small files in which Linux tells about itself; whatever can't be read is None, never an error."""
+"""Reads the small files in which Linux describes itself; one that can't be read is None, never an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_int(path: Path) -> int | None:
 
 
 def parse_cpus(text: str | None) -> tuple[int, ...]:
-    """`0-2,8` -> (0, 1, 2, 8): how Linux writes sets of CPUs. Whatever is no such list is an empty one."""
+    """`0-2,8` -> (0, 1, 2, 8): how Linux writes sets of CPUs. Any other text gives an empty tuple."""
     cpus: set[int] = set()
     for part in (text or "").split(","):
         low, dash, high = part.strip().partition("-")

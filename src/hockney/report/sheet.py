@@ -59,7 +59,7 @@ class TransportFigures:
         return self.time_ns("pingpong", _LATENCY_BYTES)
 
     def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
-        """The better of two sizes with 16 messages in flight; None where either is lacking, as it may be the best."""
+        """The better of two sizes with 16 messages in flight; None where one is missing, as it may be the better."""
         rates = [
             _rate(figure, series.point.bytes)
             for series, figure in self._figures.items()

@@ -100,7 +100,7 @@ def parse_state(text: str) -> State:
 
 
 def is_state(name: str, wanted: State) -> bool:
-    """Whether a state has this name, whatever floor its level carries."""
+    """Whether a state has this name, with or without the floor of its level."""
     state = State(name, None)
     return state.contended == wanted.contended and state.level.partition(" ")[0] == wanted.level
 

@@ -1,6 +1,6 @@
 """Tables as the reports' TOML files describe them: which point belongs to which row.
 
-A `[[table]]` has one or several `[[table.part]]`s, and gives them whatever they don't say themselves:
+A `[[table]]` has one or several `[[table.part]]`s, and gives them what they don't say themselves:
 
     where       which published figures (columns of the archive's file and their values)
     pattern     the pattern that measures it, or several; the null transport is left out

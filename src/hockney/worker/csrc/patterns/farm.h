@@ -10,7 +10,7 @@ enum { HK_FARM_SENDERS, HK_FARM_IN_FLIGHT };
 
 // clang-format off
 #define HK_FARM_OPTIONS \
-    {"senders", NULL, 1, 1, 4094, "ranks 1 to so many are senders, the rest are receivers"}, \
+    {"senders", NULL, 1, 1, 4094, "number of senders, from rank 1 on; the others receive"}, \
     {"in_flight", NULL, 1, 1, 64, "events under way at once"}
 // clang-format on
 
@@ -54,7 +54,7 @@ static inline int hk_farm_after(const hk_farm_t *farm, int receiver)
 hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender);
 hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, hk_farm_start_t *start);
 
-/* What a sender does for so many events, and a receiver for one of its own. */
+/* What a sender does for `events` events; what a receiver does for one event. */
 typedef hk_status_t hk_farm_serve_t(hk_run_t *run, uint64_t events);
 typedef hk_status_t hk_farm_take_t(hk_run_t *run);
 
