@@ -251,14 +251,16 @@ def test_a_store_in_a_home_that_nobody_knows_is_named(cli: Cli) -> None:
 
 
 def _measured(
-    status: RunStatus, *, failed: int = 0, moved: bool = False, damaged: bool = False
+    status: RunStatus, *, measurements: int = 9, failed: int = 0, moved: bool = False, damaged: bool = False
 ) -> Callable[..., RunOutcome]:
     """Stands for hockney.measure.run.measure: a run of one point that ends so."""
 
     def measure(plan: Plan, catalogue: object, store: Store, display: object, **_: object) -> RunOutcome:
         number = store.create_run(make_info(suite=plan.suite), plan.points)
         launch = store.add_launch(number, make_launch())
-        store.write_round(number, [make_measurement(point, launch_id=launch) for point in plan.points])
+        for round_ in range(measurements):
+            of_round = [make_measurement(point, launch_id=launch, round_=round_) for point in plan.points]
+            store.write_round(number, of_round)
         store.finish_run(number, status)
         if damaged:
             store._db.execute("UPDATE measurement SET batch = 0")
@@ -273,14 +275,15 @@ def _measured(
     ("what", "outcome", "code"),
     [
         ("pingpong", _measured(RunStatus.DONE), 0),
+        ("pingpong", _measured(RunStatus.DONE, measurements=5), 3),  # no figure has an interval
         ("pingpong", _measured(RunStatus.PARTIAL, failed=1), 3),
         ("pingpong", _measured(RunStatus.PARTIAL), 3),
         ("pingpong", _measured(RunStatus.INTERRUPTED), 3),
         ("pingpong", _measured(RunStatus.DONE, moved=True), 3),
         ("pingpong", _measured(RunStatus.DONE, damaged=True), 3),
-        ("quick", _measured(RunStatus.DONE), 3),  # no figure has an interval, so the sheet is empty
+        ("quick", _measured(RunStatus.DONE, measurements=5), 3),  # no figure has an interval, so the sheet is empty
     ],
-    ids=["done", "failed", "nothing", "stopped", "moved", "damaged", "empty sheet"],
+    ids=["done", "no interval", "failed", "nothing", "stopped", "moved", "damaged", "empty sheet"],
 )
 def test_each_cause_alone_decides_how_a_run_ends(
     what: str, outcome: Callable[..., RunOutcome], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -47,6 +47,19 @@ def test_the_command_of_a_run_takes_more_launches(command: str, kept: str) -> No
     assert found.make_context(name, arguments).params["launches"] == "10"
 
 
+def test_commands_are_printed_as_the_launcher_of_a_checkout_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher = tmp_path / "hockney"
+    launcher.touch(mode=0o755)
+    monkeypatch.setenv("HOCKNEY_COMMAND", str(launcher))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert typed("show", 1) == f"`{launcher} show 1`"
+    assert fix_text(Fix("Show run 1", ("hockney", "show", "1"))) == f"Show run 1: `{launcher} show 1`"
+    monkeypatch.setenv("PATH", str(tmp_path))  # where it is found by its name
+    assert typed("show", 1) == "`hockney show 1`"
+
+
 @pytest.mark.parametrize(
     ("command", "text"),
     [
@@ -155,11 +168,11 @@ def test_a_command_that_reads_results_names_the_file(words: str, said: str, monk
 def test_the_ending_of_a_run_names_its_results_file_and_can_be_copied(cli: Cli) -> None:
     point = ("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s")
     elsewhere = cli(*point, "--store", "my $runs.db")
-    assert elsewhere.returncode == 0
+    assert elsewhere.returncode in (0, 3)  # 3: no interval in so little time
     command, *more = COMMAND.findall(elsewhere.stderr)
     assert all(one.endswith("--store 'my $runs.db'") for one in more)
-    assert command == "explain 1 --store 'my $runs.db'"
-    assert cli(*shlex.split(command)).returncode == 0
+    assert command in (f"{name} --store 'my $runs.db'" for name in ("explain 1", "run --resume 1"))
+    assert cli(*shlex.split(command)).returncode in (0, 3)
     by_default = cli(*point)
     assert COMMAND.findall(by_default.stderr)[0] == "explain 1"  # the environment's still holds when it is copied
 

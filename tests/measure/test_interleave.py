@@ -146,11 +146,13 @@ def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:
         wrapper.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
         wrapper.chmod(0o755)
     done = call(tmp_path, "run", "pingpong", "-t", f"mpi@{prefix}", "--bytes", "8", "--time", "1s", "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     (series,) = json.loads(done.stdout)["series"]
     assert series["transport"] == f"mpi@{prefix}"
     resumed = call(tmp_path, "run", "--resume", "--json")
-    assert resumed.returncode == 0 or "nothing left to measure" in resumed.stderr or "is complete" in resumed.stderr
+    assert (
+        resumed.returncode in (0, 3) or "nothing left to measure" in resumed.stderr or "is complete" in resumed.stderr
+    )
 
 
 @pytest.mark.parametrize(("holder", "name"), [(Store, "create_run"), (running, "warnings_before")])

@@ -241,7 +241,7 @@ def test_a_run_stopped_before_its_first_figure_explains_no_table_that_is_not_the
     monkeypatch.setattr(running, "warnings_before", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
     assert execute(["quick"]) == 3
     ended = capsys.readouterr()
-    assert ended.err.endswith("; it was stopped early: `hockney run --resume 1` goes on with it\n")
+    assert ended.err.endswith("; it was stopped early: `hockney run --resume 1` continues\n")
     if command == "show":
         assert execute(["show", "last"]) == 0
         shown = capsys.readouterr().out

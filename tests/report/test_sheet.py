@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.report.runs import FACTS, Made, options, store_quick, store_run
 
 from hockney.analysis.finding import Finding, Fix, Subject
 from hockney.cli import execute
+from hockney.cli.curves import spread_text
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.model import Point, PointStatus
 from hockney.report.names import readable_name, readable_names
@@ -248,3 +250,15 @@ def test_transports_that_read_alike_keep_their_exact_names() -> None:
     }
     names = readable_names([make_launch(name, library=library) for name, library in libraries.items()] * 2)
     assert names == {"mpi@openmpi-4": "mpi@openmpi-4", "mpi@openmpi-5": "mpi@openmpi-5", "mpi@mpich": "MPICH 5"}
+
+
+def test_two_launches_are_said_to_give_wide_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "r.db", "quick", [replace(LATENCY, measurements=18, scatter=0.3)], launches=[{}, {"index": 2}])
+    text = shown(tmp_path, capsys)
+    assert "Two launches give wide intervals; a third makes them much narrower." in text
+    assert "hockney run --resume 1" in text
+
+
+@pytest.mark.parametrize(("fraction", "text"), [(0.011, "±2%"), (9.98, "±998%"), (9.99, "±?"), (math.inf, "±?")])
+def test_an_interval_that_says_nothing_has_no_number(fraction: float, text: str) -> None:
+    assert spread_text(fraction) == text

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from hockney.analysis.repeat import resume
 from hockney.cli import render
+from hockney.cli.rerun import fix_text
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.model import Point, PointStatus
 from hockney.stats.figures import ONE_LAUNCH
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 SHORT_MARK = "†"
 SHORT_NOTE = "†: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
+_SPREAD_MAX = 9.99
 _CPUS_NAMED_MAX = 8  # more are printed as ranges
 
 
@@ -77,8 +80,8 @@ def format_interval(low_ns: float | None, high_ns: float | None) -> str:
 
 
 def spread_text(fraction: float) -> str:
-    """`±2%`, rounded up."""
-    return f"±{min(math.ceil(100 * fraction), 999)}%"
+    """`±2%`, rounded up; `±?` of tenfold and more, and where there is no interval."""
+    return "±?" if fraction >= _SPREAD_MAX else f"±{math.ceil(100 * fraction)}%"
 
 
 def say_one_launch(overs: Iterable[str | None]) -> None:
@@ -86,6 +89,11 @@ def say_one_launch(overs: Iterable[str | None]) -> None:
     kinds = set(overs) - {None}
     if ONE_LAUNCH in kinds:
         render.note("Intervals are within one launch." if len(kinds) == 1 else "Some intervals are within one launch.")
+
+
+def two_launches_text(run: Run) -> str:
+    """Why intervals over two launches are wide, and what narrows them."""
+    return f"Two launches give wide intervals; a third makes them much narrower. {fix_text(resume(run.id, run.info))}."
 
 
 def placement_text(run: Run) -> str | None:

@@ -78,7 +78,7 @@ def measure_and_show(
 def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Store, output: Output) -> int:
     run = Run(results, outcome.run_id)
     tables = tables_of(run)
-    is_empty = isinstance(tables, Sheet) and not tables.rows
+    is_empty = not _has_interval(run) or (isinstance(tables, Sheet) and not tables.rows)
     is_done = outcome.status is RunStatus.DONE and not is_empty
     if output.as_json:
         document = {
@@ -101,6 +101,12 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
         with written(output.csv) as stream:
             write_csv(results, outcome.run_id, stream)
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
+
+
+def _has_interval(run: Run) -> bool:
+    """Whether any figure has enough measurements for an interval, not counting the harness itself."""
+    measured = (series for series in run.series if series.point.transport != "null")
+    return any(figure.low_ns is not None for series in measured for figure in series.figures())
 
 
 def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> None:
@@ -139,12 +145,12 @@ def _ending(outcome: RunOutcome, path: Path, *, is_empty: bool) -> str:
     """The line on standard error below the result: what to do next."""
     run_id = outcome.run_id
     if outcome.status is RunStatus.INTERRUPTED:
-        more = f"; it was stopped early: {typed('run', '--resume', run_id)} goes on with it"
+        more = f"; it was stopped early: {typed('run', '--resume', run_id)} continues"
     elif outcome.status is RunStatus.PARTIAL:
         what = f"{counted(outcome.failed, 'point')} failed" if outcome.failed else "nothing could be measured"
         more = f"; {what}: {typed('show', run_id)} shows why"
     elif is_empty:
-        more = ""
+        more = f"; no figure has a confidence interval yet: {typed('run', '--resume', run_id)} continues"
     else:
         commands = typed("explain", run_id), typed("show", run_id, "--plot"), typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"

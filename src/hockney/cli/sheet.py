@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections import Counter
@@ -13,7 +14,7 @@ from hockney.analysis.estimates import relative
 from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import resume
 from hockney.cli import render
-from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, spread_text, state_text
+from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, spread_text, state_text, two_launches_text
 from hockney.cli.explain import finding_parts
 from hockney.cli.render import Column
 from hockney.cli.rerun import fix_text, typed
@@ -53,8 +54,7 @@ def print_sheet(
     if sheet.rows:
         count += _print_rows(sheet, run)
     else:
-        few = f"No point has enough measurements for a confidence interval. {fix_text(resume(run.id, run.info))}."
-        count += render.note(few if sheet.states else "Nothing was measured.", style="yellow")
+        count += render.note("Nothing was measured.", style="yellow")
     if verbose:
         _print_definitions(sheet)
     caveats = _caveat_lines(sheet, missing, findings, verbose=verbose)
@@ -147,9 +147,15 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     """What the table shows; of marks only those that are in its `cells`."""
     placement = placement_text(run)
     launches = counted(sheet.launches_per_job, "launch", "launches")
+    is_rough = all(math.isinf(value.high) for row in sheet.rows for value in row.values.values() if value is not None)
     overs = {value.over for row in sheet.rows for value in row.values.values() if value is not None}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
-    yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches}{within}."
+    interval = "" if is_rough else " with 95 % confidence interval"
+    yield f"{placement or 'Two ranks.'} Median{interval}, {launches}{within}."
+    if is_rough:
+        yield f"±?: too few measurements for an interval. {fix_text(resume(run.id, run.info))}."
+    elif sheet.launches_per_job == 2:
+        yield two_launches_text(run)
     counts: Counter[str] = Counter()
     for state in sheet.states:
         counts[state.name] += state.measurements

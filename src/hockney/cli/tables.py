@@ -60,7 +60,8 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
             from hockney.analysis.explain import explain_run
 
             findings = explain_run(run).findings if tables.rows else ()
-            print_sheet(tables, run, missing, findings, verbose=verbose)
+            shown = tables if tables.rows else make_sheet(run, rough=True)
+            print_sheet(shown, run, missing, findings, verbose=verbose)
             return
         case ClassicReport():
             print_report(tables, run, missing)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,8 @@ class Value(Estimate):
     """A value with its 95 % interval, in the unit of its column.
 
     `over` is what the interval covers: "launches" or "within one launch". `at_bytes` is the size of a best rate.
-    `is_short`: fewer than 8 events follow each other in a sample of a stream.
+    `is_short`: fewer than 8 events follow each other in a sample of a stream. Without an interval, it is from 0 to
+    infinity.
     """
 
     over: str
@@ -41,13 +43,14 @@ class Value(Estimate):
 
 
 class TransportFigures:
-    """The figures with intervals of one transport in one machine state."""
+    """The figures with intervals of one transport in one machine state; all figures if `rough`."""
 
-    def __init__(self, series: Iterable[Series], state: str) -> None:
+    def __init__(self, series: Iterable[Series], state: str, *, rough: bool = False) -> None:
         self._figures: dict[Series, Figure | None] = {}
+        self._rough = rough
         for each in series:
-            figures = (figure for figure in each.figures() if figure.state == state and figure.low_ns is not None)
-            self._figures[each] = next(figures, None)
+            figures = (figure for figure in each.figures() if figure.state == state)
+            self._figures[each] = next((figure for figure in figures if rough or figure.low_ns is not None), None)
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
         """The time of a pattern without options."""
@@ -84,6 +87,8 @@ class TransportFigures:
 
         None where a size on it was not measured in this state: the line might bridge a protocol switch.
         """
+        if self._rough:
+            return None
         curve = self._times("pingpong")
         fit = fit_segments([*curve], [time.value for time in curve.values()], [relative(t) for t in curve.values()])
         if not isinstance(fit, SegmentFit):
@@ -104,17 +109,19 @@ class TransportFigures:
 
 
 def _time(figure: Figure) -> Value:
-    low, high = figure.low_ns or 0.0, figure.high_ns or 0.0  # it has an interval
-    return Value(figure.value_ns, low, high, figure.interval_over, None, figure.is_short)
+    low, high = figure.low_ns, figure.high_ns
+    interval = (0.0, math.inf) if low is None or high is None else (low, high)
+    return Value(figure.value_ns, *interval, figure.interval_over, None, figure.is_short)
 
 
 def _rate(figure: Figure | None, size: int) -> Value | None:
     if figure is None:
         return None
     rate, low, high = figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
-    if rate is None or low is None or high is None:
+    if rate is None:
         return None
-    return Value(rate, low, high, figure.interval_over, size, figure.is_short)
+    interval = (0.0, math.inf) if low is None or high is None else (low, high)
+    return Value(rate, *interval, figure.interval_over, size, figure.is_short)
 
 
 @dataclass(frozen=True)
@@ -211,8 +218,11 @@ class Sheet:
     also_ready: tuple[str, ...]
 
 
-def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
-    """The data sheet of a run of the suite `quick`, in the machine state that tables show or in every one."""
+def make_sheet(run: Run, *, every_state: bool = False, rough: bool = False) -> Sheet:
+    """The data sheet of a run of the suite `quick`, in the machine state that tables show or in every one.
+
+    If `rough`, its values may have no interval.
+    """
     by_transport: dict[str, list[Series]] = {}
     for series in run.series:
         by_transport.setdefault(series.point.transport, []).append(series)
@@ -223,7 +233,11 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     rows: list[Row] = []
     for transport, members in by_transport.items():
         names = [each.name for each in states if each.name != "mixed"] if every_state else [state, table_state(members)]
-        known = [row for name in dict.fromkeys(names) if name and (row := _row(run, transport, members, name, states))]
+        known = [
+            row
+            for name in dict.fromkeys(names)
+            if name and (row := _row(run, transport, members, name, states, rough=rough))
+        ]
         rows += known if every_state else known[:1]
     shown = {row.state for row in rows}
     return Sheet(
@@ -248,9 +262,11 @@ def _states(series: Iterable[Series]) -> tuple[StateCount, ...]:
     return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)
 
 
-def _row(run: Run, transport: str, series: Sequence[Series], state: str, states: Iterable[StateCount]) -> Row | None:
+def _row(
+    run: Run, transport: str, series: Sequence[Series], state: str, states: Iterable[StateCount], *, rough: bool
+) -> Row | None:
     """None where no point was measured or has enough measurements in that state."""
-    figures = TransportFigures(series, state)
+    figures = TransportFigures(series, state, rough=rough)
     values = {column.key: column.pick(figures) for column in COLUMNS}
     if not any(values.values()):
         return None
