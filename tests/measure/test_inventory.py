@@ -152,14 +152,14 @@ def test_a_suite_that_has_nothing_to_measure(tmp_path: Path) -> None:
     path.write_text('name = "wide"\ntitle = "Wide"\ntransports = "shm"\n[[series]]\npattern = "barrier"\nranks = 64\n')
     suite = take_inventory([str(path)], cpus=2).suites[-1]
     assert not suite.ready
-    assert "64 ranks on 2 CPUs" in (suite.why or "")
+    assert "more ranks than CPUs (2)" in (suite.why or "")
 
 
 def test_on_one_cpu_quick_is_ready_and_what_is_not_says_how_it_runs() -> None:
     suites = {suite.name: suite for suite in take_inventory(cpus=1).suites}
     assert suites["quick"].ready
     assert suites["loggp"].why == (
-        "2 ranks on 1 CPU would measure the scheduler; allow this process more CPUs, "
+        "more ranks than CPUs (1) would measure the scheduler; allow this process more CPUs, "
         "or add --oversubscribe to hockney run"
     )
 

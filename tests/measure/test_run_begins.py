@@ -245,7 +245,7 @@ def test_a_run_stopped_before_its_first_figure_explains_no_table_that_is_not_the
     if command == "show":
         assert execute(["show", "last"]) == 0
         shown = capsys.readouterr().out
-        assert "pending  not reached" in shown
+        assert "\nnot reached\n  " in shown
         assert "too few measurements" not in shown
     else:
         shown = ended.out

@@ -31,9 +31,15 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     render.title(f"The tables of: {report.report.source}", first=True)
     views = [view_of(table) for table in report.tables]
     said: set[str] = set()
+    reasons: dict[str, int] = {}
+    state: str | None = None
     for table, view in zip(report.tables, views, strict=True):
-        _print_table(table, view, said)
-    _print_conclusions(report.conclusions)
+        state = _print_table(table, view, said, reasons, state)
+    _print_conclusions(report.conclusions, reasons)
+    if reasons:
+        render.title("Why figures are missing")
+    for reason, number in reasons.items():
+        render.note(f"({number}) {reason}", style="yellow")
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
     render.note(
@@ -73,11 +79,14 @@ def _cell_json(cell: Cell) -> Any:
     return {**asdict(cell), "ratio": cell.ratio} if isinstance(cell, Measured) else text_of(cell)
 
 
-def _print_table(table: Table, view: View, said: set[str]) -> None:
-    """Print a table; `said` are notes that were printed before."""
+def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, int], state: str | None) -> str | None:
+    """Print a table; returns the sentence on the state of the machine that holds below it.
+
+    What was printed before is not printed again: the notes in `said`, and the sentence `state`. `reasons` has the
+    numbers of those that are printed below all tables.
+    """
     render.title(table.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
-    reasons: dict[str, int] = {}
     if view.rows:
         measured = any(column.kind == "measured" for column in view.columns)
         columns = [
@@ -97,17 +106,21 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
                 first, *others = [_text(cell, column, common, reasons) for column, cell in cells]
                 shown.append(["  " * bool(heading) + first, *others])
         render.table(columns, shown, fits=True)
-    for text in view.left_out:
-        render.note(text, style="yellow")
-    for reason, number in reasons.items():
-        render.note(f"({number}) {reason}", style="yellow")
+    for missing in view.left_out:
+        render.note(missing.sentence(_number(missing.reason, reasons)), style="yellow")
     if view.rows:
-        for text in (*(note for note in table.notes if note not in said), *([note] if note else [])):
+        for text in (*(note for note in table.notes if note not in said), *([note] if note and note != state else [])):
             render.note(text, style="dim")
         said.update(table.notes)
+    return note or state
 
 
-def _print_conclusions(conclusions: Sequence[Conclusion]) -> None:
+def _number(reason: str, reasons: dict[str, int]) -> str:
+    """`(1)`: a reason that many tables share is printed once, below them."""
+    return f"({reasons.setdefault(reason, len(reasons) + 1)})"
+
+
+def _print_conclusions(conclusions: Sequence[Conclusion], reasons: dict[str, int]) -> None:
     """Print the verdicts below each conclusion and its published figures."""
     if conclusions:
         render.title("What the report concludes, and whether it holds here")
@@ -119,7 +132,9 @@ def _print_conclusions(conclusions: Sequence[Conclusion]) -> None:
         if published:
             render.item(published, head="published")
         for judgement in conclusion.judgements:
-            parts = [judgement.verdict, ", ".join(map(_named, judgement.figures)), judgement.reason]
+            why = judgement.reason or ""
+            verdict = f"{judgement.verdict} {_number(why, reasons)}" if why in reasons else judgement.verdict
+            parts = [verdict, ", ".join(map(_named, judgement.figures)), "" if why in reasons else why]
             render.item("; ".join(filter(None, parts)), head=judgement.on or "here")
 
 
@@ -149,7 +164,7 @@ def _text(cell: Cell, column: ClassicColumn, common: str | None, reasons: dict[s
         unit = f" {cell.unit}" if isinstance(cell, Published) and column.kind == "key" else ""
         return text_of(cell) + unit
     if cell.value is None:
-        return f"({reasons.setdefault(cell.reason or 'no reason is known', len(reasons) + 1)})"
+        return _number(cell.reason or "no reason is known", reasons)
     spread = cell.spread
     parts = [
         format_figure(cell.value) + ("*" if cell.oversubscribed else "") + (SHORT_MARK if cell.is_short else ""),

@@ -125,18 +125,18 @@ def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None
     return f"Not all reached ±{asked:.1%}: about {needed} launches reach it."
 
 
-def endings_of(series: Iterable[Series]) -> list[list[str]]:
-    """Curve, status and reason of points that failed, were skipped or not reached, alike ones together."""
-    alike: dict[tuple[str, str, str], list[Point]] = {}
+def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
+    """What failed, was skipped or not reached: each reason as a heading, with a row for each curve below."""
+    alike: dict[str, dict[str, list[Point]]] = {}
     for member in series:
         if member.status is PointStatus.PENDING and member.measurements:
             continue  # the run was killed; the point is among the figures
         if member.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
-            ending = (
-                name_of(member.point, member.point.transport),
-                member.status.value,
-                member.reason or "not reached",
-            )
-            alike.setdefault(ending, []).append(member.point)
-    named = ((name, sizes_text(points), rest) for (name, *rest), points in alike.items())
-    return [[f"{name}: {sizes}" if sizes else name, *rest] for name, sizes, rest in named]
+            ending = "not reached" if member.status is PointStatus.PENDING else member.status.value
+            curves = alike.setdefault(": ".join(filter(None, (ending, member.reason))), {})
+            curves.setdefault(name_of(member.point, member.point.transport), []).append(member.point)
+    rows: list[list[str] | str] = []
+    for ending, curves in alike.items():
+        sized = ((name, sizes_text(points)) for name, points in curves.items())
+        rows += [ending, *([f"  {name}: {sizes}" if sizes else f"  {name}"] for name, sizes in sized)]
+    return rows

@@ -307,5 +307,5 @@ def _print_endings(run: Run, shown: Sequence[Series]) -> None:
     endings = endings_of(shown)
     if endings:
         render.title("Failed, skipped, not reached")
-        render.table([Column("what", wrap=True), "status", Column("why", wrap=True)], endings, fits=True)
+        render.table([Column("", wrap=True)], endings, fits=True)
     render.limits(run.warnings)

@@ -232,9 +232,7 @@ class RunReader:
 
     @staticmethod
     def reason(series: Series) -> str:
-        """Why a series has no figure; the same for all that have too many ranks."""
-        if series.reason is not None and series.reason.startswith(f"{series.point.ranks} ranks on "):
-            return "more ranks than CPUs would measure the scheduler; with --oversubscribe hockney run does so"
+        """Why a series has no figure."""
         if series.status in (PointStatus.FAILED, PointStatus.SKIPPED):
             return f"{series.status.value}: {series.reason or 'no reason was stored'}"
         return "not reached: the time was up, or the run was stopped"

@@ -18,12 +18,26 @@ _NAMED_MAX = 5  # rows or columns that a sentence lists
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Why figures are missing, and the rows or columns that miss them; without `names` all rows do."""
+
+    reason: str
+    names: tuple[str, ...] = ()
+
+    def sentence(self, why: str) -> str:
+        """`Not measured (1): tcp, ring, 2 ranks; …`; `why` stands for the reason."""
+        more = f"; and {len(self.names) - _NAMED_MAX} more" if len(self.names) > _NAMED_MAX else ""
+        which = f": {'; '.join(self.names[:_NAMED_MAX])}{more}" if self.names else ""
+        return f"Not measured {why}{which}."
+
+
+@dataclass(frozen=True)
 class View:
     """A table to show; `left_out` says why figures are missing."""
 
     columns: tuple[ClassicColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     heading: int = 0
 
 
@@ -54,7 +68,7 @@ def view_of(table: Table) -> View:
     return View(
         tuple(table.columns[place] for place in shown),
         tuple(tuple(row[place] for place in shown) for row in rows),
-        tuple(_sentence(reason, names, len(table.rows)) for reason, names in missing.items()),
+        tuple(LeftOut(why, () if len(names) == len(table.rows) else tuple(names)) for why, names in missing.items()),
         sum(place < table.heading for place in shown),
     )
 
@@ -70,13 +84,6 @@ def _is_published(column: ClassicColumn, cell: Cell) -> bool:
 def _name(table: Table, row: Sequence[Cell]) -> str:
     keys = (text_of(cell) for column, cell in zip(table.columns, row, strict=True) if column.kind == "key")
     return " ".join(filter(None, keys))
-
-
-def _sentence(reason: str, names: Sequence[str], rows: int) -> str:
-    if len(names) == rows:
-        return f"Not measured: {reason}."
-    more = f"; and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
-    return f"Not measured ({reason}): {'; '.join(names[:_NAMED_MAX])}{more}."
 
 
 def text_of(cell: Cell) -> str:
