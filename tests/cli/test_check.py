@@ -250,7 +250,7 @@ def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> 
         (["--baseline", "last", "--patience", "long"], "write for example 30s"),
         (["--baseline", "last", "--max-slowdown", "0"], "write for example 1%"),
         (["--baseline", "last", "--max-slowdown", ""], "write for example 1%"),
-        (["--baseline", "last", "--max-slowdown", "5"], "write for example 1%"),
+        (["--baseline", "last", "--max-slowdown", "5"], "write 5%"),
         (["--baseline", "last", "--junit", "none/j.xml"], "there is no folder none; make it first"),
         (["--expect", "none.toml", "--junit", "none/j.xml"], "there is no folder none; make it first"),
         (["--expect", "none.toml"], "cannot read the file of expectations none.toml"),

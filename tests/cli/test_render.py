@@ -72,6 +72,18 @@ def test_titles_wrap_and_tables_split_to_fit(
     assert capsys.readouterr().out.splitlines() == lines
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("words", [(20, 20, 20), (3, 20, 20), (20, 20, 3), (9, 3, 20)])
+def test_columns_share_the_room_of_a_line_and_take_no_more(
+    width: int, words: tuple[int, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    render.table([Column(name, wrap=True) for name in "abc"], [["word " * count + "end" for count in words]])
+    lines = capsys.readouterr().out.splitlines()
+    assert width - 12 < max(map(len, lines)) <= width
+    assert " ".join(lines).count("word") == sum(words)
+
+
 @pytest.mark.parametrize("columns", [None, "", "0", "wide"])
 def test_in_a_pipe_a_row_is_a_line_however_long(
     columns: str | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

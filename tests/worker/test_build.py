@@ -224,8 +224,9 @@ def test_a_compiler_in_cc_that_is_not_there(tmp_path: Path, monkeypatch: pytest.
         build_worker(Recipe(family="mpi", compiler=("nowrapper",)), folder=tmp_path)
 
 
-def test_a_compiler_that_cannot_tell_its_version(tmp_path: Path) -> None:
-    compiler = script(tmp_path / "mycc", "echo 'mycc: licence expired' >&2; exit 1")
+@pytest.mark.parametrize("stream", ["", ">&2"])
+def test_a_compiler_that_cannot_tell_its_version(stream: str, tmp_path: Path) -> None:
+    compiler = script(tmp_path / "mycc", f"echo 'mycc: licence expired' {stream}; exit 1")
     with pytest.raises(CompileFailed, match="mycc cannot answer --version: mycc: licence expired"):
         build_worker(Recipe(compiler=(str(compiler),)), folder=tmp_path / "cache")
 
