@@ -16,7 +16,7 @@ from hockney.cli.rerun import fix_text
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table
-from hockney.report.classic.view import View, states_note, text_of, view_of
+from hockney.report.classic.view import View, laid_across, states_note, text_of, view_of
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -85,16 +85,17 @@ def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, in
     What was printed before is not printed again: the notes in `said`, and the sentence `state`. `reasons` has the
     numbers of those that are printed below all tables.
     """
-    render.title(table.title)
+    view = laid_across(view)
+    render.title(f"{table.title}, as published" if view.across else table.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     if view.rows:
         measured = any(column.kind == "measured" for column in view.columns)
         columns = [
             render.Column(
                 column.title,
-                right=column.kind != "key" and measured,
-                wrap=column.kind != "measured",
-                key=column.kind != "measured",
+                right=column.kind != "key" and (measured or view.across),
+                wrap=not _is_figure(column, view),
+                key=not _is_figure(column, view),
             )
             for column in view.columns[view.heading :]
         ]
@@ -113,6 +114,10 @@ def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, in
             render.note(text, style="dim")
         said.update(table.notes)
     return note or state
+
+
+def _is_figure(column: ClassicColumn, view: View) -> bool:
+    return column.kind == "measured" or (view.across and column.kind == "published")
 
 
 def _number(reason: str, reasons: dict[str, int]) -> str:
