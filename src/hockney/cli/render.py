@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hockney.model import Warning_
 
 JSON_VERSION = 2
-_COMMAND = re.compile("`[^`]*`")
+_CODE_SPAN = re.compile("`[^`]*`")  # the one markup that sentences have: a command, which stays on one line
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w))")
 _HARD_BLANK = "\N{NO-BREAK SPACE}"
 _GAP = 2  # blanks between columns
@@ -111,7 +111,7 @@ def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str =
 
     Words, commands in `…`, and numbers with their units stay whole.
     """
-    commands_whole = _COMMAND.sub(lambda match: match[0].replace(" ", _HARD_BLANK), printable(text))
+    commands_whole = _CODE_SPAN.sub(lambda match: match[0].replace(" ", _HARD_BLANK), printable(text))
     lines = textwrap.wrap(
         _BEFORE_UNIT.sub(_HARD_BLANK, commands_whole),
         width or line_width(),

@@ -1,9 +1,16 @@
-"""Reads the small files in which Linux describes itself; one that can't be read is None, never an error."""
+"""Reads the small files in which Linux describes itself; one that can't be read is None, never an error. And TOML."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path("/")
 
@@ -22,6 +29,11 @@ def read_int(path: Path) -> int | None:
         return int(read_text(path) or "")
     except ValueError:
         return None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file. Raises OSError, or ValueError for another form."""
+    return dict(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
 def parse_cpus(text: str | None) -> tuple[int, ...]:

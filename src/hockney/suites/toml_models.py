@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,12 +10,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hockney.errors import UsageError, unknown
+from hockney.machine.files import read_toml
 from hockney.units import counted, ordinal
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FROM_FILE = "file"  # the context of what a person wrote, which may mean two things
 _TABLES = ("series", "expect")
@@ -55,7 +50,7 @@ def read_model(
     read, or all its errors with their places.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = read_toml(path)
         model = whole.model_validate(content, context=FROM_FILE)
     except OSError as error:
         raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error

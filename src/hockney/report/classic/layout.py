@@ -34,23 +34,18 @@ and of its own:
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from hockney.archive import Coordinate, Published, published
+from hockney.machine.files import read_toml
 from hockney.report.classic.pairs import STATISTICS, statistic
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader, data_caches
 from hockney.report.classic.values import SEVERAL_STATES, Cell, ClassicColumn, Measured, Table, blank
 from hockney.results.runs import Series
 from hockney.stats.fit import NoFit, fit_line
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _INTER = "inter-node"
 _ONE_HOST = "all ranks were on one host; `hockney run` measures between hosts with `--hosts`"
@@ -123,7 +118,7 @@ class Layout:
 def contents(report: str) -> dict[str, Any]:
     """The file of a report."""
     path = Path(__file__).with_name(f"{report}.toml")
-    return dict(tomllib.loads(path.read_text(encoding="utf-8")))
+    return read_toml(path)
 
 
 @functools.cache
