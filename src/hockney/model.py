@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +99,12 @@ class Point:
     def text(self, size: str) -> str:
         """The same with other words for the size, or without one."""
         of = f" of {size}" if size else ""
-        options = "".join(f" {name}={value}" for name, value in self.options)
-        return f"{self.pattern}{options}{of} on {self.transport}, {self.ranks_text}"
+        return f"{self.pattern_text}{of} on {self.transport}, {self.ranks_text}"
+
+    @property
+    def pattern_text(self) -> str:
+        """`oneway window=16`: the pattern with its options."""
+        return pattern_text(self.pattern, self.options)
 
     @property
     def is_sized(self) -> bool:
@@ -116,6 +120,11 @@ class Point:
     def ranks_text(self) -> str:
         """`2 ranks`."""
         return counted(self.ranks, "rank")
+
+
+def pattern_text(pattern: str, options: Iterable[tuple[str, str]]) -> str:
+    """`oneway window=16`: a pattern with its options."""
+    return " ".join([pattern, *(f"{name}={value}" for name, value in options)])
 
 
 CurveKey = tuple[str, str, int, tuple[tuple[str, str], ...]]

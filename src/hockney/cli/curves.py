@@ -29,9 +29,8 @@ _CPUS_NAMED_MAX = 8  # more are printed as ranges
 
 def name_of(point: Point, transport: str = "") -> str:
     """`oneway window=16 on shm, 2 ranks`: a curve, with its transport if that is given."""
-    options = "".join(f" {name}={value}" for name, value in point.options)
     on = f" on {transport}" if transport else ""
-    return f"{point.pattern}{options}{on}, {point.ranks_text}"
+    return f"{point.pattern_text}{on}, {point.ranks_text}"
 
 
 def size_text(point: Point) -> str:

@@ -70,9 +70,8 @@ def names_of(comparison: Comparison) -> dict[str, str]:
 def curve_name(point: Point, names: Mapping[str, str] | None = None) -> str:
     """`pingpong window=4 on tcp`, and the ranks where they are not two."""
     transport = (names or {}).get(point.transport, point.transport)
-    options = "".join(f" {name}={value}" for name, value in point.options)
     ranks = "" if point.ranks == 2 else f", {point.ranks_text}"
-    return f"{point.pattern}{options} on {transport}{ranks}"
+    return f"{point.pattern_text} on {transport}{ranks}"
 
 
 def range_name(alike: Range, names: Mapping[str, str] | None = None) -> str:
