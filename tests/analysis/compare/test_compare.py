@@ -55,6 +55,8 @@ def test_a_slowdown_of_one_range_is_found_with_its_size(store: Store) -> None:
         assert change.base_ns is not None
         assert change.new_ns == pytest.approx(1.25 * change.base_ns, rel=0.05)
     assert compare_runs(store, base, new).launches == (5, 5)
+    fewer = add_run(store, curve("shm"), launches=3, seed=3)
+    assert compare_runs(store, base, fewer).launches == (5, 3)
 
 
 def test_faster_is_the_same_from_the_other_side(store: Store) -> None:
