@@ -35,6 +35,13 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
     assert ended.stderr == "hockney: unknown command 'runz': did you mean 'run'?\n"
 
 
+@pytest.mark.parametrize("name", ["pingpong", "atlas"])
+def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measures_it(cli: Cli, name: str) -> None:
+    ended = cli(name)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"hockney: unknown command '{name}'. To measure it: `hockney run {name}`\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -318,7 +318,7 @@ def test_what_is_warned_of(
         (
             Moment(0.3, steal=0.0, busy_cpus=1.3, programs=(Program("cc1", 12, 1.0), Program("make", 3, 0.2))),
             "load",
-            "When the run began, other programs kept 1.3 CPUs busy, above all cc1 (12) and make (3).",
+            "When the run began, other programs kept 1.3 CPUs busy: cc1 (12) and make (3).",
         ),
         (Moment(0.3, steal=0.0, busy_cpus=2.0), "load", "kept 2.0 CPUs busy."),
     ],
@@ -350,7 +350,7 @@ def others(*cpus: float, programs: tuple[Program, ...] = ()) -> list[Moment]:
                 1.2, 1.4, 0.0, 1.9, programs=(Program("sh", 12, 0.4), Program("make", 9, 0.5), Program("sh", 13, 0.3))
             ),
             True,
-            "During 3 of 4 more launches, other programs kept 1.4 CPUs busy, above all sh and make.",
+            "During 3 of 4 more launches, other programs kept 1.4 CPUs busy: sh and make.",
         ),
     ],
 )

@@ -61,8 +61,10 @@ def state_text(counts: Mapping[str, int], state: str) -> str:
 
 def status_text(status: PointStatus, figure: Figure, asked_precision: float | None) -> str:
     """How the point ended. One that is precise in another state gets the precision of this figure, rounded up."""
+    if status is PointStatus.BUDGET:
+        return "time up"
     if status is not PointStatus.PRECISE or asked_precision is None:
-        return status.value
+        return str(status.value)
     if figure.precision is None or figure.state == MIXED.name:
         return "-"
     is_precise = figure.precision <= asked_precision

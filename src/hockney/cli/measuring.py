@@ -78,7 +78,7 @@ def measure_and_show(
 def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Store, output: Output) -> int:
     run = Run(results, outcome.run_id)
     tables = tables_of(run)
-    is_empty = not _has_interval(run) or (isinstance(tables, Sheet) and not tables.rows)
+    is_empty = not _has_interval(run) or (isinstance(tables, Sheet) and not tables.has_interval)
     is_done = outcome.status is RunStatus.DONE and not is_empty
     if output.as_json:
         document = {

@@ -158,4 +158,4 @@ def progress_text(progress: Progress) -> str:
     """The round, the points that have ended, and the least and the most time that the others may take."""
     least, most = (format_duration_s(seconds) for seconds in (progress.left_s, progress.left_most_s))
     left = f"about {most}" if least == most else f"at least {least}, at most {most}"
-    return f"round {progress.round}, {progress.finished} of {progress.points} points done, {left} to go"
+    return f"round {progress.round}, {progress.finished} of {counted(progress.points, 'point')} done, {left} to go"

@@ -153,11 +153,18 @@ def limits(seen: Sequence[Warning_], *, none: str = "") -> None:
     """The warnings with their fixes below a heading; without any, the sentence `none`."""
     if seen or none:
         title("What limits precision")
-        # A resumed run repeats some: the newest counts.
-        for warning in {(warning.kind, warning.subject): warning for warning in seen}.values():
+        for warning in newest(seen):
             bullet("!", str(warning))
     if none and not seen:
         say(none)
+
+
+def newest(seen: Sequence[Warning_]) -> list[Warning_]:
+    """Without those that a resumed run repeated, and without what was busy before if it was so while measuring, too."""
+    by_kind = {(warning.kind, warning.subject): warning for warning in seen}
+    if ("others", "machine") in by_kind:
+        by_kind.pop(("load", "machine"), None)
+    return [*by_kind.values()]
 
 
 def lines(texts: Sequence[str], style: str = "") -> int:

@@ -74,10 +74,12 @@ def print_sheet(
 
 
 def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
-    """For --json: the same values; those of a row stand next to its other keys."""
+    """For --json: the values with an interval; those of a row stand next to its other keys."""
     document = asdict(sheet)
+    document["rows"] = [asdict(row) for row in sheet.rows if row.has_interval]
     for row in document["rows"]:
-        row |= row.pop("values")
+        values = row.pop("values")
+        row |= {name: value if value and math.isfinite(value["high"]) else None for name, value in values.items()}
     return document
 
 
@@ -147,14 +149,10 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     """What the table shows; of marks only those that are in its `cells`."""
     placement = placement_text(run)
     launches = counted(sheet.launches_per_job, "launch", "launches")
-    is_rough = all(math.isinf(value.high) for row in sheet.rows for value in row.values.values() if value is not None)
     overs = {value.over for row in sheet.rows for value in row.values.values() if value is not None}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
-    interval = "" if is_rough else " with 95 % confidence interval"
-    yield f"{placement or 'Two ranks.'} Median{interval}, {launches}{within}."
-    if is_rough:
-        yield f"±?: too few measurements for an interval. {fix_text(resume(run.id, run.info))}."
-    elif sheet.launches_per_job == 2:
+    yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches}{within}."
+    if sheet.launches_per_job == 2:
         yield two_launches_text(run)
     counts: Counter[str] = Counter()
     for state in sheet.states:
@@ -169,6 +167,8 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     shown = [f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in cells]
     if shown:
         yield "; ".join(shown) + "."
+    if "±?" in cells:
+        yield f"±?: too few measurements for an interval. {fix_text(resume(run.id, run.info))}."
     if SHORT_MARK in cells:
         yield SHORT_NOTE
 
@@ -225,16 +225,16 @@ def _caveat_lines(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[F
     caveats = []
     alike: dict[str, list[str]] = {}
     for failure in sheet.failures:
-        end = "without a figure" if failure.status is PointStatus.BUDGET else failure.status.value
-        alike.setdefault(f"{counted(failure.points, 'point')} {end}, {failure.reason}", []).append(failure.transport)
+        if failure.status is not PointStatus.BUDGET:  # the others are marked in the table
+            what = f"{counted(failure.points, 'point')} {failure.status.value}, {failure.reason}"
+            alike.setdefault(what, []).append(failure.transport)
     caveats += [f"{what}: {', '.join(transports)}" for what, transports in alike.items()]
     if missing and not verbose:
         caveats.append(
             f"Not available: {', '.join(each.name for each in missing)} ({typed('list')} shows how to get them)"
         )
     yields = any(finding.code == "yielding library" for finding in findings)
-    # A resumed run repeats some: the newest counts.
-    for warning in {(warning.kind, warning.subject): warning for warning in sheet.warnings}.values():
+    for warning in render.newest(sheet.warnings):
         caveats += [str(warning)] if verbose else [warning.cause] * (warning.kind != "yield" or not yields)
     if verbose:
         caveats += [f"{each.name}: {each.why}; {each.how}" for each in missing]

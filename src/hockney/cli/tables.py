@@ -59,9 +59,8 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
         case Sheet():
             from hockney.analysis.explain import explain_run
 
-            findings = explain_run(run).findings if tables.rows else ()
-            shown = tables if tables.rows else make_sheet(run, rough=True)
-            print_sheet(shown, run, missing, findings, verbose=verbose)
+            findings = explain_run(run).findings if tables.has_interval else ()
+            print_sheet(tables, run, missing, findings, verbose=verbose)
             return
         case ClassicReport():
             print_report(tables, run, missing)
