@@ -31,6 +31,17 @@ def test_facts_of_this_machine_go_into_json() -> None:
     assert facts["hostname"]
 
 
+@pytest.mark.parametrize(
+    ("siblings", "smt"),
+    [((), None), (("0", "1", "2"), False), (("0-1", "0-1", "2"), True), (("0-1", "0-1", "2-3", "2-3"), True)],
+)
+def test_one_core_of_two_threads_is_smt(siblings: tuple[str, ...], smt: bool | None, tmp_path: Path) -> None:
+    """As on machines whose slow cores have one thread."""
+    files = {f"sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list": text for cpu, text in enumerate(siblings)}
+    root = grow(tmp_path, {"sys/devices/system/cpu/online": f"0-{len(siblings) - 1}", **files} if siblings else {})
+    assert machine.facts(root, {})["cpu"]["smt"] is smt
+
+
 def test_niceness_is_a_fact() -> None:
     program = "import os; os.nice(5); from hockney.machine import facts; print(facts()['limits']['nice'])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -190,8 +190,11 @@ def test_a_synchronous_send_stands_next_to_the_asynchronous_one() -> None:
     assert sizes == {"shm": [4, 64, 256, 1024], "shm:sync": [4, 64, 256, 1024]}
 
 
-@pytest.mark.parametrize(("ranks", "in_suite", "in_limits"), [({}, 0, 1), ({"ranks": 4}, 0, 0), ({"ranks": 3}, 1, 1)])
-def test_a_rank_must_be_among_those_of_its_table(ranks: dict[str, int], in_suite: int, in_limits: int) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "in_suite", "in_limits"),
+    [({}, 0, 1), ({"ranks": 4}, 0, 0), ({"ranks": 3}, 1, 1), ({"ranks": [3, 4]}, 0, 0)],
+)
+def test_a_rank_must_be_among_those_of_its_table(ranks: dict[str, object], in_suite: int, in_limits: int) -> None:
     """A suite without ranks may get them on the command line; limits without ranks are of the pattern's own, two."""
     table = {"pattern": "pingpong", "options": {"target": "3"}, **ranks}
     suite = Suite.model_validate({"name": "a", "title": "A", "series": [table]})

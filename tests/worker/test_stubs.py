@@ -159,6 +159,7 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
         ("divisor", -1),
         ("divisor", 2**70),
         ("batch", 0),
+        ("batch", 2),
         ("bytes_per_rep", -1),
         ("messages_per_rep", 2**64),
         ("timed", "nobody"),
@@ -200,6 +201,8 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
 )
 def test_a_wrong_field_is_a_protocol_error_and_ends_the_job(stub: Stub, key: str, value: object) -> None:
     answer = {**MEASURE, key: value}
+    if key == "samples":
+        answer["elapsed_ns"] = [[5] * answer["samples"]]
     if value == MISSING:
         del answer[key]
     session = WorkerSession(stub.launch(answering(answer)))
