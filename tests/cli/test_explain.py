@@ -107,7 +107,7 @@ def finding(code: str, transport: str = "", effect: float = 0.1, state: str = "n
 def screen_of(
     of: Explanation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str
 ) -> list[str]:
-    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: of)
+    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: (of, {}))
     assert execute(["explain", *options]) == 0
     return capsys.readouterr().out.splitlines()
 
