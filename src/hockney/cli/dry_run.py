@@ -44,8 +44,11 @@ def _print(plan: Plan) -> None:
     if plan.skipped:
         render.title("Skipped")
         reasons = {row.point: row.reason for row in plan.skipped}
-        rows = [[*_row(curve, plan), reasons[curve[0]]] for curve in _curves(reasons, reasons)]
-        render.table([*columns, Column("why", wrap=True)], rows, fits=True)
+        by_reason: dict[str, list[list[str]]] = {}
+        for curve in _curves(reasons, reasons):
+            by_reason.setdefault(reasons[curve[0]], []).append(_row(curve, plan))
+        texts = [text for reason, rows in by_reason.items() for text in (f"Because {reason}:", *rows)]
+        render.table(columns, texts, fits=True)
     first_s = first_rounds_s(plan.points, plan.launches)
     render.say()
     render.note(
