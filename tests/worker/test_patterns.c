@@ -86,8 +86,8 @@ static void check_stream(int rank)
     CHECK(hk_pattern_stream.prepare(&run) == HK_OK);
     calls = 0;
     moved_at_once = 40; /* a block takes 40, 40 and 20 B */
-    for (double samples = 1; samples <= 3; samples++) {
-        const double blocks = 2 * WRITES * samples;
+    for (int sample = 1; sample <= 3; sample++) {
+        const double samples = sample, blocks = 2 * WRITES * samples;
         CHECK(hk_pattern_stream.repeat(&run, 2) == HK_OK);
         CHECK(counted(&run, 0) == (rank == 0 ? 3 * blocks : 0));
         if (rank == 0) {
