@@ -147,7 +147,7 @@ def test_messages_that_no_memory_holds_are_refused_before_a_run_is_stored(tmp_pa
     assert "--time" not in done.stderr
     with Store.open(path, readonly=True) as store:
         assert store.runs() == []
-    assert call("8,1024G").returncode == 0
+    assert call("8,1024G").returncode in (0, 3)  # 3: no interval in so little time
     with Store.open(path, readonly=True) as store:
         ended = {row.point.bytes: row.status for row in store.points(1)}
     assert ended[1 << 40] is PointStatus.SKIPPED

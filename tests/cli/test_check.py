@@ -142,7 +142,7 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
     """Whatever this machine does meanwhile, nothing here takes a thousand times as long."""
     options = ("--bytes", "8,64", "--time", "1s", "--launches", "5", "--label", "base")
     measured = call(tmp_path, "run", "pingpong", "-t", "shm", *options)
-    assert measured.returncode == 0, measured.stderr
+    assert measured.returncode in (0, 3), measured.stderr  # 3: no interval in so little time
     again = ("--max-slowdown", "100000%", "--patience", "5s", "--junit", "j.xml", "--json")
     done = call(tmp_path, "check", "--baseline", "base", *again)
     assert done.stderr.count("ranks on CPUs") == 1  # said once, however many launches

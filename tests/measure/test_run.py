@@ -488,7 +488,7 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
     ]
     for process in both:
         _, said = process.communicate(timeout=120)
-        assert process.returncode == 0, said
+        assert process.returncode in (0, 3), said  # 3: no interval in so little time
     with Store.open(path, readonly=True) as store:
         assert {run.label for run in store.runs()} == {"one", "two"}
         assert all(run.status is RunStatus.DONE and run.rounds > 0 for run in store.runs())
