@@ -21,7 +21,7 @@ def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
     """What a reader must know besides the series, the most important first."""
     lines = []
     for word, items in changes.environment_items(comparison).items():
-        shown = items if everything else items[:_ITEMS_MAX]
+        shown = items if everything else items[: 1 if word == "disturbed" else _ITEMS_MAX]
         more = f"; {len(items) - len(shown)} more in --json" if len(shown) < len(items) else ""
         lines += [f"{word}: {'; '.join(shown)}{more}"] if items else []
     lines += [f"Fix: {fix_text(fix)}" for fix in comparison.fixes]
