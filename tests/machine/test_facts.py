@@ -101,7 +101,8 @@ def test_interfaces_of_hardware_buffers_and_the_board(tmp_path: Path) -> None:
 def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:
     cpu = "sys/devices/system/cpu"
     files = {
-        "proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU\nflags : fpu tsc\nmicrocode\t: 0x1\n\nprocessor : 1\n",
+        "proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU\ncpu MHz\t: 2100.5\n"
+        "flags : fpu tsc\nmicrocode\t: 0x1\n\nprocessor : 1\n",
         "proc/meminfo": "MemTotal: 2048 kB\nMemAvailable: 1024 kB\nHugePages_Total: 0\nBroken:\n",
         "proc/sys/net/ipv4/tcp_wmem": "4096\t16384\t4194304\n",
         "proc/sys/net/ipv4/tcp_rmem": "unlike any Linux\n",
@@ -133,7 +134,7 @@ def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:
         "governors": ["powersave"],
         "frequency_min_hz": 800_000_000,
         "frequency_max_hz": 3_500_000_000,
-        "frequency_now_hz": None,
+        "frequency_now_hz": 2_100_500_000,
         "boost": True,
         "idle_driver": "intel_idle",
         "idle_exit_max_us": 2,
