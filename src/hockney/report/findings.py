@@ -145,8 +145,8 @@ def interval_text(value: Estimate, text: Callable[[float], str]) -> str:
     if low == high:
         return middle
     (number, _, unit), (_, _, high_unit) = low.partition(" "), high.partition(" ")
-    low = number if unit == high_unit else low
-    return f"{low} to {high}" if middle in (low, high) else f"{middle} ({low} to {high})"
+    bounds = f"{number if unit == high_unit else low} to {high}"
+    return bounds if middle in (low, high) else f"{middle} ({bounds})"
 
 
 def _number(value: float) -> str:

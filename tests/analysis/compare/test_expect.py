@@ -234,8 +234,8 @@ def test_ranks_and_size_that_are_not_given_are_those_that_are_measured(catalogue
     assert done.returncode in (0, 3), done.stderr
     with Store.open(tmp_path / "results.db", readonly=True) as opened:
         limits = judge(Run(opened, 1), load_expectations(path, catalogue), catalogue)
-    # In so short a time a measurement may be alone, but the run has it.
-    assert {limit.reason for limit in limits} <= {None, LimitReason.FEW_MEASUREMENTS}
+    # In so short a time a measurement may be alone or its interval endless, but the run has it.
+    assert {limit.reason for limit in limits} <= {None, LimitReason.FEW_MEASUREMENTS, LimitReason.UNCERTAIN}
     assert [limit.subject.partition(",")[0] for limit in limits] == ["memload of 64 B on shm", "barrier on shm"]
 
 
