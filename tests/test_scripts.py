@@ -118,6 +118,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     return checkout
 
 
+@pytest.mark.full
 def test_fresh_checkout_starts_with_everything_it_needs(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path, small=False)
     status, out, err = checkout.start(checkout.root / "hockney", "--version")

@@ -15,7 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.analysis.compare import slowed
 from tests.analysis.compare.made import add_run, curve
 from tests.builders import make_info, make_point
-from tests.cli.support import call
+from tests.cli.support import call, call_here
 
 from hockney.analysis.compare import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.analysis.finding import Fix
@@ -161,7 +161,7 @@ def test_command_prints_what_the_baseline_could_not_tell(tmp_path: Path) -> None
         add_run(opened, curve("shm", (8,)), failed={make_point(64): "rank 1\x07 hung"})
         opened._db.execute("UPDATE run SET plan = ?", (json.dumps(slowed.plan("shm", time_s=0.3).as_json()),))
     arguments = ("--baseline", "last", "--max-slowdown", "1000000%", "--patience", "1s", "--junit", "j.xml")
-    done = call(tmp_path, "check", *arguments)
+    done = call_here(tmp_path, "check", *arguments)
     assert done.returncode == 3, done.stderr
     assert "inconclusive: pingpong on shm, 64 B: failed in run 1: rank 1" in done.stdout
     messages = [one.get("message") or "" for one in ET.parse(tmp_path / "j.xml").getroot().iter("skipped")]
@@ -179,7 +179,7 @@ def test_command_refuses_what_can_be_no_baseline_in_a_sentence(tmp_path: Path) -
         ("old", "run 3 was stored by another version of hockney and cannot be measured again: take a new baseline"),
         ("odl", "unknown run 'odl': did you mean 'old'?"),
     ):
-        done = call(tmp_path, "check", "--baseline", label)
+        done = call_here(tmp_path, "check", "--baseline", label)
         assert (done.returncode, done.stdout) == (2, "")
         assert said in done.stderr
         assert len(done.stderr.splitlines()) == 1
@@ -190,7 +190,7 @@ def test_command_without_a_usable_results_file_has_measured_nothing(tmp_path: Pa
     """3 would look like noise to a script."""
     if content is not None:
         (tmp_path / "results.db").write_bytes(content)
-    done = call(tmp_path, "check", "--baseline", "base")
+    done = call_here(tmp_path, "check", "--baseline", "base")
     assert done.returncode == 2, done.stderr
     assert "results.db" in done.stderr
 
@@ -203,7 +203,7 @@ def test_command_leaves_no_report_of_an_earlier_check(tmp_path: Path, arguments:
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve(sizes=(8,)), label="base")
     (tmp_path / "j.xml").write_text('<testsuite tests="1" errors="0"><testcase name="green"/></testsuite>')
-    assert call(tmp_path, "check", *arguments, "--junit", "j.xml").returncode == 2
+    assert call_here(tmp_path, "check", *arguments, "--junit", "j.xml").returncode == 2
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
     (error,) = suite.iter("error")
@@ -220,7 +220,7 @@ def test_command_writes_its_report_over_nothing_that_it_needs(tmp_path: Path, na
     for file in files:
         file.write_text("is kept")
     named = ["--store", name] if name in ("other.db", "none.db") else []
-    done = call(tmp_path, "check", "--expect", "expect.toml", "--junit", name, *named)
+    done = call_here(tmp_path, "check", "--expect", "expect.toml", "--junit", name, *named)
     assert done.returncode == 2
     assert f"--junit would write over {name}, " in done.stderr
     assert [file.read_text() for file in files] == ["is kept"] * 3
@@ -257,7 +257,7 @@ def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> 
     ],
 )
 def test_command_refuses_in_a_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
-    done = call(tmp_path, "check", *arguments)
+    done = call_here(tmp_path, "check", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -103,7 +103,7 @@ def test_a_sheet_is_shown_again_and_by_a_resumed_run(tmp_path: Path) -> None:
 
 
 def test_a_sheet_without_intervals_shows_medians_and_what_to_do(tmp_path: Path) -> None:
-    arguments = command("quick", "--time", "100ms", store=tmp_path / "r.db")
+    arguments = command("run", "quick", "-t", "shm", "--time", "100ms", store=tmp_path / "r.db")
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 3, done.stderr  # nothing on the sheet: measured in part
     assert re.search(r"^shm .* ±\? ", done.stdout, re.MULTILINE)

@@ -517,7 +517,7 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
         (["run", "pingpong", "--label", "last"], "cannot be a label"),
         (["run", "pingpong", "--label", "two\nlines"], "a label is one line of 1 to 40 characters"),
         (["run", "pingpong", "--label=-x"], "does not begin with '-'"),
-        (["run", "/etc/hosts"], "unknown suite or pattern '/etc/hosts'"),
+        (["run", "/etc/hosts"], "/etc/hosts is not a suite: the name of a suite's file ends in .toml"),
         (["run", "barrier", "--bytes", "8"], "barrier has no message sizes"),
         (["run", "nothing.toml"], "cannot read the suite"),
     ],

@@ -31,7 +31,7 @@ _MAX_BYTES = {row["name"]: row["max_bytes"] for row in DESCRIPTION["transports"]
 TRANSPORTS = list(_MAX_BYTES)
 SHORT = [name for name in TRANSPORTS if ":" not in name]  # of each way to wait, one is in every scripts/test
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
-ADDRESS = Recipe(flags=("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
+ADDRESS = Recipe(flags=("-g", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
 THREAD = Recipe(flags=("-g", "-fsanitize=thread"))
 
 
