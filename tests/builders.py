@@ -142,7 +142,7 @@ def copied_tree(copy: Path) -> Path:
     """A copy of the sources, tests and documents, to be changed, in this folder."""
     root = Path(__file__).parents[1]
     for name in ("src", "tests", "docs"):
-        shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(root / name, copy / name)  # with what Python compiled: times and sizes are kept
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml"):
         shutil.copy(root / name, copy / name)
     (copy / "scripts").symlink_to(root / "scripts")

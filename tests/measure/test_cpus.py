@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import make_info, make_launch, make_point
+from tests.cli.support import call_here
 from tests.measure.test_run import Silent
 
 from hockney.cli.curves import placement_text
@@ -30,8 +30,7 @@ needs_two = pytest.mark.skipif(len(CPUS) < 2 or not can_pin(), reason="ranks can
 
 
 def hockney(*arguments: str, store: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "hockney", *arguments, "--store", str(store)]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    return call_here(store.parent, *arguments, "--store", str(store))
 
 
 def placed(path: Path, run_id: int) -> dict[str, set[tuple[int, ...]]]:

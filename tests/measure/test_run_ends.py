@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import make_info, make_library, make_point
+from tests.cli.support import call_here
 from tests.measure.test_run import Silent, command
 
 from hockney.analysis.compare.differences import disturbances
@@ -24,7 +25,7 @@ from hockney.worker.catalogue import load
 
 
 def call(store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments, store=store), capture_output=True, text=True, check=False)
+    return call_here(store.parent, *arguments, "--store", str(store))
 
 
 def test_what_failed_stays_so_when_a_run_is_resumed(tmp_path: Path) -> None:

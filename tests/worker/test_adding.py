@@ -140,7 +140,7 @@ def test_they_are_listed_measured_and_explained(tree: Path) -> None:
     listed = json.loads(hockney(tree, "hockney", "list", "--json"))
     assert "firstlast" in json.dumps(listed["patterns"])
     assert "wide" in json.dumps(listed["transports"])
-    run = ("hockney", "run", "firstlast", "-t", "wide,unix", "-n", "2", "--bytes", "8,64K", "--time", "1", "--json")
+    run = ("hockney", "run", "firstlast", "-t", "wide,unix", "-n", "2", "--bytes", "8,64K", "--time", "3", "--json")
     measured = json.loads(hockney(tree, *run))
     assert {(series["pattern"], series["transport"]) for series in measured["series"]} == {
         ("firstlast", "wide"),
