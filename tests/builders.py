@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -135,3 +136,14 @@ def make_transport(name: str, caps: Iterable[str] = ("send", "nonblocking", "pay
     """A transport as a worker would describe it. The native worker says what fits it, as of its `worker_name`."""
     made = {"summary": f"how {name} sends", "native": frozenset(), "max_bytes": 0, "executable": build_worker()}
     return TransportInfo(**{"name": name, "worker_name": "shm", "caps": frozenset(caps), **made, **more})
+
+
+def copied_tree(copy: Path) -> Path:
+    """A copy of the sources, tests and documents, to be changed, in this folder."""
+    root = Path(__file__).parents[1]
+    for name in ("src", "tests", "docs"):
+        shutil.copytree(root / name, copy / name)  # with what Python compiled: times and sizes are kept
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml"):
+        shutil.copy(root / name, copy / name)
+    (copy / "scripts").symlink_to(root / "scripts")
+    return copy

@@ -1,12 +1,19 @@
-"""What holds for every test: long matrices run with --full; where all runtimes must be present, a skip is a failure."""
+"""What holds for every test: long matrices run with --full; where all runtimes must be present, a skip is a failure.
+
+What MPICH leaves behind where a test kills its launcher is removed at the end.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import time
+from pathlib import Path
 
 import pytest
 
+_START_S = 5  # a job that began less long ago may still read its file
 ALL_RUNTIMES = os.environ.get("HOCKNEY_ALL_RUNTIMES") == "1"
 
 
@@ -38,9 +45,21 @@ def _skipped(config: pytest.Config) -> list[str]:
     return [f"{report.nodeid}: {report.longrepr[2]}" for report in reporter.stats.get("skipped", [])]
 
 
+def _of_hydra() -> set[Path]:
+    """Files that MPICH's launcher writes for the ranks to read as they start: in /tmp, whatever TMPDIR says."""
+    return set(Path("/tmp").glob("hydra_hwloc_xmlfile_*"))
+
+
+_OF_OTHERS = _of_hydra()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Make the run fail if it passed with a skip."""
+    """Remove what killed launchers left behind; make the run fail if it passed with a skip."""
+    for path in _of_hydra() - _OF_OTHERS:
+        with contextlib.suppress(OSError):  # gone, or somebody else's
+            if time.time() - path.stat().st_mtime > _START_S:
+                path.unlink()
     if exitstatus == pytest.ExitCode.OK and _skipped(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

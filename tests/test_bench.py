@@ -258,6 +258,7 @@ def test_large_runs_are_explained_and_compared() -> None:
     assert not any("not measured" in line for line in rows)
 
 
+@pytest.mark.full
 def test_loads_have_a_row_for_each_level_of_the_load_table() -> None:
     done = bench("--rounds", "1", "loads")
     assert done.returncode == 0, done.stderr

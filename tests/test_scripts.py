@@ -118,6 +118,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     return checkout
 
 
+@pytest.mark.full
 def test_fresh_checkout_starts_with_everything_it_needs(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path, small=False)
     status, out, err = checkout.start(checkout.root / "hockney", "--version")
@@ -178,7 +179,7 @@ def kill_start_script_only(process: subprocess.Popen[str]) -> None:
     process.kill()
 
 
-@pytest.mark.parametrize("kill", [kill_all, kill_start_script_only])
+@pytest.mark.parametrize("kill", [pytest.param(kill_all, marks=pytest.mark.full), kill_start_script_only])
 def test_killed_set_up_recovers(small: Checkout, kill: Callable[[subprocess.Popen[str]], None]) -> None:
     first = small.popen()
     deadline = time.monotonic() + 60

@@ -74,6 +74,8 @@ def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None
     close = difflib.get_close_matches(word, begun or names, n=1, cutoff=0.0 if begun else 0.5)
     if close:
         hint = f"did you mean '{close[0]}'?"
+    elif any("," in name for name in names):
+        hint = f"known are {', '.join(map(repr, names))}"
     elif listed_by is not None and len(names) > _SHOWN_MAX:
         hint = f"known are {', '.join(names[:_SHOWN_MAX])} …; `{listed_by}` lists all"
     else:

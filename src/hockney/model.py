@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,7 @@ class TransportTraits:
 
 @dataclass(frozen=True, order=True)
 class Point:
-    """One thing to measure: a pattern of so many ranks over a transport, with one message size.
+    """One thing to measure: a pattern over a transport, with one number of ranks and one message size.
 
     `transport` is `name[@library][:variant]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`. `options` are the pattern's own,
     as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", or "refined"
@@ -99,8 +99,12 @@ class Point:
     def text(self, size: str) -> str:
         """The same with other words for the size, or without one."""
         of = f" of {size}" if size else ""
-        options = "".join(f" {name}={value}" for name, value in self.options)
-        return f"{self.pattern}{options}{of} on {self.transport}, {self.ranks_text}"
+        return f"{self.pattern_text}{of} on {self.transport}, {self.ranks_text}"
+
+    @property
+    def pattern_text(self) -> str:
+        """`oneway window=16`: the pattern with its options."""
+        return pattern_text(self.pattern, self.options)
 
     @property
     def is_sized(self) -> bool:
@@ -121,6 +125,11 @@ class Point:
     def ranks_text(self) -> str:
         """`2 ranks`."""
         return counted(self.ranks, "rank")
+
+
+def pattern_text(pattern: str, options: Iterable[tuple[str, str]]) -> str:
+    """`oneway window=16`: a pattern with its options."""
+    return " ".join([pattern, *(f"{name}={value}" for name, value in options)])
 
 
 CurveKey = tuple[str, str, int, tuple[tuple[str, str], ...]]
@@ -222,7 +231,7 @@ class Measurement:
 
 
 class PointStatus(enum.Enum):
-    """How far a point got; the reason beside it is a sentence."""
+    """How far a point got; the reason stored with it is a sentence."""
 
     PENDING = "pending"
     PRECISE = "precise"  # the interval is as narrow as asked
@@ -233,7 +242,7 @@ class PointStatus(enum.Enum):
 
 
 NOT_MEASURED = (PointStatus.FAILED, PointStatus.SKIPPED)
-"""Such a point has no figure to rest a verdict on, whatever samples it had before."""
+"""Such a point has no figure for a verdict, even if it has samples from before."""
 
 
 class RunStatus(enum.Enum):
@@ -264,7 +273,7 @@ class Launch:
     @functools.cached_property
     def places(self) -> tuple[Place, ...]:
         """Where each rank runs."""
-        each = zip(self.hosts, self.cpus, strict=False)  # a store that lacks some is no fault
+        each = zip(self.hosts, self.cpus, strict=False)  # a store may have fewer of one
         return tuple((host, cpu if cpu >= 0 else -1 - rank) for rank, (host, cpu) in enumerate(each))
 
 

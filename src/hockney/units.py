@@ -16,7 +16,7 @@ BYTES_MAX = 1 << 40  # as the workers' protocol has it
 RANKS_MAX = 4096  # likewise
 DURATION_MAX_S = 366 * 86400
 
-_QUANTITY_MAX = 1e18  # in whatever unit
+_QUANTITY_MAX = 1e18  # in any unit
 _INCREASE_MAX = 1e9
 _DIGITS_MAX = 30  # of a whole number: Python refuses to read one of thousands
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -44,8 +44,8 @@ def parse_bytes(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise UsageError(
-            f"'{text}' is not a size: write a number of bytes such as 8, 64K or 4M (units: K, M and G, powers of 1024; "
-            f"the largest size is {BYTES_MAX >> 30}G)"
+            f"'{text}' is not a size: write bytes from 0 to {BYTES_MAX >> 30}G, such as 8, 64K or 4M (K, M and G are "
+            "powers of 1024)"
         )
     size = int(match[1][:_DIGITS_MAX]) * _SCALE[match[2].upper()]
     if size > BYTES_MAX or len(match[1]) > _DIGITS_MAX:
@@ -74,8 +74,10 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 def parse_duration_s(text: str) -> float:
     """`90`, `90s`, `2m`, `1.5h`, `500ms` -> seconds. Raises UsageError."""
     match = _DURATION.fullmatch(text.strip())
-    if match is None or float(match[1]) <= 0:
+    if match is None:
         raise UsageError(f"'{text}' is not a duration: write for example 30s, 2m or 1h")
+    if float(match[1]) <= 0:
+        raise UsageError(f"'{text}' is too short a duration: write one above 0, for example 30s, 2m or 1h")
     value_s = float(match[1]) * _SECONDS[match[2]]
     if value_s > DURATION_MAX_S:
         raise UsageError(f"'{text}' is too long: at most {DURATION_MAX_S // 3600}h, a year")
@@ -100,6 +102,10 @@ def parse_increase(text: str) -> float:
 
 def _percentage(text: str, below: float, what: str) -> float:
     match = _PERCENTAGE.fullmatch(text.strip())
+    plain = None if match else _PERCENTAGE.fullmatch(f"{text.strip()}%")
+    if plain and 0 < float(plain[1]) / 100 < below:
+        fraction = f" (or {percent_digits(float(plain[1]))}% for the fraction)" if float(plain[1]) < 1 else ""
+        raise UsageError(f"'{text}' has no unit: write {plain[1]}%{fraction}")
     value = float(match[1]) / 100 if match else 0.0
     if not 0 < value < below:
         raise UsageError(f"'{text}' is not {what}: write for example 1%")

@@ -11,18 +11,20 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.analysis.explain.readings import gaps_of
+from tests.analysis.explain.readings import gaps_of, near
 
 import hockney.archive
 from hockney.analysis.estimates import scaled
 from hockney.analysis.explain import DETECTORS, Explanation, explain
-from hockney.analysis.explain.curve import Curve, CurvePoint
+from hockney.analysis.explain.curve import Curve, CurvePoint, Reading
 from hockney.analysis.explain.data import rows_of
 from hockney.analysis.finding import Finding
 from hockney.archive import machines, published
 from hockney.archive.curves import estimate_of, read_machine
 from hockney.archive.explain import ODDITIES, explain_machine
+from hockney.archive.oddities import steps
 from hockney.report.findings import evidence_of, sentence_of
+from hockney.stats.fit import Estimate
 
 FOLDER = Path(hockney.archive.__file__).parent
 
@@ -215,3 +217,15 @@ def test_a_published_figure_is_known_to_its_last_digit() -> None:
     assert (by_print["6.6"].low, by_print["6.6"].high) == pytest.approx((6.55, 6.65))
     around = next(each for each in published("ancor") if each.printed == "1000")
     assert (estimate_of(around).low, estimate_of(around).high) == (500, 1500)  # printed as 1 millisecond
+
+
+@pytest.mark.parametrize(("rise_ns", "steps_seen"), [(110_000.0, 0), (120_000.0, 0), (140_000.0, 1)])
+def test_a_rise_that_the_lowest_best_rate_explains_is_no_step(rise_ns: float, steps_seen: int) -> None:
+    """1000 B more at 8 to 12 MB/s take 83 to 125 us."""
+    points = [CurvePoint(size, near(50_000.0 + size / 1000 * rise_ns, 1e-6)) for size in (0, 1000)]
+    curve = Curve("old", "oneway", 2, (), "here", tuple(points), peak_bytes_per_s=Estimate(10e6, 8e6, 12e6))
+    findings = steps(Reading("a machine", (curve,)))
+    assert len(findings) == steps_seen
+    for finding in findings:
+        assert finding.facts["step_ns"].value == pytest.approx(rise_ns - 100_000, abs=1)
+        assert finding.facts["step_ns"].low == pytest.approx(rise_ns - 125_000, abs=1)

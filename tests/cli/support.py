@@ -132,7 +132,7 @@ def fill(path: Path) -> None:
         launches = {
             name: store.add_launch(
                 run,
-                Launch(name, library, ranks, 1_760_000_000.0, ("worker",), (0,) * ranks, ("h",), ranks > 2, 20.0),
+                Launch(name, library, ranks, 1.76e9, ("worker",), (0,) * ranks, ("h",) * ranks, ranks > 2, 20.0),
             )
             for name, library, ranks in (
                 ("shm", "shared memory", 4), ("mpi@openmpi-4.1.4", "Open MPI 4.1.4", 2), ("tcp", "TCP loopback", 2),

@@ -191,7 +191,7 @@ def test_common_options_may_stand_before_the_command(filled_store: Path, capsys:
         (["runs", "--label", "1"], "option '--label' requires 2 arguments"),
         (["export", "-o"], "option '-o' requires an argument"),
         (["runs", "--help=x"], "--help"),
-        (["run", "pingpong", "--precision", "0.5"], "'0.5' is not a precision, above 0 % and below 100 %"),
+        (["run", "pingpong", "--precision", "0.5"], "'0.5' has no unit: write 0.5%"),
         (["run", "pingpong", "--launches", "abc"], "'abc' is not a number of launches: write 1 to 1000, for example "),
         (["run", "pingpong", "--bytes", "8x", "--bytes", "8"], "'8x' is not a size"),
         (
@@ -200,6 +200,9 @@ def test_common_options_may_stand_before_the_command(filled_store: Path, capsys:
         ),
         (["show", "last", "--pattern", "pong"], "did you mean 'pingpong'?"),
         (["run", "ping"], "unknown suite or pattern 'ping': did you mean 'pingpong'?"),
+        (["show", "last", "--state", "near,one"], "unknown state in this run 'near, one': did you mean 'near'?"),
+        (["run", __file__], "test_commands.py is not a suite: the name of a suite's file ends in .toml"),
+        (["run", "pingpong", __file__], "test_commands.py is not a suite: the name of a suite's file ends in .toml"),
         (["show", "basse"], "did you mean 'base'?"),
         (["show", "nosuch"], "unknown run 'nosuch': known are last, base, 2"),
         (["export", "77"], "no run 77"),

@@ -71,6 +71,28 @@ def test_screen_with_options(
     assert screen(folder, capsys, "base", "slow", *arguments) == snapshot
 
 
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        (("4.1.4", "5.0.1"), "pingpong on Open MPI 4.1.4 -> Open MPI 5.0.1, 8-64 B "),
+        (("5.0.1", "5.0.1"), "pingpong on mpi@openmpi-4.1.4 -> mpi@openmpi-5.0.1, 8-64 B "),  # it says a wrong version
+    ],
+)
+def test_a_row_names_the_transports_of_both_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], versions: tuple[str, str], said: str
+) -> None:
+    with Store.open(tmp_path / "results.db") as opened:
+        for transport, version in zip((OPENMPI, "mpi@openmpi-5.0.1"), versions, strict=True):
+            add_run(opened, curve(transport, (8, 64)), libraries={transport: f"Open MPI {version} (ob1)"})
+    assert said in screen(tmp_path, capsys, "1", "2")
+
+
+def test_all_lists_what_has_no_common_state(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = screen(folder, capsys, "base", "far", "--all", code=3).splitlines()
+    assert sum(line.endswith("no common state   inconclusive") for line in lines) == 4
+    assert sum(line.startswith("inconclusive: 24 series have no common machine state") for line in lines) == 1
+
+
 def test_screen_of_sixty_columns(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
@@ -130,7 +152,7 @@ def test_a_closed_standard_error_does_not_stop_it(tmp_path: Path) -> None:
         (["base", "base"], "can't be compared with itself"),
         (["base", "bas"], "did you mean 'base'"),
         (["base", "slow", "--margin", "much"], "write for example 1%"),
-        (["base", "slow", "--margin", "2"], "write for example 1%"),
+        (["base", "slow", "--margin", "2"], "'2' has no unit: write 2%"),
         (["base"], "name two runs, BASE and NEW"),
         ([], "name two runs, BASE and NEW"),
         (["--interleave"], "with --interleave one pattern or suite to measure"),

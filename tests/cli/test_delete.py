@@ -44,7 +44,7 @@ def test_a_deleted_run_is_gone_with_all_that_was_measured_of_it_and_no_other(cli
 
 def test_numbers_of_deleted_runs_are_not_used_again(cli: Cli, path: Path) -> None:
     assert json.loads(cli("delete", "2", "1", "--json").stdout)["deleted"] == [1, 2]
-    assert cli("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "0.2s").returncode == 0
+    assert cli("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "0.2s").returncode in (0, 3)
     with Store.open(path, readonly=True) as store:
         assert [run.id for run in store.runs()] == [3]
 

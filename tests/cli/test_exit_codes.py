@@ -20,7 +20,7 @@ from tests.cli.support import Cli, command_line, environment
 from hockney.cli import commands, execute, render
 from hockney.cli import exit_codes as ending
 from hockney.cli.measuring import measuring
-from hockney.cli.progress import Display
+from hockney.cli.progress import ProgressDisplay
 from hockney.errors import StoreError, UsageError
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import RunOutcome
@@ -33,6 +33,13 @@ def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert ended.stderr == "hockney: unknown command 'runz': did you mean 'run'?\n"
+
+
+@pytest.mark.parametrize("name", ["pingpong", "atlas"])
+def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measures_it(cli: Cli, name: str) -> None:
+    ended = cli(name)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"hockney: unknown command '{name}'. To measure it: `hockney run {name}`\n"
 
 
 @pytest.mark.parametrize(
@@ -176,7 +183,7 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_a_stopped_measurement_says_what_is_kept(has_begun: bool, tmp_path: Path) -> None:
-    def stop(display: Display) -> None:
+    def stop(display: ProgressDisplay) -> None:
         if has_begun:
             display.begun(1, Plan("test", (Point("shm", "pingpong", 2, 8),)), goes_on=False, precise=0)
         raise KeyboardInterrupt
@@ -251,14 +258,16 @@ def test_a_store_in_a_home_that_nobody_knows_is_named(cli: Cli) -> None:
 
 
 def _measured(
-    status: RunStatus, *, failed: int = 0, moved: bool = False, damaged: bool = False
+    status: RunStatus, *, measurements: int = 9, failed: int = 0, moved: bool = False, damaged: bool = False
 ) -> Callable[..., RunOutcome]:
     """Stands for hockney.measure.run.measure: a run of one point that ends so."""
 
     def measure(plan: Plan, catalogue: object, store: Store, display: object, **_: object) -> RunOutcome:
         number = store.create_run(make_info(suite=plan.suite), plan.points)
         launch = store.add_launch(number, make_launch())
-        store.write_round(number, [make_measurement(point, launch_id=launch) for point in plan.points])
+        for round_ in range(measurements):
+            of_round = [make_measurement(point, launch_id=launch, round_=round_) for point in plan.points]
+            store.write_round(number, of_round)
         store.finish_run(number, status)
         if damaged:
             store._db.execute("UPDATE measurement SET batch = 0")
@@ -273,14 +282,15 @@ def _measured(
     ("what", "outcome", "code"),
     [
         ("pingpong", _measured(RunStatus.DONE), 0),
+        ("pingpong", _measured(RunStatus.DONE, measurements=5), 3),  # no figure has an interval
         ("pingpong", _measured(RunStatus.PARTIAL, failed=1), 3),
         ("pingpong", _measured(RunStatus.PARTIAL), 3),
         ("pingpong", _measured(RunStatus.INTERRUPTED), 3),
         ("pingpong", _measured(RunStatus.DONE, moved=True), 3),
         ("pingpong", _measured(RunStatus.DONE, damaged=True), 3),
-        ("quick", _measured(RunStatus.DONE), 3),  # no figure has an interval, so the sheet is empty
+        ("quick", _measured(RunStatus.DONE, measurements=5), 3),  # no figure has an interval, so the sheet is empty
     ],
-    ids=["done", "failed", "nothing", "stopped", "moved", "damaged", "empty sheet"],
+    ids=["done", "no interval", "failed", "nothing", "stopped", "moved", "damaged", "empty sheet"],
 )
 def test_each_cause_alone_decides_how_a_run_ends(
     what: str, outcome: Callable[..., RunOutcome], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

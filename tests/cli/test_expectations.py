@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.analysis.compare.made import add_run, curve
 from tests.analysis.compare.test_expect import of_8_bytes
 from tests.builders import make_point
-from tests.cli.support import call
+from tests.cli.support import call_here
 
 from hockney.cli import execute
 from hockney.results.store import Store
@@ -22,7 +22,7 @@ def test_it_measures_and_judges(tmp_path: Path) -> None:
     (tmp_path / "expect.toml").write_text(
         'time = "1s"\n' + of_8_bytes('latency = "<= 1 s"') + "\n" + of_8_bytes('latency = "<= 1 ns"')
     )
-    done = call(tmp_path, "check", "--expect", "expect.toml", "--junit", "j.xml")
+    done = call_here(tmp_path, "check", "--expect", "expect.toml", "--junit", "j.xml")
     assert done.returncode == 1, done.stderr
     missed, *_, summary = done.stdout.splitlines()
     assert missed.startswith("missed: pingpong of 8 B on shm, 2 ranks: latency ")
@@ -30,9 +30,9 @@ def test_it_measures_and_judges(tmp_path: Path) -> None:
     assert summary == "1 missed, 1 met, 0 inconclusive: 2 limits, run 1"
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
-    stored = call(tmp_path, "check", "--expect", "expect.toml", "last")
+    stored = call_here(tmp_path, "check", "--expect", "expect.toml", "last")
     assert stored.stdout == done.stdout  # the same measurements count
-    again = call(tmp_path, "check", "--expect", "expect.toml", "last", "--json")
+    again = call_here(tmp_path, "check", "--expect", "expect.toml", "last", "--json")
     assert again.returncode == 1
     document = json.loads(again.stdout)
     limits = [(limit["outcome"], limit["limit_ns"], limit["limit_bytes_per_s"]) for limit in document["limits"]]
@@ -61,7 +61,7 @@ def test_intervals_within_one_launch_are_noted(launches: int, tmp_path: Path) ->
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve(), launches=launches)
     (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 ns"'))
-    done = call(tmp_path, "check", "--expect", "expect.toml", "last")
+    done = call_here(tmp_path, "check", "--expect", "expect.toml", "last")
     assert ("Intervals are within one launch." in done.stdout.splitlines()) == (launches == 1)
 
 
@@ -69,7 +69,7 @@ def test_sizes_have_units(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve(), launches=6)
     (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 ns"').replace("bytes = 8", 'bytes = "64K"'))
-    done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+    done = call_here(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
     assert done.stdout.startswith("missed: pingpong of 64 KiB on shm, 2 ranks: latency ")
     (case,) = ET.parse(tmp_path / "j.xml").getroot().iter("testcase")
     assert case.get("name") == "latency: pingpong of 64 KiB on shm, 2 ranks"
@@ -83,7 +83,7 @@ def test_each_limit_is_a_test_of_one_name(tmp_path: Path) -> None:
 
     def names(*tables: str) -> list[str]:
         (tmp_path / "expect.toml").write_text("\n".join(tables))
-        call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+        call_here(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
         cases = list(ET.parse(tmp_path / "j.xml").getroot().iter("testcase"))
         assert {case.get("classname") for case in cases} == {"expectations"}
         return [case.get("name") or "" for case in cases]
@@ -101,7 +101,7 @@ def test_control_characters_are_escaped_in_the_report(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve(sizes=(64,)), failed={make_point(8): "\x1b[31mrank 1\x00 hung"})
     (tmp_path / "expect.toml").write_text(of_8_bytes('latency = "<= 1 s"'))
-    done = call(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
+    done = call_here(tmp_path, "check", "--expect", "expect.toml", "last", "--junit", "j.xml")
     assert done.returncode == 3, done.stderr
     (skipped,) = ET.parse(tmp_path / "j.xml").getroot().iter("skipped")
     assert "\\x1b[31mrank 1\\x00 hung" in (skipped.get("message") or "")

@@ -27,7 +27,12 @@ def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short real run over shared memory, TCP and every MPI that is here; of few sizes, so each has its interval."""
     path = tmp_path_factory.mktemp("explain") / "results.db"
     arguments = ["run", "pingpong", "-t", "shm,tcp,mpi", "--bytes", "0,8,64,1K,4K,8K,64K", "--time", "15s"]
-    assert execute([*arguments, "--oversubscribe", "--store", str(path)]) == 0
+    code = execute([*arguments, "--oversubscribe", "--store", str(path)])
+    for _ in range(6):  # a busy machine needs time for an interval
+        if code == 0:
+            break
+        assert code == 3
+        code = execute(["run", "--resume", "--store", str(path)])
     return path
 
 
@@ -64,7 +69,7 @@ def test_the_documented_threshold_of_a_real_library_is_named(
     path = str(tmp_path / "r.db")
     what = ["pingpong", "-t", "mpi@openmpi", "--bytes", "1K,1536,2K,3K,4K,6K,8K,12K,16K", "--launches", "1"]
     for time in ("3s", "9s", "27s", "60s"):
-        assert execute(["run", *what, "--time", time, "--store", path]) == 0
+        assert execute(["run", *what, "--time", time, "--store", path]) in (0, 3)  # 3: no interval yet
         capsys.readouterr()
         there = []
         if execute(["explain", "--store", path]) != 0:  # no interval yet
@@ -107,7 +112,7 @@ def finding(code: str, transport: str = "", effect: float = 0.1, state: str = "n
 def screen_of(
     of: Explanation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str
 ) -> list[str]:
-    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: of)
+    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: (of, {}))
     assert execute(["explain", *options]) == 0
     return capsys.readouterr().out.splitlines()
 

@@ -82,7 +82,7 @@ def test_the_plan_of_a_dry_run_is_the_one_that_is_stored(
 ) -> None:
     words = ["run", "oneway", *arguments({**BASE, "--time": "0.2s"})]
     shown = document(capsys, *words, "--dry-run", "--json")
-    assert cli(*words, "--label", "mine").returncode == 0
+    assert cli(*words, "--label", "mine").returncode in (0, 3)  # 3: no interval in so little time
     with Store.open(tmp_path / "results.db", readonly=True) as store:
         stored = store.run(1)
         points = [row.point for row in store.points(1)]

@@ -12,6 +12,7 @@ import pytest
 
 from hockney.cli import render
 from hockney.cli.curves import format_interval
+from hockney.cli.plot import print_plot
 from hockney.cli.render import JSON_VERSION, Column, split_columns
 from hockney.cli.streams import print_line
 from hockney.model import Warning_
@@ -69,6 +70,18 @@ def test_titles_wrap_and_tables_split_to_fit(
     columns = [Column("what ranks", key=True), Column("ratio", right=True), Column("time there", right=True)]
     render.table(columns, ["2, 4", ["  long name", "0.5", "12.5"]], fits=True)
     assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("words", [(20, 20, 20), (3, 20, 20), (20, 20, 3), (9, 3, 20)])
+def test_columns_share_the_room_of_a_line_and_take_no_more(
+    width: int, words: tuple[int, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    render.table([Column(name, wrap=True) for name in "abc"], [["word " * count + "end" for count in words]])
+    lines = capsys.readouterr().out.splitlines()
+    assert width - 12 < max(map(len, lines)) <= width
+    assert " ".join(lines).count("word") == sum(words)
 
 
 @pytest.mark.parametrize("columns", [None, "", "0", "wide"])
@@ -199,3 +212,14 @@ def test_a_command_goes_on_when_its_reader_has_left(monkeypatch: pytest.MonkeyPa
 )
 def test_interval(low_ns: float | None, high_ns: float | None, text: str) -> None:
     assert format_interval(low_ns, high_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("point", "is_drawn"),
+    [((1, 5.0), True), ((8, 0.5), True), ((0, 5.0), False), ((8, 0.0), False), ((8, -1.0), False)],
+)
+def test_a_plot_has_what_has_a_logarithm(
+    point: tuple[int, float], is_drawn: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_plot("Times", {"this curve": [point], "other": [(4, 2.0)]}, "ns")
+    assert ("this curve" in capsys.readouterr().out) == is_drawn

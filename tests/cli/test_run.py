@@ -17,7 +17,7 @@ SHORT = ("--bytes", "8,1K", "--time", "0.3s", "--precision", "90%")
 
 def test_several_patterns_are_one_run_with_a_column_for_each_transport(cli: Cli, tmp_path: Path) -> None:
     ended = cli("run", "pingpong,oneway,pingpong", "-t", "shm,threads", "-o", "window=4", *SHORT)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode in (0, 3), ended.stderr  # 3: no interval in so little time
     with Store.open(tmp_path / "results.db", readonly=True) as store:
         (one,) = store.runs()
         points = [row.point for row in store.points(one.id)]
@@ -50,7 +50,7 @@ def test_what_is_no_pattern_among_several_is_named(cli: Cli, what: str, said: st
 
 def test_message_rate_is_shown_where_a_window_is_used(cli: Cli) -> None:
     ended = cli("run", "pingpong,twoway", "-t", "shm", "-o", "window=4", *SHORT)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode in (0, 3), ended.stderr  # 3: no interval in so little time
     windowed, plain = (
         next(part for part in ended.stdout.split("\n\n") if part.startswith(name)) for name in ("twoway", "pingpong")
     )
@@ -61,7 +61,7 @@ def test_message_rate_is_shown_where_a_window_is_used(cli: Cli) -> None:
 
 def test_csv_is_written_at_the_end(cli: Cli, tmp_path: Path) -> None:
     ended = cli("run", "oneway", "-t", "shm", *SHORT, "--csv", "figures.csv")
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode in (0, 3), ended.stderr
     exported = cli("export", "last", "--csv").stdout
     assert (tmp_path / "figures.csv").read_text() == exported
     rows = list(csv.DictReader(exported.splitlines()))
@@ -83,7 +83,7 @@ def test_a_csv_that_cannot_or_must_not_be_written_is_refused_before_anything_is_
 
 def test_quiet_shows_the_result_alone(cli: Cli) -> None:
     ended = cli("run", "pingpong", "-t", "shm", *SHORT, "-q")
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stderr == "" if ended.returncode == 0 else "no figure has a confidence interval" in ended.stderr
     assert "pingpong on shm" in ended.stdout
 
 
@@ -93,7 +93,7 @@ def test_dry_run_says_what_would_be_measured_and_leaves_nothing(cli: Cli, tmp_pa
     assert (ended.returncode, ended.stderr) == (0, "")
     assert re.search(r"pingpong, 2 ranks +tcp +8 B, 64 B", ended.stdout)
     skipped = ended.stdout.partition("Skipped")[2]
-    assert re.search(r"memload, 1 rank +shm +8 B +\w+", skipped)
+    assert re.search(r"^Because memload takes .*:\nmemload, 1 rank +shm +8 B *$", skipped, re.MULTILINE)
     assert "after about 7 s at the latest: 2 launches" in " ".join(ended.stdout.split())
     found = json.loads(cli(*words, "--dry-run", "--json").stdout)
     sizes = [(one["pattern"], one["transport"], one["bytes"]) for one in found["points"]]

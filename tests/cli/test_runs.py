@@ -93,6 +93,8 @@ def wait_for_a_round(path: Path) -> None:
 def test_a_label_is_given_taken_over_and_taken_away(cli: Cli, path: Path) -> None:
     ended = cli("runs", "--label", "last", "new one")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "run 2 has the label 'new one' now\n", "")
+    longest = cli("runs", "--label", "last", "x" * 40)
+    assert longest.returncode == 0
     shared = cli("runs", "--label", "2", "base", "--json")
     assert json.loads(shared.stdout)["labelled"] == 2
     away = cli("runs", "--label", "2", "")

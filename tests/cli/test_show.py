@@ -14,11 +14,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.builders import make_info, make_launch
 from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
-from tests.report.runs import store_quick
+from tests.report.runs import Made, store_quick, store_run
 
 from hockney.cli import execute
 from hockney.cli.curves import precision_text
-from hockney.model import Point, PointStatus, RunStatus
+from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 from hockney.stats.figures import Figure
 
@@ -81,7 +81,7 @@ def test_a_stopped_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert execute(["--store", str(path), "show", "last"]) == 0
     output = capsys.readouterr().out
     assert re.search(r"^ +8 B .* stopped$", output, re.MULTILINE)
-    assert re.search(r"64 KiB +pending +not reached$", output, re.MULTILINE)
+    assert re.search(r"^not reached\n  .* 64 KiB$", output, re.MULTILINE)
     assert execute(["--store", str(path), "runs"]) == 0
     assert "1/2" in capsys.readouterr().out
 
@@ -105,16 +105,20 @@ def test_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     first = lines.index("pingpong, 2 ranks")
     assert lines[first + 1 : first + 6] == [
-        "size shm tcp", "8 B 50.0 ns * 1.00 us", "64 B 50.0 ns * 1.00 us", "128 B 1.00 us –", "1 added size not shown."
-    ]  # fmt: skip
+        "size shm tcp",
+        "8 B 50.0 ns ±? * 1.00 us ±?",
+        "64 B 50.0 ns ±? * 1.00 us ±?",
+        "128 B 1.00 us ±? –",
+        "1 added size not shown.",
+    ]
     second = lines.index("oneway window=4, 2 ranks")
     assert lines[second + 2 : second + 6] == [
-        "64 B 50.0 ns * 1.00 us",
+        "64 B 50.0 ns ±? * 1.00 us ±?",
         "",
         "size shm tcp",
-        "64 B 1.28 GB/s * 64.0 MB/s",
+        "64 B 1.28 GB/s ±? * 64.0 MB/s ±?",
     ]
-    assert lines[-1] == "*: in another machine state; –: not measured."
+    assert lines[-1] == "±: 95 % interval; ±?: not enough data; *: in another machine state; –: not measured."
     words = ["show", "last", "--by-size", "--state", "near", "-t", "shm"]
     assert execute([*words, "--store", str(tmp_path / "r.db")]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -202,7 +206,7 @@ def test_class_of_ft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     output = capsys.readouterr().out
     assert re.search(r"^ft on shm, 1 rank\n.*\nclass S ", output, re.MULTILINE)
     assert re.search(r"^ft class=W on shm, 2 ranks\n.*\nclass W ", output, re.MULTILINE)
-    assert re.search(r"ft on shm, 4 ranks: class S +skipped", output)
+    assert "skipped: there are two CPUs\n  ft on shm, 4 ranks: class S\n" in output
     assert "0 B" not in output
 
 
@@ -264,3 +268,15 @@ def test_precision_text_names_the_most_launches_that_are_needed() -> None:
     figures = [SimpleNamespace(state="near", precision=0.1, launches_needed=needed) for needed in (90, None, 12)]
     said = precision_text(cast(list[Figure], figures), 0.01)
     assert said == "Not all reached ±1.0%: about 90 launches reach it."
+
+
+@pytest.mark.parametrize(("warnings", "shown"), [(4, 4), (5, 5), (7, 5)])
+def test_a_sheet_has_at_most_five_caveats_and_in_full_all(
+    warnings: int, shown: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caveats = [Warning_(f"kind {n}", "machine", f"Cause {n}.", f"Fix {n}.") for n in range(warnings)]
+    store_run(tmp_path / "r.db", "quick", [Made(PINGPONG, 50.0, divisor=2)], warnings=caveats)
+    for option, count in (((), shown), (("-v",), warnings)):
+        assert execute(["--store", str(tmp_path / "r.db"), "show", "--tables", *option]) == 0
+        output = capsys.readouterr().out
+        assert [f"Cause {n}." in output for n in range(warnings)] == [n < count for n in range(warnings)]

@@ -31,6 +31,17 @@ def test_facts_of_this_machine_go_into_json() -> None:
     assert facts["hostname"]
 
 
+@pytest.mark.parametrize(
+    ("siblings", "smt"),
+    [((), None), (("0", "1", "2"), False), (("0-1", "0-1", "2"), True), (("0-1", "0-1", "2-3", "2-3"), True)],
+)
+def test_one_core_of_two_threads_is_smt(siblings: tuple[str, ...], smt: bool | None, tmp_path: Path) -> None:
+    """As on machines whose slow cores have one thread."""
+    files = {f"sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list": text for cpu, text in enumerate(siblings)}
+    root = grow(tmp_path, {"sys/devices/system/cpu/online": f"0-{len(siblings) - 1}", **files} if siblings else {})
+    assert machine.facts(root, {})["cpu"]["smt"] is smt
+
+
 def test_niceness_is_a_fact() -> None:
     program = "import os; os.nice(5); from hockney.machine import facts; print(facts()['limits']['nice'])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -90,7 +101,8 @@ def test_interfaces_of_hardware_buffers_and_the_board(tmp_path: Path) -> None:
 def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:
     cpu = "sys/devices/system/cpu"
     files = {
-        "proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU\nflags : fpu tsc\nmicrocode\t: 0x1\n\nprocessor : 1\n",
+        "proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU\ncpu MHz\t: 2100.5\n"
+        "flags : fpu tsc\nmicrocode\t: 0x1\n\nprocessor : 1\n",
         "proc/meminfo": "MemTotal: 2048 kB\nMemAvailable: 1024 kB\nHugePages_Total: 0\nBroken:\n",
         "proc/sys/net/ipv4/tcp_wmem": "4096\t16384\t4194304\n",
         "proc/sys/net/ipv4/tcp_rmem": "unlike any Linux\n",
@@ -122,7 +134,7 @@ def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:
         "governors": ["powersave"],
         "frequency_min_hz": 800_000_000,
         "frequency_max_hz": 3_500_000_000,
-        "frequency_now_hz": None,
+        "frequency_now_hz": 2_100_500_000,
         "boost": True,
         "idle_driver": "intel_idle",
         "idle_exit_max_us": 2,
@@ -318,7 +330,7 @@ def test_what_is_warned_of(
         (
             Moment(0.3, steal=0.0, busy_cpus=1.3, programs=(Program("cc1", 12, 1.0), Program("make", 3, 0.2))),
             "load",
-            "When the run began, other programs kept 1.3 CPUs busy, above all cc1 (12) and make (3).",
+            "When the run began, other programs kept 1.3 CPUs busy: cc1 (12) and make (3).",
         ),
         (Moment(0.3, steal=0.0, busy_cpus=2.0), "load", "kept 2.0 CPUs busy."),
     ],
@@ -350,7 +362,7 @@ def others(*cpus: float, programs: tuple[Program, ...] = ()) -> list[Moment]:
                 1.2, 1.4, 0.0, 1.9, programs=(Program("sh", 12, 0.4), Program("make", 9, 0.5), Program("sh", 13, 0.3))
             ),
             True,
-            "During 3 of 4 more launches, other programs kept 1.4 CPUs busy, above all sh and make.",
+            "During 3 of 4 more launches, other programs kept 1.4 CPUs busy: sh and make.",
         ),
     ],
 )

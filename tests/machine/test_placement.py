@@ -106,6 +106,8 @@ def test_slower_kinds_of_cores(files: dict[str, str], slower: tuple[int, ...], t
         (3, (0, 1, 4, 6), (0, 1, 4)),  # no package holds three
         (3, (1, 4, 6, 7), (4, 6, 7)),  # the second one does
         (2, (5,), (5, 5)),
+        (3, (0, 1, 8), (0, 1, 8)),  # of one core a sibling, too
+        (4, (0, 1, 8), (0, 1, 8, 0)),
         (2, (0, 99), (0, 99)),  # a CPU that the topology does not know
         (0, range(16), ()),
         (2, (), ()),

@@ -105,6 +105,10 @@ def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
     again = Run(store, found.run_id)
     assert [series.point for series in again.series] == [series.point for series in Run(store, base).series]
     assert again.info.plan["launches"] == 6
+    assert found.comparison.again is not None
+    assert found.comparison.again.argv == (
+        *("hockney", "check", "--baseline", str(base), "--max-slowdown", "90%", "--patience", "2s"),
+    )
     assert again.info.plan["precision"] == Run(store, base).info.plan["precision"]
 
 

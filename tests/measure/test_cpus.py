@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import make_info, make_launch, make_point
+from tests.cli.support import call_here
 from tests.measure.test_run import Silent
 
 from hockney.cli.curves import placement_text
@@ -30,8 +30,7 @@ needs_two = pytest.mark.skipif(len(CPUS) < 2 or not can_pin(), reason="ranks can
 
 
 def hockney(*arguments: str, store: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "hockney", *arguments, "--store", str(store)]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    return call_here(store.parent, *arguments, "--store", str(store))
 
 
 def placed(path: Path, run_id: int) -> dict[str, set[tuple[int, ...]]]:
@@ -55,7 +54,7 @@ def test_ranks_of_every_kind_of_job_run_where_they_are_placed(tmp_path: Path) ->
         words = ",".join(map(str, cpus))
         arguments = ["run", "pingpong", "-t", transports, "--bytes", "8", "--time", "1s", "--launches", "1"]
         done = hockney(*arguments, "--cpus", words, store=path)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
         assert f"2 ranks on CPUs {cpus[0]} and {cpus[1]}." in done.stdout
     for run_id, cpus in ((1, (SECOND, FIRST)), (2, (FIRST, SECOND))):
         jobs = placed(path, run_id)
@@ -89,9 +88,9 @@ def test_a_cpu_for_both_ranks_is_oversubscription(tmp_path: Path) -> None:
     for cpus in (str(FIRST), f"{FIRST},{FIRST}"):
         refused = hockney(*arguments, "--cpus", cpus, store=path)
         assert refused.returncode == 2
-        assert "2 ranks on 1 CPU would measure the scheduler; name more in --cpus" in refused.stderr
+        assert "more ranks than CPUs (1) would measure the scheduler; name more in --cpus" in refused.stderr
         done = hockney(*arguments, "--cpus", cpus, "--oversubscribe", store=path)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
         assert f"2 ranks on CPU {FIRST}." in done.stdout
         assert "more ranks than CPUs" in done.stdout
     with Store.open(path, readonly=True) as store:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,8 +14,10 @@ from hockney.cli import execute
 from hockney.machine import Moment, facts
 from hockney.measure import doctor as checkup
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures, check_up, summarize_floor
+from hockney.worker.answers import FloorAnswer
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import NoCompiler
+from hockney.worker.session import WorkerSession
 
 
 def test_one_steady_floor_is_one_state() -> None:
@@ -138,3 +142,22 @@ def test_doctor_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(capsys.readouterr().out)
     assert document["format"] == "hockney-doctor"
     assert document["measured"]["clock_ns"] > 0
+
+
+@pytest.mark.parametrize(("duration_s", "times"), [(0.0, 2), (5.0, 5), (5.5, 6)])
+def test_the_floor_is_watched_for_the_whole_duration_and_twice_at_least(
+    duration_s: float, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look takes a second."""
+    floors_ns: list[float] = []
+
+    def floor(*_: Any, **__: Any) -> FloorAnswer:
+        floors_ns.append(100.0 + len(floors_ns))
+        return FloorAnswer.model_construct(v=1, id=1, kind="floor", batch=1, half_round_trip_ns=[floors_ns[-1]])
+
+    monkeypatch.setattr(WorkerSession, "floor", floor)
+    monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))
+    monkeypatch.setattr(checkup, "time", SimpleNamespace(monotonic=lambda: float(len(floors_ns)), sleep=lambda _: None))
+    measured = check_up(duration_s).measured
+    assert len(floors_ns) == times
+    assert (measured.floor_low_ns, measured.floor_high_ns) == (100.0, 99.0 + times)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.analysis.compare.slowed import load_catalogue
 from tests.builders import make_library
-from tests.cli.support import call
+from tests.cli.support import call_here
 from tests.measure.test_run import Silent
 
 from hockney.analysis.compare import Verdict, compare_runs
@@ -94,14 +94,15 @@ def test_a_point_that_fails_on_one_side_is_skipped_on_the_other(store: Store) ->
 
 def test_the_command(tmp_path: Path) -> None:
     words = ("compare", "--interleave", "pingpong", "--bytes", "8", "--launches", "6", "--time", "2s", "--label", "x")
-    done = call(tmp_path, *words, "--base-transport", "shm", "--new-transport", "null", "--json")
+    done = call_here(tmp_path, *words, "--base-transport", "shm", "--new-transport", "null", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["base"], found["new"]) == (1, 2)
     assert found["counts"] == {"faster": 1}
-    runs = json.loads(call(tmp_path, "runs", "--json").stdout)["runs"]
+    assert found["ranges"][0]["sentence"].startswith("faster: pingpong on shm -> null, 8 B: ")
+    runs = json.loads(call_here(tmp_path, "runs", "--json").stdout)["runs"]
     assert {run["label"] for run in runs} == {"x-base", "x-new"}
-    again = json.loads(call(tmp_path, "compare", "x-base", "x-new", "--json").stdout)
+    again = json.loads(call_here(tmp_path, "compare", "x-base", "x-new", "--json").stdout)
     assert (found["margin"], again["margin"], again["series"]) == (1.01, 1.01, found["series"])
 
 
@@ -129,7 +130,7 @@ def test_the_command(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_interleaved(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    done = call(tmp_path, "compare", "--interleave", *words)
+    done = call_here(tmp_path, "compare", "--interleave", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in " ".join(done.stderr.split())
 
@@ -144,12 +145,14 @@ def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:
         wrapper = prefix / "bin" / name
         wrapper.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
         wrapper.chmod(0o755)
-    done = call(tmp_path, "run", "pingpong", "-t", f"mpi@{prefix}", "--bytes", "8", "--time", "1s", "--json")
-    assert done.returncode == 0, done.stderr
+    done = call_here(tmp_path, "run", "pingpong", "-t", f"mpi@{prefix}", "--bytes", "8", "--time", "1s", "--json")
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     (series,) = json.loads(done.stdout)["series"]
     assert series["transport"] == f"mpi@{prefix}"
-    resumed = call(tmp_path, "run", "--resume", "--json")
-    assert resumed.returncode == 0 or "nothing left to measure" in resumed.stderr or "is complete" in resumed.stderr
+    resumed = call_here(tmp_path, "run", "--resume", "--json")
+    assert (
+        resumed.returncode in (0, 3) or "nothing left to measure" in resumed.stderr or "is complete" in resumed.stderr
+    )
 
 
 @pytest.mark.parametrize(("holder", "name"), [(Store, "create_run"), (running, "warnings_before")])

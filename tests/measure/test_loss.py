@@ -86,7 +86,7 @@ def test_other_patterns_come_to_their_end_too(lossy: str, pattern: str) -> None:
 def test_a_run_warns_of_what_it_has_counted(lossy: str, tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", "udp", "--bytes", "64", "--time", "3s"]
     done = inside(lossy, *argv, "--store", str(tmp_path / "r.db"))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         (series,) = Run(store, 1).series
         lost = sum(sum(measurement.counters["lost"]) for measurement in series.measurements)

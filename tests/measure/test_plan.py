@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from tests.builders import make_pattern, make_transport
 
 from hockney.errors import UsageError
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
-from hockney.model import Point
+from hockney.model import PatternTraits, Point
 from hockney.suites import Suite
 from hockney.suites.words import check_words
 from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, TransportInfo
@@ -228,6 +228,19 @@ def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_
     assert launches((8, 16, 32, 64), 3.0) == 1
     assert launches((8,), 3.0, asked=2) == 2
     assert make_plan(suite(pattern="pingpong"), RunOptions(time_s=600.0), CATALOGUE, cpus=2).launches == 1
+
+
+def test_a_point_knows_what_its_pattern_is_on_its_transport() -> None:
+    """Nothing arrives over a transport that carries nothing."""
+    traits = PatternTraits(stream=True, law="messages", links="ends", alone="pingpong")
+    catalogue = Catalogue(
+        patterns={"oneway": make_pattern("oneway", SEND, **asdict(traits))},
+        transports={"shm": make_transport("shm"), "null": make_transport("null", SEND)},
+        missing=(),
+    )
+    plan = make_plan(suite(pattern="oneway"), RunOptions(transports=("shm", "null")), catalogue, cpus=2)
+    seen = {point.transport: point.traits for point in plan.points}
+    assert seen == {"shm": traits, "null": replace(traits, payload=False)}
 
 
 def test_a_pattern_alone_is_a_refined_curve_from_0_to_4_mib() -> None:

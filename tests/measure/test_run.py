@@ -96,7 +96,10 @@ def test_a_run_fills_the_store(catalogue: Catalogue, tmp_path: Path) -> None:
     assert not children()
 
 
-def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     idle = tmp_path / "worker"
     idle.write_text("#!/bin/sh\nexec sleep 600\n")
     idle.chmod(0o755)
@@ -265,7 +268,7 @@ def test_sizes_that_the_first_launch_adds_are_measured_in_all(
         return [1024 + 512 * len(display.launches)]
 
     monkeypatch.setattr("hockney.measure.sampler.sizes_to_add", another_in_each_launch)
-    asked: dict[str, Any] = {"precision": 1e-6, "time_s": 6, "refine": frozenset(map(curve_of, points))}
+    asked: dict[str, Any] = {"precision": 1e-6, "time_s": 3, "refine": frozenset(map(curve_of, points))}
     outcome = measure(catalogue, tmp_path / "r.db", *points, display=display, launches=2, **asked)
     with Store.open(tmp_path / "r.db") as store:
         series = {one.point.bytes: one for one in Run(store, outcome.run_id).series}
@@ -485,7 +488,7 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
     ]
     for process in both:
         _, said = process.communicate(timeout=120)
-        assert process.returncode == 0, said
+        assert process.returncode in (0, 3), said  # 3: no interval in so little time
     with Store.open(path, readonly=True) as store:
         assert {run.label for run in store.runs()} == {"one", "two"}
         assert all(run.status is RunStatus.DONE and run.rounds > 0 for run in store.runs())
@@ -514,7 +517,7 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
         (["run", "pingpong", "--label", "last"], "cannot be a label"),
         (["run", "pingpong", "--label", "two\nlines"], "a label is one line of 1 to 40 characters"),
         (["run", "pingpong", "--label=-x"], "does not begin with '-'"),
-        (["run", "/etc/hosts"], "unknown suite or pattern '/etc/hosts'"),
+        (["run", "/etc/hosts"], "/etc/hosts is not a suite: the name of a suite's file ends in .toml"),
         (["run", "barrier", "--bytes", "8"], "barrier has no message sizes"),
         (["run", "nothing.toml"], "cannot read the suite"),
     ],
@@ -549,7 +552,7 @@ def test_a_run_goes_on_when_nobody_reads_its_progress(tmp_path: Path) -> None:
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None
     process.stderr.close()
-    assert process.wait(60) == 0
+    assert process.wait(60) in (0, 3)  # 3: no interval in so little time
     with Store.open(path, readonly=True) as store:
         assert store.runs()[-1].status is RunStatus.DONE
 
@@ -559,8 +562,8 @@ def test_a_run_is_stored_whole_whatever_standard_streams_are_closed(tmp_path: Pa
     """What it prints could not be written where standard output is closed; what it measured is there all the same."""
     path = tmp_path / "r.db"
     line = shlex.join(command("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s", store=path))
-    for closed, code in (("<&-", 0), (">&-", 3), ("2>&-", 0), ("<&- >&- 2>&-", 3)):
-        assert subprocess.run(["sh", "-c", f"{line} {closed}"], check=False, timeout=60).returncode == code, closed
+    for closed, codes in (("<&-", (0, 3)), (">&-", (3,)), ("2>&-", (0, 3)), ("<&- >&- 2>&-", (3,))):
+        assert subprocess.run(["sh", "-c", f"{line} {closed}"], check=False, timeout=60).returncode in codes, closed
     with Store.open(path, readonly=True) as store:
         assert [run.status for run in store.runs()] == [RunStatus.DONE] * 4
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import make_info, make_library, make_point
+from tests.cli.support import call_here
 from tests.measure.test_run import Silent, command
 
 from hockney.analysis.compare.differences import disturbances
@@ -24,7 +25,7 @@ from hockney.worker.catalogue import load
 
 
 def call(store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments, store=store), capture_output=True, text=True, check=False)
+    return call_here(store.parent, *arguments, "--store", str(store))
 
 
 def test_what_failed_stays_so_when_a_run_is_resumed(tmp_path: Path) -> None:
@@ -164,8 +165,9 @@ def test_what_others_take_is_told_of_a_run_that_was_stopped_and_goes_on(tmp_path
     assert [cause.partition(",")[0] for cause in causes] == ["While the run measured", "While the run went on"]
 
 
-def test_a_launcher_that_never_answers_is_waited_for_once(tmp_path: Path) -> None:
+def test_a_launcher_that_never_answers_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not again for another transport of its library, another number of ranks or another launch."""
+    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     program, starts = tmp_path / "mpiexec", tmp_path / "starts"
     program.write_text(f"#!/bin/sh\necho x >> {starts}\nexec sleep 60\n")
     program.chmod(0o755)

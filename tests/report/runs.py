@@ -40,7 +40,7 @@ FACTS: dict[str, Any] = {
     "environment": {},
 }
 CROWDED = (
-    "{ranks} ranks on 2 CPUs would measure the scheduler; allow this process more CPUs, or add --oversubscribe to "
+    "more ranks than CPUs (2) would measure the scheduler; allow this process more CPUs, or add --oversubscribe to "
     "hockney run"
 )
 

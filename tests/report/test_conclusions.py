@@ -46,6 +46,8 @@ def concluded(path: Path, suite: str, made: list[Made], hosts: tuple[str, ...] =
         ("a <= 20", {"a": (19.0, 20.0)}, True),
         ("a - b < 0", {"a": (1.0, 2.0), "b": (3.0, 4.0)}, True),
         ("a / b > 1", {"a": (1.0, 1.0), "b": (-1.0, 1.0)}, None),
+        ("a / b > 1", {"a": (1.0, 1.0), "b": (0.0, 1.0)}, None),
+        ("a / b > 1", {"a": (1.0, 1.0), "b": (-1.0, 0.0)}, None),
     ],
 )
 def test_an_expression_holds_for_whole_intervals(
@@ -221,7 +223,8 @@ def test_what_was_not_measured_is_not_testable_and_what_has_no_interval_inconclu
     assert "CPUs is unknown" in str(found["t3d-fewer-messages"].judgements[0].reason)
     assert execute(["--store", str(tmp_path / "t3d" / "r.db"), "show", "last", "--tables"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "not testable; not asked for in this run" in text
+    assert "here: not testable (1)" in text
+    assert "(1) not asked for in this run" in text.partition("Why figures are missing")[2]
     assert "put 2.08 us, message 77.0 us" in text
     (tmp_path / "arms").mkdir()
     concluded(tmp_path / "arms", "ancor", [replace(one, then=replace(one, cpu_share=(0.9, 0.16))) for one in streams()])

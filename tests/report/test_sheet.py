@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from tests.builders import make_launch
 from tests.report.runs import FACTS, Made, options, store_quick, store_run
 
 from hockney.analysis.finding import Finding, Fix, Subject
 from hockney.cli import execute
+from hockney.cli.curves import spread_text
 from hockney.cli.sheet import print_sheet, sheet_as_json
-from hockney.model import Point
-from hockney.report.names import readable_name
-from hockney.report.sheet import COLUMNS, Row, Sheet, make_sheet
+from hockney.model import Point, PointStatus
+from hockney.report.names import readable_name, readable_names
+from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
 from hockney.results.runs import open_results
 from hockney.worker.catalogue import Missing
 
@@ -71,6 +74,28 @@ def test_screen(
     assert output == snapshot
     assert max(map(len, output.splitlines())) <= width
     assert width < 100 or len(output.splitlines()) <= 40
+
+
+def test_a_full_sheet_fits_one_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nine transports, six caveats, and more findings than there is room for: the weakest go, never the strongest."""
+    monkeypatch.setenv("COLUMNS", "100")
+    store_quick(tmp_path / "r.db")
+    failures = [Failure("pipe", PointStatus.FAILED, number, f"rank {number} ended") for number in range(1, 5)]
+    long = "with a long name " * 15
+    findings = [
+        Finding(f"kind {number} {long}", Subject("shm"), {"cost_ns": 9.0}, effect=number) for number in range(9)
+    ]
+    with open_results(tmp_path / "r.db") as results:
+        run = results.run()
+        print_sheet(replace(make_sheet(run), failures=tuple(failures)), run, [Missing("pvm", "no PVM", "-")], findings)
+        assert len(run.warnings) > 1
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) <= 38
+    assert sum(line.startswith("! ") for line in printed[printed.index("Caveats") :]) == 5
+    assert any("kind 8" in line for line in printed)
+    assert not any("kind 5" in line for line in printed)
 
 
 def test_screen_with_every_state_and_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +158,8 @@ def test_bandwidth_is_the_better_of_two_sizes(tmp_path: Path) -> None:
     ],
 )
 def test_no_bandwidth_without_both_sizes(tmp_path: Path, other: tuple[Made, ...]) -> None:
-    assert row(tmp_path, LATENCY, *other).values["bandwidth_bytes_per_s"] is None
+    value = row(tmp_path, LATENCY, *other).values["bandwidth_bytes_per_s"]
+    assert value is None or not value.has_interval
 
 
 def test_short_streams_are_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,3 +241,25 @@ def test_json_has_the_values_in_their_row(tmp_path: Path) -> None:
 )
 def test_readable_name(transport: str, library: str, name: str) -> None:
     assert readable_name(transport, library) == name
+
+
+def test_transports_that_read_alike_keep_their_exact_names() -> None:
+    libraries = {
+        "mpi@openmpi-4": "Open MPI 4.1.4 (ob1)",
+        "mpi@openmpi-5": "Open MPI 4.1.4 (ucx)",
+        "mpi@mpich": "MPICH 5",
+    }
+    names = readable_names([make_launch(name, library=library) for name, library in libraries.items()] * 2)
+    assert names == {"mpi@openmpi-4": "mpi@openmpi-4", "mpi@openmpi-5": "mpi@openmpi-5", "mpi@mpich": "MPICH 5"}
+
+
+def test_two_launches_are_said_to_give_wide_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "r.db", "quick", [replace(LATENCY, measurements=18, scatter=0.3)], launches=[{}, {"index": 2}])
+    text = shown(tmp_path, capsys)
+    assert "Two launches give wide intervals; a third makes them much narrower." in text
+    assert "hockney run --resume 1" in text
+
+
+@pytest.mark.parametrize(("fraction", "text"), [(0.011, "±2%"), (9.98, "±998%"), (9.99, "±?"), (math.inf, "±?")])
+def test_an_interval_that_says_nothing_has_no_number(fraction: float, text: str) -> None:
+    assert spread_text(fraction) == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from tests.report.test_classic import stream
 
 from hockney.cli import execute
 from hockney.model import Point
-from hockney.report.classic.values import NOTHING, Cell, Column, Measured, Table
-from hockney.report.classic.view import view_of
+from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, Measured, Table
+from hockney.report.classic.view import LeftOut, View, laid_across, view_of
 
 MPI = ("mpi@mpich-5.0.2", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2")
 
@@ -26,8 +27,8 @@ def no(reason: str) -> Measured:
 
 def grid(*rows: tuple[Cell, ...], heading: int = 0) -> Table:
     parts = [("shm", "put", "2 ranks"), ("tcp", "put", "2 ranks"), ("udp", "put", "2 ranks")]
-    columns = [Column("ranks"), Column("size"), Column("published", "published")]
-    columns += [Column(f"{' '.join(one[:2])}, 2 ranks", "measured", one) for one in parts]
+    columns = [ClassicColumn("ranks"), ClassicColumn("size"), ClassicColumn("published", "published")]
+    columns += [ClassicColumn(f"{' '.join(one[:2])}, 2 ranks", "measured", one) for one in parts]
     return Table("a", "A", tuple(columns), rows, heading=heading)
 
 
@@ -38,7 +39,7 @@ def test_a_column_without_a_figure_becomes_a_sentence() -> None:
     rows = [("2", size, "1", cell(1), no("no puts"), no("no puts")) for size in ("8", "64")]
     view = view_of(grid(*rows))
     assert [column.title for column in view.columns] == ["ranks", "size", "published", "shm put, 2 ranks"]
-    assert view.left_out == ("Not measured: no puts.",)
+    assert view.left_out == (LeftOut("no puts"),)
     assert [len(row) for row in view.rows] == [4, 4]
 
 
@@ -46,26 +47,27 @@ def test_a_row_without_a_figure_becomes_a_sentence() -> None:
     blank = [(ranks, "8", "", *(no("crowded"),) * 3) for ranks in "3456789"]
     view = view_of(grid(FULL, *blank))
     assert view.rows == (FULL,)
-    assert view.left_out == ("Not measured (crowded): 3 8; 4 8; 5 8; 6 8; 7 8; and 2 more.",)
+    assert view.left_out == (LeftOut("crowded", tuple(f"{ranks} 8" for ranks in "3456789")),)
+    assert view.left_out[0].sentence("(1)") == "Not measured (1): 3 8; 4 8; 5 8; 6 8; 7 8; and 2 more."
 
 
 def test_a_blank_cell_among_figures_stays() -> None:
     view = view_of(grid(("2", "8", "1", cell(1), no("a"), no("b")), ("4", "8", "1", no("a"), no("b"), cell(1))))
-    assert view.left_out == ("Not measured (a): tcp put, 2 ranks.",)
+    assert view.left_out == (LeftOut("a", ("tcp put, 2 ranks",)),)
     assert [len(row) for row in view.rows] == [5, 5]
 
 
 def test_a_published_row_without_a_figure_has_dashes() -> None:
     view = view_of(grid(FULL, ("4", "8", "7.7", *(no("crowded"),) * 3)))
     assert view.rows[1] == ("4", "8", "7.7", *(NOTHING,) * 3)
-    assert view.left_out == ("Not measured (crowded): 4 8.",)
+    assert view.left_out == (LeftOut("crowded", ("4 8",)),)
 
 
 def test_a_table_without_a_figure_has_what_was_published() -> None:
     rows = [(ranks, "8", "1", *(no(reason),) * 3) for ranks, reason in (("2", "a"), ("4", "b"))]
     view = view_of(grid(*rows))
     assert view.rows == (("2", "8", "1"), ("4", "8", "1"))
-    assert view.left_out == ("Not measured (a): 2 8.", "Not measured (b): 4 8.")
+    assert view.left_out == (LeftOut("a", ("2 8",)), LeftOut("b", ("4 8",)))
     assert not view_of(grid(*((*row[:2], "", *row[3:]) for row in rows))).rows
 
 
@@ -73,6 +75,24 @@ def test_a_published_column_without_a_figure_goes_and_the_heading_with_it() -> N
     row = ("2", "8", "", *FULL[3:])
     assert [column.title for column in view_of(grid(row)).columns[:2]] == ["ranks", "size"]
     assert view_of(grid(row, heading=3)).heading == 2
+
+
+def published(rows: list[tuple[str, str, str]]) -> View:
+    columns = (ClassicColumn("ranks"), ClassicColumn("size"), ClassicColumn("published", "published"))
+    return View(columns, tuple(rows))
+
+
+def test_published_figures_alone_have_a_column_for_each_value_of_the_last_key() -> None:
+    rows = [(ranks, size, ranks + size) for ranks in ("2", "4") for size in ("8", "64")]
+    view = laid_across(published(rows))
+    assert [column.title for column in view.columns] == ["ranks", "size 8", "size 64"]
+    assert view.rows == (("2", "28", "264"), ("4", "48", "464"))
+    assert laid_across(published(rows[:3])).rows == tuple(rows[:3])  # a gap
+    assert laid_across(published([*rows, rows[0]])).rows == (*rows, rows[0])  # two figures for one place
+    many = [("2", str(size), "1") for size in range(7)]
+    assert laid_across(published(many)).rows == tuple(many)
+    measured = view_of(grid(FULL))
+    assert laid_across(measured) == measured
 
 
 # ---- on the page -----------------------------------------------------------------------------------------------------
@@ -126,12 +146,16 @@ def test_no_line_of_a_report_is_wider_than_the_line(
     assert "published" in text
 
 
-def test_what_a_transport_cannot_do_is_one_sentence_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_has_a_number_and_its_reason_is_printed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store_run(tmp_path / "r.db", "t3d", wide("t3d"))
     assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    lacks = "Not measured (skipped: put needs put and get, which mpi@mpich-5.0.2 does not offer): "
-    assert text.count(lacks) == 1
+    tables, _, reasons = text.partition("Why figures are missing")
+    (number,) = re.findall(r"\((\d+)\) skipped: put needs put and get, which mpi@mpich-5.0.2 does not offer", reasons)
+    assert f"Not measured ({number}): " in tables
+    assert "which mpi@mpich-5.0.2 does not offer" not in tables
     assert text.count("The published rate at N 1/2 is exactly half of Rmax") == 1  # a note of three tables
     assert "State of the machine: unknown" not in text  # of one rank there is nothing to know
 

@@ -250,6 +250,9 @@ def test_slowest_rank_is_named() -> None:
     (figure,) = figures_of(measurements)
     assert (figure.slowest_rank, figure.slowest_share) == (1, 0.75)
     assert figure.value_ns == 20.0
+    other = make_measurement(elapsed_ns=[[30] * 4, [20] * 4, [15] * 4], definition=SLOWEST)
+    (figure,) = figures_of([*measurements, *measurements, other])  # rank 1 in 12 of 20 samples, not in the last ones
+    assert (figure.slowest_rank, figure.slowest_share) == (1, 0.6)
     assert figures_of([make_measurement(elapsed_ns=elapsed_ns)])[0].slowest_rank is None
 
 

@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hockney.stats import Interval, median
-from hockney.stats.interval import order_rank
+from hockney.stats.interval import order_rank, t_quantile
 
 
 @pytest.mark.parametrize(
@@ -102,3 +103,9 @@ def test_intervals_cover_the_truth(n: int, shape: str) -> None:
     expected = found[0].coverage
     assert expected is not None
     assert covered / trials == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / trials))
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("dof", [1, 2, 3, 2.5, 5, 9.7, 30, 1000])
+def test_t_quantiles_are_two_sided(dof: float, confidence: float) -> None:
+    assert t_quantile(dof, confidence) == pytest.approx(stats.t.ppf((1 + confidence) / 2, dof), rel=0.002)

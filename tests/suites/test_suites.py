@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from hockney.analysis.compare.expect import Expectations
 from hockney.errors import UsageError
 from hockney.measure.plan import RunOptions, make_plan
-from hockney.suites import CacheShare, builtin_names, load_suite
+from hockney.suites import CacheShare, Suite, builtin_names, load_suite
+from hockney.suites.words import check_words
 from hockney.worker.catalogue import load
 
 RIGHT = """
@@ -68,7 +70,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     assert text.startswith(f"{path} has 9 errors:")
     for place in (
         "nmae: unknown key 'nmae': did you mean 'name'?",
-        "title: it must be given",
+        "title: it is missing: add for example title = ",
         "precision",
         "time",
         "colour",
@@ -87,8 +89,8 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ("name = 5", "name: 5: input should be a valid string"),
         ("transports = [7]", "transports[0]: 7: input should be a valid string"),
         ("transports = { a = 1 }", "transports: {'a': 1}: input should be a valid tuple"),
-        ("precision = 5", "precision: '5' is not a precision, above 0 %"),
-        ("precision = '0.5'", "precision: '0.5' is not a precision, above 0 %"),
+        ("precision = 5", "precision: '5' has no unit: write 5%"),
+        ("precision = '0.5'", "precision: '0.5' has no unit: write 0.5% (or 50% for the fraction)"),
         ("precision = 0", "precision: '0' is not a precision, above 0 %"),
         ("precision = nan", "precision: 'nan' is not a precision, above 0 %"),
         ("time = true", "time: True: input should be a valid number"),
@@ -98,7 +100,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ("series = 'x'", "series: x: input should be a valid tuple"),
         ("series = [3]", "the 1st [[series]]: 3: input should be a valid dictionary"),
         ("series = []", "series: it is empty: name one at least"),
-        ("series = [{}]", "pattern of the 1st [[series]]: it must be given"),
+        ("series = [{}]", "pattern of the 1st [[series]]: it is missing: add for example pattern = "),
         ("series = [{ pattern = 'put', ranks = 4097 }]", "ranks[0] of the 1st [[series]]: 4097: input should be less"),
         (
             "series = [{ pattern = 'put', refine = 'yes' }]",
@@ -126,6 +128,7 @@ def test_what_is_wrong_is_said_with_its_place_and_value(line: str, said: str, tm
     ("text", "said"),
     [
         ("name = ", "is not TOML"),
+        ("name = 'a'\ntitle = 'b'", "series: there is none: add a table that begins with "),
         ("name = 'a'\ntitle = 'b'\nseries = []", "series"),
         ("name = 'a'\ntitle = 'b'\nprecision = nan\n[[series]]\npattern = 'pingpong'", "precision"),
     ],
@@ -185,3 +188,16 @@ def test_a_synchronous_send_stands_next_to_the_asynchronous_one() -> None:
         if one.pattern == "oneway":
             sizes.setdefault(one.transport, []).append(one.bytes)
     assert sizes == {"shm": [4, 64, 256, 1024], "shm:sync": [4, 64, 256, 1024]}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "in_suite", "in_limits"),
+    [({}, 0, 1), ({"ranks": 4}, 0, 0), ({"ranks": 3}, 1, 1), ({"ranks": [3, 4]}, 0, 0)],
+)
+def test_a_rank_must_be_among_those_of_its_table(ranks: dict[str, object], in_suite: int, in_limits: int) -> None:
+    """A suite without ranks may get them on the command line; limits without ranks are of the pattern's own, two."""
+    table = {"pattern": "pingpong", "options": {"target": "3"}, **ranks}
+    suite = Suite.model_validate({"name": "a", "title": "A", "series": [table]})
+    limits = Expectations.model_validate({"expect": [{**table, "transports": "shm", "latency": "<= 1 us"}]})
+    assert len(check_words(suite, "series", load())) == in_suite
+    assert len(check_words(limits, "expect", load())) == in_limits

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.builders import copied_tree
 
-ROOT = Path(__file__).parents[2]
 REGISTRY = "src/hockney/worker/csrc/registry.c"
 
 PATTERN = """/* Round trips between the first rank and the last one; half the round trip. */
@@ -114,12 +113,7 @@ LINES = {
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sources with one more pattern and one more transport."""
-    copy = tmp_path_factory.mktemp("tree")
-    for name in ("src", "tests", "docs"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, copy / name)
-    (copy / "scripts").symlink_to(ROOT / "scripts")
+    copy = copied_tree(tmp_path_factory.mktemp("tree"))
     (copy / "src/hockney/worker/csrc/patterns/firstlast.c").write_text(PATTERN)
     (copy / "src/hockney/worker/csrc/transports/wide.c").write_text(TRANSPORT)
     for name, added in LINES.items():
@@ -146,7 +140,7 @@ def test_they_are_listed_measured_and_explained(tree: Path) -> None:
     listed = json.loads(hockney(tree, "hockney", "list", "--json"))
     assert "firstlast" in json.dumps(listed["patterns"])
     assert "wide" in json.dumps(listed["transports"])
-    run = ("hockney", "run", "firstlast", "-t", "wide,unix", "-n", "2", "--bytes", "8,64K", "--time", "6", "--json")
+    run = ("hockney", "run", "firstlast", "-t", "wide,unix", "-n", "2", "--bytes", "8,64K", "--time", "3", "--json")
     measured = json.loads(hockney(tree, *run))
     assert {(series["pattern"], series["transport"]) for series in measured["series"]} == {
         ("firstlast", "wide"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -23,17 +24,19 @@ from hockney.worker.cache import Probes
 from hockney.worker.compiler import find_c_compiler, identify
 from hockney.worker.errors import CacheUnusable, CompileFailed, NoCompiler
 
+QUICK = Recipe(flags=("-O0",))  # compiles in half the time
+
 
 def recording(path: Path, log: Path) -> Path:
-    """A compiler that writes down how it is called, and then does it."""
-    return script(path, f'echo "$@" >> {log}\nexec {shutil.which("cc")} "$@"')
+    """A compiler that writes down how it is called, and then does it, but optimises nothing."""
+    return script(path, f'echo "$@" >> {log}\nexec {shutil.which("cc")} "$@" -O0')
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that holds the objects of the native worker, so that the tests below compile only what differs."""
+    """A cache that holds the objects of a native worker, so that the tests below compile only what differs."""
     folder = tmp_path_factory.mktemp("cache")
-    build_worker(folder=folder)
+    build_worker(QUICK, folder=folder)
     return folder
 
 
@@ -55,32 +58,32 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_worker_is_built_and_runs(folder: Path) -> None:
-    worker = build_worker(folder=folder)
+    worker = build_worker(QUICK, folder=folder)
     said = subprocess.run([worker, "--version"], capture_output=True, text=True, check=True).stdout
     assert "family native" in said
 
 
 def test_a_worker_that_is_there_costs_no_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = build_worker(folder=folder)
+    worker = build_worker(QUICK, folder=folder)
 
     def no_run(*_: object, **__: object) -> None:
         raise AssertionError("a program was started")
 
     monkeypatch.setattr(subprocess, "run", no_run)
     monkeypatch.setattr(subprocess, "Popen", no_run)
-    assert build_worker(folder=folder) == worker
+    assert build_worker(QUICK, folder=folder) == worker
 
 
 def test_nothing_but_what_is_kept_stays_in_the_folder(folder: Path) -> None:
-    worker = build_worker(folder=folder)
+    worker = build_worker(QUICK, folder=folder)
     assert {path.name for path in folder.iterdir()} == {worker.name, "objects", "probes"}
 
 
 @pytest.mark.parametrize("name", matrix(["measure.c", "transport.h", "patterns/pingpong.c"], short=["transport.h"]))
 def test_a_changed_source_is_another_worker(folder: Path, sources: Path, name: str) -> None:
-    before = build_worker(folder=folder)
+    before = build_worker(QUICK, folder=folder)
     (sources / name).write_text((sources / name).read_text() + "/* changed */\n")
-    after = build_worker(folder=folder)
+    after = build_worker(QUICK, folder=folder)
     assert after != before
     assert before.exists()
 
@@ -100,8 +103,8 @@ def test_only_what_changed_is_compiled(tmp_path: Path, sources: Path) -> None:
 def test_defines_flags_and_sources_on_top(folder: Path, tmp_path: Path) -> None:
     extra = tmp_path / "extra.c"
     extra.write_text('#include "status.h"\n#ifndef SEEN\n#error not seen\n#endif\nint hk_extra;\n')
-    more = Recipe(defines=("SEEN=1",), flags=("-g",), extra_sources=(extra,))
-    assert build_worker(more, folder=folder) != build_worker(folder=folder)
+    more = Recipe(defines=("SEEN=1",), flags=("-O0",), extra_sources=(extra,))
+    assert build_worker(more, folder=folder) != build_worker(QUICK, folder=folder)
 
 
 def test_two_sources_of_one_name_are_both_in(folder: Path, tmp_path: Path) -> None:
@@ -109,7 +112,7 @@ def test_two_sources_of_one_name_are_both_in(folder: Path, tmp_path: Path) -> No
     for name, text in texts.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "extra.c").write_text(text)
-    both = Recipe(extra_sources=tuple(tmp_path / name / "extra.c" for name in texts))
+    both = Recipe(flags=QUICK.flags, extra_sources=tuple(tmp_path / name / "extra.c" for name in texts))
     assert build_worker(both, folder=folder).exists()  # without the one the other can't be linked
 
 
@@ -122,7 +125,7 @@ def test_no_source_is_read_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) 
         return read_text(path)
 
     monkeypatch.setattr(Path, "read_text", noting)
-    build_worker(folder=folder)
+    build_worker(QUICK, folder=folder)
     sources = [path for path in seen if path.suffix in (".c", ".h")]
     assert len(sources) == len(set(sources)) > len(family_sources("native"))
 
@@ -176,7 +179,7 @@ def test_16_byte_stores_of_aarch64(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_two_builders_at_once(tmp_path: Path) -> None:
     found: list[Path] = []
     builders = [
-        threading.Thread(target=lambda: found.append(build_worker(folder=tmp_path / "cache"))) for _ in range(2)
+        threading.Thread(target=lambda: found.append(build_worker(QUICK, folder=tmp_path / "cache"))) for _ in range(2)
     ]
     for builder in builders:
         builder.start()
@@ -189,23 +192,23 @@ def test_two_builders_at_once(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_in_the_place_of_a_worker_is_built_anew(folder: Path) -> None:
-    worker = build_worker(folder=folder)
+    worker = build_worker(QUICK, folder=folder)
     worker.write_bytes(b"")
-    assert build_worker(folder=folder) == worker
+    assert build_worker(QUICK, folder=folder) == worker
     subprocess.run([worker, "--version"], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_what_nobody_used_for_a_month_goes(folder: Path) -> None:
-    worker = build_worker(folder=folder)
+    worker = build_worker(QUICK, folder=folder)
     long_ago = time.time() - 40 * 86400
     crumbs = folder / "tmp-killed"
     crumbs.mkdir()
     for path in [worker, crumbs, *(folder / "objects").iterdir()]:
         os.utime(path, (long_ago, long_ago))
-    build_worker(Recipe(defines=("OTHER=1",)), folder=folder)
+    build_worker(Recipe(defines=("OTHER=1",), flags=QUICK.flags), folder=folder)
     assert not worker.exists()
     assert not crumbs.exists()
-    assert build_worker(folder=folder) == worker
+    assert build_worker(QUICK, folder=folder) == worker
 
 
 # ---- what can go wrong ----------------------------------------------------------------------------------------------
@@ -226,8 +229,9 @@ def test_a_compiler_in_cc_that_is_not_there(tmp_path: Path, monkeypatch: pytest.
         build_worker(Recipe(family="mpi", compiler=("nowrapper",)), folder=tmp_path)
 
 
-def test_a_compiler_that_cannot_tell_its_version(tmp_path: Path) -> None:
-    compiler = script(tmp_path / "mycc", "echo 'mycc: licence expired' >&2; exit 1")
+@pytest.mark.parametrize("stream", ["", ">&2"])
+def test_a_compiler_that_cannot_tell_its_version(stream: str, tmp_path: Path) -> None:
+    compiler = script(tmp_path / "mycc", f"echo 'mycc: licence expired' {stream}; exit 1")
     with pytest.raises(CompileFailed, match="mycc cannot answer --version: mycc: licence expired"):
         build_worker(Recipe(compiler=(str(compiler),)), folder=tmp_path / "cache")
 
@@ -236,7 +240,7 @@ def test_a_compiler_that_fails_is_quoted(folder: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.c"
     wrong.write_text("int hk_wrong(void) { return undeclared_name; }\n")
     with pytest.raises(CompileFailed) as error:
-        build_worker(Recipe(extra_sources=(wrong,)), folder=folder)
+        build_worker(Recipe(flags=QUICK.flags, extra_sources=(wrong,)), folder=folder)
     assert "cannot compile wrong.c" in str(error.value)
     assert "undeclared_name" in str(error.value)
     assert "\n" not in str(error.value)
@@ -248,7 +252,7 @@ def test_a_linker_that_fails_is_quoted(folder: Path, tmp_path: Path) -> None:
     lacking = tmp_path / "lacking.c"
     lacking.write_text("int hk_nowhere(void);\nint hk_lacking(void) { return hk_nowhere(); }\n")
     with pytest.raises(CompileFailed, match=r"cannot link the worker: .*hk_nowhere"):
-        build_worker(Recipe(extra_sources=(lacking,)), folder=folder)
+        build_worker(Recipe(flags=QUICK.flags, extra_sources=(lacking,)), folder=folder)
 
 
 def test_a_compiler_that_crashes_in_silence(tmp_path: Path) -> None:
@@ -319,3 +323,14 @@ def test_a_damaged_probe_is_asked_again(tmp_path: Path) -> None:
 def test_the_default_recipe_is_native() -> None:
     assert NATIVE.family == "native"
     assert cache.default_folder().name == "workers"
+
+
+@pytest.mark.parametrize(
+    ("said", "quoted"),
+    [
+        ("note 1\nerror 2\nnote 3\nerror 4\nerror 5\nerror 6\n", ["error 2", "error 4", "error 5"]),
+        ("note 1\n\nnote 2\nnote 3\nnote 4\n", ["note 1", "note 2", "note 3"]),
+    ],
+)
+def test_the_first_errors_of_a_compiler_are_quoted(said: str, quoted: list[str]) -> None:
+    assert re.findall(r"(?:error|note) \d", str(CompileFailed("cc", "compile it", said))) == quoted

@@ -16,7 +16,7 @@ from tests.worker.test_native import HERE, measure
 from hockney.worker.build import SOURCES, family_sources
 
 ADDRESS = ("-fsanitize=address,undefined",)
-FLAGS = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall", "-Wextra", "-Werror", "-pthread",
+FLAGS = ["-g", "-O0", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall", "-Wextra", "-Werror", "-pthread",
          "-fno-sanitize-recover=all", f"-I{SOURCES}", f"-I{SOURCES / 'transports'}"]  # fmt: skip
 
 
@@ -42,23 +42,32 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[
     return objects
 
 
-def run_unit(program: Path, compiler: str, folder: Path, checks: Sequence[str], parts: Iterable[Path]) -> None:
-    """Compile a program of checks with these sources or objects of the worker, and run it."""
+def run_unit(
+    program: Path, compiler: str, folder: Path, checks: Sequence[str], parts: Iterable[Path], *arguments: str
+) -> None:
+    """Compile a program of checks with these sources or objects of the worker, and run it with these arguments."""
     executable = folder / program.stem
     argv = [compiler, *FLAGS, *checks, *map(str, (program, *parts)), "-o", str(executable), "-lrt", "-lm"]
     subprocess.run(argv, check=True)
-    done = subprocess.run([executable], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([executable, *arguments], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("program", sorted(HERE.glob("test_*.c")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("compiler", matrix(["gcc", "clang"], short=["gcc"]))
-def test_c_units(program: Path, compiler: str, tmp_path: Path, sanitized: Callable[[str], list[Path]]) -> None:
+def test_c_units(
+    program: Path,
+    compiler: str,
+    tmp_path: Path,
+    sanitized: Callable[[str], list[Path]],
+    pytestconfig: pytest.Config,
+) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     family = tmp_path / "family.c"
     family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
-    run_unit(program, compiler, tmp_path, ADDRESS, [family, *sanitized(compiler)])
+    arguments = () if pytestconfig.getoption("--full") else ("short",)
+    run_unit(program, compiler, tmp_path, ADDRESS, [family, *sanitized(compiler)], *arguments)
 
 
 @pytest.mark.full

@@ -4,7 +4,7 @@
 #define hk_udp_get_yielding tested_get_yielding
 #define hk_transport_udp tested_transport_udp
 #define hk_transport_udp_spin tested_transport_udp_spin
-#include "transports/udp.c"
+#include "transports/udp.c" /* NOLINT(bugprone-suspicious-include): its static functions are tested */
 
 #include "check.h"
 
@@ -49,6 +49,23 @@ static void test_a_kept_message_of_another_length_is_refused(void)
     CHECK(settle(&udp, 1, 6, buf, LEN) == HK_ERR_SYSTEM);
 }
 
+static void test_a_refusal_says_what_came_and_then_what_was_awaited(void)
+{
+    hk_udp_t udp = begin();
+    char said[200] = "";
+    FILE *file = tmpfile();
+    const int kept = dup(STDERR_FILENO);
+    CHECK(file != NULL && kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    CHECK(refuse_length(&udp, 1, 17, 5) == HK_ERR_SYSTEM);
+    CHECK(dup2(kept, STDERR_FILENO) >= 0);
+    rewind(file);
+    CHECK(fread(said, 1, sizeof said - 1, file) > 0);
+    const char *came = strstr(said, "17 B"), *awaited = strstr(said, " 5 B");
+    CHECK(came != NULL && awaited != NULL && came < awaited);
+    (void)fclose(file);
+    (void)close(kept);
+}
+
 static void test_an_answer_says_how_many_were_sent(void)
 {
     hk_udp_t udp = begin();
@@ -64,6 +81,7 @@ int main(void)
     test_what_comes_after_its_turn_is_late_and_not_lost();
     test_what_comes_before_its_turn_is_kept_and_those_before_it_are_lost();
     test_a_kept_message_of_another_length_is_refused();
+    test_a_refusal_says_what_came_and_then_what_was_awaited();
     test_an_answer_says_how_many_were_sent();
     return 0;
 }

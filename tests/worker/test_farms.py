@@ -110,4 +110,4 @@ def test_on_two_cpus_the_rest_is_skipped_with_the_reason(catalogue: Catalogue) -
     points, skipped = planned(catalogue, oversubscribe=False)
     assert {point.pattern for point in points} == {"oneway", "twoway"}
     assert len(skipped) == sum(ROWS.values()) - 8
-    assert all("on 2 CPUs would measure the scheduler" in reason for _, reason in skipped)
+    assert all("than CPUs (2) would measure the scheduler" in reason for _, reason in skipped)

@@ -5,8 +5,8 @@
 #define hk_floor_alone scripted_floor_alone
 #define hk_pace_ns scripted_pace_ns
 #include "check.h"
-#include "floor.c"
-#include "pace.c"
+#include "floor.c" /* NOLINT(bugprone-suspicious-include): its static functions are tested */
+#include "pace.c"  /* NOLINT(bugprone-suspicious-include): its static functions are tested */
 
 static const uint64_t *script_ns;
 static uint64_t clock_ns;

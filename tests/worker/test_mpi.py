@@ -131,7 +131,7 @@ def test_a_stranger_beside_it_is_no_mpiexec(only: Path, monkeypatch: pytest.Monk
     found, (unusable,) = MPI()
     assert found == ()
     assert unusable.path == tools / "mpicc"
-    assert "there is no mpiexec of the same library beside" in unusable.reason
+    assert "there is no mpiexec of the same library next to" in unusable.reason
 
 
 def test_a_broken_wrapper_is_told_and_the_rest_is_found(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:

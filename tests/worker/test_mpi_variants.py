@@ -53,6 +53,22 @@ def test_each_is_listed_with_what_it_can_do(mpi: Library) -> None:
         assert ("synchronous" in caps) is (variant in ("sync", "ready"))
 
 
+@pytest.mark.parametrize("mechanism", ["none", "emulated"])
+@pytest.mark.parametrize(
+    "mpi", [mpi for mpi in find_mpis() if mpi.id.startswith("mpi@openmpi-4")], ids=lambda mpi: mpi.id
+)
+def test_the_library_is_named_with_its_way_to_copy(mpi: Library, mechanism: str) -> None:
+    command = job(mpi, "mpi")
+    chosen = {
+        **command.environment,
+        "OMPI_MCA_btl": "self,vader",
+        "OMPI_MCA_btl_vader_single_copy_mechanism": mechanism,
+    }
+    with WorkerSession(replace(command, environment=chosen)) as session:
+        path = session.hello().library.rpartition(" (")[2]
+    assert path.split(":") == (["ob1", "vader)"] if mechanism == "none" else ["ob1", "vader", "emulated)"])
+
+
 @EVERY_MPI
 @EVERY_TRANSPORT
 def test_every_pattern(mpi: Library, transport: str) -> None:

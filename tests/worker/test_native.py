@@ -31,7 +31,7 @@ _MAX_BYTES = {row["name"]: row["max_bytes"] for row in DESCRIPTION["transports"]
 TRANSPORTS = list(_MAX_BYTES)
 SHORT = [name for name in TRANSPORTS if ":" not in name]  # of each way to wait, one is in every scripts/test
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
-ADDRESS = Recipe(flags=("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
+ADDRESS = Recipe(flags=("-g", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
 THREAD = Recipe(flags=("-g", "-fsanitize=thread"))
 
 
@@ -101,11 +101,14 @@ def test_every_pattern_on_every_transport(transport: str, ranks: int) -> None:
 
 @pytest.mark.parametrize("transport", matrix([name for name in TRANSPORTS if name != "null"], short=SHORT))
 def test_windows_and_ends_of_the_clock(transport: str) -> None:
+    streams: tuple[tuple[str, dict[str, Any]], ...] = (
+        *((pattern, {"until": until}) for pattern in ("oneway", "pairs") for until in ("acked", "sent")),
+        ("twoway", {}),
+    )
     commands = [
-        measure(pattern, size, window=window, **({} if pattern == "twoway" else {"until": until}))
-        for pattern in ("oneway", "pairs", "twoway")
-        for until in ("acked", "sent")
-        for window in (1, 16, 64)
+        measure(pattern, size, window=window, **until)
+        for pattern, until in streams
+        for window in (1, 64)
         for size in (8, 5000, 300_000)
     ]
     answers = measured(commands, "-t", transport, "-n", "2")
@@ -332,6 +335,13 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], culprit: str) -> None:
     answers, done = converse(build_worker(), [], *arguments)
     assert (done.returncode, answers) == (2, [])
     assert culprit in done.stderr
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_hello_tells_how_tcp_controls_congestion(ranks: int) -> None:
+    answers, _ = converse(build_worker(), ["hello"], "-t", "tcp", "-n", str(ranks), "--oversubscribed")
+    control = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip() if ranks > 1 else "unknown"
+    assert f"congestion control {control}," in answers[0]["library"]
 
 
 def test_hello_tells_where_ranks_are() -> None:

@@ -1,4 +1,4 @@
-"""The CPU time of jobs that have ended."""
+"""How jobs are ended, and the CPU time that they took."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 
@@ -40,3 +41,16 @@ def test_a_job_that_has_ended_counts() -> None:
     wait_until_busy(root, mark)
     assert end_job([root], mark)
     assert cpu_time_s() - before_s >= USED_S
+
+
+def test_a_process_that_outlives_its_launcher_may_clear_up(tmp_path: Path) -> None:
+    """The launcher ends at once; its rank takes a moment."""
+    ready, done = tmp_path / "ready", tmp_path / "done"
+    rank = f"trap 'sleep 0.2; touch {done}; exit' TERM; touch {ready}; while :; do sleep 0.01; done"
+    root, mark = begun(f"({rank}) & exec sleep 60")
+    deadline_s = time.monotonic() + 60
+    while not ready.exists():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    assert end_job([root], mark)
+    assert done.exists()

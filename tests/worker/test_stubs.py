@@ -159,6 +159,7 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
         ("divisor", -1),
         ("divisor", 2**70),
         ("batch", 0),
+        ("batch", 2),
         ("bytes_per_rep", -1),
         ("messages_per_rep", 2**64),
         ("timed", "nobody"),
@@ -200,6 +201,8 @@ def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: byte
 )
 def test_a_wrong_field_is_a_protocol_error_and_ends_the_job(stub: Stub, key: str, value: object) -> None:
     answer = {**MEASURE, key: value}
+    if key == "samples":
+        answer["elapsed_ns"] = [[5] * answer["samples"]]
     if value == MISSING:
         del answer[key]
     session = WorkerSession(stub.launch(answering(answer)))
@@ -263,7 +266,8 @@ def test_a_launcher_that_fails_is_quoted(stub: Stub) -> None:
 
 
 @pytest.mark.parametrize("body", ["time.sleep(600)", "while True: print('.', flush=True)"])
-def test_a_start_that_does_not_end_is_ended(stub: Stub, body: str) -> None:
+def test_a_start_that_does_not_end_is_ended(stub: Stub, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     session = WorkerSession(stub.launch(body), start_limit_s=1)
     with pytest.raises(LaunchFailed) as error, session:
         session.hello()
@@ -281,7 +285,8 @@ def test_who_would_wait_in_vain_is_not_told_to_wait_longer(stub: Stub) -> None:
     assert "--limit" not in str(error.value)
 
 
-def test_an_answer_that_does_not_come(stub: Stub) -> None:
+def test_an_answer_that_does_not_come(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     with pytest.raises(WorkerTimedOut, match="no end after 1 s in pingpong of 8 B"):
         ask(stub.launch("hear(); tell(HELLO); hear(); time.sleep(600)"))
 

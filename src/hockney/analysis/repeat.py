@@ -1,4 +1,4 @@
-"""Which command continues a stored run, or repeats it with more launches."""
+"""Which command continues a stored run, repeats it with more launches, or measures two in alternation."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ LAUNCHES = 6
 
 # Options of the stored command that the new one replaces or leaves out; each takes a value.
 _REPLACED = {"--launches", "--time", "--store", "--label", "-l", "--csv"}
+_ELSEWHERE = {"--store", "--csv"}  # what the same command leaves out
+_OF_RUN_ALONE = {"--refine", "--no-refine", "--quiet", "-q"}  # options that compare --interleave does not take
 
 INTERLEAVED = "interleaved"
 """In the stored plan of both runs of an interleaved pair: id, side, and what new calls base's transports."""
@@ -28,20 +30,22 @@ def resume(run: int, info: RunInfo) -> Fix:
     return Fix(f"Resume run {run}", ("hockney", "run", "--resume", str(run)), info.facts)
 
 
-def more_launches(run: int, info: RunInfo, launches: int) -> Fix:
+def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None = None) -> Fix:
     """Continue a run, or repeat it with this many launches and proportionally more time.
 
-    Without argv where no command line does that: a check, or a run that another program stored.
+    A check measures the plan of its baseline: the command of a `twin`, a run of the same suite, repeats it. Without
+    argv where no command line does that, as for a run that another program stored.
     """
     time_s, planned = info.plan.get("time_s"), info.plan.get("launches", 1)
-    words = _words(info.command)
+    words, text = _words(info.command), f"Measure run {run} again with {launches} launches"
     if words[:2] == ["hockney", "check"]:
         if any(word.partition("=")[0] == "--expect" for word in words):
-            return Fix(f"Check again with `launches = {launches}` in the expectations file")
-        return Fix("Check again with a longer `--patience`")
-    if launches <= planned or INTERLEAVED in info.plan:
+            return Fix(
+                f"Set `launches = {launches}` in the expectations file and check again", tuple(words), info.facts
+            )
+        words = [] if twin is None or twin.suite != info.suite else _words(twin.command)
+    elif launches <= planned or INTERLEAVED in info.plan:
         return resume(run, info)
-    text = f"Measure run {run} again with {launches} launches"
     if words[:2] == ["hockney", "quick"]:
         words[1:2] = ["run", "quick"]  # which takes --launches
     if words[:2] != ["hockney", "run"]:
@@ -51,6 +55,32 @@ def more_launches(run: int, info: RunInfo, launches: int) -> Fix:
     options += [] if info.label is None else ["--label", info.label]
     end = words.index("--") if "--" in words else len(words)
     return Fix(text, (*words[:end], *options, *words[end:]), info.facts)
+
+
+def new_baseline(run: int, info: RunInfo) -> Fix:
+    """Repeat a run as it was; without argv as for more_launches."""
+    words = _words(info.command, _ELSEWHERE)
+    can_repeat = words[:2] in (["hockney", "run"], ["hockney", "quick"])
+    return Fix(f"Measure run {run} again now, as a new baseline", tuple(words) if can_repeat else (), info.facts)
+
+
+def alternate(base: RunInfo, new: RunInfo) -> Fix | None:
+    """Measure two runs in alternation; None where variables are not what distinguishes them."""
+    words = _words(new.command, _ELSEWHERE)
+    before, after = ({**(info.facts.get("environment") or {})} for info in (base, new))
+    only_base = [f"{name}={value}" for name, value in before.items() if after.get(name) != value]
+    only_new = [f"{name}={value}" for name, value in after.items() if before.get(name) != value]
+    can_repeat = words[:2] in (["hockney", "run"], ["hockney", "quick"]) and base.suite == new.suite
+    if not can_repeat or not (only_base or only_new):
+        return None
+    what = words[1:] if words[1] == "quick" else words[2:]
+    kept = [word for word in what if word not in _OF_RUN_ALONE]
+    for side, settings in (("--base-env", only_base), ("--new-env", only_new)):
+        kept += [word for setting in settings for word in (side, setting)]
+    common = {name: value for name, value in before.items() if after.get(name) == value}
+    return Fix(
+        "Measure both variants in alternation", ("hockney", "compare", "--interleave", *kept), {"environment": common}
+    )
 
 
 def _words(command: str, replaced: Collection[str] = _REPLACED) -> list[str]:

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import csv
 import functools
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hockney.errors import unknown
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from hockney.machine.files import read_toml
 
 _FOLDER = Path(__file__).parent
 _TEXTS = ("system", "benchmark", "metric", "unit", "note")
@@ -116,7 +111,7 @@ def conclusions(report: str) -> tuple[Mapping[str, Any], ...]:
 
 
 def _contents(name: str) -> dict[str, list[dict[str, Any]]]:
-    return dict(tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8")))
+    return read_toml(_FOLDER / f"{name}.toml")
 
 
 def _figure(report: str, row: Mapping[str, str]) -> Published:

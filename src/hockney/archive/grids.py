@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from hockney.analysis.estimates import difference, is_above, ratio, relative, scaled
 from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, subject_of
-from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, Odd, Row, is_off, rows, without
+from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LawRow, Odd, is_off, rows, without
 from hockney.analysis.finding import Finding, Subject
 from hockney.stats.fit import Estimate
 
@@ -48,7 +48,7 @@ def _row_pairs(reading: Reading, patterns: Sequence[str]) -> Iterator[tuple[Curv
 
 def kinked_laws(reading: Reading) -> list[Finding]:
     """Farms in which the same one or two numbers of senders are off the line of the others, in most rows."""
-    members: dict[tuple[str, str, str], list[Row]] = {}
+    members: dict[tuple[str, str, str], list[LawRow]] = {}
     for row in rows(reading):
         if row.law is BY_SENDERS:
             members.setdefault((row.transport, row.pattern, row.state), []).append(row)
@@ -73,7 +73,7 @@ def kinked_laws(reading: Reading) -> list[Finding]:
     return findings
 
 
-def _kinks(row: Row) -> list[Odd]:
+def _kinks(row: LawRow) -> list[Odd]:
     """The one or two figures, of three times as many, without which the others lie on a line that these are off."""
     for count in range(1, min(2, len(row.items) // 3) + 1):
         tries = [without(row, left_out) for left_out in itertools.combinations(row.items, count)]

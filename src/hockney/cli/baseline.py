@@ -45,7 +45,8 @@ def report_of(checked: Checked) -> Report:
     comparison = checked.comparison
     is_fine = checked.is_whole and comparison.other_cpu is None
     code = ExitCode.WORSE if checked.is_worse else ExitCode.DONE if is_fine else ExitCode.INCOMPLETE
-    lines = [changes.range_sentence(alike, comparison) for alike in comparison.ranges if alike.verdict in _JUNIT_KINDS]
+    failing = [alike for alike in comparison.ranges if alike.verdict in _JUNIT_KINDS]
+    lines = changes.range_sentences(failing, comparison)
     lines += [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
     lines += notes(comparison)[:_NOTES_MAX] if code != ExitCode.DONE else []
     document = {"judged_again": checked.judged_again, "may_hide": _hidden_json(comparison)}

@@ -21,15 +21,16 @@ def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
     """What a reader must know besides the series, the most important first."""
     lines = []
     for word, items in changes.environment_items(comparison).items():
-        shown = items if everything else items[:_ITEMS_MAX]
+        shown = items if everything else items[: 1 if word == "disturbed" else _ITEMS_MAX]
         more = f"; {len(items) - len(shown)} more in --json" if len(shown) < len(items) else ""
         lines += [f"{word}: {'; '.join(shown)}{more}"] if items else []
+    lines += [f"Fix: {fix_text(fix)}" for fix in comparison.fixes]
     caution = changes.caution_sentence(comparison)
     lines += [caution] if caution else []
     for run, points in ((comparison.base, comparison.only_base), (comparison.new, comparison.only_new)):
         lines += [changes.only_in_sentence(run, points)] if points else []
-    lines += [SHORT_NOTE] if any(change.is_short for change in comparison.changes) else []
-    return [*lines, *(f"Fix: {fix_text(fix)}" for fix in comparison.fixes)]
+    listed = (change for change in comparison.changes if everything or not change.is_without_common_state)
+    return [*lines, SHORT_NOTE] if any(change.is_short for change in listed) else lines
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:

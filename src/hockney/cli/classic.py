@@ -15,8 +15,8 @@ from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch
 from hockney.cli.rerun import fix_text
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
-from hockney.report.classic.values import Cell, Column, Measured, Table
-from hockney.report.classic.view import View, states_note, text_of, view_of
+from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table
+from hockney.report.classic.view import View, laid_across, states_note, text_of, view_of
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -31,9 +31,15 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     render.title(f"The tables of: {report.report.source}", first=True)
     views = [view_of(table) for table in report.tables]
     said: set[str] = set()
+    reasons: dict[str, int] = {}
+    state: str | None = None
     for table, view in zip(report.tables, views, strict=True):
-        _print_table(table, view, said)
-    _print_conclusions(report.conclusions)
+        state = _print_table(table, view, said, reasons, state)
+    _print_conclusions(report.conclusions, reasons)
+    if reasons:
+        render.title("Why figures are missing")
+    for reason, number in reasons.items():
+        render.note(f"({number}) {reason}", style="yellow")
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
     render.say()
     if not all(cell.exact or cell.computed or cell.value is None for cell in cells):
@@ -76,11 +82,15 @@ def _cell_json(cell: Cell) -> Any:
     return {**asdict(cell), "ratio": cell.ratio, "error": cell.error} if isinstance(cell, Measured) else text_of(cell)
 
 
-def _print_table(table: Table, view: View, said: set[str]) -> None:
-    """Print a table; `said` are notes that were printed before."""
-    render.title(table.title)
+def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, int], state: str | None) -> str | None:
+    """Print a table; returns the sentence on the state of the machine that holds below it.
+
+    What was printed before is not printed again: the notes in `said`, and the sentence `state`. `reasons` has the
+    numbers of those that are printed below all tables.
+    """
+    view = laid_across(view)
+    render.title(f"{table.title}, as published" if view.across else table.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
-    reasons: dict[str, int] = {}
     if view.rows:
         measured = any(column.kind == "measured" for column in view.columns)
         modelled = {
@@ -91,9 +101,9 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
         }
         columns = []
         for place, column in enumerate(view.columns[view.heading :], view.heading):
-            is_measured = column.kind == "measured"
-            right = column.kind != "key" and measured
-            columns.append(render.Column(column.title, right=right, wrap=not is_measured, key=not is_measured))
+            is_figure = _is_figure(column, view)
+            right = column.kind != "key" and (measured or view.across)
+            columns.append(render.Column(column.title, right=right, wrap=not is_figure, key=not is_figure))
             columns += [render.Column("error", right=True)] if place in modelled else []
         shown: list[list[str] | str] = []
         for heading, rows in itertools.groupby(view.rows, key=lambda row: row[: view.heading]):
@@ -106,17 +116,25 @@ def _print_table(table: Table, view: View, said: set[str]) -> None:
                 first, *others = texts
                 shown.append(["  " * bool(heading) + first, *others])
         render.table(columns, shown, fits=True)
-    for text in view.left_out:
-        render.note(text, style="yellow")
-    for reason, number in reasons.items():
-        render.note(f"({number}) {reason}", style="yellow")
+    for missing in view.left_out:
+        render.note(missing.sentence(_number(missing.reason, reasons)), style="yellow")
     if view.rows:
-        for text in (*(note for note in table.notes if note not in said), *([note] if note else [])):
+        for text in (*(note for note in table.notes if note not in said), *([note] if note and note != state else [])):
             render.note(text, style="dim")
         said.update(table.notes)
+    return note or state
 
 
-def _print_conclusions(conclusions: Sequence[Conclusion]) -> None:
+def _is_figure(column: ClassicColumn, view: View) -> bool:
+    return column.kind == "measured" or (view.across and column.kind == "published")
+
+
+def _number(reason: str, reasons: dict[str, int]) -> str:
+    """`(1)`: a reason that many tables share is printed once, below them."""
+    return f"({reasons.setdefault(reason, len(reasons) + 1)})"
+
+
+def _print_conclusions(conclusions: Sequence[Conclusion], reasons: dict[str, int]) -> None:
     """Print the verdicts below each conclusion and its published figures."""
     if conclusions:
         render.title("What the report concludes, and whether it holds here")
@@ -128,7 +146,9 @@ def _print_conclusions(conclusions: Sequence[Conclusion]) -> None:
         if published:
             render.item(published, head="published")
         for judgement in conclusion.judgements:
-            parts = [judgement.verdict, ", ".join(map(_named, judgement.figures)), judgement.reason]
+            why = judgement.reason or ""
+            verdict = f"{judgement.verdict} {_number(why, reasons)}" if why in reasons else judgement.verdict
+            parts = [verdict, ", ".join(map(_named, judgement.figures)), "" if why in reasons else why]
             render.item("; ".join(filter(None, parts)), head=judgement.on or "here")
 
 
@@ -152,13 +172,13 @@ def _heading(view: View, cells: Sequence[Cell]) -> str:
     return f"{keys} (published: {'; '.join(published)})" if published else keys
 
 
-def _text(cell: Cell, column: Column, common: str | None, reasons: dict[str, int]) -> str:
+def _text(cell: Cell, column: ClassicColumn, common: str | None, reasons: dict[str, int]) -> str:
     """A figure with its interval, size, pairs, state and ratio, or the number of the reason why there is none."""
     if not isinstance(cell, Measured):
         unit = f" {cell.unit}" if isinstance(cell, Published) and column.kind == "key" else ""
         return text_of(cell) + unit
     if cell.value is None:
-        return f"({reasons.setdefault(cell.reason or 'no reason is known', len(reasons) + 1)})"
+        return _number(cell.reason or "no reason is known", reasons)
     spread = cell.spread
     parts = [
         format_figure(cell.value) + ("*" if cell.oversubscribed else "") + (SHORT_MARK if cell.is_short else ""),

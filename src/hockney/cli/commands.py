@@ -10,7 +10,7 @@ import click
 
 from hockney import __version__
 from hockney.cli.common import HELP_SETTINGS, common_options
-from hockney.errors import unknown
+from hockney.errors import UsageError, unknown
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            raise unknown("command", args[0], COMMANDS)
+            raise _unknown(args[0])
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -67,6 +67,14 @@ class Commands(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         formatter.write_text("Example: hockney quick. Every command has --help with examples.")
+
+
+def _unknown(word: str) -> UsageError:
+    from hockney.cli.complete import things_to_run
+
+    if word in things_to_run():
+        return UsageError(f"unknown command '{word}'. To measure it", argv=("hockney", "run", word))
+    return unknown("command", word, COMMANDS)
 
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings=HELP_SETTINGS)

@@ -89,11 +89,15 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         "verdict",
     ]
     names = changes.names_of(comparison)
-    render.table(columns, [changes.row(alike, names) for alike in comparison.ranges])
+    ranges = [alike for alike in comparison.ranges if everything or not alike.first.is_without_common_state]
+    render.table(columns, [changes.row(alike, names) for alike in ranges])
+    if not everything:
+        for sentence in changes.states_sentence(comparison):
+            render.say(sentence)
     below = notes(comparison, everything=everything)
     if everything:
-        others = [alike for alike in comparison.ranges if alike.verdict is not Verdict.SAME]
-        below += [changes.range_sentence(alike, comparison) for alike in others]
+        others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
+        below += changes.range_sentences(others, comparison)
     shown = below if everything else below[:_NOTES_MAX]
     for note in shown:
         render.say(note)

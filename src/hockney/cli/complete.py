@@ -32,16 +32,21 @@ def states(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     return _beginning(incomplete, (word for word in words if " " not in word))
 
 
-def suites_and_patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Suites, patterns, and TOML files in this folder or the one that is being typed."""
+def things_to_run() -> list[str]:
+    """Names of suites and patterns."""
     from hockney.suites import builtin_names
 
+    return [*builtin_names(), *_patterns()]
+
+
+def suites_and_patterns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Suites, patterns, and TOML files in this folder or the one that is being typed."""
     folder = incomplete.rpartition("/")[0] or ("/" if incomplete.startswith("/") else ".")
     words: list[str] = []
     with _quietly():
         files = [f"{path}/" if path.is_dir() else str(path) for path in sorted(Path(folder).iterdir())]
         words = [file for file in files if file.endswith((".toml", "/"))]
-    return _beginning(incomplete, [*builtin_names(), *_patterns(), *words])
+    return _beginning(incomplete, [*things_to_run(), *words])
 
 
 def transports(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from hockney.analysis.repeat import resume
 from hockney.cli import render
+from hockney.cli.rerun import fix_text
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.model import Point, PointStatus
 from hockney.stats.figures import ONE_LAUNCH
@@ -21,14 +23,14 @@ if TYPE_CHECKING:
 
 SHORT_MARK = "†"
 SHORT_NOTE = "†: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
+_SPREAD_MAX = 9.99
 _CPUS_NAMED_MAX = 8  # more are printed as ranges
 
 
 def name_of(point: Point, transport: str = "") -> str:
     """`oneway window=16 on shm, 2 ranks`: a curve, with its transport if that is given."""
-    options = "".join(f" {name}={value}" for name, value in point.options)
     on = f" on {transport}" if transport else ""
-    return f"{point.pattern}{options}{on}, {point.ranks_text}"
+    return f"{point.pattern_text}{on}, {point.ranks_text}"
 
 
 def size_text(point: Point) -> str:
@@ -59,8 +61,10 @@ def state_text(counts: Mapping[str, int], state: str) -> str:
 
 def status_text(status: PointStatus, figure: Figure, asked_precision: float | None) -> str:
     """How the point ended. One that is precise in another state gets the precision of this figure, rounded up."""
+    if status is PointStatus.BUDGET:
+        return "time up"
     if status is not PointStatus.PRECISE or asked_precision is None:
-        return status.value
+        return str(status.value)
     if figure.precision is None or figure.state == MIXED.name:
         return "-"
     is_precise = figure.precision <= asked_precision
@@ -79,8 +83,8 @@ def format_interval(low_ns: float | None, high_ns: float | None) -> str:
 
 
 def spread_text(fraction: float) -> str:
-    """`±2%`, rounded up."""
-    return f"±{min(math.ceil(100 * fraction), 999)}%"
+    """`±2%`, rounded up; `±?` of tenfold and more, and where there is no interval."""
+    return "±?" if fraction >= _SPREAD_MAX else f"±{math.ceil(100 * fraction)}%"
 
 
 def say_one_launch(overs: Iterable[str | None]) -> None:
@@ -88,6 +92,11 @@ def say_one_launch(overs: Iterable[str | None]) -> None:
     kinds = set(overs) - {None}
     if ONE_LAUNCH in kinds:
         render.note("Intervals are within one launch." if len(kinds) == 1 else "Some intervals are within one launch.")
+
+
+def two_launches_text(run: Run) -> str:
+    """Why intervals over two launches are wide, and what narrows them."""
+    return f"Two launches give wide intervals; a third makes them much narrower. {fix_text(resume(run.id, run.info))}."
 
 
 def placement_text(run: Run) -> str | None:
@@ -119,18 +128,18 @@ def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None
     return f"Not all reached ±{asked:.1%}: about {needed} launches reach it."
 
 
-def endings_of(series: Iterable[Series]) -> list[list[str]]:
-    """Curve, status and reason of points that failed, were skipped or not reached, alike ones together."""
-    alike: dict[tuple[str, str, str], list[Point]] = {}
+def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
+    """What failed, was skipped or not reached: each reason as a heading, with a row for each curve below."""
+    alike: dict[str, dict[str, list[Point]]] = {}
     for member in series:
         if member.status is PointStatus.PENDING and member.measurements:
             continue  # the run was killed; the point is among the figures
         if member.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
-            ending = (
-                name_of(member.point, member.point.transport),
-                member.status.value,
-                member.reason or "not reached",
-            )
-            alike.setdefault(ending, []).append(member.point)
-    named = ((name, sizes_text(points), rest) for (name, *rest), points in alike.items())
-    return [[f"{name}: {sizes}" if sizes else name, *rest] for name, sizes, rest in named]
+            ending = "not reached" if member.status is PointStatus.PENDING else member.status.value
+            curves = alike.setdefault(": ".join(filter(None, (ending, member.reason))), {})
+            curves.setdefault(name_of(member.point, member.point.transport), []).append(member.point)
+    rows: list[list[str] | str] = []
+    for ending, curves in alike.items():
+        sized = ((name, sizes_text(points)) for name, points in curves.items())
+        rows += [ending, *([f"  {name}: {sizes}" if sizes else f"  {name}"] for name, sizes in sized)]
+    return rows

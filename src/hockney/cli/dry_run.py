@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.curves import name_of, size_text, sizes_text
+from hockney.cli.progress import short_text
 from hockney.cli.render import Column
-from hockney.measure.estimate import first_rounds_s
+from hockney.measure.estimate import first_rounds_s, is_too_short
 from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
 from hockney.model import Point, curve_of
 from hockney.suites import Suite
@@ -43,8 +44,11 @@ def _print(plan: Plan) -> None:
     if plan.skipped:
         render.title("Skipped")
         reasons = {row.point: row.reason for row in plan.skipped}
-        rows = [[*_row(curve, plan), reasons[curve[0]]] for curve in _curves(reasons, reasons)]
-        render.table([*columns, Column("why", wrap=True)], rows, fits=True)
+        by_reason: dict[str, list[list[str]]] = {}
+        for curve in _curves(reasons, reasons):
+            by_reason.setdefault(reasons[curve[0]], []).append(_row(curve, plan))
+        texts = [text for reason, rows in by_reason.items() for text in (f"Because {reason}:", *rows)]
+        render.table(columns, texts, fits=True)
     first_s = first_rounds_s(plan.points, plan.launches)
     render.say()
     render.note(
@@ -53,6 +57,8 @@ def _print(plan: Plan) -> None:
         f"{counted(plan.launches, 'launch', 'launches')}, whose first rounds take about {format_duration_s(first_s)}. "
         "Nothing was started or stored."
     )
+    if is_too_short(plan.time_s, first_s, plan.launches):
+        render.note(f"{short_text(plan)}.", style="yellow")
 
 
 def _curves(points: Iterable[Point], reasons: Mapping[Point, str]) -> list[list[Point]]:

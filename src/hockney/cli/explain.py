@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,21 +44,24 @@ def explain(reference: str | None, machine: str | None, everything: bool, *, as_
     """
     if reference is not None and machine is not None:
         raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
-    explanation = _of_machine(machine) if machine is not None else _of_run(reference, store)
+    explanation, names = (_of_machine(machine), {}) if machine is not None else _of_run(reference, store)
     if as_json:
         render.print_json("explain", explanation_json(explanation))
     elif everything:
-        _print_all(explanation)
+        _print_all(explanation, names)
     else:
-        _print_strongest(explanation)
+        _print_strongest(explanation, names)
 
 
-def _of_run(reference: str | None, store: Path | None) -> Explanation:
+def _of_run(reference: str | None, store: Path | None) -> tuple[Explanation, dict[str, str]]:
+    """With the readable names of its transports."""
     from hockney.analysis.explain import explain_run
+    from hockney.report.names import readable_names
     from hockney.results.runs import open_results
 
     with open_results(store) as results:
-        return explain_run(results.run(reference or "last"))
+        run = results.run(reference or "last")
+        return explain_run(run), readable_names(run.launches.values())
 
 
 def _of_machine(name: str) -> Explanation:
@@ -100,18 +103,18 @@ def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
 # ---- the screen -----------------------------------------------------------------------------------------------------
 
 
-def _print_strongest(explanation: Explanation) -> None:
+def _print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
     """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
     from hockney.cli import fits
 
     groups = grouped(explanation.findings)
-    with_state = len({finding.subject.state for finding in explanation.findings}) > 1
+    state = _main_state(explanation)
     notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
     gaps = _gap_lines(explanation.not_checked)
     room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
     shown: list[list[str]] = []
     for group in groups[:_FINDINGS_MAX]:
-        lines = _finding_lines(group, with_state=with_state)
+        lines = _finding_lines(group, names, state)
         if shown and len(lines) > room:
             break
         room -= len(lines)
@@ -133,7 +136,7 @@ def _print_strongest(explanation: Explanation) -> None:
         render.lines(gaps)
 
 
-def _print_all(explanation: Explanation) -> None:
+def _print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
     from hockney.cli import fits
     from hockney.report.findings import layer_text
 
@@ -141,7 +144,7 @@ def _print_all(explanation: Explanation) -> None:
     for note in explanation.notes:
         render.note(_note_text(note))
     for finding in explanation.findings:
-        render.lines(_finding_lines([finding], with_state=True))
+        render.lines(_finding_lines([finding], names, _main_state(explanation)))
         for source in finding.sources:
             render.item(f"Source: {source}", style="dim")
     fits.print_lines(explanation.lines)
@@ -160,9 +163,15 @@ def _print_all(explanation: Explanation) -> None:
 
 def _print_head(explanation: Explanation) -> None:
     count = len(explanation.findings)
-    states = {finding.subject.state for finding in explanation.findings} - {""}
-    state = f", state {states.pop()}" if len(states) == 1 else ""
-    render.title(f"{explanation.subject}: {counted(count, 'finding') if count else 'no findings'}{state}", first=True)
+    state = _main_state(explanation)
+    text = f"{explanation.subject}: {counted(count, 'finding') if count else 'no findings'}"
+    render.title(f"{text}, state {state}" if state else text, first=True)
+
+
+def _main_state(explanation: Explanation) -> str:
+    """The state of most findings, which is named once; "" where none has one."""
+    states = Counter(finding.subject.state for finding in explanation.findings if finding.subject.state)
+    return max(states, key=lambda state: states[state], default="")
 
 
 def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
@@ -195,13 +204,13 @@ def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -
     return head + (f" Also on {also}." if also else ""), cause_of(finding), fix
 
 
-def _finding_lines(group: Sequence[Finding], *, with_state: bool) -> list[str]:
-    """At most three paragraphs."""
+def _finding_lines(group: Sequence[Finding], names: Mapping[str, str], state: str) -> list[str]:
+    """At most three paragraphs, with the machine states other than this one."""
 
     def name_of(finding: Finding) -> str:
         about = finding.subject
-        has_state = with_state and about.transport and about.state
-        return f"{about.transport} ({about.state})" if has_state else about.transport
+        name = names.get(about.transport, about.transport)
+        return f"{name} ({about.state})" if about.transport and about.state not in ("", state) else name
 
     head, cause, fix = finding_parts(group, name_of)
     if group[0].fix and group[0].fix.argv and len(fix) + 2 > render.line_width():

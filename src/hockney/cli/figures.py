@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from hockney.cli.curves import (
     spread_text,
     state_text,
     status_text,
+    two_launches_text,
 )
 from hockney.cli.render import Column, local_time
 from hockney.cli.rerun import fix_text
@@ -156,10 +158,11 @@ def _print_notes(run: Run, rows: Sequence[_Row], asked_precision: float | None) 
         render.note(missed, style="dim")
     if any(row.figure.is_short for row in rows):
         render.note(SHORT_NOTE, style="yellow")
-    if (
-        any(row.figure.interval_over != EXACT for row in rows)
-        and len({launch.index for launch in run.launches.values()}) == 1
-    ):
+    launches = len({launch.index for launch in run.launches.values()})
+    is_measured = any(row.figure.interval_over != EXACT for row in rows)
+    if is_measured and launches == 2:
+        render.note(two_launches_text(run), style="dim")
+    if is_measured and launches == 1:
         fix = fix_text(more_launches(run.id, run.info, LAUNCHES))
         render.note(f"Intervals cover one launch only, not the variation between launches. {fix}.", style="dim")
 
@@ -182,11 +185,18 @@ def print_run_by_size(run: Run, series: Sequence[Series] | None = None, *, state
     cells = ""
     for group in groups_of(member for member in shown if figures[member]):
         cells += _print_group(group, figures, names, main)
-    marks = {"±": "95 % interval", "*": "in another machine state", "–": "not measured"}
+    marks = {
+        "±": "95 % interval",
+        "±?": "not enough data",
+        "*": "in another machine state",
+        "–": "not measured",
+    }
     meanings = [f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in cells]
     if meanings:
         render.note(f"{'; '.join(meanings)}.", style="dim")
     say_one_launch(figure.interval_over for figure in of_all if figure.low_ns is not None)
+    if len({launch.index for launch in run.launches.values()}) == 2:
+        render.note(two_launches_text(run))
     if SHORT_MARK in cells:
         render.note(SHORT_NOTE)
     _print_endings(run, shown)
@@ -231,7 +241,8 @@ def _cell(figure: Figure | None, state: str, text: Callable[[Figure], str]) -> s
     """`41.9 ns ±2%`, rounded up; padded, so that figures with and without an interval are aligned."""
     if figure is None:
         return "–"
-    precision = spread_text(figure.precision) if figure.precision else ""  # a model without noise has 0
+    spread = math.inf if figure.precision is None else figure.precision
+    precision = "" if spread == 0 else spread_text(spread)  # a model without noise has 0
     mark = SHORT_MARK * figure.is_short + "*" * (figure.state != state)
     return f"{text(figure)} {precision:<4}{mark:<1}"
 
@@ -304,5 +315,5 @@ def _print_endings(run: Run, shown: Sequence[Series]) -> None:
     endings = endings_of(shown)
     if endings:
         render.title("Failed, skipped, not reached")
-        render.table([Column("what", wrap=True), "status", Column("why", wrap=True)], endings, fits=True)
+        render.table([Column("", wrap=True)], endings, fits=True)
     render.limits(run.warnings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from hockney.cli import render
 from hockney.cli.common import command
 from hockney.cli.render import Column
+from hockney.cli.rerun import typed
 from hockney.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,9 +58,18 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
         if name == _MATRIX:
             _print_matrix(inventory.matrix)
         elif name == "machines":
-            _print_machines(inventory.machines, with_sources=kind is not None)
+            if kind is None:
+                render.note(", ".join(machine.name for machine in inventory.machines))
+            else:
+                _print_machines(inventory.machines)
         else:
-            _print_items(getattr(inventory, name))
+            items: Sequence[Item] = getattr(inventory, name)
+            _print_items(_without_variants(items) if kind is None and name == "transports" else items)
+    if kind is None:
+        render.say()
+        render.note(
+            f"Every variant of a transport: {typed('list', 'transports')}. Machines: {typed('list', 'machines')}."
+        )
     if kind == "patterns":
         _print_options(inventory.patterns)
     return code
@@ -103,7 +114,20 @@ def _reason(item: Item) -> str:
     return f"{why}; {item.how}" if item.how else why
 
 
-def _print_machines(machines: Sequence[Item], *, with_sources: bool) -> None:
+def _without_variants(transports: Sequence[Item]) -> list[Item]:
+    """One line for `tcp` and `tcp:spin`, which names the variants that are ready."""
+    variants: dict[str, list[str]] = {}
+    for item in transports:
+        base, colon, variant = item.name.partition(":")
+        variants.setdefault(base, []).extend([f":{variant}"] * bool(colon and item.ready))
+    return [
+        replace(item, summary=item.summary + (f" ({', '.join(variants[item.name])})" if variants[item.name] else ""))
+        for item in transports
+        if item.name in variants
+    ]
+
+
+def _print_machines(machines: Sequence[Item]) -> None:
     rows = [
         [
             *(item.name, str(item.more["figures"]), f"{item.more['title']}: {item.summary}", item.more["suite"]),
@@ -113,11 +137,10 @@ def _print_machines(machines: Sequence[Item], *, with_sources: bool) -> None:
     ]
     what = Column("what it was", wrap=True)
     render.table([Column("name", style="bold"), Column("figures", right=True), what, "suite", "models"], rows)
-    if with_sources:
-        render.title("Where the figures were published")
-        sources = {machine.more["suite"]: machine.more["source"] for machine in machines}
-        for suite, source in sources.items():
-            render.note(f"{suite}: {source['author']}: {source['title']}, {source['date']}")
+    render.title("Where the figures were published")
+    sources = {machine.more["suite"]: machine.more["source"] for machine in machines}
+    for suite, source in sources.items():
+        render.note(f"{suite}: {source['author']}: {source['title']}, {source['date']}")
 
 
 def _print_options(patterns: Sequence[Item]) -> None:

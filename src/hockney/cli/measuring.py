@@ -15,7 +15,7 @@ from hockney.cli import render
 from hockney.cli.common import check_label, refuse_output
 from hockney.cli.export import written
 from hockney.cli.figures import groups_of, print_run, print_run_by_size
-from hockney.cli.progress import Display
+from hockney.cli.progress import ProgressDisplay
 from hockney.cli.rerun import typed
 from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
@@ -78,7 +78,7 @@ def measure_and_show(
 def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Store, output: Output) -> int:
     run = Run(results, outcome.run_id)
     tables = tables_of(run)
-    is_empty = isinstance(tables, Sheet) and not tables.rows
+    is_empty = not _has_interval(run) or (isinstance(tables, Sheet) and not tables.has_interval)
     is_done = outcome.status is RunStatus.DONE and not is_empty
     if output.as_json:
         document = {
@@ -103,6 +103,12 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
 
 
+def _has_interval(run: Run) -> bool:
+    """Whether any figure has enough measurements for an interval, not counting the harness itself."""
+    measured = (series for series in run.series if series.point.transport != "null")
+    return any(figure.low_ns is not None for series in measured for figure in series.figures())
+
+
 def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> None:
     if tables:
         print_tables(tables, run, catalogue.missing, verbose=verbose)
@@ -121,13 +127,13 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> 
 @contextlib.contextmanager
 def measuring(
     store: Path | None, *, create: bool, quiet: bool = False, words: Sequence[str] | None = None
-) -> Iterator[tuple[Catalogue, Store, Display]]:
+) -> Iterator[tuple[Catalogue, Store, ProgressDisplay]]:
     """All that measuring needs; SIGTERM acts like Ctrl-C, and the display is closed at the end.
 
     `words` name the transports that are wanted, None all.
     """
     catalogue = load(words)
-    display = Display(quiet=quiet)
+    display = ProgressDisplay(quiet=quiet)
     with Store.open(store, create=create) as results, _stop_on_sigterm(), contextlib.closing(display):
         try:
             yield catalogue, results, display
@@ -139,12 +145,12 @@ def _ending(outcome: RunOutcome, path: Path, *, is_empty: bool) -> str:
     """The line on standard error below the result: what to do next."""
     run_id = outcome.run_id
     if outcome.status is RunStatus.INTERRUPTED:
-        more = f"; it was stopped early: {typed('run', '--resume', run_id)} goes on with it"
+        more = f"; it was stopped early: {typed('run', '--resume', run_id)} continues"
     elif outcome.status is RunStatus.PARTIAL:
         what = f"{counted(outcome.failed, 'point')} failed" if outcome.failed else "nothing could be measured"
         more = f"; {what}: {typed('show', run_id)} shows why"
     elif is_empty:
-        more = ""
+        more = f"; no figure has a confidence interval yet: {typed('run', '--resume', run_id)} continues"
     else:
         commands = typed("explain", run_id), typed("show", run_id, "--plot"), typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"

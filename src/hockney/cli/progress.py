@@ -15,7 +15,7 @@ from hockney.cli.render import line_width, wrapped
 from hockney.cli.rerun import typed
 from hockney.cli.streams import silence
 from hockney.machine.files import format_cpus, named_cpus
-from hockney.measure.estimate import FIRST_ROUNDS_MIN, enough_text, first_rounds_s
+from hockney.measure.estimate import enough_text, first_rounds_s, is_too_short
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
@@ -25,7 +25,7 @@ _REDRAW_S = 0.25
 _LOG_S = 30.0
 
 
-class Display:
+class ProgressDisplay:
     """Implements measure.recorder.Display on standard error; `quiet` prints nothing."""
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -60,12 +60,8 @@ class Display:
             "Ctrl-C keeps what is measured"
         )
         first_s = first_rounds_s(plan.points, plan.launches)
-        if not goes_on and plan.time_s < FIRST_ROUNDS_MIN * first_s:
-            self.say(
-                f"the time is too short for confidence intervals: the first round of each launch takes about "
-                f"{format_duration_s(first_s)} in all; intervals take several times that, for example "
-                f"--time {enough_text(first_s)}"
-            )
+        if not goes_on and is_too_short(plan.time_s, first_s, plan.launches):
+            self.say(short_text(plan))
 
     def launched(self, launch: Launch) -> None:
         """Print the library and the CPUs of the ranks, once for all launches in which they are the same."""
@@ -154,8 +150,17 @@ class Display:
             silence(sys.stderr.fileno())
 
 
+def short_text(plan: Plan) -> str:
+    """That the time of a plan is too short, and how much is enough."""
+    first_s = first_rounds_s(plan.points, plan.launches)
+    return (
+        f"The time is too short for confidence intervals: one round takes about {format_duration_s(first_s)}. "
+        f"Try: --time {enough_text(first_s)}"
+    )
+
+
 def progress_text(progress: Progress) -> str:
     """The round, the points that have ended, and the least and the most time that the others may take."""
     least, most = (format_duration_s(seconds) for seconds in (progress.left_s, progress.left_most_s))
     left = f"about {most}" if least == most else f"at least {least}, at most {most}"
-    return f"round {progress.round}, {progress.finished} of {progress.points} points ended, {left} to go"
+    return f"round {progress.round}, {progress.finished} of {counted(progress.points, 'point')} done, {left} to go"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hockney.model import Warning_
 
 JSON_VERSION = 2
-_COMMAND = re.compile("`[^`]*`")
+_CODE_SPAN = re.compile("`[^`]*`")  # the one markup that sentences have: a command, which stays on one line
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w))")
 _HARD_BLANK = "\N{NO-BREAK SPACE}"
 _GAP = 2  # blanks between columns
@@ -111,7 +111,7 @@ def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str =
 
     Words, commands in `…`, and numbers with their units stay whole.
     """
-    commands_whole = _COMMAND.sub(lambda match: match[0].replace(" ", _HARD_BLANK), printable(text))
+    commands_whole = _CODE_SPAN.sub(lambda match: match[0].replace(" ", _HARD_BLANK), printable(text))
     lines = textwrap.wrap(
         _BEFORE_UNIT.sub(_HARD_BLANK, commands_whole),
         width or line_width(),
@@ -123,21 +123,20 @@ def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str =
     return [line.replace(_HARD_BLANK, " ") for line in lines] or [""]
 
 
-def title(text: str, *, first: bool = False) -> None:
-    """A heading, below a blank line unless it is the `first` of the screen."""
-    if not first:
-        say()
-    lines(wrapped(text), "bold")
+def title(text: str, *, first: bool = False) -> int:
+    """A heading, below a blank line unless it is the `first` of the screen. Returns the lines it takes, as `lines`."""
+    blank = 0 if first else say()
+    return blank + lines(wrapped(text), "bold")
 
 
-def say(text: str = "") -> None:
+def say(text: str = "") -> int:
     """A sentence that may be searched for in a log: one line in a pipe."""
-    lines(wrapped(text) if is_terminal() else [text])
+    return lines(wrapped(text) if is_terminal() else [text])
 
 
-def note(text: str, *, style: str = "") -> None:
+def note(text: str, *, style: str = "") -> int:
     """A sentence for people: wrapped, with a hanging indent."""
-    lines(wrapped(text, rest="  "), style)
+    return lines(wrapped(text, rest="  "), style)
 
 
 def item(text: str, *, head: str = "", style: str = "") -> None:
@@ -154,27 +153,35 @@ def limits(seen: Sequence[Warning_], *, none: str = "") -> None:
     """The warnings with their fixes below a heading; without any, the sentence `none`."""
     if seen or none:
         title("What limits precision")
-        # A resumed run repeats some: the newest counts.
-        for warning in {(warning.kind, warning.subject): warning for warning in seen}.values():
+        for warning in newest(seen):
             bullet("!", str(warning))
     if none and not seen:
         say(none)
 
 
-def lines(texts: Iterable[str], style: str = "") -> None:
-    """Print lines that are wrapped already, on a terminal in a style."""
+def newest(seen: Sequence[Warning_]) -> list[Warning_]:
+    """Without those that a resumed run repeated, and without what was busy before if it was so while measuring, too."""
+    by_kind = {(warning.kind, warning.subject): warning for warning in seen}
+    if ("others", "machine") in by_kind:
+        by_kind.pop(("load", "machine"), None)
+    return [*by_kind.values()]
+
+
+def lines(texts: Sequence[str], style: str = "") -> int:
+    """Print lines that are wrapped already, on a terminal in a style; returns how many."""
     for text in texts:
         if style and is_colored():
             print(click.style(printable(text), **_STYLES[style]))
         else:
             print_line(text)
+    return len(texts)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], *, fits: bool = False) -> None:
-    """Print a table; a row that is a text is a heading of the rows that follow.
+def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], *, fits: bool = False) -> int:
+    """Print a table, and return how many lines it takes; a row that is a text is a heading of the rows that follow.
 
     It `fits` the screen on a terminal, where COLUMNS is set, or where asked for; else each row is one line.
     """
@@ -187,7 +194,7 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], 
             cells = [printable(text, keep="") for text in row]
             blocks[-1][1].append(cells + [""] * (len(described) - len(cells)))
     if not any(block for _, block in blocks):
-        return
+        return 0
     longest = [
         max((len(row[place]) for _, block in blocks for row in block), default=0) for place in range(len(described))
     ]
@@ -196,13 +203,14 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], 
     if fits or is_terminal() or os.environ.get("COLUMNS", "").lstrip("0").isdecimal():
         least = [_least_width(column, length) for column, length in zip(described, longest, strict=True)]
         parts = split_columns(described, least, line_width())
+    count = 0
     for number, places in enumerate(parts):
-        if number:
-            say()
-        _print_part(described, blocks, _grown(places, least, natural))
+        count += say() if number else 0
+        count += _print_part(described, blocks, _grown(places, least, natural))
     hidden = [column.title for place, column in enumerate(described) if not any(place in part for part in parts)]
     if hidden:
-        note(f"(columns hidden, screen too narrow: {', '.join(hidden)})", style="dim")
+        count += note(f"(columns hidden, screen too narrow: {', '.join(hidden)})", style="dim")
+    return count
 
 
 def _least_width(column: Column, longest: int) -> int:
@@ -247,8 +255,8 @@ def _grown(places: Sequence[int], least: Sequence[int], natural: Sequence[int]) 
 
 def _print_part(
     columns: Sequence[Column], blocks: Iterable[tuple[str, list[list[str]]]], widths: Mapping[int, int]
-) -> None:
-    """The titles, then each heading with its rows, in the columns that have a width."""
+) -> int:
+    """Print the titles, then each heading with its rows, in the columns that have a width; returns the lines."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -284,5 +292,7 @@ def _print_part(
         if block or (with_titles and not heading):
             console.print(grid)
             with_titles = False
-    for line in out.getvalue().splitlines():
+    printed = out.getvalue().splitlines()
+    for line in printed:
         (print if is_colored() else print_line)(line.rstrip())
+    return len(printed)

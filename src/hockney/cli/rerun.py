@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -24,12 +25,23 @@ def typed(*words: object) -> str:
 
 
 def _joined(argv: Sequence[str]) -> str:
-    """With the results file that --store named; that of the environment still holds for whoever copies the command."""
+    """As the user types it, with --store if that was given; HOCKNEY_STORE still holds for a command that is copied."""
     store, words = named_store.get(), list(argv)
     if store is not None and words[0] == "hockney" and not _WITHOUT_STORE & {words[1]} and "--store" not in words:
         end = words.index("--") if "--" in words else len(words)
         words[end:end] = ["--store", store]
+    if words[:1] == ["hockney"]:
+        words[0] = _program()
     return shlex.join(words)
+
+
+def _program() -> str:
+    """`./hockney` where the checkout's launcher was started so; `hockney` where that finds the program, too."""
+    started = os.environ.get("HOCKNEY_COMMAND", "")
+    in_path = shutil.which("hockney")
+    if not started or (in_path and os.path.realpath(in_path) == os.path.realpath(started)):
+        return "hockney"
+    return started
 
 
 def error_text(error: HockneyError) -> str:

@@ -44,7 +44,11 @@ hockney run --resume"""
     help="End a point when its 95 % CI is within this. [default: 1%]",
 )
 @duration_option("--time", "time_s", help="Time for measuring. [default: 1m for each pattern]")
-@click.option("--launches", metavar="NUMBER", help="Launches per job. [default: 6 for patterns if time permits]")
+@click.option(
+    "--launches",
+    metavar="NUMBER",
+    help="At least this many launches. [default: 6 for patterns if time permits]",
+)
 @click.option("--hosts", multiple=True, metavar="HOST,…", help="Run on these hosts (MPI; tcp and udp through ssh).")
 @click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
 @duration_option("--limit", help="Time limit of one measurement. [default: as --time, 20s to 60s]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hockney.cli.common import names
@@ -31,6 +32,8 @@ def find_suite(what: str) -> Suite:
     strange = next((word for word in words if word not in patterns), None)
     if strange is None:
         return pattern_suite(*words)
+    if Path(strange).is_file():
+        raise UsageError(f"{strange} is not a suite: the name of a suite's file ends in .toml")
     if len(words) > 1:
         raise unknown("pattern", strange, patterns, listed_by="hockney list")
     catalogue = load()

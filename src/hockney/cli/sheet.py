@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections import Counter
@@ -13,7 +14,7 @@ from hockney.analysis.estimates import relative
 from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import resume
 from hockney.cli import render
-from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, spread_text, state_text
+from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, spread_text, state_text, two_launches_text
 from hockney.cli.explain import finding_parts
 from hockney.cli.render import Column
 from hockney.cli.rerun import fix_text, typed
@@ -24,6 +25,7 @@ from hockney.stats import ONE_LAUNCH
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import Missing
 
+_LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the run was saved
 _FINDINGS_MAX = 4
 _FINDING_CHARACTERS = 190  # two lines of a screen of 100 columns
 _CAVEATS_MAX = 5
@@ -44,33 +46,49 @@ def print_sheet(
     *,
     verbose: bool = False,
 ) -> None:
-    """Print the figures, the strongest findings and at most five caveats; all of both if `verbose`."""
-    _print_head(run)
+    """Print the figures, the strongest findings and at most five caveats; all of both if `verbose`.
+
+    Findings get the lines that the rest leaves of a screen, the strongest one always.
+    """
+    count = _print_head(run)
     if sheet.rows:
-        _print_rows(sheet, run)
+        count += _print_rows(sheet, run)
     else:
-        few = f"No point has enough measurements for a confidence interval. {fix_text(resume(run.id, run.info))}."
-        render.note(few if sheet.states else "Nothing was measured.", style="yellow")
+        count += render.note("Nothing was measured.", style="yellow")
     if verbose:
         _print_definitions(sheet)
-    _print_findings(sheet, findings, verbose=verbose)
-    _print_caveats(sheet, missing, findings, verbose=verbose)
+    caveats = _caveat_lines(sheet, missing, findings, verbose=verbose)
+    footer = render.wrapped(
+        f"All findings: {typed('explain', run.id)}. Definitions and fixes: {typed('show', run.id, '--tables', '-v')}",
+        rest="  ",
+    )
+    around = count + len(caveats) + 2 * bool(caveats) + len(footer) + 1
+    room = max(_LINES_MAX, _LINES_MAX * 100 // render.line_width()) - around  # longer where it is narrower
+    _print_findings(sheet, findings, None if verbose else room)
+    if caveats:
+        render.title("Caveats")
+        render.lines(caveats)
+    if not verbose:
+        render.say()
+        render.lines(footer, "dim")
 
 
 def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
-    """For --json: the same values; those of a row stand next to its other keys."""
+    """For --json: the values with an interval; those of a row stand next to its other keys."""
     document = asdict(sheet)
+    document["rows"] = [asdict(row) for row in sheet.rows if row.has_interval]
     for row in document["rows"]:
-        row |= row.pop("values")
+        values = row.pop("values")
+        row |= {name: value if value and math.isfinite(value["high"]) else None for name, value in values.items()}
     return document
 
 
-def _print_head(run: Run) -> None:
-    """`AMD EPYC, 2 cores, 24 GiB · Debian 12, Linux 6.18, KVM          run 1`."""
+def _print_head(run: Run) -> int:
+    """Print `AMD EPYC, 2 cores, 24 GiB · Debian 12, Linux 6.18, KVM          run 1`; returns the lines it takes."""
     number = f"run {run.id}" + (f" ({run.label})" if run.label else "")
     machine = _machine_text(run.facts)
     room = min(render.line_width(), 100) - len(machine) - len(number)
-    render.title(f"{machine}{' ' * room}{number}" if room > 1 else f"{machine} · {number}", first=True)
+    return render.title(f"{machine}{' ' * room}{number}" if room > 1 else f"{machine} · {number}", first=True)
 
 
 def _machine_text(facts: dict[str, Any]) -> str:
@@ -90,7 +108,8 @@ def _machine_text(facts: dict[str, Any]) -> str:
     return " · ".join(", ".join(filter(None, words)) for words in (hardware, software) if any(words))
 
 
-def _print_rows(sheet: Sheet, run: Run) -> None:
+def _print_rows(sheet: Sheet, run: Run) -> int:
+    """Print the table and its legend; returns the lines they take."""
     floors = {row.floor_ns for row in sheet.rows}
     is_one = sheet.state is not None and len(floors) == 1
     columns = [Column("", style="bold", key=True)]
@@ -104,11 +123,10 @@ def _print_rows(sheet: Sheet, run: Run) -> None:
     floor_ns = floors.pop()
     if is_one and floor_ns:
         rows.insert(0, ["floor", format_ns(floor_ns)])
-    render.say()
-    render.table(columns, rows, fits=True)
-    render.say()
-    for text in _legend(sheet, run, "".join(cell for row in rows for cell in row)):
-        render.note(text)
+    legend = _legend(sheet, run, "".join(cell for row in rows for cell in row))
+    return (
+        render.say() + render.table(columns, rows, fits=True) + render.say() + sum(render.note(text) for text in legend)
+    )
 
 
 def _cells(row: Row) -> list[str]:
@@ -134,6 +152,8 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     overs = {value.over for row in sheet.rows for value in row.values.values() if value is not None}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
     yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches}{within}."
+    if sheet.launches_per_job == 2:
+        yield two_launches_text(run)
     counts: Counter[str] = Counter()
     for state in sheet.states:
         counts[state.name] += state.measurements
@@ -147,6 +167,8 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     shown = [f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in cells]
     if shown:
         yield "; ".join(shown) + "."
+    if "±?" in cells:
+        yield f"±?: too few measurements for an interval. {fix_text(resume(run.id, run.info))}."
     if SHORT_MARK in cells:
         yield SHORT_NOTE
 
@@ -170,55 +192,53 @@ def _print_definitions(sheet: Sheet) -> None:
         render.item(f"{ready}; `hockney run quick -t NAME,…` measures them", head="also ready")
 
 
-def _print_findings(sheet: Sheet, findings: Sequence[Finding], *, verbose: bool) -> None:
-    """The strongest finding of each kind, and what transports add to each other; all findings if `verbose`."""
+def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | None) -> None:
+    """The strongest finding of each kind, and what transports add to each other, as far as the lines go; None: all."""
     names = {row.transport: row.name for row in sheet.rows}
+    alike: dict[object, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda finding: -finding.effect):
+        alike.setdefault((finding.code, len(alike) * (lines_max is None)), []).append(finding)
+    bullets = []
+    for group in list(alike.values())[: None if lines_max is None else _FINDINGS_MAX]:
+        text, *more = finding_parts(
+            group, lambda finding: names.get(finding.subject.transport, finding.subject.transport)
+        )
+        for part in filter(None, more):
+            text += f" {part}" if lines_max is None or len(text) + len(part) < _FINDING_CHARACTERS else ""
+        bullets.append(f"{'!' if group[0].fix else '·'} {text}")
     layers = [
         f"{names[layer.upper]} adds {format_ns(layer.added_ns)} to {names[layer.lower]}"
         for layer in sheet.layers
         if layer.is_seen and layer.added_ns > 0 and layer.state == (sheet.state or layer.state)
     ]
-    if findings or layers:
-        render.title("Findings")
-    alike: dict[object, list[Finding]] = {}
-    for finding in sorted(findings, key=lambda finding: -finding.effect):
-        alike.setdefault((finding.code, len(alike) * verbose), []).append(finding)
-    for group in list(alike.values())[: None if verbose else _FINDINGS_MAX]:
-        text, *more = finding_parts(
-            group, lambda finding: names.get(finding.subject.transport, finding.subject.transport)
-        )
-        for part in filter(None, more):
-            text += f" {part}" if verbose or len(text) + len(part) < _FINDING_CHARACTERS else ""
-        render.bullet("!" if group[0].fix else "·", text)
     if layers:
-        render.bullet("·", f"{'; '.join(layers)}.")
+        bullets.append(f"· {'; '.join(layers)}.")
+    count = render.title("Findings") if bullets else 0
+    for number, bullet in enumerate(bullets):
+        lines = render.wrapped(bullet, rest="  ")
+        if lines_max is None or not number or count + len(lines) <= lines_max:
+            count += render.lines(lines)
 
 
-def _print_caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Finding], *, verbose: bool) -> None:
+def _caveat_lines(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Finding], *, verbose: bool) -> list[str]:
     """One line each, without warnings that are findings, too; everything in full if `verbose`."""
     caveats = []
     alike: dict[str, list[str]] = {}
     for failure in sheet.failures:
-        end = "without a figure" if failure.status is PointStatus.BUDGET else failure.status.value
-        alike.setdefault(f"{counted(failure.points, 'point')} {end}, {failure.reason}", []).append(failure.transport)
+        if failure.status is not PointStatus.BUDGET:  # the others are marked in the table
+            what = f"{counted(failure.points, 'point')} {failure.status.value}, {failure.reason}"
+            alike.setdefault(what, []).append(failure.transport)
     caveats += [f"{what}: {', '.join(transports)}" for what, transports in alike.items()]
     if missing and not verbose:
         caveats.append(
             f"Not available: {', '.join(each.name for each in missing)} ({typed('list')} shows how to get them)"
         )
     yields = any(finding.code == "yielding library" for finding in findings)
-    # A resumed run repeats some: the newest counts.
-    for warning in {(warning.kind, warning.subject): warning for warning in sheet.warnings}.values():
+    for warning in render.newest(sheet.warnings):
         caveats += [str(warning)] if verbose else [warning.cause] * (warning.kind != "yield" or not yields)
     if verbose:
         caveats += [f"{each.name}: {each.why}; {each.how}" for each in missing]
-    if caveats:
-        render.title("Caveats")
+    if verbose:
+        return [line for text in caveats for line in render.wrapped(f"! {text}", rest="  ")]
     width = max(render.line_width() - 3, 40)
-    for text in caveats if verbose else caveats[:_CAVEATS_MAX]:
-        render.bullet("!", text if verbose else textwrap.shorten(text, width, placeholder=" …"))
-    if not verbose:
-        render.say()
-        run = sheet.run_id
-        more = f"All findings: {typed('explain', run)}. Definitions and fixes: {typed('show', run, '--tables', '-v')}"
-        render.note(more, style="dim")
+    return [f"! {textwrap.shorten(text, width, placeholder=' …')}" for text in caveats[:_CAVEATS_MAX]]

@@ -62,6 +62,7 @@ def show(
     (the default), or `last~1` for the run before.
     """
     from hockney.results.runs import open_results
+    from hockney.stats.states import state_name
 
     forms = {"--by-size": by_size, "--plot": plot and not tables, "--tables": tables}
     given = [name for name, is_given in forms.items() if is_given] + ["--json"] * (as_json and (plot or not tables))
@@ -72,6 +73,7 @@ def show(
         series = _select(run, pattern, transport)
         if state is not None:
             seen = {figure.state for member in series for figure in member.figures()}
+            state = state_name(state)
             if state not in seen:
                 raise unknown("state in this run", state, sorted(seen))
         if tables:

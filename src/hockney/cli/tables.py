@@ -61,7 +61,7 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
         case Sheet():
             from hockney.analysis.explain import explain_run
 
-            findings = explain_run(run).findings if tables.rows else ()
+            findings = explain_run(run).findings if tables.has_interval else ()
             print_sheet(tables, run, missing, findings, verbose=verbose)
             return
         case ClassicReport():

@@ -46,19 +46,19 @@ def warnings_before(
 
 def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warning_]:
     """What other programs used while each of these launches measured; `goes_on`: the run had launches before."""
-    disturbed = [moment for moment in launches if (moment.busy_cpus or 0.0) >= _BUSY_CPUS_MAX]
-    if not disturbed:
+    busy = [moment for moment in launches if (moment.busy_cpus or 0.0) >= _BUSY_CPUS_MAX]
+    if not busy:
         return []
     if len(launches) == 1:
         when = "While the run went on" if goes_on else "While the run measured"
     else:
-        when = f"During {len(disturbed)} of {len(launches)}{' more' if goes_on else ''} launches"
+        when = f"During {len(busy)} of {len(launches)}{' more' if goes_on else ''} launches"
     used_s: defaultdict[str, float] = defaultdict(float)
-    for moment in disturbed:
+    for moment in busy:
         for program in moment.programs:
             used_s[_called(program.name)] += program.cpus * moment.duration_s
     names = sorted(used_s, key=lambda name: -used_s[name])[:_NAMED_MAX]
-    cpus = statistics.median(moment.busy_cpus or 0.0 for moment in disturbed)
+    cpus = statistics.median(moment.busy_cpus or 0.0 for moment in busy)
     return [_warning("others", *_busy(when, cpus, names))]
 
 
@@ -67,7 +67,7 @@ def _warning(kind: str, cause: str, remedy: str) -> Warning_:
 
 
 def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iterator[Warning_]:
-    """What is wrong with so many ranks on these CPUs."""
+    """What is wrong with this number of ranks on these CPUs."""
     if usable and ranks > len(usable):
         yield _warning(
             "oversubscription",
@@ -80,8 +80,7 @@ def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Ite
     if quota is not None and quota < min(ranks, len(usable) or ranks):
         yield _warning(
             "quota",
-            f"A cgroup limits this process to {quota:.2g} CPUs' worth of time, less than {ranks} spinning ranks need; "
-            "they are stopped in the middle of a message.",
+            f"A cgroup limits this process to {quota:.2g} CPUs: {ranks} spinning ranks are stopped in mid-message.",
             f"Raise the limit to at least {ranks} CPUs (docker --cpus, Kubernetes limits, systemd CPUQuota).",
         )
     try:
@@ -113,8 +112,7 @@ def _of_others(moment: Moment, when: str) -> Iterator[Warning_]:
     if moment.steal is not None and moment.steal > _STEAL_MAX:
         yield _warning(
             "steal",
-            f"{when}, the hypervisor took {moment.steal:.0%} of the CPU time: other virtual machines share these "
-            "cores.",
+            f"{when}, the hypervisor took {moment.steal:.0%} of the CPU time for other virtual machines.",
             "Measure when they are idle, or on an instance with dedicated cores.",
         )
     if moment.busy_cpus is not None and moment.busy_cpus >= _BUSY_CPUS_MAX:
@@ -148,8 +146,7 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
     if fact(facts, "network.tcp_congestion_control") == "bbr":
         yield _warning(
             "congestion",
-            "TCP's congestion control is bbr, so figures of long messages over the loopback change from one connection "
-            "to the next.",
+            "TCP's congestion control is bbr: rates of long messages vary from connection to connection.",
             "For steadier figures, as root: sysctl net.ipv4.tcp_congestion_control=cubic (and afterwards back).",
         )
     hypervisor, container = fact(facts, "surroundings.hypervisor"), fact(facts, "surroundings.container")
@@ -157,13 +154,13 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
         name = "a hypervisor" if hypervisor == "unknown" else hypervisor
         yield _warning(
             "virtual",
-            f"This is a virtual machine ({name}): its CPUs may move between cores, and every figure moves with them.",
+            f"This is a virtual machine ({name}): its CPUs may move between cores, and figures with them.",
             "Compare figures within one machine state only, and two runs with `hockney compare`.",
         )
     elif container:
         yield _warning(
             "container",
-            f"This is a container ({container}): programs outside it share the machine and cannot be seen from here.",
+            f"This is a container ({container}): programs outside it use the same CPUs, unseen from here.",
             "Compare figures within one machine state only, or measure on the host.",
         )
     names = library_settings(facts.get("environment") or {})
@@ -179,7 +176,7 @@ def _busy(when: str, cpus: float, names: Sequence[str]) -> tuple[str, str]:
     """Cause and remedy; `names` are those of the busiest programs, as far as they are known."""
     cause = f"{when}, other programs kept {cpus:.1f} CPUs busy"
     if names:
-        return f"{cause}, above all {_list(names)}.", "Stop them, or wait until they are done, and measure again."
+        return f"{cause}: {_list(names)}.", "Stop them, or wait until they are done, and measure again."
     return (
         f"{cause}.",
         "They come and go, or cannot be seen from here: run top, also on the host; measure when it is idle.",

@@ -1,9 +1,16 @@
-"""Reading the small files in which Linux tells about itself; whatever can't be read is None, never an error."""
+"""Reads the small files in which Linux describes itself; one that can't be read is None, never an error. And TOML."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path("/")
 
@@ -24,8 +31,13 @@ def read_int(path: Path) -> int | None:
         return None
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file. Raises OSError, or ValueError for another form."""
+    return dict(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
 def parse_cpus(text: str | None) -> tuple[int, ...]:
-    """`0-2,8` -> (0, 1, 2, 8): how Linux writes sets of CPUs. Whatever is no such list is an empty one."""
+    """`0-2,8` -> (0, 1, 2, 8): how Linux writes sets of CPUs. Any other text gives an empty tuple."""
     cpus: set[int] = set()
     for part in (text or "").split(","):
         low, dash, high = part.strip().partition("-")

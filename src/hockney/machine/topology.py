@@ -89,7 +89,7 @@ class Topology:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Topology:
-        """Back from as_json(). Raises KeyError if a field is lacking."""
+        """Back from as_json(). Raises KeyError if a field is missing."""
         return cls(
             source=stored["source"],
             cores=tuple(parse_cpus(text) for text in stored["cores"]),

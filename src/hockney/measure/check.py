@@ -9,6 +9,7 @@ ranks sleep while they wait. What stays inconclusive is measured on, with twice 
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChang
 from hockney.analysis.compare.differences import renamed
 from hockney.analysis.compare.expect import Expectations, Judged, judge, points_of
 from hockney.analysis.compare.expect import Outcome as Judgement
+from hockney.analysis.finding import Fix
 from hockney.analysis.repeat import LAUNCHES, more_launches
 from hockney.errors import HockneyError, UsageError
 from hockney.measure import run as running
@@ -26,7 +28,7 @@ from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.shift import LAUNCHES_MIN
-from hockney.units import counted
+from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue
 
 PATIENCE_S = 120.0  # how long what is inconclusive is measured again, by default
@@ -95,7 +97,9 @@ def check(
         verdicts |= {point: judged[point] for point in left}
         left = [point for point in left if may_be_decided(verdicts[point], base_id)]
     changes = tuple(verdicts.get(change.point, change) for change in comparison.changes)
-    return Checked(run_id, replace(comparison, changes=changes), len(suspects))
+    longer = ("--max-slowdown", f"{percent_digits(max_slowdown)}%", "--patience", f"{math.ceil(2 * patience_s)}s")
+    again = Fix("Check again for longer", ("hockney", "check", "--baseline", str(base_id), *longer))
+    return Checked(run_id, replace(comparison, changes=changes, again=again), len(suspects))
 
 
 def suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:

@@ -14,6 +14,7 @@ _LONG_LEAST_NS = 50_000_000  # a tenth of it is so too, where the time is short
 _SCHEDULE_S, _SCHEDULE_LONG_S = 0.05, 0.5  # of events on schedule, in a measurement
 SCHEDULE_EVENTS_MIN, _SCHEDULE_EVENTS_MAX = 1000, 5000  # enough for p99.9; and no more than a store holds with ease
 FIRST_ROUNDS_MIN = 3  # in the time of fewer there are too few measurements for any interval
+_ROUNDS_MIN = 6  # of one launch: fewer measurements give no interval of a median
 SPAN_S = 1.0  # of all launches: what slows a machine for a tenth of a second is then over, and shows in the interval
 _ENOUGH = 10  # first rounds: as many measurements of each point are wanted
 FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs
@@ -47,6 +48,14 @@ def first_rounds_s(points: Sequence[Point], launches: int) -> float:
     starts_s = sum(_FIRST_LIBRARY_START_S if "@" in transport else _FIRST_START_S for transport, _ in jobs)
     points_s = sum(FIRST_POINT_S + _first_bytes_s(point) for point in points)
     return launches * (starts_s + points_s)
+
+
+def is_too_short(time_s: float, first_s: float, launches: int) -> bool:
+    """Whether there will hardly be any interval where the first rounds of all launches take first_s.
+
+    Over several launches it takes fewer measurements of each.
+    """
+    return time_s < first_s * (_ROUNDS_MIN if launches == 1 else FIRST_ROUNDS_MIN)
 
 
 def enough_text(first_s: float) -> str:

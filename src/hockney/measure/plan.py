@@ -286,8 +286,7 @@ def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str
     if not plan.hosts and point.ranks > cpus and not plan.oversubscribe:
         more = "name more in --cpus" if plan.cpus else "allow this process more CPUs"
         return (
-            f"{point.ranks} ranks on {counted(cpus, 'CPU')} would measure the scheduler; {more}, "
-            "or add --oversubscribe to hockney run"
+            f"more ranks than CPUs ({cpus}) would measure the scheduler; {more}, or add --oversubscribe to hockney run"
         )
     if plan.hosts and "hosts" not in catalogue.transports[point.transport].caps:
         every = catalogue.transports.items()

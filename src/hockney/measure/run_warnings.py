@@ -15,10 +15,8 @@ _SHARE_WALL_MIN_NS = 50_000_000  # in less time, one or two clock ticks would ma
 _SHORT_BYTES_MAX = 1024
 _STEAL_MAX = 0.02
 # What helps against a library that yields while it waits.
-_WHEEL = (
-    "No setting of the PyPI wheel of MPICH changes this; compare with another MPI "
-    "(apt install libopenmpi-dev openmpi-bin)."
-)
+_WHEEL = "No setting of the PyPI wheel of MPICH changes this; compare with {}."
+_INSTALL = "another MPI (apt install libopenmpi-dev openmpi-bin)"
 _SPIN = f"Look for the library's setting that makes waits spin; of Open MPI, leave {YIELDS} unset."
 
 
@@ -43,11 +41,14 @@ class KernelShare:
             if wall_ns < _SHARE_WALL_MIN_NS or share < _SYSTEM_SHARE_MAX or info is None or "syscalls" in info.caps:
                 continue
             if info.library is not None:
-                cause = (
-                    f"{name} spends {share:.0%} of its time in the kernel while it waits for short messages: it yields "
-                    "the CPU in its progress loop, so its latency is that of system calls."
+                cause = f"{name} spends {share:.0%} of its time in system calls: it yields the CPU while it waits."
+                others = sorted(
+                    other.library.id
+                    for other in catalogue.transports.values()
+                    if other.library is not None and not other.library.is_wheel and other.name.startswith("mpi@")
                 )
-                yield Warning_("yield", name, cause, _WHEEL if info.library.is_wheel else _SPIN)
+                wheel = _WHEEL.format(" or ".join(dict.fromkeys(others)) or _INSTALL)
+                yield Warning_("yield", name, cause, wheel if info.library.is_wheel else _SPIN)
 
 
 def loss_warnings(lost: Counter[tuple[str, str]]) -> Iterator[Warning_]:

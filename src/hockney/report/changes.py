@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hockney.analysis.compare.values import MOVED, Comparison, Difference, Range, Reason, ReasonCode, Verdict
@@ -14,6 +15,7 @@ from hockney.units import counted, format_bytes, format_ns, percent_digits
 SHORT_MARK = "†"
 NONE = "-"  # no figure
 _CURVES_MAX = 3  # named where there are many
+_STATES_MAX = 2  # pairs of states named where there are many
 _AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
 
 _REASONS: Mapping[ReasonCode, str] = {
@@ -44,24 +46,32 @@ def reason_text(reasons: Sequence[Reason]) -> str | None:
     return "; ".join(texts) or None
 
 
+def _codes_text(reasons: Iterable[Reason]) -> str:
+    """`few launches`: the names of reasons alone."""
+    return ", ".join(reason.code.value for reason in reasons)
+
+
 def row(alike: Range, names: Mapping[str, str]) -> list[str]:
     """The cells of a range: series, base, new, change or why there is none, verdict. `names` of transports."""
-    change = ", ".join(reason.code.value for reason in alike.first.reasons) or change_text(alike)
+    change = _codes_text(alike.first.reasons) or change_text(alike)
     verdict = "no difference" if alike.verdict is Verdict.SAME else alike.verdict.value
     return [range_name(alike, names), times_text(alike, 0), times_text(alike, 1), change, verdict]
 
 
 def names_of(comparison: Comparison) -> dict[str, str]:
-    """The readable names of transports: `Open MPI 4.1.4`."""
-    return {transport: readable_name(transport, library) for transport, library in comparison.libraries.items()}
+    """The readable names of transports: `Open MPI 4.1.4`, and where base has another one `shm -> threads`."""
+    names = {transport: readable_name(transport, library) for transport, library in comparison.libraries.items()}
+    for base, new in comparison.renamed.items():
+        before, after = names.get(base, base), names.get(new, new)
+        names[new] = f"{before} -> {after}" if before != after else f"{base} -> {new}"
+    return names
 
 
 def curve_name(point: Point, names: Mapping[str, str] | None = None) -> str:
     """`pingpong window=4 on tcp`, and the ranks where they are not two."""
     transport = (names or {}).get(point.transport, point.transport)
-    options = "".join(f" {name}={value}" for name, value in point.options)
     ranks = "" if point.ranks == 2 else f", {point.ranks_text}"
-    return f"{point.pattern}{options} on {transport}{ranks}"
+    return f"{point.pattern_text} on {transport}{ranks}"
 
 
 def range_name(alike: Range, names: Mapping[str, str] | None = None) -> str:
@@ -111,18 +121,46 @@ def protocol_text(alike: Range) -> str | None:
     return f"it begins above {alike.limit}" if alike.limit and alike.verdict in MOVED else None
 
 
-def range_sentence(alike: Range, comparison: Comparison) -> str:
-    """All that is known of a range: `slower: pingpong on tcp, 8-32 KiB: +8.0 % (95 % CI …), 1.83-4.28 us -> …`."""
+def range_sentence(alike: Range, comparison: Comparison, *, explain: bool = True) -> str:
+    """All that is known of a range: `slower: pingpong on tcp, 8-32 KiB: +8.0 % (95 % CI …), 1.83-4.28 us -> …`.
+
+    Without `explain` the reason is only named, not explained.
+    """
     change, times = change_text(alike), [times_text(alike, side) for side in (0, 1)]
     texts = [
         change.replace("(", "(95 % CI ") if change != NONE else None,
         " -> ".join(times) if NONE not in times else None,
         " / ".join(alike.states) or None,
         protocol_text(alike),
-        reason_text(alike.first.reasons),
+        reason_text(alike.first.reasons) if explain else _codes_text(alike.first.reasons),
     ]
     name = range_name(alike, names_of(comparison))
     return f"{alike.verdict.value}: {name}: {', '.join(text for text in texts if text)}"
+
+
+def range_sentences(ranges: Iterable[Range], comparison: Comparison) -> list[str]:
+    """A sentence for each range, but one for all without a common machine state; each reason in full only once."""
+    sentences, explained = [], set[str | None]()
+    for alike in ranges:
+        if not alike.first.is_without_common_state:
+            is_known = (why := reason_text(alike.first.reasons)) in explained
+            explained.add(why)
+            sentences.append(range_sentence(alike, comparison, explain=not is_known))
+    return [*sentences, *states_sentence(comparison)]
+
+
+def states_sentence(comparison: Comparison) -> list[str]:
+    """One sentence for all series without a common machine state: which states, and which series; none without any."""
+    apart = comparison.without_common_state
+    pairs: Counter[str] = Counter()
+    for change in apart:
+        facts = next(reason.facts for reason in change.reasons if reason.code is ReasonCode.NO_COMMON_STATE)
+        base, new = (" / ".join(facts[side]) for side in ("base", "new"))
+        pairs[f"run {comparison.base}: {base}, run {comparison.new}: {new}"] += 1
+    states = "; ".join(text for text, _ in pairs.most_common(_STATES_MAX)) + ("; …" if len(pairs) > _STATES_MAX else "")
+    have = f"{counted(len(apart), 'series has', 'series have')} no common machine state ({states})"
+    curves = _curves_text([change.point for change in apart], names_of(comparison))
+    return [f"inconclusive: {have}, so their times cannot be compared: {curves}"] if apart else []
 
 
 def counts_text(comparison: Comparison) -> str:
@@ -156,11 +194,15 @@ def caution_sentence(comparison: Comparison) -> str | None:
         if comparison.has_no_cause
         else f"Ranks sleep while they wait on {', '.join(comparison.drifting)}"
     )
-    return f"{cause}: it may be drift. Confirm: `hockney compare --interleave`."
+    return f"{cause}: it may be drift. To confirm, measure both variants with `hockney compare --interleave`."
 
 
 def only_in_sentence(run: int, points: Sequence[Point]) -> str:
     """`only in run 3: 13 series (pingpong on tcp, pingpong on unix, barrier on tcp)`."""
-    curves = list(dict.fromkeys(curve_name(point) for point in points))
-    more = ", …" if len(curves) > _CURVES_MAX else ""
-    return f"only in run {run}: {counted(len(points), 'series', 'series')} ({', '.join(curves[:_CURVES_MAX])}{more})"
+    return f"only in run {run}: {counted(len(points), 'series', 'series')} ({_curves_text(points)})"
+
+
+def _curves_text(points: Iterable[Point], names: Mapping[str, str] | None = None) -> str:
+    """`pingpong on tcp, pingpong on unix, barrier on tcp, …`: the first curves of some points."""
+    curves = list(dict.fromkeys(curve_name(point, names) for point in points))
+    return ", ".join(curves[:_CURVES_MAX]) + (", …" if len(curves) > _CURVES_MAX else "")

@@ -6,7 +6,6 @@ A code without a template is printed by its facts.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Formatter
@@ -15,16 +14,12 @@ from typing import Any
 from hockney.analysis.explain.layers import Layer
 from hockney.analysis.explain.pairs import Inconclusive, Outlier, PairClass
 from hockney.analysis.finding import Finding, Note
+from hockney.machine.files import read_toml
 from hockney.stats.fit import Estimate
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 _LIST_MAX = 5
-_TEMPLATES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encoding="utf-8"))
+_TEMPLATES: Mapping[str, Any] = read_toml(Path(__file__).with_name("findings.toml"))
 WORDING: Mapping[str, Mapping[str, Any]] = _TEMPLATES["finding"]  # by code
 
 
@@ -150,8 +145,8 @@ def interval_text(value: Estimate, text: Callable[[float], str]) -> str:
     if low == high:
         return middle
     (number, _, unit), (_, _, high_unit) = low.partition(" "), high.partition(" ")
-    low = number if unit == high_unit else low
-    return f"{low} to {high}" if middle in (low, high) else f"{middle} ({low} to {high})"
+    bounds = f"{number if unit == high_unit else low} to {high}"
+    return bounds if middle in (low, high) else f"{middle} ({bounds})"
 
 
 def _number(value: float) -> str:

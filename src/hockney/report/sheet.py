@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,22 +33,29 @@ class Value(Estimate):
     """A value with its 95 % interval, in the unit of its column.
 
     `over` is what the interval covers: "launches" or "within one launch". `at_bytes` is the size of a best rate.
-    `is_short`: fewer than 8 events follow each other in a sample of a stream.
+    `is_short`: fewer than 8 events follow each other in a sample of a stream. Without an interval, it is from 0 to
+    infinity.
     """
 
     over: str
     at_bytes: int | None = None
     is_short: bool = False
 
+    @property
+    def has_interval(self) -> bool:
+        return math.isfinite(self.high)
+
 
 class TransportFigures:
-    """The figures with intervals of one transport in one machine state."""
+    """The figures of one transport in one machine state."""
 
     def __init__(self, series: Iterable[Series], state: str) -> None:
         self._figures: dict[Series, Figure | None] = {}
         for each in series:
-            figures = (figure for figure in each.figures() if figure.state == state and figure.low_ns is not None)
-            self._figures[each] = next(figures, None)
+            figures = [figure for figure in each.figures() if figure.state == state]
+            self._figures[each] = next((figure for figure in figures if figure.low_ns is not None), None) or (
+                figures[0] if figures else None
+            )
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
         """The time of a pattern without options."""
@@ -59,7 +67,7 @@ class TransportFigures:
         return self.time_ns("pingpong", _LATENCY_BYTES)
 
     def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
-        """The better of two sizes with 16 messages in flight; None where either is lacking, as it may be the best."""
+        """The better of two sizes with 16 messages in flight; None where one is missing, as it may be the better."""
         rates = [
             _rate(figure, series.point.bytes)
             for series, figure in self._figures.items()
@@ -84,7 +92,7 @@ class TransportFigures:
 
         None where a size on it was not measured in this state: the line might bridge a protocol switch.
         """
-        curve = self._times("pingpong")
+        curve = {size: time for size, time in self._times("pingpong").items() if time.has_interval}
         fit = fit_segments([*curve], [time.value for time in curve.values()], [relative(t) for t in curve.values()])
         if not isinstance(fit, SegmentFit):
             return None
@@ -104,17 +112,19 @@ class TransportFigures:
 
 
 def _time(figure: Figure) -> Value:
-    low, high = figure.low_ns or 0.0, figure.high_ns or 0.0  # it has an interval
-    return Value(figure.value_ns, low, high, figure.interval_over, None, figure.is_short)
+    low, high = figure.low_ns, figure.high_ns
+    interval = (0.0, math.inf) if low is None or high is None else (low, high)
+    return Value(figure.value_ns, *interval, figure.interval_over, None, figure.is_short)
 
 
 def _rate(figure: Figure | None, size: int) -> Value | None:
     if figure is None:
         return None
     rate, low, high = figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
-    if rate is None or low is None or high is None:
+    if rate is None:
         return None
-    return Value(rate, low, high, figure.interval_over, size, figure.is_short)
+    interval = (0.0, math.inf) if low is None or high is None else (low, high)
+    return Value(rate, *interval, figure.interval_over, size, figure.is_short)
 
 
 @dataclass(frozen=True)
@@ -171,6 +181,10 @@ class Row:
     fit_rms: float | None
     oversubscribed: bool
 
+    @property
+    def has_interval(self) -> bool:
+        return any(value is not None and value.has_interval for value in self.values.values())
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -210,9 +224,16 @@ class Sheet:
     failures: tuple[Failure, ...]
     also_ready: tuple[str, ...]
 
+    @property
+    def has_interval(self) -> bool:
+        return any(row.has_interval for row in self.rows)
+
 
 def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
-    """The data sheet of a run of the suite `quick`, in the machine state that tables show or in every one."""
+    """The data sheet of a run of the suite `quick`, in the machine state that tables show or in every one.
+
+    A transport is shown without any interval only where it has none in any of them.
+    """
     by_transport: dict[str, list[Series]] = {}
     for series in run.series:
         by_transport.setdefault(series.point.transport, []).append(series)
@@ -224,6 +245,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     for transport, members in by_transport.items():
         names = [each.name for each in states if each.name != "mixed"] if every_state else [state, table_state(members)]
         known = [row for name in dict.fromkeys(names) if name and (row := _row(run, transport, members, name, states))]
+        known = [row for row in known if row.has_interval] or known[:1]
         rows += known if every_state else known[:1]
     shown = {row.state for row in rows}
     return Sheet(
@@ -236,7 +258,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
         launches_per_job=len({launch.index for launch in run.launches.values()}),
         states=states,
         warnings=run.warnings,
-        failures=tuple(_failures(by_transport, rows)),
+        failures=tuple(_failures(by_transport, [row for row in rows if row.has_interval])),
         also_ready=tuple(sorted({*run.facts.get("transports", ())} - {_HARNESS, *by_transport})),
     )
 
@@ -249,7 +271,7 @@ def _states(series: Iterable[Series]) -> tuple[StateCount, ...]:
 
 
 def _row(run: Run, transport: str, series: Sequence[Series], state: str, states: Iterable[StateCount]) -> Row | None:
-    """None where no point was measured or has enough measurements in that state."""
+    """None where no point of the table was measured in that state."""
     figures = TransportFigures(series, state)
     values = {column.key: column.pick(figures) for column in COLUMNS}
     if not any(values.values()):
@@ -274,16 +296,22 @@ def _harness_ns(series: Sequence[Series]) -> Value | None:
     """A whole repetition: the ping-pong's figure is half of one. The harness waits for nobody, so any state will do."""
     state = table_state(series)
     half = TransportFigures(series, state).latency_ns if state else None
-    return Value(2 * half.value, 2 * half.low, 2 * half.high, half.over) if half else None
+    if half is None or not half.has_interval:
+        return None
+    return Value(2 * half.value, 2 * half.low, 2 * half.high, half.over)
 
 
 def _layers(rows: Sequence[Row], facts: Mapping[str, Any]) -> Iterable[Layer]:
     """What the latency of each transport adds to that of the one below it, in one state and not oversubscribed."""
-    latency = {(row.transport, row.state): row.values["latency_ns"] for row in rows if not row.oversubscribed}
+    latency = {
+        (row.transport, row.state): value
+        for row in rows
+        if not row.oversubscribed and (value := row.values["latency_ns"]) is not None and value.has_interval
+    }
     for (transport, state), upper in latency.items():
         lower = transport_traits(facts, transport).below
         below = latency.get((lower or "", state))
-        if lower is not None and upper is not None and below is not None:
+        if lower is not None and below is not None:
             yield layer_at(_LATENCY_BYTES, transport, lower, state, upper, below)
 
 

@@ -1,7 +1,7 @@
 """Confidence intervals of medians, from order statistics, and of means over few launches, from Student's t.
 
 Of n independent values, the number below the true median is binomial(n, 1/2). So the l-th smallest and the l-th
-largest enclose it with probability P(l <= B <= n - l), whatever the distribution (H. A. David, H. N. Nagaraja, Order
+largest enclose it with probability P(l <= B <= n - l), for any distribution (H. A. David, H. N. Nagaraja, Order
 Statistics, 3rd ed., Wiley 2003, section 7.1). Below six values a median has no 95 % interval.
 """
 

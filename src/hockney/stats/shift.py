@@ -44,7 +44,7 @@ class Shift:
 
 
 def can_decide(n_base: int, n_new: int) -> bool:
-    """Whether so many launches on each side can show a difference."""
+    """Whether these numbers of launches can show a difference."""
     return min(n_base, n_new) >= LAUNCHES_MIN
 
 

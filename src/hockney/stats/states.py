@@ -82,9 +82,14 @@ def place(name: str, floor_ns: float | None = None) -> tuple[int, float, int, fl
     return number, parse_time_ns(floor) if floor else 0.0, contended, floor_ns or 0.0
 
 
+def state_name(text: str) -> str:
+    """A name as hockney writes it: `near,one contended` -> `near, one contended`."""
+    return ", ".join(part.strip() for part in text.split(","))
+
+
 def parse_state(text: str) -> State:
     """The state of a name such as "far, one contended", whose level carries no floor. Raises UsageError."""
-    state = State(text.replace(" slowed", " contended"), None)  # the word in files of earlier versions
+    state = State(state_name(text).replace(" slowed", " contended"), None)  # the word in files of earlier versions
     if state == MIXED:
         raise UsageError("the state mixed has no figures: the machine changed during its measurements")
     if state.level not in (*LEVELS, UNKNOWN.name):
@@ -95,7 +100,7 @@ def parse_state(text: str) -> State:
 
 
 def is_state(name: str, wanted: State) -> bool:
-    """Whether a state has this name, whatever floor its level carries."""
+    """Whether a state has this name, with or without the floor of its level."""
     state = State(name, None)
     return state.contended == wanted.contended and state.level.partition(" ")[0] == wanted.level
 

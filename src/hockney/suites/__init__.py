@@ -35,7 +35,7 @@ _CACHE_SHARE = re.compile(r"(?:([1-9]\d{0,3})\*)?L([1-9])(?:/([1-9]\d{0,3}))?")
 
 @dataclass(frozen=True)
 class CacheShare:
-    """A size that depends on the machine: so many times the cache of a level, divided by so much. `L1/2`, `4*L3`."""
+    """A size that depends on the machine: a multiple or a fraction of the cache of a level. `L1/2`, `4*L3`."""
 
     level: int
     times: int = 1

@@ -92,7 +92,7 @@ def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
 def _why_unfit(
     table: Any, pattern: PatternInfo, options: Iterable[tuple[str, str]], ranks: Iterable[int], catalogue: Catalogue
 ) -> str | None:
-    """Why no point comes of a table, whatever the transport; None if one does."""
+    """Why a table gives no point on any transport; None if it gives one."""
     transport = next((info for info in catalogue.transports.values() if pattern.needs <= info.caps), None)
     sizes = table.bytes if "bytes" in table.model_fields_set else ()
     if not pattern.sized and {*sizes} - {0}:

@@ -54,7 +54,7 @@ class PatternInfo(PatternTraits):
     """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of).
 
     Sizes are multiples of `grain_bytes`, and not 0; where it is 0, any size will do.
-    `senders`: the option that says how many ranks beside rank 0 only send; at least one more must be left to receive.
+    `senders`: the option that says how many ranks besides rank 0 only send; at least one more must be left to receive.
     `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
     """
 
@@ -336,7 +336,7 @@ def native_patterns() -> list[str]:
 
 
 def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
-    """What a worker says of itself; kept beside the executable, whose name already stands for its whole content.
+    """What a worker says of itself; kept next to the executable, whose name already stands for its whole content.
 
     `is_wheel`: it is linked with a library from a Python environment, which the system's must not shadow. Raises
     ProtocolError.

@@ -1,7 +1,7 @@
 """Talks to the processes of a job: lines in, lines out, and a time limit on every wait.
 
-Nothing here blocks without a limit, and nothing needs a thread: whoever waits for an answer also takes what the
-launcher says on standard error, so its pipe can't fill up and stop the job.
+Nothing here blocks without a limit, and nothing needs a thread: each wait for an answer also reads what the
+launcher writes to standard error, so its pipe can't fill up and stop the job.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Channel:
             if pipe is not process.stdin:
                 is_of_answers = pipe is process.stdout and len(self.processes) == 1
                 self._selector.register(pipe, selectors.EVENT_READ, is_of_answers)
-        # Wakes whoever waits when the process ends, also if one that it has left behind keeps its pipes open.
+        # Ends a wait when the process ends, even if a process that it started keeps its pipes open.
         with suppress(OSError, AttributeError):  # not every system can, and not every sandbox lets us
             end = os.pidfd_open(process.pid)
             self._ends[end] = process

@@ -59,10 +59,13 @@ class CacheUnusable(BuildError):
 class LaunchFailed(WorkerError):
     """The job never came up. `said` is what its launcher wrote on standard error; `timed_out`: it did not answer."""
 
-    def __init__(self, launcher: str, reason: str, said: str = "", *, timed_out: bool = False) -> None:
+    def __init__(
+        self, launcher: str, reason: str, said: str = "", *, timed_out: bool = False, remedy: str = ""
+    ) -> None:
         self.timed_out = timed_out
         text = f"{launcher} did not start the worker: {reason}"
-        super().__init__(f"{text}; {launcher} said: {said}" if said else text)
+        said = said.removeprefix(f"{launcher}: ")
+        super().__init__(f"{text}; {launcher} said: {said}" if said else text, remedy)
 
 
 class WorkerDied(WorkerError):

@@ -1,7 +1,7 @@
 """The communication libraries of this machine: how a worker is built for each, and what starts its jobs.
 
 MPI and OpenSHMEM have a compiler wrapper. A worker built with one library and started by another's launcher comes up as
-so many jobs of one rank, so a wrapper is taken only together with a launcher of the same kind from the same folder.
+many jobs of one rank each, so a wrapper is taken only together with a launcher of the same kind from the same folder.
 Asking takes 20 to 60 ms a library; the answers are kept until one of the files involved changes.
 """
 
@@ -144,7 +144,7 @@ class Search:
             yield Path(asked).absolute() if "/" in asked else Path(asked)
         seen: set[tuple[Path, str]] = set()
         for folder in (Path(sys.prefix) / "bin", *map(Path, os.environ.get("PATH", "").split(os.pathsep))):
-            # The longer names come first: they say which MPI they are, and so does the mpiexec beside them.
+            # The longer names come first: they say which MPI they are, and so does the mpiexec next to them.
             for name in sorted(self.wrappers, key=len, reverse=True):
                 path = folder / name
                 key = (folder.resolve(), name)
@@ -171,7 +171,7 @@ class Search:
         kind = next(kind for kind in self.kinds if kind.id == answer["kind"])
         launcher = self._find_launcher(wrapper, kind, probes)
         if launcher is None:
-            lack = f"there is no {self.launchers[0]} of the same library beside {wrapper}"
+            lack = f"there is no {self.launchers[0]} of the same library next to {wrapper}"
             return answer["library"], Unusable(wrapper, lack)
         its_id = f"{self.family}@{kind.id}-{answer['version']}".rstrip("-")
         name = kind.name.format(answer["version"]).strip()
@@ -186,7 +186,7 @@ class Search:
         return kind, ".".join(defined[name].partition(" ")[0] for name in kind.macros)
 
     def _find_launcher(self, wrapper: Path, kind: Kind, probes: Probes) -> Path | None:
-        """The launcher of the same kind, in the wrapper's own folder; mpicc.mpich has mpiexec.mpich beside it."""
+        """The launcher of the same kind, in the wrapper's own folder; mpicc.mpich has mpiexec.mpich next to it."""
         path = wrapper if wrapper.is_absolute() else cache.resolve(str(wrapper)) or wrapper
         suffix = path.name.partition(".")[2]
         special = [f"{name}.{end}" for end in (suffix, kind.id) if end for name in self.launchers]

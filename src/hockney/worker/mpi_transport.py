@@ -37,7 +37,7 @@ def by_sockets(library: str, environment: Mapping[str, str] | None) -> bool | No
         if carrier is None or any(begins_with(carrier, device) for device in _OF_MEMORY):
             return False
         return True if begins_with(carrier, "ob1:tcp") else None
-    # Later ones than 4.0 have shared memory of their own beside UCX.
+    # Later ones than 4.0 have shared memory of their own next to UCX.
     allowed = ((environment or {}).get("UCX_TLS") if name.startswith("MPICH 4.0") else None) or "all"
     words = set(allowed.split(","))
     if carrier not in (None, "ch4:ucx") or allowed.startswith("^") or words & _UCX_OF_MEMORY:

@@ -1,4 +1,4 @@
-"""Ends a job for good: the launcher, its helpers and every rank on this host, whoever their parent is by now.
+"""Ends a job for good: the launcher, its helpers and every rank on this host, also those that init has adopted.
 
 Launchers put ranks into process groups and sessions of their own, and a launcher that dies leaves them to init. So
 every process of a job carries a mark in its environment, and what bears the mark is ended.

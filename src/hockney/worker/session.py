@@ -280,7 +280,9 @@ class WorkerSession:
         if time.monotonic() >= self._started_s + self._start_limit_s:
             reason += f" ({how_to_wait_longer(self._start_limit_s)})"
         said = diagnose.summary(self.said) or diagnose.summary("\n".join(self.noise))
-        return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out)
+        launcher = self._launch.launcher
+        remedy = f"each host must be reachable by `{launcher} HOST` without a password" if self._launch.joins else ""
+        return LaunchFailed(launcher, reason, said, timed_out=timed_out, remedy=remedy)
 
     # ---- a job of several hosts -------------------------------------------------------------------------------------
 

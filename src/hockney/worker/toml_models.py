@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -11,14 +10,17 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from hockney.errors import UsageError, unknown
+from hockney.machine import files
 from hockney.units import counted, ordinal
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 FROM_FILE = "file"  # the context of what a person wrote, which may mean two things
+_TABLES = ("series", "expect")
+_EXAMPLES = {  # of keys that must be there
+    "name": '"my-suite"',
+    "title": '"What it measures"',
+    "pattern": '"pingpong"',
+    "transports": '["shm", "tcp"]',
+}
 _SHOWN_MAX = 40  # characters of a wrong value
 Model = TypeVar("Model", bound=BaseModel)
 Errors = list[tuple[str, str]]  # the place in the file, `series[1].bytes`, and what is wrong there
@@ -55,7 +57,7 @@ def read_model(path: Path, what: str, whole: type[Model], check: Callable[[Model
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """The content of a file. Raises UsageError for one that cannot be read or is not TOML."""
     try:
-        return dict(tomllib.loads(path.read_text(encoding="utf-8")))
+        return files.read_toml(path)
     except OSError as error:
         raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -81,10 +83,16 @@ def _refusal(path: str, wrong: Errors) -> UsageError:
 
 def _for_people(place: str) -> str:
     """`series[1].bytes` -> `bytes of the 2nd [[series]]`: who looks for a table in a file counts from 1."""
-    table = re.fullmatch(r"(series|expect)\[(\d+)\](?:\.(.+))?", place)
+    table = re.fullmatch(rf"({'|'.join(_TABLES)})\[(\d+)\](?:\.(.+))?", place)
     if table is None:
         return place or "the file"
     return f"{f'{table[3]} of ' if table[3] else ''}the {ordinal(int(table[2]) + 1)} [[{table[1]}]]"
+
+
+def _missing(key: str) -> str:
+    if key in _TABLES:
+        return f"there is none: add a table that begins with [[{key}]]"
+    return "it is missing" + (f": add for example {key} = {_EXAMPLES[key]}" if key in _EXAMPLES else "")
 
 
 def _form_errors(error: ValidationError, whole: type[BaseModel]) -> Errors:
@@ -98,7 +106,7 @@ def _form_errors(error: ValidationError, whole: type[BaseModel]) -> Errors:
             fields = _model_at(whole, above).model_fields
             message = str(unknown("key", str(key), [field.alias or name for name, field in fields.items()]))
         elif item["type"] == "missing":
-            message = "it must be given"
+            message = _missing(str(key))
         elif item["type"] != "value_error":
             message = f"{str(item['input'])[:_SHOWN_MAX]}: {message[0].lower()}{message[1:]}"
         wrong.append((place, message))

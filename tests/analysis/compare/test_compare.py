@@ -55,6 +55,8 @@ def test_a_slowdown_of_one_range_is_found_with_its_size(store: Store) -> None:
         assert change.base_ns is not None
         assert change.new_ns == pytest.approx(1.25 * change.base_ns, rel=0.05)
     assert compare_runs(store, base, new).launches == (5, 5)
+    fewer = add_run(store, curve("shm"), launches=3, seed=3)
+    assert compare_runs(store, base, fewer).launches == (5, 3)
 
 
 def test_faster_is_the_same_from_the_other_side(store: Store) -> None:
@@ -123,6 +125,17 @@ def test_another_state_is_no_slowdown(store: Store) -> None:
     new = add_run(store, slower(curve(), 4.0, 0, 1 << 20), floor_ns=180, seed=2)
     facts = {"base": ["near"], "new": ["far"], "runs": (base, new)}
     assert the_reason(store, base, new) == Reason(ReasonCode.NO_COMMON_STATE, facts)
+    comparison = compare_runs(store, base, new)
+    assert comparison.without_common_state == list(comparison.changes)
+    (fix,) = comparison.fixes
+    assert fix.argv == ("hockney", "quick")
+
+
+def test_another_state_in_another_environment_asks_for_alternation(store: Store) -> None:
+    base = add_run(store, curve(), floor_ns=30)
+    new = add_run(store, curve(), floor_ns=180, seed=2, facts={"environment": {"UCX_TLS": "self"}})
+    (fix,) = compare_runs(store, base, new).fixes
+    assert fix.argv == ("hockney", "compare", "--interleave", "quick", "--new-env", "UCX_TLS=self")
 
 
 def test_levels_are_those_of_both_runs_together(store: Store) -> None:

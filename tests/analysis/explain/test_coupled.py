@@ -74,7 +74,7 @@ def test_who_starts_first_waits_longer_and_is_not_slow_for_that() -> None:
 
 @pytest.mark.parametrize("pattern", ["putring", "pairs", "ring", "alltoall", "barrier"])
 def test_a_slow_rank_of_a_real_job(pattern: str) -> None:
-    """Every rank sleeps before each message and put, longer than a scheduler takes; rank 1 three times as long."""
+    """Every rank sleeps 5 ms before each message and put, longer than a scheduler takes; rank 1 15 ms."""
     made = []
     with WorkerSession(faulty("lag 1 5000000", ranks=4)) as session:
         session.hello()
@@ -85,13 +85,15 @@ def test_a_slow_rank_of_a_real_job(pattern: str) -> None:
             made.append((measurement, State("unknown", None)))
         session.close()
     of = reading(curve(pattern=pattern), samples=lambda most, patterns=(): [one for one in made if pattern in patterns])
-    by_rank = [np.median(measurement.elapsed_ns, axis=1) for measurement, _ in made]
     if pattern in ("putring", "pairs"):
         (slow,) = found(of)
         assert named([slow]) == {(1, 2) if pattern == "putring" else (1, 3)}
     else:
         assert isinstance(slow_links(of), NotChecked)
-        assert min(map(min, by_rank)) > 0.5 * max(map(max, by_rank))  # all of them wait
+        # All of them wait for rank 1: load makes a sleep longer, never shorter.
+        messages = {"ring": 1, "alltoall": 3, "barrier": 2}[pattern]
+        slept_ns = 8 * messages * 5e6  # by each rank but rank 1
+        assert min(measurement.elapsed_ns.min() for measurement, _ in made) > 1.5 * slept_ns
 
 
 def test_links_are_compared_with_those_whose_ranks_share_as_much(tmp_path: Path) -> None:

@@ -161,12 +161,14 @@ def test_parameters_and_their_reasons() -> None:
         reading(
             curve(),
             loggp=(
-                FittedTrips("shm", 2, options, "near", "", fit),
+                FittedTrips("shm", 2, options, "near", "one host", fit),
                 FittedTrips("tcp", 4, (), "near", "", NoFit("because")),
             ),
         )
     )
-    assert [(one.transport, one.pattern, one.ranks) for one in parameters] == [("shm", "prtt source=1 target=0", 2)]
+    (only,) = parameters
+    assert (only.transport, only.pattern, only.ranks) == ("shm", "prtt source=1 target=0", 2)
+    assert (only.state, only.pair_class) == ("near", "one host")
     assert {gap.what: (gap.reason, gap.detail) for gap in gaps} == {
         "LogGP of prtt on tcp, 4 ranks (near)": (Absence.INSUFFICIENT_DATA, "because"),
     }

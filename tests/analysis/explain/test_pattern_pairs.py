@@ -180,8 +180,9 @@ FLOORS = {(name, 2): near(40.0) for name in ("shm", "tcp", "mpi@openmpi-4.1.4")}
 MPI = "mpi@openmpi-4.1.4"
 
 
-def floors_of(time_ns: float, transport: str, **more: Any) -> list[Finding]:
-    found = above_floor(reading(pattern("pingpong", time_ns, 0.01, transport=transport), floors=FLOORS, **more))
+def floors_of(time_ns: float, transport: str, precision: float = 0.005, **more: Any) -> list[Finding]:
+    latency = pattern("pingpong", time_ns, 0.01, transport=transport, precision=precision)
+    found = above_floor(reading(latency, floors=FLOORS, **more))
     assert isinstance(found, list)
     return found
 
@@ -194,6 +195,12 @@ def test_a_short_message_far_above_the_floor(time_ns: float, transport: str, is_
     """What goes through the kernel has no usual factor."""
     found = floors_of(time_ns, transport)
     assert [finding.subject.transport for finding in found] == ([transport] if is_above else [])
+
+
+@pytest.mark.parametrize(("precision", "is_above"), [(0.01, True), (0.2, True), (0.4, False)])
+def test_the_whole_interval_is_above_what_is_usual(precision: float, is_above: bool) -> None:
+    """170 ns are 4.25 floors, and 3 are usual."""
+    assert bool(floors_of(170, "shm", precision)) is is_above
 
 
 @pytest.mark.parametrize(

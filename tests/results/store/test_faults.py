@@ -245,3 +245,14 @@ def test_several_runs_into_one_store(path: Path, writer: Callable[..., subproces
     for run_id, lines in zip(numbers, said, strict=True):
         assert lines == [f"{run_id} {round_}" for round_ in range(30)]
         assert_whole(path, run_id, 30)
+
+
+def test_a_file_that_is_moved_while_it_is_written_keeps_all_of_its_run(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "before") as store:
+        number = store.create_run(make_info("moved"), [])
+        (tmp_path / "before").rename(tmp_path / "after")
+        store.finish_run(number, RunStatus.DONE)
+    with Store.open(tmp_path / "after", readonly=True) as store:
+        assert [(run.label, run.status) for run in store.runs()] == [("moved", RunStatus.DONE)]
+    log = tmp_path / "before-wal"
+    assert not log.exists() or log.stat().st_size == 0, "the next file of that name would get it"

@@ -354,3 +354,15 @@ def test_programs_that_make_the_store_at_once(tmp_path: Path, child_environment:
     assert [child.returncode for child in children] == [0] * 6
     with Store.open(path, readonly=True) as store:
         assert [run.id for run in store.runs()] == [1, 2, 3, 4, 5, 6]
+
+
+def test_only_a_file_that_holds_results_is_one(tmp_path: Path) -> None:
+    """Not another program's database, nor what has the right number in the right place by chance."""
+    fill(tmp_path / "results")
+    head = (tmp_path / "results").read_bytes()[:100]
+    with contextlib.closing(sqlite3.connect(tmp_path / "database")) as other:
+        other.execute("CREATE TABLE t (x)")
+    (tmp_path / "number").write_bytes(b"-" * 16 + head[16:])
+    (tmp_path / "short").write_bytes(head[:16])
+    names = ("results", "database", "number", "short", "nothing", ".")
+    assert [name for name in names if opening.is_results_file(tmp_path / name)] == ["results"]

@@ -355,7 +355,7 @@ def test_run_is_found(store: Store, reference: str, expected: int) -> None:
 @pytest.mark.parametrize(
     ("reference", "text"),
     [
-        ("17", "there is no run 17 in {path}"),
+        ("17", "there is no run 17 in {path}; list its runs"),
         ("nigthly", "unknown run 'nigthly': did you mean 'nightly'?"),
         ("lats", "unknown run 'lats': did you mean 'last'?"),
         ("last~3", "unknown run 'last~3': did you mean 'last'?"),

@@ -91,7 +91,8 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         only_new=tuple(point for point in new.launches if point not in base.points),
         disturbances=disturbances(*runs),
         infos=(runs[0].info, runs[1].info),
-        libraries={launch.transport: launch.library for launch in runs[1].launches.values()},
+        libraries={launch.transport: launch.library for run in runs for launch in run.launches.values()},
+        renamed=names,
         interleaved=pair_names is not None,
     )
 

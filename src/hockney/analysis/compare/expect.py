@@ -57,8 +57,8 @@ def _limit(sign: str, parse: Any, example: str) -> Any:
 def _state(value: Any) -> State:
     if not isinstance(value, str):
         raise ValueError(f"'{value}' is not a state of the machine: write for example \"near\"")
-    found: State = said(parse_state, value)
-    return found
+    state: State = said(parse_state, value)
+    return state
 
 
 def _known_class(value: str) -> str:

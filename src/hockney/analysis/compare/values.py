@@ -10,7 +10,7 @@ from typing import Any
 
 from hockney.analysis.explain.thresholds import thresholds_of
 from hockney.analysis.finding import Fix
-from hockney.analysis.repeat import LAUNCHES, more_launches
+from hockney.analysis.repeat import LAUNCHES, alternate, more_launches, new_baseline
 from hockney.model import CurveKey, Point, RunInfo, curve_of
 from hockney.stats.shift import LAUNCHES_MIN, Shift
 
@@ -99,6 +99,11 @@ class SeriesChange:
         return shift.low > margin or shift.high < 1 / margin
 
     @property
+    def is_without_common_state(self) -> bool:
+        """Whether it is inconclusive because the runs measured it in different machine states."""
+        return any(reason.code is ReasonCode.NO_COMMON_STATE for reason in self.reasons)
+
+    @property
     def reach(self) -> float:
         """The upper end of its interval, a ratio of times; 0 without one."""
         return 0.0 if self.shift is None or self.shift.high is None else self.shift.high
@@ -136,9 +141,10 @@ class Range:
 class Comparison:
     """Two runs compared.
 
-    `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `only_base` and
-    `only_new`: points with samples that the other plan does not have. `infos`: what is stored of base and new.
-    `libraries`: of the transports of new.
+    `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `infos`: what is
+    stored of base and new. `only_base` and `only_new`: points with samples that the other plan does not have.
+    `libraries`: of the transports of both. `renamed`: what new calls a transport of base. `again` measures new again,
+    where that is a check.
     """
 
     base: int
@@ -147,12 +153,14 @@ class Comparison:
     margin: float
     differences: tuple[Difference, ...]
     changes: tuple[SeriesChange, ...]
+    infos: tuple[RunInfo, RunInfo]
     only_base: tuple[Point, ...] = ()
     only_new: tuple[Point, ...] = ()
     disturbances: tuple[Disturbance, ...] = ()
-    infos: tuple[RunInfo, ...] = ()
     libraries: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
     interleaved: bool = False  # measured in alternation, so there is no drift between the runs
+    again: Fix | None = None
 
     @property
     def counts(self) -> Counter[Verdict]:
@@ -183,7 +191,7 @@ class Comparison:
 
     @property
     def fixes(self) -> list[Fix]:
-        """What to measure again, for what is inconclusive for lack of launches.
+        """What to measure again, for what is inconclusive for lack of launches or of a common machine state.
 
         Twice the launches of a run that made enough, but in several states.
         """
@@ -194,8 +202,19 @@ class Comparison:
                     if reason.code is ReasonCode.FEW_LAUNCHES and reason.facts[name] < LAUNCHES_MIN:
                         made = change.launches[side]
                         wanted[side] = max(wanted[side], LAUNCHES, 2 * made if made >= LAUNCHES_MIN else 0)
-        sides = zip((self.base, self.new), self.infos, wanted, strict=False)
-        return [more_launches(run, info, launches) for run, info, launches in sides if launches]
+        fixes = []
+        if wanted[0]:
+            fixes.append(more_launches(self.base, self.infos[0], wanted[0], self.infos[1]))
+        elif self.without_common_state:
+            fixes.append(alternate(*self.infos) or new_baseline(self.base, self.infos[0]))
+        if wanted[1]:
+            fixes.append(self.again or more_launches(self.new, self.infos[1], wanted[1], self.infos[0]))
+        return fixes
+
+    @property
+    def without_common_state(self) -> list[SeriesChange]:
+        """The series that the two runs measured in different machine states."""
+        return [change for change in self.changes if change.is_without_common_state]
 
     @property
     def widest(self) -> SeriesChange | None:

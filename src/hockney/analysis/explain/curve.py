@@ -11,7 +11,7 @@ from hockney.analysis.estimates import relative
 from hockney.analysis.explain.loggp import FittedTrips
 from hockney.analysis.explain.pairs import ClassOf, PairMatrix
 from hockney.analysis.finding import Note, Subject
-from hockney.model import Measurement, Warning_
+from hockney.model import Measurement, Warning_, pattern_text
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import pattern_traits
 from hockney.stats import State
@@ -19,11 +19,6 @@ from hockney.stats.fit import Estimate, NoFit, SegmentFit, fit_segments
 
 Options = tuple[tuple[str, str], ...]
 Place = tuple[str, int]  # a transport and a number of ranks
-
-
-def name_of(pattern: str, options: Options) -> str:
-    """`oneway window=16`: a pattern with its options."""
-    return " ".join([pattern, *(f"{name}={value}" for name, value in options)])
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,7 @@ class Curve:
     @property
     def name(self) -> str:
         """`oneway window=16`: the pattern with its options."""
-        return name_of(self.pattern, self.options)
+        return pattern_text(self.pattern, self.options)
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hockney.analysis.explain.curve import ClassCurve, Reading, name_of
+from hockney.analysis.explain.curve import ClassCurve, Reading
 from hockney.analysis.explain.shape import curves_of_shapes
 from hockney.analysis.finding import Absence, NotChecked
+from hockney.model import pattern_text
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate, LogGP, NoFit, Segment, SegmentFit
 
@@ -140,7 +141,7 @@ def parameters_of(reading: Reading) -> tuple[list[Parameters], list[NotChecked]]
     if reading.libraries and not reading.loggp:  # a run, not published figures
         gaps.append(NotChecked(Absence.NOT_MEASURED, "LogGP", "needs prtt with delays and without, in one state"))
     for trips in reading.loggp:
-        pattern = name_of("prtt", trips.options)
+        pattern = pattern_text("prtt", trips.options)
         if isinstance(trips.fit, NoFit):
             what = f"LogGP of {pattern} on {trips.transport}, {trips.ranks} ranks ({trips.state})"
             gaps.append(NotChecked(Absence.INSUFFICIENT_DATA, what, trips.fit.reason))

@@ -20,6 +20,12 @@ from hockney.stats.fit import Estimate
 _SLOWER = 0.05
 # The command that lists the algorithms of a library.
 _ALGORITHMS = {"mpi@openmpi": "{folder}ompi_info --param coll tuned --level 9", "mpi@mpich": "{folder}mpivars"}
+# The variable that chooses one, of a collective by its name in lower and in upper case.
+_VARIABLES = {
+    "mpi@openmpi": "OMPI_MCA_coll_tuned_use_dynamic_rules=1 and OMPI_MCA_coll_tuned_{0}_algorithm",
+    "mpi@mpich": "MPIR_CVAR_{1}_INTRA_ALGORITHM",
+}
+_MPI_NAMES = {"broadcast": "bcast"}
 _PARTS = {"portable": "the same made of messages", "native parts": "the same made of other collectives"}
 
 
@@ -56,7 +62,7 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
     transport = worst.curve.transport
     commands = [
         Fix(
-            "Choose another algorithm of the library; this command lists them.",
+            f"Choose another algorithm with {_variable(begins, worst)}; list them",
             tuple(own_command(command, reading.launchers.get(transport, "")).split()),
         )
         for begins, command in _ALGORITHMS.items()
@@ -73,6 +79,12 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
     subject = subject_of(worst.curve, tuple(sorted({point.bytes for point in points})))
     fix = commands[0] if commands else None
     return Finding("slower than its parts", subject, facts, fix=fix, effect=worst.ratio.value - 1)
+
+
+def _variable(library: str, worst: _Made) -> str:
+    pattern = worst.curve.pattern
+    name = _MPI_NAMES.get(pattern, pattern)
+    return _VARIABLES[library].format(name, name.upper())
 
 
 def _by_algorithm(reading: Reading) -> Iterator[_Made]:

@@ -32,7 +32,7 @@ class Law:
 
 
 @dataclass(frozen=True)
-class Item:
+class LawPoint:
     """One figure of a row, at its coordinate."""
 
     x: float
@@ -41,7 +41,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Row:
+class LawRow:
     """Figures of one size that differ in the law's coordinate only; `options` are the others that they share."""
 
     law: Law
@@ -50,15 +50,15 @@ class Row:
     transport: str
     state: str
     options: tuple[str, ...]
-    items: tuple[Item, ...]
+    items: tuple[LawPoint, ...]
 
 
 @dataclass(frozen=True)
 class Odd:
     """A figure of a row that is off the law of the others; `over_ratio` is its time over that law's."""
 
-    row: Row
-    item: Item
+    row: LawRow
+    item: LawPoint
     over_ratio: Estimate
 
     @property
@@ -91,7 +91,7 @@ _LAWS: Mapping[str, tuple[Law, ...]] = {
 
 def broken_laws(reading: Reading) -> list[Finding] | NotChecked:
     """Numbers of ranks, senders or receivers at which half of the rows or more do not follow the law of the others."""
-    groups: dict[tuple[str, str, str, tuple[str, ...], str], list[Row]] = {}
+    groups: dict[tuple[str, str, str, tuple[str, ...], str], list[LawRow]] = {}
     for row in rows(reading):
         # Rows over receivers differ in their senders: together they show more than each.
         options = tuple(text for text in row.options if not text.startswith("senders="))
@@ -102,7 +102,7 @@ def broken_laws(reading: Reading) -> list[Finding] | NotChecked:
     return [finding for members in groups.values() for finding in _broken(members)]
 
 
-def _broken(members: Sequence[Row]) -> Iterator[Finding]:
+def _broken(members: Sequence[LawRow]) -> Iterator[Finding]:
     odd = [figure for row in members if (figure := odd_one_out(row)) is not None]
     for x in dict.fromkeys(figure.item.x for figure in odd):
         at_x = [figure for figure in odd if figure.item.x == x]
@@ -127,9 +127,9 @@ def _broken(members: Sequence[Row]) -> Iterator[Finding]:
         yield Finding("broken scaling law", subject, facts, cause, effect=effect)
 
 
-def rows(reading: Reading) -> Iterator[Row]:
+def rows(reading: Reading) -> Iterator[LawRow]:
     """The rows that have enough figures for a law."""
-    groups: dict[tuple[Law, str, int, str, str, tuple[str, ...]], list[Item]] = {}
+    groups: dict[tuple[Law, str, int, str, str, tuple[str, ...]], list[LawPoint]] = {}
     for curve in reading.curves:
         laws = _LAWS.get(pattern_traits(reading.facts, curve.pattern).law or "", ())
         for law in laws if not curve.oversubscribed else ():
@@ -139,13 +139,13 @@ def rows(reading: Reading) -> Iterator[Row]:
                 options.append(f"{_receivers(curve):.0f} receivers")
             for point in curve.points if x is not None else ():
                 key = law, curve.pattern, point.bytes, curve.transport, curve.state, tuple(options)
-                groups.setdefault(key, []).append(Item(x or 0.0, point.time_ns, curve))
+                groups.setdefault(key, []).append(LawPoint(x or 0.0, point.time_ns, curve))
     for key, items in groups.items():
         if len(items) >= FIGURES_MIN:
-            yield Row(*key, tuple(sorted(items, key=lambda item: item.x)))
+            yield LawRow(*key, tuple(sorted(items, key=lambda item: item.x)))
 
 
-def odd_one_out(row: Row) -> Odd | None:
+def odd_one_out(row: LawRow) -> Odd | None:
     """The figure without which the others follow the law."""
     (odd,), off = min((without(row, (item,)) for item in row.items), key=lambda attempt: attempt[1])
     least = _ODD_CONSTANT if row.law.constant else _ODD_LINE
@@ -158,7 +158,7 @@ def is_off(odd: Odd, rest: float) -> bool:
     return (over.low > 1 + rest or over.high < 1 - rest) and abs(odd.relative) > _ODD_OVER_REST * rest
 
 
-def without(row: Row, left_out: Sequence[Item]) -> tuple[list[Odd], float]:
+def without(row: LawRow, left_out: Sequence[LawPoint]) -> tuple[list[Odd], float]:
     """Figures over the law of the others, and how far off it the farthest of the others is.
 
     The law is the least squares of relative errors, so its time at a place is a sum of the others' times.

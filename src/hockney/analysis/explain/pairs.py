@@ -254,7 +254,7 @@ def _shares_of(run: Run) -> _ShareOf:
     @functools.cache
     def share_of(pair: Pair, launch_id: int) -> Share:
         launch = run.launches.get(launch_id)
-        if launch is None or max(pair) >= min(len(launch.hosts), len(launch.cpus)):
+        if launch is None or max(pair) >= min(len(launch.hosts), len(launch.cpus)):  # as in a launch of one rank
             return Share("", is_certain=False)
         hosts = {launch.hosts[rank] for rank in pair}
         cpus = {launch.cpus[rank] for rank in pair}

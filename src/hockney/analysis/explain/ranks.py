@@ -6,10 +6,10 @@ import statistics
 
 from hockney.analysis.estimates import of_all, ratio
 from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.curve import Options, Place, Reading, name_of, subject_of
+from hockney.analysis.explain.curve import Options, Place, Reading, subject_of
 from hockney.analysis.explain.pairs import PairMatrix
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
-from hockney.model import Point
+from hockney.model import Point, pattern_text
 from hockney.results.traits import pattern_traits, transport_traits
 from hockney.stats import median
 from hockney.worker.mpi_transport import another_way
@@ -65,7 +65,7 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
                 **({"common_ranks": sorted(common)} if common else {}),
             }
             fix = Fix("Measure all pairs, to tell a rank from a link or a switch.", ("hockney", "run", "allpairs"))
-            subject = Subject(transport, name_of(pattern, options), ranks)
+            subject = Subject(transport, pattern_text(pattern, options), ranks)
             findings.append(Finding("slow rank or pair", subject, facts, "", fix, times.value - 1))
     return findings
 
@@ -106,7 +106,9 @@ def _slowest(matrix: PairMatrix) -> Finding:
     }
     return Finding(
         "slow group" if worst.reach else "slow rank or pair",
-        Subject(matrix.transport, name_of(matrix.pattern, matrix.options), matrix.ranks, matrix.state, (matrix.bytes,)),
+        Subject(
+            matrix.transport, pattern_text(matrix.pattern, matrix.options), matrix.ranks, matrix.state, (matrix.bytes,)
+        ),
         facts,
         "slow or farther off" if worst.may_be_farther else "",
         Fix("Look at the whole matrix.", ("hockney", "show", "--tables")),

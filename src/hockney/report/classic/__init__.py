@@ -12,7 +12,7 @@ from hockney.report.classic.distance import distance_table
 from hockney.report.classic.layout import contents, layouts, make_table
 from hockney.report.classic.models import errors_table, model_tables, models_of
 from hockney.report.classic.paragon import jumps_table, ratio_table
-from hockney.report.classic.reading import Reading
+from hockney.report.classic.reading import RunReader
 from hockney.results.runs import Run
 
 
@@ -26,15 +26,15 @@ def make_report(run: Run) -> ClassicReport | None:
     name = run.info.suite
     if name not in reports():
         return None
-    reading = Reading(run, contents(name).get("defaults", {}))
+    reader = RunReader(run, contents(name).get("defaults", {}))
     models = {series.point.transport: models_of(run).get(series.point.transport) for series in run.series}
     is_model = bool(models) and None not in models.values()
-    tables = [make_table(layout, name, reading) for layout in layouts(name)]
+    tables = [make_table(layout, name, reader) for layout in layouts(name)]
     if name == "t3d":
-        tables.append(distance_table(reading))
+        tables.append(distance_table(reader))
     if name == "paragon":
-        tables += [ratio_table(tables[0]), jumps_table(reading)]
-    one_host = not any(reading.between_hosts(series) for series in run.series)
+        tables += [ratio_table(tables[0]), jumps_table(reader)]
+    one_host = not any(reader.between_hosts(series) for series in run.series)
     page_bytes = run.facts.get("memory", {}).get("page_bytes")
     conclusions = judged(name, tables, one_host=one_host, page_bytes=None if is_model else page_bytes)
     heads = model_tables(filter(None, models.values())) if is_model else configuration_tables(name, run)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import clock_hz, data_caches
-from hockney.report.classic.values import Column, Table
+from hockney.report.classic.values import ClassicColumn, Table
 from hockney.results.runs import Run
 from hockney.units import counted, format_bytes, format_ns
 
@@ -16,7 +16,7 @@ from hockney.units import counted, format_bytes, format_ns
 def configuration_tables(report: str, run: Run) -> list[Table]:
     """The blocks of a report's file: what each item is there, and here."""
     here = _texts(run)
-    columns = (Column("item"), Column("published", "published"), Column("this machine"))
+    columns = (ClassicColumn("item"), ClassicColumn("published", "published"), ClassicColumn("this machine"))
     return [
         Table(
             block["name"],

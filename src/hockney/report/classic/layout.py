@@ -1,6 +1,6 @@
 """Tables as the reports' TOML files describe them: which point belongs to which row.
 
-A `[[table]]` has one or several `[[table.part]]`s, and gives them whatever they don't say themselves:
+A `[[table]]` has one or several `[[table.part]]`s, and gives them what they don't say themselves:
 
     where       which published figures (columns of the archive's file and their values)
     pattern     the pattern that measures it, or several; the null transport is left out
@@ -36,24 +36,19 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from hockney.archive import Coordinate, Published, published
+from hockney.machine.files import read_toml
 from hockney.report.classic.models import judged, models_of, plain_name, why_not
 from hockney.report.classic.pairs import STATISTICS, statistic
-from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, Reading, data_caches
-from hockney.report.classic.values import SEVERAL_STATES, Cell, Column, Measured, Table, blank
+from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader, data_caches
+from hockney.report.classic.values import SEVERAL_STATES, Cell, ClassicColumn, Measured, Table, blank
 from hockney.results.runs import Series
 from hockney.stats.fit import NoFit, fit_line
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _INTER = "inter-node"
 _ONE_HOST = "all ranks were on one host; `hockney run` measures between hosts with `--hosts`"
@@ -127,7 +122,7 @@ class Layout:
 def contents(report: str) -> dict[str, Any]:
     """The file of a report."""
     path = Path(__file__).with_name(f"{report}.toml")
-    return dict(tomllib.loads(path.read_text(encoding="utf-8")))
+    return read_toml(path)
 
 
 @functools.cache
@@ -165,10 +160,10 @@ class _Line:
         return self.figure.value if name is None else float(self.figure.at[name]) * column.factor
 
 
-def make_table(layout: Layout, report: str, reading: Reading) -> Table:
+def make_table(layout: Layout, report: str, reader: RunReader) -> Table:
     """The table with this run's figures."""
-    models = models_of(reading.run)
-    if reading.is_exact:
+    models = models_of(reader.run)
+    if reader.is_exact:
         layout = replace(layout, columns=tuple(each for each in layout.columns if each.quantity != "fastest"))
     lines = [
         _Line(part, _place(part, figure), figure)
@@ -176,17 +171,17 @@ def make_table(layout: Layout, report: str, reading: Reading) -> Table:
         for figure in published(report)
         if figure.matches(part.where)
     ]
-    lines += _own_lines(layout, reading, lines)
+    lines += _own_lines(layout, reader, lines)
     if layout.sorted:
         lines.sort(key=lambda line: _by_keys(layout, line.place))
     if layout.heading:
         lines.sort(key=lambda line: layout.parts.index(line.part))
-    series = reading.series(*layout.patterns)
+    series = reader.series(*layout.patterns)
     labels = list(dict.fromkeys(label_of(layout, report, each) for each in series)) or [("",)]
     groups = {label: [each for each in series if label_of(layout, report, each) == label] for label in labels}
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
-        cells = {label: _cells(layout, line, label, members, reading) for label, members in groups.items()}
+        cells = {label: _cells(layout, line, label, members, reader) for label, members in groups.items()}
         reasons = (why_not(model, line.figure) for model in models.values())
         blanks = _blanks(layout, line, next(filter(None, reasons), None))
         if layout.down:
@@ -203,15 +198,15 @@ def make_table(layout: Layout, report: str, reading: Reading) -> Table:
     return Table(layout.name, title, tuple(_columns(layout, labels)), tuple(rows), notes, layout.heading)
 
 
-def _columns(layout: Layout, labels: Iterable[Label]) -> Iterable[Column]:
+def _columns(layout: Layout, labels: Iterable[Label]) -> Iterable[ClassicColumn]:
     for title in layout.keys.values():
-        yield Column(title, "published" if title.startswith("published") else "key")
-    yield Column("published", "published")
+        yield ClassicColumn(title, "published" if title.startswith("published") else "key")
+    yield ClassicColumn("published", "published")
     for label in [()] if layout.down else labels:
         name = title_of(label) or ("" if layout.down else "this machine")
         for column in layout.columns:
             title = ": ".join(filter(None, (name, column.title)))
-            yield Column(title, "measured", (*label, *filter(None, [column.title])))
+            yield ClassicColumn(title, "measured", (*label, *filter(None, [column.title])))
 
 
 def title_of(label: Label) -> str:
@@ -235,24 +230,24 @@ def _place(part: Part, figure: Published) -> Place:
     return place
 
 
-def _own_lines(layout: Layout, reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
+def _own_lines(layout: Layout, reader: RunReader, lines: Sequence[_Line]) -> list[_Line]:
     """Rows for measured points that the report does not have: fewer ranks, other sizes."""
     new: dict[tuple[Any, ...], _Line] = {}
     for part in layout.parts:
-        for series in reading.series(*part.patterns):
-            size, options = series.point.bytes, reading.options(series.point)
+        for series in reader.series(*part.patterns):
+            size, options = series.point.bytes, reader.options(series.point)
             is_other_size = part.label and isinstance(part.ranks, int) and not part.how and size != part.bytes
             is_wanted = all(options.get(name) == text[1:] for name, text in part.options.items() if text[0] == "=")
             has_row = series.point.role != "refined" and (size > 0 or part.quantity != "rate")
             if not is_wanted or is_other_size or not has_row or not _in_scope(part, series):
                 continue
-            place = _own_place(layout, part, series, reading)
+            place = _own_place(layout, part, series, reader)
             keys = [
                 name for name in layout.keys if name in place and (name not in ("bytes", part.bytes) or not part.how)
             ]
             shown = {tuple(line.place.get(name) for name in keys) for line in lines if line.part is part}
             at = tuple(place[name] for name in keys)
-            if at not in shown and reading.figure(series) is not None:
+            if at not in shown and reader.figure(series) is not None:
                 new.setdefault((id(part), *at), _Line(part, place))
     return sorted(new.values(), key=lambda line: _by_keys(layout, line.place))
 
@@ -262,14 +257,14 @@ def _by_keys(layout: Layout, place: Place) -> list[tuple[bool, float, str]]:
     return [(isinstance(value, str), value if isinstance(value, int | float) else 0, str(value)) for value in values]
 
 
-def _own_place(layout: Layout, part: Part, series: Series, reading: Reading) -> Place:
-    point, options = series.point, reading.options(series.point)
+def _own_place(layout: Layout, part: Part, series: Series, reader: RunReader) -> Place:
+    point, options = series.point, reader.options(series.point)
     place: Place = {"what": part.label, "ranks": point.ranks, "bytes": point.bytes, "scope": part.scope or ""}
     of_point = ((part.ranks, point.ranks), (part.bytes, point.bytes))
     place |= {column: value for column, value in of_point if isinstance(column, str)}
     given = {column: options[name] for name, column in part.options.items() if name in options and column[0] != "="}
     place |= {column: int(text) if text.isdecimal() else text for column, text in given.items()}
-    caches = data_caches(reading.run.facts)
+    caches = data_caches(reader.run.facts)
     place["level"] = next((f"L{level}" for level, size in caches if point.bytes <= size), "memory")
     for key, (first, *others) in layout.derived.items():
         terms = [term if isinstance(term, int) else int(place.get(term, 0)) for term in (first, *others)]
@@ -301,7 +296,7 @@ def label_of(layout: Layout, report: str, series: Series) -> Label:
     return (transport, *method, *qualifiers)
 
 
-def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series], reading: Reading) -> list[Measured]:
+def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series], reader: RunReader) -> list[Measured]:
     """The figures of a row in one column; [] where no series measures it."""
     part, place = line.part, line.place
     wanted = {name: at[1:] if at[0] == "=" else str(place.get(at, "")) for name, at in part.options.items()}
@@ -311,19 +306,19 @@ def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series],
         if series.point.pattern in part.patterns
         and place.get("ranks") in (None, series.point.ranks)
         and (part.how or place.get("bytes") in (None, series.point.bytes))
-        and wanted.items() <= reading.options(series.point).items()
+        and wanted.items() <= reader.options(series.point).items()
     ]
     inside = [series for series in matching if _in_scope(part, series)]
     if not matching or part.why:
         return []
     if not inside:
         return _blanks(layout, line, _ONE_HOST if part.scope == _INTER else _HOSTS)
-    model = models_of(reading.run).get(inside[0].point.transport)
+    model = models_of(reader.run).get(inside[0].point.transport)
     why = why_not(model, line.figure) if model else None
     if why:
         return _blanks(layout, line, why)
-    series, main = _chosen(part, inside, reading)
-    cells = [_cell(column, line, series, main, reading) for column in layout.columns]
+    series, main = _chosen(part, inside, reader)
+    cells = [_cell(column, line, series, main, reader) for column in layout.columns]
     if model and not re.search(layout.of, ", ".join(label)):
         return [replace(cell, published=None) for cell in cells]
     return [judged(model, line.figure, cell) for cell in cells] if model else cells
@@ -335,7 +330,7 @@ def _blanks(layout: Layout, line: _Line, reason: str | None = None) -> list[Meas
     return [blank(unit, why, line.published(column)) for unit, column in zip(units, layout.columns, strict=True)]
 
 
-def _cell(column: FigureColumn, line: _Line, series: Series | None, main: Measured, reading: Reading) -> Measured:
+def _cell(column: FigureColumn, line: _Line, series: Series | None, main: Measured, reader: RunReader) -> Measured:
     """A figure of the series and the state of the main one."""
     part, value = line.part, line.published(column)
     if column.quantity is None or column.quantity == part.quantity:
@@ -344,43 +339,43 @@ def _cell(column: FigureColumn, line: _Line, series: Series | None, main: Measur
         unit = QUANTITIES[column.quantity].unit if column.quantity in QUANTITIES else main.unit
         return blank(unit, main.reason or NOT_PLANNED, value)
     if column.quantity == "fastest":
-        return replace(reading.fastest(series, part.quantity), published=value)
-    return reading.cell(series, column.quantity, value, main.state, (part.loads, part.load_bytes))
+        return replace(reader.fastest(series, part.quantity), published=value)
+    return reader.cell(series, column.quantity, value, main.state, (part.loads, part.load_bytes))
 
 
-def _chosen(part: Part, series: Sequence[Series], reading: Reading) -> tuple[Series | None, Measured]:
+def _chosen(part: Part, series: Sequence[Series], reader: RunReader) -> tuple[Series | None, Measured]:
     """The figure of a row, and the series that it is of, where it is of one."""
     loads = part.loads, part.load_bytes
     if part.how == "best":
-        return reading.best(series, part.quantity)
+        return reader.best(series, part.quantity)
     if part.how in STATISTICS:
-        return None, statistic(part.how, series, reading)
+        return None, statistic(part.how, series, reader)
     if part.how in ("t0", "r_inf"):
-        return None, _of_line(part.how, series, QUANTITIES[part.quantity].unit, reading)
+        return None, _of_line(part.how, series, QUANTITIES[part.quantity].unit, reader)
     if part.how:
-        return _at_level(part, series, reading)
+        return _at_level(part, series, reader)
     # The series with the fewest options, unless it has no figure.
-    chosen = min(series, key=lambda each: (reading.figure(each) is None, len(each.point.options)))
-    return chosen, reading.cell(chosen, part.quantity, loads=loads)
+    chosen = min(series, key=lambda each: (reader.figure(each) is None, len(each.point.options)))
+    return chosen, reader.cell(chosen, part.quantity, loads=loads)
 
 
-def _at_level(part: Part, series: Sequence[Series], reading: Reading) -> tuple[Series | None, Measured]:
+def _at_level(part: Part, series: Sequence[Series], reader: RunReader) -> tuple[Series | None, Measured]:
     """The largest working set in the first cache, or the largest of all if it is twice the last cache."""
-    caches = [size for _, size in data_caches(reading.run.facts)] or [0]
+    caches = [size for _, size in data_caches(reader.run.facts)] or [0]
     inside = [each for each in series if part.how == _ALL_CACHES or each.point.bytes <= caches[0]]
     chosen = max(inside, key=lambda each: each.point.bytes, default=None)
     if chosen is None or (part.how == _ALL_CACHES and chosen.point.bytes < 2 * max(caches)):
         return None, blank(QUANTITIES[part.quantity].unit, f"no working set {part.how}")
-    cell = reading.cell(chosen, part.quantity, loads=(part.loads, part.load_bytes))
+    cell = reader.cell(chosen, part.quantity, loads=(part.loads, part.load_bytes))
     return chosen, replace(cell, at_bytes=chosen.point.bytes)
 
 
-def _of_line(what: str, series: Sequence[Series], unit: str, reading: Reading) -> Measured:
+def _of_line(what: str, series: Sequence[Series], unit: str, reader: RunReader) -> Measured:
     """The time of an empty message (t0), or the rate of long ones (r_inf), by one line through all measured sizes."""
-    cells = [(each.point.bytes, reading.cell(each, "time")) for each in series]
+    cells = [(each.point.bytes, reader.cell(each, "time")) for each in series]
     known = [(size, cell) for size, cell in cells if cell.value is not None]
     if not known:
-        return blank(unit, reading.reason(series[0]))
+        return blank(unit, reader.reason(series[0]))
     fit = fit_line([size for size, _ in known], [1e3 * (cell.value or 0.0) for _, cell in known])
     if isinstance(fit, NoFit):
         return blank(unit, fit.reason)
@@ -397,7 +392,7 @@ def _of_line(what: str, series: Sequence[Series], unit: str, reading: Reading) -
 def _in_scope(part: Part, series: Series) -> bool:
     if part.scope is None or not series.measurements:
         return part.scope != _INTER or bool(series.measurements)
-    return Reading.between_hosts(series) == (part.scope == _INTER)
+    return RunReader.between_hosts(series) == (part.scope == _INTER)
 
 
 def _archive_notes(lines: Iterable[_Line]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from hockney.archive import Published, machines
-from hockney.report.classic.values import NOTHING, Cell, Column, Measured, Table
+from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, Measured, Table
 from hockney.results.runs import Run
 
 Record = Mapping[str, Any]
@@ -88,7 +88,7 @@ def model_tables(models: Iterable[Record]) -> list[Table]:
         ),
     ):
         if rows:
-            tables.append(Table(name, title, tuple(map(Column, heads)), tuple(tuple(row) for row in rows)))
+            tables.append(Table(name, title, tuple(map(ClassicColumn, heads)), tuple(tuple(row) for row in rows)))
     return tables
 
 
@@ -155,5 +155,5 @@ def errors_table(tables: Sequence[Table]) -> list[Table]:
             rows.append((re.split("[,:]", table.title)[0], *_off(predicted), *_off(used)))
     heads = ("table", "figures", "median, %", "largest, %", "reproduced", "median, %", "largest, %")
     note = "Errors count only on published figures that the model did not use. Reproduced: it used the figure."
-    columns = tuple(Column(head) for head in heads)
+    columns = tuple(ClassicColumn(head) for head in heads)
     return [Table("errors", "How far the model is off", columns, tuple(rows), (note,))] if rows else []

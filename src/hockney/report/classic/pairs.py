@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from hockney.report.classic.reading import NOT_PLANNED, Reading, rank_us
+from hockney.report.classic.reading import NOT_PLANNED, RunReader, rank_us
 from hockney.report.classic.values import Measured, blank
 from hockney.results.runs import Series
 from hockney.stats import ONE_LAUNCH
@@ -20,17 +20,17 @@ STATISTICS: Mapping[str, Callable[[Sequence[float]], float] | None] = {
 }  # fmt: skip
 
 
-def statistic(how: str, series: Sequence[Series], reading: Reading) -> Measured:
+def statistic(how: str, series: Sequence[Series], reader: RunReader) -> Measured:
     """A statistic over all pairs of a pattern on one transport, in us, MB/s or words; of one state for each size."""
     choose = STATISTICS[how]
     if choose is not None:
-        cell = _over_pairs(series, WORD_BYTES, reading, choose)
+        cell = _over_pairs(series, WORD_BYTES, reader, choose)
         return _rate(WORD_BYTES, cell) if how == "mean rate" else cell
     sizes = sorted({each.point.bytes for each in series if each.point.bytes > 0})
-    cells = {size: _rate(size, _over_pairs(series, size, reading)) for size in sizes}
+    cells = {size: _rate(size, _over_pairs(series, size, reader)) for size in sizes}
     rates = {size: (cell.value, cell) for size, cell in cells.items() if cell.value is not None}
     if len(rates) < 2:
-        return blank("MB/s", "only one size was measured" if rates else reading.reason(series[0]))
+        return blank("MB/s", "only one size was measured" if rates else reader.reason(series[0]))
     size = max(rates, key=lambda size: rates[size][0])
     if how == "best rate":
         return replace(rates[size][1], at_bytes=size)
@@ -48,7 +48,7 @@ def _rate(size_bytes: int, time_us: Measured) -> Measured:
 def _over_pairs(
     series: Sequence[Series],
     size_bytes: int,
-    reading: Reading,
+    reader: RunReader,
     choose: Callable[[Sequence[float]], float] | None = None,
 ) -> Measured:
     """A statistic over the pairs of ranks in one state; the same of their intervals' ends encloses it.
@@ -57,16 +57,16 @@ def _over_pairs(
     which is a mean over its pairs.
     """
     of_size = [each for each in series if each.point.bytes == size_bytes]
-    measured = reading.together(of_size)
+    measured = reader.together(of_size)
     if not measured:
-        return blank("us", reading.reason(of_size[0]) if of_size else NOT_PLANNED)
+        return blank("us", reader.reason(of_size[0]) if of_size else NOT_PLANNED)
     cells, pairs = [cell for _, cell in measured], 1
-    figures = [(each, reading.figure(each, cell.state)) for each, cell in measured]
+    figures = [(each, reader.figure(each, cell.state)) for each, cell in measured]
     if any(figure is not None and figure.definition.timed == "mean" for _, figure in figures):
         pairs = of_size[0].point.ranks
         if choose is not None:
             cells = [
-                reading.median(each, figure, "us", functools.partial(rank_us, rank=rank))
+                reader.median(each, figure, "us", functools.partial(rank_us, rank=rank))
                 for each, figure in figures
                 for rank in range(pairs)
                 if figure is not None

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from hockney.archive import published
 from hockney.report.classic.layout import contents
-from hockney.report.classic.reading import NOT_PLANNED, Reading
-from hockney.report.classic.values import Cell, Column, Measured, Table, blank
+from hockney.report.classic.reading import NOT_PLANNED, RunReader
+from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, blank
 from hockney.results.runs import Series
 from hockney.stats.fit import JUMP, NoFit, fit_segments
 from hockney.units import format_bytes
@@ -53,15 +53,15 @@ def _ratio(cell: Cell, base: Cell) -> Measured:
     )
 
 
-def jumps_table(reading: Reading) -> Table:
+def jumps_table(reader: RunReader) -> Table:
     """The jumps and outliers of each transport's ping-pong, and what the report says of its own."""
     curves: dict[str, list[Series]] = {}
-    for series in reading.series("pingpong"):
+    for series in reader.series("pingpong"):
         if series.point.ranks == 2 and not series.point.options:
             curves.setdefault(series.point.transport, []).append(series)
     rows: list[tuple[Cell, ...]] = []
     for transport, curve in curves.items():
-        measured = reading.together(sorted(curve, key=lambda series: series.point.bytes))
+        measured = reader.together(sorted(curve, key=lambda series: series.point.bytes))
         known = [
             (series.point.bytes, cell.value, cell.spread)
             for series, cell in measured
@@ -71,9 +71,9 @@ def jumps_table(reading: Reading) -> Table:
     for metric, *texts in contents("paragon")["jumps"]:
         figure = next(each for each in published("paragon") if each.metric == metric)
         rows.append((texts[0], figure, *texts[1:]))
-    columns = (Column("method"), Column("size"), Column("what"), Column("how much"))
+    columns = (ClassicColumn("method"), ClassicColumn("size"), ClassicColumn("what"), ClassicColumn("how much"))
     notes = tuple(contents("paragon")["notes"]["jumps"])
-    page = reading.run.facts.get("memory", {}).get("page_bytes")
+    page = reader.run.facts.get("memory", {}).get("page_bytes")
     return Table(
         "jumps",
         "Where curves jump",

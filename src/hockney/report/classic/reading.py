@@ -107,7 +107,7 @@ QUANTITIES: Mapping[str, Quantity] = {
 }
 
 
-class Reading:
+class RunReader:
     """A run for tables. `defaults` are the options that points leave out, by pattern."""
 
     def __init__(self, run: Run, defaults: Mapping[str, Mapping[str, str]]) -> None:
@@ -240,9 +240,7 @@ class Reading:
 
     @staticmethod
     def reason(series: Series) -> str:
-        """Why a series has no figure; the same for all that have too many ranks."""
-        if series.reason is not None and series.reason.startswith(f"{series.point.ranks} ranks on "):
-            return "more ranks than CPUs would measure the scheduler; with --oversubscribe hockney run does so"
+        """Why a series has no figure."""
         if series.status in (PointStatus.FAILED, PointStatus.SKIPPED):
             return f"{series.status.value}: {series.reason or 'no reason was stored'}"
         return "not reached: the time was up, or the run was stopped"

@@ -77,7 +77,7 @@ Cell = str | Published | Measured
 
 
 @dataclass(frozen=True)
-class Column:
+class ClassicColumn:
     """A column of row keys, published or measured figures; `parts` are the transport and what else distinguishes it."""
 
     title: str
@@ -94,7 +94,7 @@ class Table:
 
     name: str
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[ClassicColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     heading: int = 0

@@ -7,23 +7,39 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hockney import stats
 from hockney.archive import Published
-from hockney.report.classic.values import NOTHING, SEVERAL_STATES, Cell, Column, Measured, Table
+from hockney.report.classic.values import NOTHING, SEVERAL_STATES, Cell, ClassicColumn, Measured, Table
 
+_ACROSS_MAX = 6  # columns of published figures
 _NAMED_MAX = 5  # rows or columns that a sentence lists
 
 
 @dataclass(frozen=True)
-class View:
-    """A table to show; `left_out` says why figures are missing."""
+class LeftOut:
+    """Why figures are missing, and the rows or columns that miss them; without `names` all rows do."""
 
-    columns: tuple[Column, ...]
+    reason: str
+    names: tuple[str, ...] = ()
+
+    def sentence(self, why: str) -> str:
+        """`Not measured (1): tcp, ring, 2 ranks; …`; `why` stands for the reason."""
+        more = f"; and {len(self.names) - _NAMED_MAX} more" if len(self.names) > _NAMED_MAX else ""
+        which = f": {'; '.join(self.names[:_NAMED_MAX])}{more}" if self.names else ""
+        return f"Not measured {why}{which}."
+
+
+@dataclass(frozen=True)
+class View:
+    """A table to show; `left_out` says why figures are missing. `across`: the published columns are figures of rows."""
+
+    columns: tuple[ClassicColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     heading: int = 0
+    across: bool = False
 
 
 def view_of(table: Table) -> View:
@@ -53,7 +69,7 @@ def view_of(table: Table) -> View:
     return View(
         tuple(table.columns[place] for place in shown),
         tuple(tuple(row[place] for place in shown) for row in rows),
-        tuple(_sentence(reason, names, len(table.rows)) for reason, names in missing.items()),
+        tuple(LeftOut(why, () if len(names) == len(table.rows) else tuple(names)) for why, names in missing.items()),
         sum(place < table.heading for place in shown),
     )
 
@@ -62,7 +78,7 @@ def _has_figure(cell: Cell) -> bool:
     return isinstance(cell, Measured) and cell.value is not None
 
 
-def _is_published(column: Column, cell: Cell) -> bool:
+def _is_published(column: ClassicColumn, cell: Cell) -> bool:
     return isinstance(cell, Published) or (column.kind == "published" and bool(cell))
 
 
@@ -71,11 +87,25 @@ def _name(table: Table, row: Sequence[Cell]) -> str:
     return " ".join(filter(None, keys))
 
 
-def _sentence(reason: str, names: Sequence[str], rows: int) -> str:
-    if len(names) == rows:
-        return f"Not measured: {reason}."
-    more = f"; and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
-    return f"Not measured ({reason}): {'; '.join(names[:_NAMED_MAX])}{more}."
+def laid_across(view: View) -> View:
+    """A view of published figures alone with a column for each value of its last key; any other as it is."""
+    kinds = [column.kind for column in view.columns]
+    if len(kinds) < 3 or kinds != [*["key"] * (len(kinds) - 1), "published"] or view.heading:
+        return view
+    grid: dict[tuple[Cell, ...], dict[Cell, Cell]] = {}
+    for *head, last, figure in view.rows:
+        grid.setdefault(tuple(head), {})[last] = figure
+    values = list(dict.fromkeys(row[-2] for row in view.rows))
+    if (
+        len(values) > _ACROSS_MAX
+        or len(view.rows) != len(grid) * len(values)
+        or any(list(row) != values for row in grid.values())
+    ):
+        return view
+    *keys, last_key, published = view.columns
+    columns = [replace(published, title=f"{last_key.title} {text_of(value)}") for value in values]
+    rows = tuple((*head, *row.values()) for head, row in grid.items())
+    return replace(view, columns=(*keys, *columns), rows=rows, across=True)
 
 
 def text_of(cell: Cell) -> str:

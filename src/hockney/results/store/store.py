@@ -228,7 +228,7 @@ class Store:
             if back < len(runs):
                 return runs[back]
         if number is not None:
-            raise UsageError(f"there is no run {number} in {self.path}", argv=("hockney", "runs"))
+            raise UsageError(f"there is no run {number} in {self.path}; list its runs", argv=("hockney", "runs"))
         names = dict.fromkeys(filter(None, labels.values()))
         raise unknown("run", reference, ["last", *names, *map(str, labels)], listed_by="hockney runs")
 
@@ -236,7 +236,7 @@ class Store:
         """All of a run but its points. Raises UsageError for an unknown number."""
         stored = self._all(f"SELECT {rows.select(rows.STORED_RUN)} FROM run WHERE id = ?", run_id)
         if not stored:
-            raise UsageError(f"there is no run {run_id} in {self.path}", argv=("hockney", "runs"))
+            raise UsageError(f"there is no run {run_id} in {self.path}; list its runs", argv=("hockney", "runs"))
         limits = self._all(f"SELECT {rows.select(rows.WARNING)} FROM warning WHERE run_id = ? ORDER BY id", run_id)
         limits_read = tuple(self._sound(f"a warning of run {run_id}", rows.warning, limits))
         try:

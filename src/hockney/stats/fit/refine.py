@@ -59,7 +59,7 @@ def steps_of(fit: SegmentFit, switch: Switch) -> list[tuple[int, int]]:
 
 
 def _leaps(sizes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float], at: int) -> bool:
-    """Whether no line goes through a size and the next, whatever the fit makes of three sizes on a steep slope.
+    """Whether no line goes through a size and the next, even where the fit puts three sizes on a steep line.
 
     On a line that begins above zero the time grows no faster than the size; above a bend it may, but not by far, and
     it never falls.

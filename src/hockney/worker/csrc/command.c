@@ -35,7 +35,7 @@ enum {
     FOR_ALL = FOR_HELLO | FOR_MEASURE | FOR_FLOOR | FOR_QUIT,
 };
 
-/* Plain numbers; pattern=, verify= and eof= are words and stand apart. */
+/* Plain numbers; pattern=, verify= and eof= are words, and separate. */
 static const field_t fields[] = {
     {"id", FOR_ALL, 0, UINT64_MAX, offsetof(hk_command_t, id)},
     {"bytes", FOR_MEASURE, 0, (uint64_t)1 << 40, offsetof(hk_command_t, bytes)},

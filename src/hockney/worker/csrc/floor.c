@@ -59,7 +59,7 @@ double hk_floor_quick(hk_floor_t *floor)
 
 /* About 0.1 us in which the other hardware thread of this core, if it has one, gets nearly all of it: a chain of long
  * divisions leaves its stages empty. What pause leaves it is less (Zen 4: a loop of additions takes 1.05 ns a step
- * beside pause, 0.91 beside this, 1.25 beside itself, and 0.63 alone). */
+ * next to pause, 0.91 next to this, 1.25 next to itself, and 0.63 alone). */
 static void rest(void)
 {
     uint64_t dividend = UINT64_MAX;

@@ -1,6 +1,6 @@
-/* The floor of a machine: one shared cache line bounced between the CPUs of ranks 0 and 1, half a round trip. Whatever
- * two ranks of one host exchange can't be faster, and on shared machines the floor itself moves; so every measurement
- * takes it just before and just after (docs/methods.md). */
+/* The floor of a machine: one shared cache line bounced between the CPUs of ranks 0 and 1, half a round trip. No
+ * exchange between two ranks of one host can be faster, and on shared machines the floor itself moves; so every
+ * measurement takes it just before and just after (docs/methods.md). */
 #ifndef HK_FLOOR_H
 #define HK_FLOOR_H
 

@@ -245,7 +245,7 @@ static const char *kind_of_floor(const hk_bench_t *bench)
 static hk_status_t look(hk_bench_t *bench, look_t *look_p)
 {
     const char *kind = kind_of_floor(bench);
-    const bool has_pace = bench->ctx->tp->now_ns == hk_real_now_ns && !bench->crowded;
+    const bool has_pace = bench->ctx->tp->now_ns == hk_real_now_ns && !bench->oversubscribed;
     hk_status_t status = HK_OK;
     *look_p = (look_t){.floor_ns = hk_floor_quick(&bench->floor), .solo_ns = -1.0, .pace_ns = -1.0};
     if (kind != NULL && bench->floor.apart) {

@@ -15,8 +15,8 @@ typedef struct hk_bench {
     hk_watch_t *watch;
     unsigned char *out, *in;
     size_t out_room, in_room;
-    int ranks_here; /* ranks that share this host's memory */
-    bool crowded;   /* more ranks than CPUs: a pace would be a time slice */
+    int ranks_here;      /* ranks that share this host's memory */
+    bool oversubscribed; /* more ranks than CPUs: a pace would be a time slice */
 } hk_bench_t;
 
 /* A payload that did not arrive as sent. */

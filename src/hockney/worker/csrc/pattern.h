@@ -99,7 +99,7 @@ typedef struct hk_pattern {
     const char *alone;   /* the pattern in which one pair does the same with nobody else under way; NULL: none */
     bool sized;          /* false: has no message length and counts no bytes (barrier) */
     size_t grain_bytes;  /* a length is a multiple of it, and not 0; 0: any length will do */
-    const char *senders; /* NULL, or the option that says how many ranks beside rank 0 only send: at
+    const char *senders; /* NULL, or the option that says how many ranks besides rank 0 only send: at
                             least one more must be left to receive */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name, or is full */
 

@@ -5,8 +5,8 @@
  * daemon ends with its job. A daemon of the user's that already runs is used instead and left alone. PVM names
  * everything by PVM_TMP and finds its daemon by PVMSOCK: only these two differ from what any PVM program has.
  *
- * Whatever ends the first process, nothing stays: told to end (also by the death of its parent) it ends ranks and
- * daemon; killed, the kernel ends them. */
+ * Nothing is left when the first process ends: on a signal (also when its parent dies) it ends ranks and daemon; if
+ * it is killed, the kernel ends them. */
 #include "pvm_daemon.h"
 
 #include <dirent.h>
@@ -349,7 +349,7 @@ static int start(const hk_args_t *args, int argc, char **argv)
     sigaddset(&keeper.waited, SIGINT);
     sigaddset(&keeper.waited, SIGHUP);
     (void)sigprocmask(SIG_BLOCK, &keeper.waited, &keeper.before);
-    (void)signal(SIGCHLD, SIG_DFL); /* whoever started this process may have had it ignored: no child to wait for */
+    (void)signal(SIGCHLD, SIG_DFL); /* if it is inherited as ignored, there is no child to wait for */
     end_with_parent(getppid(), SIGTERM);
     const int exit_code = find_daemon(&keeper) == HK_OK ? keep_job(&keeper, args) : HK_EXIT_FAILED;
     end_daemon(&keeper);

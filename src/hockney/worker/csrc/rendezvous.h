@@ -1,8 +1,8 @@
 /* How ranks find each other over TCP and keep strangers out: the control star (control.c) and the tcp transport's mesh
  * both stand on this. Never used in a timed part.
  *
- * Whoever connects says a hello of fixed length with the token; the other side answers with one byte. A stranger can
- * neither join, nor hold up those who may, nor learn more than that its token is wrong. */
+ * A connecting rank sends a hello of fixed length with the token; the other side answers with one byte. Without the
+ * token a program can neither join nor delay the others, and learns only that its token is wrong. */
 #ifndef HK_RENDEZVOUS_H
 #define HK_RENDEZVOUS_H
 
@@ -17,7 +17,7 @@ hk_status_t hk_rendezvous_listen(const char *host, int rank, int *listener_p, hk
 hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int rank, int first, int size, int limit_s,
                                  int *fds);
 
-/* Go to whoever listens at address; tries again while nobody listens there yet, until limit_s have passed. */
+/* Connect to the listener at address; tries again while nobody listens there yet, until limit_s have passed. */
 hk_status_t hk_rendezvous_connect(const hk_address_t *address, int rank, int size, int limit_s, int *fd_p);
 
 /* The numeric address of this end of a TCP connection: one under which other hosts reach this one. */

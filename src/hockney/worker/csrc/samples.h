@@ -1,4 +1,4 @@
-/* What is timed of a point. Apart from measure.c, because that is compiled without optimisation. */
+/* What is timed of a point. Separate from measure.c, which is compiled without optimisation. */
 #ifndef HK_SAMPLES_H
 #define HK_SAMPLES_H
 

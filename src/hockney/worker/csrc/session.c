@@ -282,7 +282,7 @@ __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk
     session_t session = {.job = job,
                          .bench = {.control = job->control,
                                    .ranks_here = job->remote ? 1 : job->size,
-                                   .crowded = job->oversubscribed != 0}};
+                                   .oversubscribed = job->oversubscribed != 0}};
 
     hk_status_t status = tp->abi == HK_TRANSPORT_ABI ? HK_OK : HK_ERR_UNSUPPORTED;
     if (status == HK_OK) {

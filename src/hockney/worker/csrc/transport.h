@@ -84,7 +84,7 @@ typedef struct hk_counter {
 
 enum {
     HK_COUNTERS_MAX = 16, /* of a pattern and a transport together */
-    HK_WORK_BYTES = 4096, /* what an allreduce may need beside a vector's length: OpenSHMEM wants some at any length */
+    HK_WORK_BYTES = 4096, /* what an allreduce may need in addition to the vector: OpenSHMEM wants some at any length */
 };
 
 /* A rank, as patterns see it. Transports embed it as the first member of their own context. */
@@ -181,7 +181,7 @@ typedef struct hk_transport {
     hk_status_t (*wait_all)(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 
     /* ---- byte stream: writes and reads need not match, bytes stay in order, and between two ranks they share that
-     * order with messages. No request may be under way beside them, and len_bytes is at least 1. ---------------- */
+     * order with messages. No request may be pending meanwhile, and len_bytes is at least 1. -------------------- */
 
     /* One call of the system that waits until it has moved something: *moved_p bytes, from 1 to len_bytes. Required
      * with HK_CAP_STREAM. */
@@ -225,14 +225,14 @@ typedef struct hk_transport {
     /* Nanoseconds since a fixed moment, never running backwards. Required. */
     uint64_t (*now_ns)(hk_ctx_t *ctx);
 
-    /* Keep this rank's CPU busy for so long. Required. */
+    /* Keep this rank's CPU busy for duration_ns. Required. */
     void (*compute)(hk_ctx_t *ctx, uint64_t duration_ns);
 
-    /* A busy loop of so many turns, all of one length, that doesn't look at the clock: whoever calibrates it can stand
-     * in for an application's computing. Optional: absent means hk_real_spin. */
+    /* A busy loop of `turns` turns of equal length that reads no clock: calibrated, it stands for an application's
+     * computing. Optional: absent means hk_real_spin. */
     void (*spin)(hk_ctx_t *ctx, uint64_t turns);
 
-    /* Leave the CPU to others for at least so long. Optional: absent means hk_real_sleep. */
+    /* Leave the CPU to others for at least duration_ns. Optional: absent means hk_real_sleep. */
     void (*sleep)(hk_ctx_t *ctx, uint64_t duration_ns);
 
     /* Keep the CPU busy for so long while a request is under way, as a process that receives next to one that computes.

@@ -53,7 +53,7 @@ hk_status_t hk_watch_open(int rank, hk_watch_t **watch_p)
     struct sigaction action = {.sa_flags = SA_SIGINFO};
     action.sa_sigaction = end_process;
     sigaction(SIGALRM, &action, NULL);
-    /* Whoever started this process may have had it blocked, and a mask is inherited: no limit would ever fire. */
+    /* A blocked SIGALRM is inherited from the parent process, and then no limit would ever fire. */
     sigset_t alarm_only;
     sigemptyset(&alarm_only);
     sigaddset(&alarm_only, SIGALRM);

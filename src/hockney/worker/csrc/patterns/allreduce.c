@@ -1,6 +1,6 @@
 /* Allreduce: every rank ends with the sum of all ranks' vectors, word by word; the slowest rank's wall time.
  * "native": the library's own. "doubling": recursive doubling over messages. "parts": what an allreduce can be made of,
- * a reduction to rank 0 and a broadcast from there: the library's own two, or a binomial tree where it lacks one. */
+ * a reduction to rank 0 and a broadcast from there: the library's own two, or a binomial tree where it has none. */
 #include "../collectives.h"
 #include "../pattern.h"
 

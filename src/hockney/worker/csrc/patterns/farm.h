@@ -15,7 +15,7 @@ enum { HK_FARM_SENDERS, HK_FARM_IN_FLIGHT, HK_FARM_RATE, HK_FARM_COMPUTE, HK_FAR
 
 // clang-format off
 #define HK_FARM_OPTIONS \
-    {"senders", NULL, 1, 1, 4094, "ranks 1 to so many are senders, the rest are receivers"}, \
+    {"senders", NULL, 1, 1, 4094, "number of senders, from rank 1 on; the others receive"}, \
     {"in_flight", NULL, 1, 1, 1024, "events under way at once"}, \
     {"rate_hz", NULL, 0, 0, 1000000000, "events a second, started on schedule; 0: each as soon as it may"}, \
     {"compute_us", NULL, 0, 0, 1000000, "what a receiver computes for each event, in us; 0: nothing"}
@@ -69,7 +69,7 @@ bool hk_farm_fits(const hk_run_t *run, char *why, size_t len);
 hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender, size_t end_bytes);
 hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, size_t end_bytes, hk_farm_start_t *start);
 
-/* What a sender does for so many events, and a receiver for one of its own. */
+/* What a sender does for `events` events; what a receiver does for one event. */
 typedef hk_status_t hk_farm_serve_t(hk_run_t *run, uint64_t events);
 typedef hk_status_t hk_farm_take_t(hk_run_t *run);
 

@@ -82,7 +82,7 @@ static const uint64_t multiplier = 1220703125;
 static const uint64_t seed = 314159265;
 static const uint64_t low_46_bits = ((uint64_t)1 << 46) - 1;
 
-/* The state after so many numbers. */
+/* The state of the generator after that many numbers. */
 static uint64_t state_after(uint64_t count)
 {
     uint64_t state = seed;

@@ -1,4 +1,4 @@
-/* Local loads (the load table of the Cray T3D report): one rank reads a working set of so many bytes.
+/* Local loads (the load table of the Cray T3D report): one rank reads a working set of the given size.
  *
  *   chase       each line holds the address of the next in a random order of all lines: the latency of a load that
  *               nothing can foresee;
@@ -39,7 +39,8 @@ static hk_plan_t memload_plan(const hk_run_t *run)
                        .divisor = stream ? LINE_WORDS : 1};
 }
 
-/* xorshift64* (S. Vigna, ACM Trans. Math. Softw. 42 (2016) 30), always from the same start: every visit walks alike. */
+/* xorshift64* (S. Vigna, ACM Trans. Math. Softw. 42 (2016) 30), always with the same seed: every measurement walks
+ * alike. */
 static uint64_t draw(uint64_t *state)
 {
     *state ^= *state >> 12;
@@ -130,7 +131,7 @@ static hk_status_t memload_repeat(hk_run_t *run, uint64_t reps)
 
 const hk_pattern_t hk_pattern_memload = {
     .name = "memload",
-    .summary = "one rank reads a working set of so many bytes; time per load",
+    .summary = "one rank reads a working set of the given size; time per load",
     .ranks_min = 1,
     .ranks_max = 1,
     .ranks_step = 1,

@@ -261,7 +261,7 @@ static bool pingpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expe
     return i == 0 && peer >= 0;
 }
 
-/* What tells the ways to receive apart. */
+/* The counter that shows which way to receive was used. */
 static bool pingpong_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     static const char *const names[] = {NULL, "posted_receives", "late_receives", "probed_receives"};

@@ -1,7 +1,7 @@
 /* Parametrised round trip, PRTT(n, d, s) of Hoefler, Lichei and Rehm (IPDPS workshops 2007): the source sends n
- * messages of s bytes, the target answers the last with one of the same length; the source's whole time. A delay d
- * follows each message, also the last: so an answer that comes within it is received as it lies there, and what the
- * two ends are busy with can be told apart (Kielmann, Bal and Verstoep, IPDPS workshops 2000). Four such times give
+ * messages of s bytes and the target answers the last with one of the same size; timed at the source. A delay d
+ * follows each message, also the last: an answer that arrives during it costs only its receive overhead, which
+ * separates the overheads of the two ends (Kielmann, Bal and Verstoep, IPDPS workshops 2000). Four such times give
  * LogGP's parameters; src/hockney/stats/fit/loggp.py has the formulas. */
 #include "delay.h"
 #include "roundtrip.h"
@@ -37,7 +37,7 @@ static hk_plan_t prtt_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-/* What one delay takes, call and overshoot included: in the loop no clock is read beside it. */
+/* The time of one delay with its call and overshoot: the loop reads no other clock. */
 static double prtt_delay_ns(hk_ctx_t *ctx, uint64_t asked_ns)
 {
     const uint64_t room = PRTT_CALIBRATION_NS / PRTT_TRIES / asked_ns;

@@ -38,8 +38,8 @@ hk_status_t hk_roles_meet(const hk_run_t *run, const int64_t *option)
     return hk_meet(run, hk_role_peer(rank, option), rank == hk_source(option));
 }
 
-/* A sleep may end late by some tens of microseconds, so the rest of a wait is spent awake. Not all of it: the CPU may
- * be that of whoever carries the message meanwhile. */
+/* A sleep may end some tens of microseconds late, so the end of a wait is spent awake. Not all of it: a process that
+ * carries the message may need this CPU. */
 static void wait_until(hk_ctx_t *ctx, uint64_t end_ns)
 {
     const hk_transport_t *tp = ctx->tp;

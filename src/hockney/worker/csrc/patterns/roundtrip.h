@@ -20,13 +20,13 @@ hk_status_t hk_meet(const hk_run_t *run, int peer, bool begins);
 /* The same between the source and the target; `option` are those of the roles. */
 hk_status_t hk_roles_meet(const hk_run_t *run, const int64_t *option);
 
-/* Ranks 0 and 1 at once, for a pattern in which both act from the start, whatever the number of ranks. A barrier
- * leaves two ranks up to one message's way apart: over a link of 2 ms an exchange seemed to take 0 ms, or 4. So, when
- * they have met, rank 0 sees what a round trip takes, and waits for half of it while the word to start travels.
+/* Starts ranks 0 and 1 at the same time, for patterns in which both send first. A barrier is not enough: two ranks
+ * leave it up to half a round trip apart, so over a link of 2 ms an exchange seemed to take 0 ms, or 4. After meeting,
+ * rank 0 measures some round trips, sends the start signal, and waits for half of the shortest while it travels.
  *
- * Of some round trips the shortest counts: one that was held up would make him start when the other's message is
- * already there. Where a send may wait for its receive (HK_CAP_SYNCHRONOUS), he is free only when news of that has
- * come back, so both wait half a round trip longer. */
+ * The shortest, because after a delayed one rank 0 would start when the other's message has already arrived. Where a
+ * send may wait for its receive (HK_CAP_SYNCHRONOUS), rank 0 is free only when the confirmation has come back, so both
+ * wait half a round trip longer. */
 hk_status_t hk_start_together(hk_run_t *run);
 
 #endif

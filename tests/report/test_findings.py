@@ -1,0 +1,42 @@
+"""Facts of findings as text: every value in the unit of its key, with its interval."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from hockney.report.findings import fact_text
+from hockney.stats.fit import Estimate
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 12])
+def test_of_a_long_list_the_first_five_are_printed_and_the_others_counted(count: int) -> None:
+    numbers = [int(word) for word in re.findall(r"\d+", fact_text("ranks", range(100, 100 + count)))]
+    assert numbers == [*range(100, 100 + min(count, 5)), *([count - 5] if count > 5 else [])]
+
+
+@pytest.mark.parametrize(
+    ("key", "fact", "text"),
+    [
+        ("receivers", 26, "26"),
+        ("turns", 12_500, "12,500"),
+        ("slope", 0.25, "0.250"),
+        ("size_bytes", 2048, "2 KiB"),
+        ("time_ns", 1500.0, "1.50 us"),
+        ("start_ns_per_byte", 0.25, "0.25 ns/B"),
+        ("rate_bytes_per_s", 2e9, "2.00 GB/s"),
+        ("times_ratio", 2.0, "2.00"),
+        ("busy_share", 0.25, "25%"),
+        ("cause", "luck", "luck"),
+        ("sizes_bytes", (8, 2048), "8 B, 2 KiB"),
+        ("time_ns", Estimate(1900.0, 1720.0, 2050.0), "1.90 us (1.72 to 2.05 us)"),
+        ("time_ns", Estimate(1900.0, 720.0, 2050.0), "1.90 us (720 ns to 2.05 us)"),
+        ("time_ns", Estimate(1900.0, 1900.0, 1900.0), "1.90 us"),
+        ("time_ns", Estimate(2050.0, 1720.0, 2050.0), "1.72 to 2.05 us"),
+        ("time_ns", Estimate(720.0, 720.0, 2050.0), "720 ns to 2.05 us"),
+    ],
+)
+def test_a_fact_has_the_unit_that_its_key_ends_with(key: str, fact: Any, text: str) -> None:
+    assert fact_text(key, fact) == text

@@ -1,0 +1,36 @@
+/* A wrong byte of a payload is found at its place, also in a last word that is not whole, wherever a block begins. */
+#include "check.h"
+#include "payload.h"
+
+enum { RANK = 3, RANKS = 4, SEED = 7, LONGEST = 24 };
+
+static void check_block(const unsigned char *right, size_t len_bytes, size_t from_offset, bool is_sum)
+{
+    unsigned char block[LONGEST];
+    for (size_t at = 0; at <= len_bytes; at++) {
+        for (size_t i = 0; i < len_bytes; i++) {
+            block[i] = right[from_offset + i] ^ (i == at);
+        }
+        size_t wrong = LONGEST;
+        const bool fine = is_sum ? hk_payload_check_sum(block, len_bytes, RANKS, from_offset, SEED, &wrong)
+                                 : hk_payload_check(block, len_bytes, RANK, from_offset, SEED, &wrong);
+        CHECK(fine == (at == len_bytes) && wrong == (fine ? LONGEST : at));
+    }
+}
+
+int main(void)
+{
+    unsigned char filled[LONGEST], sums[LONGEST];
+    hk_payload_fill(filled, LONGEST, RANK, SEED);
+    for (size_t i = 0; i < LONGEST; i++) {
+        CHECK(filled[i] == hk_payload_byte(i, RANK, SEED));
+        sums[i] = hk_payload_sum_byte(i, RANKS, SEED);
+    }
+    for (size_t from_offset = 0; from_offset < 8; from_offset++) {
+        for (size_t len_bytes = 0; len_bytes <= 16; len_bytes++) {
+            check_block(filled, len_bytes, from_offset, false);
+            check_block(sums, len_bytes, from_offset, true);
+        }
+    }
+    return 0;
+}
