@@ -128,6 +128,20 @@ def test_when_the_time_is_over_no_rate_is_added() -> None:
     assert notes.ends[notes.added[-1]][0] is PointStatus.BUDGET
 
 
+def test_a_search_goes_on_where_it_was_resumed() -> None:
+    """With what was measured before, no rate is tried twice and the result is that of one search."""
+    queue = Queue(lambda: 10e3)
+    first = search(queue, 1e6, budget_s=4)
+    known = [measurement for measurements in first.rounds for measurement in measurements]
+    plan = replace(plan_of(FARM, *first.added), deadline_ns=1e6)
+    second = Notes()
+    RateSampler(plan, queue, second, seed=2, clock=queue.clock, earlier=known).run(1e4)
+    assert second.added
+    assert {*second.added}.isdisjoint(first.added)
+    whole = Notes(rounds=[*first.rounds, *second.rounds])
+    assert found(whole, 1e6)[0] == pytest.approx(1e5, rel=0.02)
+
+
 def test_where_no_schedule_is_possible_the_search_ends_with_the_reason() -> None:
     notes = search(Queue(lambda: 10e3, refuses_schedules=True), 1e6)
     (tried,) = notes.added

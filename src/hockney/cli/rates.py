@@ -35,7 +35,7 @@ def print_rates(found: HighestRates, run_id: int) -> None:
 
 
 def _row(rate: SustainedRate) -> list[str]:
-    sustained = "none" if rate.sustained_hz is None else format_hz(rate.sustained_hz)
+    sustained = "not found" if rate.sustained_hz is None else format_hz(rate.sustained_hz)
     times = ("" if time_ns is None else format_ns(time_ns) for time_ns in (rate.p50_ns, rate.p99_ns, rate.p999_ns))
     missed = "" if rate.missed_hz is None else format_hz(rate.missed_hz)
     return [name_of(rate.point, rate.point.transport), size_text(rate.point), sustained, *times, missed]

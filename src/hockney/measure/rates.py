@@ -37,9 +37,9 @@ class Bracket:
     def note(self, rate_hz: int, *, is_kept: bool) -> None:
         """What a schedule showed."""
         if is_kept:
-            self.sustained_hz = rate_hz
+            self.sustained_hz = max(rate_hz, self.sustained_hz or 0)
         else:
-            self.missed_hz = rate_hz
+            self.missed_hz = min(rate_hz, self.missed_hz or rate_hz)
 
     def next_hz(self) -> int | None:
         """The rate to try next; None: the search is over."""
@@ -61,17 +61,32 @@ class Bracket:
 class RateSampler(Sampler):
     """One launch of a plan with a deadline: rates are added to each of its points as sizes are to a curve."""
 
-    def __init__(self, plan: Plan, instrument: Instrument, observer: Observer, **launch: Any) -> None:
-        super().__init__(plan, instrument, observer, **launch)
+    def __init__(
+        self,
+        plan: Plan,
+        instrument: Instrument,
+        observer: Observer,
+        *,
+        earlier: Sequence[Measurement] = (),
+        **launch: Any,
+    ) -> None:
+        super().__init__(plan, instrument, observer, earlier=earlier, **launch)
         self._deadline_ns = plan.deadline_ns or math.inf
         self._streams: dict[Point, list[Stream]] = defaultdict(list)
-        self._brackets: dict[Point, Bracket] = {}
-        self._tried: dict[Point, Point] = {}  # of each point of the plan the schedule under way
+        self._tried: dict[Point, list[Point]] = {point: [] for point in plan.points if not point.rate_hz}
+        for point in plan.points:
+            if point.rate_hz:
+                self._tried[at_rate(point, 0)].append(point)
+        self._keep(earlier)
+
+    def _keep(self, measurements: Sequence[Measurement]) -> None:
+        for measurement in measurements:
+            if measurement.point.rate_hz:
+                self._streams[measurement.point].append(stream_of(measurement, self._deadline_ns))
 
     def _take(self, work: Work) -> list[Measurement]:
         measurements = super()._take(work)
-        if work.point.rate_hz:
-            self._streams[work.point] += [stream_of(measurement, self._deadline_ns) for measurement in measurements]
+        self._keep(measurements)
         return measurements
 
     def _is_narrow(self, work: Work) -> bool:
@@ -81,20 +96,17 @@ class RateSampler(Sampler):
     def _refine(self, unfinished: set[Point]) -> list[Work]:
         """The next rate of each point that has ended, and whose last schedule has."""
         added: list[Work] = []
-        for point in self._plan.points:
-            tried = self._tried.get(point, point)
-            work = self._work[point]
-            if tried in unfinished or tried in self._given_up or work.time is None or not self._work[tried].probes:
+        for point, tried in self._tried.items():
+            time = self._work[point].time
+            if time is None or not {point, *tried}.isdisjoint(unfinished | self._given_up):
                 continue
-            bracket = self._brackets.setdefault(point, Bracket(1e9 / work.time.value))
-            if tried != point:
-                bracket.note(tried.rate_hz, is_kept=is_sustained(self._streams[tried]))
+            bracket = Bracket(1e9 / time.value)
+            for each in tried:
+                bracket.note(each.rate_hz, is_kept=is_sustained(self._streams[each]))
             rate_hz = bracket.next_hz()
-            if rate_hz is None:
-                self._given_up.add(tried)
-                continue
-            self._tried[point] = at_rate(point, rate_hz)
-            added.append(Work(self._tried[point]))
+            if rate_hz is not None:
+                tried.append(at_rate(point, rate_hz))
+                added.append(Work(tried[-1]))
         if added:
             self._work.update({work.point: work for work in added})
             self._observer.points_added([work.point for work in added])

@@ -89,8 +89,9 @@ MakeSampler = Callable[..., Sampler]
 
 
 def _one_side(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **launch: Any) -> Sampler:
-    # A run that is resumed, or launched again, has the rates that its search has tried.
-    is_search = plan.deadline_ns is not None and not any(point.rate_hz for point in plan.points)
+    # The first launch searches; those after it have its rates. A run that is resumed goes on with what it knows.
+    is_search = plan.deadline_ns is not None
+    is_search &= bool(launch.get("earlier")) or not any(point.rate_hz for point in plan.points)
     return (RateSampler if is_search else Sampler)(plan, pools[0], sides[0].recorder, **launch)
 
 
