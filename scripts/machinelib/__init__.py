@@ -1,1 +1,1 @@
-"""What scripts/fit-machines writes: the models of the machines of the archive, from their published figures."""
+"""Fits of models to the published figures of the machines of the archive (scripts/fit-machines)."""

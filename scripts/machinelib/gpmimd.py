@@ -22,7 +22,7 @@ RECEIVERS = "41-47,49-55,57-63,2-6"
 
 
 class Busy(NamedTuple):
-    """What a busy node needs for a message of one word; and for longer ones, fixed and for each packet."""
+    """Time of a busy node for a message of one word; for longer ones, the fixed part and that of each packet."""
 
     word: float
     fixed: float
@@ -38,7 +38,7 @@ class Busy(NamedTuple):
 
 
 class Basic:
-    """What Com-1.x says of messages, in ns."""
+    """Times of messages in Com-1.x, in ns."""
 
     def __init__(self) -> None:
         self.figures = Figures("atlas")

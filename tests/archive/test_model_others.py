@@ -56,9 +56,9 @@ def test_the_whole_of_scali(tmp_path: Path) -> None:
     published_rate = figure("scabench", benchmark="bisection")
     assert 8 * peak(bisection) == pytest.approx(published_rate, rel=0.05)
     barriers: Table = {(n,): on_variant(tmp_path, "scali", "", n, "barrier", [0], 64)[0] for n in (2, 4, 8, 16)}
-    found = errors(barriers, table("scabench", "barrier", "nodes"))
-    assert middle(found) <= 7
-    assert 100 * median(abs(found[n,]) for n in (4, 8)) <= 7
+    errors_of = errors(barriers, table("scabench", "barrier", "nodes"))
+    assert middle(errors_of) <= 7
+    assert 100 * median(abs(errors_of[n,]) for n in (4, 8)) <= 7
     sizes = [8 * KIB, 64 * KIB, 256 * KIB]
     rates: Table = {
         (n,): (n - 1) * peak(on_variant(tmp_path, "scali", "", n, "alltoall", sizes, 32)) for n in (2, 4, 8, 16)

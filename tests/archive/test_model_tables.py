@@ -72,8 +72,8 @@ def errors(model: Table, figures: Table, left_out: Callable[[Point], bool] = lam
     return {point: model[point] / figures[point] - 1 for point in figures if not left_out(point)}
 
 
-def middle(found: Mapping[Point, float]) -> float:
-    return 100 * median(abs(error) for error in found.values())
+def middle(found_errors: Mapping[Point, float]) -> float:
+    return 100 * median(abs(error) for error in found_errors.values())
 
 
 # ---- gpmimd ----------------------------------------------------------------------------------------------------------
@@ -144,8 +144,8 @@ def test_basic_tables_of_gpmimd(tmp_path: Path, benchmark: str) -> None:
 
 
 def test_an_all_to_all_of_62_leaves_its_boards_slowly(tmp_path: Path) -> None:
-    found = errors(*basic(tmp_path, "gpmimd", "Com-1.3"), lambda point: point[0] != 62)
-    assert max(map(abs, found.values())) <= 0.15
+    found_errors = errors(*basic(tmp_path, "gpmimd", "Com-1.3"), lambda point: point[0] != 62)
+    assert max(map(abs, found_errors.values())) <= 0.15
 
 
 @pytest.mark.parametrize(

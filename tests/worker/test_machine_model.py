@@ -160,7 +160,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
         (SWITCH + COSTS.replace("100", "-3"), "class.all.segment[0].latency"),
         (SWITCH + COSTS.replace("latency", "latncy"), "did you mean 'latency'?"),
         (SWITCH + "node = 3\n" + COSTS, "did you mean 'nodes'?"),
-        (SWITCH + COSTS.replace('source = "made up"\n', ""), "class.all.segment[0].source: it must be given"),
+        (SWITCH + COSTS.replace('source = "made up"\n', ""), "class.all.segment[0].source: it is missing"),
         (SWITCH.replace("switch", "swich") + COSTS, "topology"),
         (SWITCH + COSTS.replace("[class.all]", "[class.all]\nsame_node = true"), "hold for all pairs"),
         (SWITCH + COSTS.replace("100", "{ per_packet_ns = 1 }"), "per_packet_ns needs packet_bytes"),

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.worker.sim import answer, lines, refused
+from tests.worker.sim import answer, lines, refused, simulate
+from tests.worker.test_native import measure
 
 COSTS = {"write": "100 1", "read": "50 0", "poll": "10 0", "drain": "1000 2", "ack": "3000 0"}
 SIZE, WRITES = 100, 200
@@ -17,12 +18,12 @@ def streamed(tmp_path: Path, *more: str, buffer: int = 2 * SIZE, **options: Any)
     return answer(tmp_path, model, 2, "stream", SIZE, writes=WRITES, **options)
 
 
-def each_ns(found: dict[str, Any]) -> float:
-    return float(max(samples[0] for samples in found["elapsed_ns"])) / WRITES
+def each_ns(result: dict[str, Any]) -> float:
+    return float(max(samples[0] for samples in result["elapsed_ns"])) / WRITES
 
 
-def busy(found: dict[str, Any]) -> list[float]:
-    return [cpu / wall for cpu, wall in zip(found["cpu_user_ns"], found["wall_ns"], strict=True)]
+def busy(result: dict[str, Any]) -> list[float]:
+    return [cpu / wall for cpu, wall in zip(result["cpu_user_ns"], result["wall_ns"], strict=True)]
 
 
 def test_the_slower_of_writing_and_draining_sets_the_pace(tmp_path: Path) -> None:
@@ -45,11 +46,12 @@ def test_a_slower_node_is_slower_at_its_own_part(tmp_path: Path) -> None:
 
 
 def test_a_write_longer_than_the_buffer_goes_in_parts(tmp_path: Path) -> None:
-    found = streamed(tmp_path, buffer=SIZE // 2, write="nonblocking", read="blocking")
-    assert each_ns(found) == pytest.approx(2 * (1000 + SIZE + 50 + 100 + SIZE / 2), rel=0.05)
+    result = streamed(tmp_path, buffer=SIZE // 2, write="nonblocking", read="blocking")
+    assert each_ns(result) == pytest.approx(2 * (1000 + SIZE + 50 + 100 + SIZE / 2), rel=0.05)
 
 
 def test_a_model_without_streams_has_none(tmp_path: Path) -> None:
-    found = answer(tmp_path, lines(latency=10), 2, "oneway", 8)
-    assert found["kind"] == "measure"
+    answers, _ = simulate(tmp_path, lines(latency=10), 2, measure("stream", SIZE))
+    assert answers[0]["kind"] == "error"
+    assert "a byte stream" in answers[0]["message"]
     assert "'lag' is no stream_cost" in refused(tmp_path, lines("stream 10", "stream_cost lag 1 0"))

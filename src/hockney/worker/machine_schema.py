@@ -286,7 +286,7 @@ class Alltoall(_Table):
 
 
 class Stream(_Table):
-    """What a byte stream between two ranks costs.
+    """Costs of a byte stream between two ranks.
 
     `write`, `read`: the CPU, for a call that moves something; `poll`: for one that moves nothing. `drain`: from when
     the receiver's node has a write's bytes, one write after another, until they can be read. `ack`: how long a write
