@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.worker.sim import answer, lines, simulate, times
 from tests.worker.test_native import PATTERNS, measure
+
+from hockney.worker.answers import parse
 
 
 def test_who_lives_on_a_model(tmp_path: Path) -> None:
@@ -367,3 +371,32 @@ def test_noise(tmp_path: Path, noise: str, mean: float) -> None:
     assert first != times(tmp_path, model, 2, "pingpong", 8, batch=4000, samples=2, seed=2)[0]
     answers, _ = simulate(tmp_path, model, 2, *[measure("pingpong", 8)] * 2)
     assert answers[0]["elapsed_ns"] != answers[1]["elapsed_ns"]
+
+
+# ---- very many ranks -------------------------------------------------------------------------------------------------
+
+
+def test_a_summary_of_many_ranks(tmp_path: Path) -> None:
+    """One row for all: the pattern's figure, with the least and the most of any rank."""
+    model = lines(send_cpu=100, recv_cpu=20, latency=1000)
+    commands = [measure(name, 8, batch=1, samples=2) for name in ("barrier", "ring", "funnel", "pairs", "oneway")]
+    answers, done = simulate(tmp_path, model, 4098, "hello", *commands)
+    hello, barrier, ring, funnel, pairs, oneway = answers[:-1]
+    assert (hello["size"], hello["ranks"], done.returncode) == (4098, [], 0)
+    for row in answers[1:-1]:
+        parse(json.dumps(row).encode())
+        assert (row["ranks"], len(row["elapsed_ns"]), len(row["wall_ns"])) == ("summary", 1, 1)
+        assert row["least_ns"] <= row["elapsed_ns"][0] <= row["most_ns"]
+    assert barrier["elapsed_ns"] == [[13 * 1120] * 2]
+    assert ring["elapsed_ns"] == [[1120] * 2]
+    assert pairs["elapsed_ns"] == [[2 * 1120] * 2]
+    assert oneway["elapsed_ns"] == [oneway["most_ns"]]
+    assert oneway["least_ns"] == [0, 0]  # ranks that have nothing to do
+    assert funnel["elapsed_ns"] == [funnel["most_ns"]]
+
+
+def test_more_ranks_than_memory(tmp_path: Path) -> None:
+    answers, done = simulate(tmp_path, lines(), 100_000, measure("alltoall", 8), "hello")
+    assert (answers[0]["kind"], answers[0]["code"]) == ("error", "memory")
+    assert re.search("100000 ranks with their requests need .* MiB, above three quarters", answers[0]["message"])
+    assert (answers[1]["kind"], done.returncode) == ("hello", 0)

@@ -64,6 +64,9 @@ class MeasureAnswer(_Answer):
     name. `floor_ns` is the floor just before and after, of `floor_kind`; `pace_ns` is the pace of each rank's CPU just
     before and after, `solo_ns` that of rank 0 while rank 1 rests. `started_ns` is when rank 0's wall time began by
     CLOCK_MONOTONIC, None where time is virtual. docs/metrics.md says how samples become a figure.
+
+    Of more than 4,096 ranks of a model one row stands for all (`ranks`): its `elapsed_ns` is the pattern's figure,
+    `least_ns` and `most_ns` are the extremes.
     """
 
     kind: Literal["measure"]
@@ -90,6 +93,9 @@ class MeasureAnswer(_Answer):
     started_ns: Int | None
     counters: dict[str, tuple[Number, ...]]
     verified: bool
+    ranks: Literal["summary"] | None = None
+    least_ns: list[Count] | None = None
+    most_ns: list[Count] | None = None
 
 
 class FloorAnswer(_Answer):

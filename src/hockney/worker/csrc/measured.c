@@ -124,10 +124,20 @@ static bool is_verified(const hk_account_t *accounts, int size)
     return all;
 }
 
-hk_status_t hk_answer_measured(const hk_ctx_t *ctx, const hk_command_t *command, const hk_result_t *result,
-                               const hk_account_t *accounts, const uint64_t *elapsed_ns)
+static void put_samples(hk_answer_t *answer, const uint64_t *elapsed_ns, uint64_t samples)
 {
-    const int size = ctx->size;
+    hk_answer_open(answer, '[');
+    for (uint64_t i = 0; i < samples; i++) {
+        hk_answer_unsigned(answer, elapsed_ns[i]);
+    }
+    hk_answer_close(answer, ']');
+}
+
+hk_status_t hk_answer_measured(const hk_ctx_t *ctx, const hk_command_t *command, const hk_result_t *result,
+                               const hk_rows_t *rows)
+{
+    const hk_account_t *accounts = rows->account;
+    const int size = rows->count;
     hk_answer_t answer;
     hk_answer_begin(&answer, "measure", command->id);
     put_point(&answer, ctx, command, result->warmup);
@@ -151,13 +161,17 @@ hk_status_t hk_answer_measured(const hk_ctx_t *ctx, const hk_command_t *command,
     put_pace(&answer, accounts, size);
     hk_answer_key(&answer, "elapsed_ns");
     hk_answer_open(&answer, '[');
-    for (int rank = 0; rank < size; rank++) {
-        hk_answer_open(&answer, '[');
-        for (uint64_t i = 0; i < command->samples; i++) {
-            hk_answer_unsigned(&answer, elapsed_ns[(uint64_t)rank * command->samples + i]);
-        }
-        hk_answer_close(&answer, ']');
+    for (int row = 0; row < size; row++) {
+        put_samples(&answer, rows->elapsed_ns + (uint64_t)row * command->samples, command->samples);
     }
     hk_answer_close(&answer, ']');
+    if (rows->least_ns != NULL) {
+        hk_answer_key(&answer, "ranks");
+        hk_answer_string(&answer, "summary");
+        hk_answer_key(&answer, "least_ns");
+        put_samples(&answer, rows->least_ns, command->samples);
+        hk_answer_key(&answer, "most_ns");
+        put_samples(&answer, rows->most_ns, command->samples);
+    }
     return hk_answer_send(&answer, STDOUT_FILENO);
 }

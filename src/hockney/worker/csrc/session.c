@@ -222,7 +222,8 @@ static hk_status_t answer_measure(session_t *session, const hk_command_t *comman
     }
     if (status == HK_OK && session->job->rank == 0 && accounts != NULL) {
         if (measured == HK_OK) {
-            status = hk_answer_measured(bench->ctx, command, &result, accounts, elapsed_ns);
+            const hk_rows_t rows = {.count = (int)size, .account = accounts, .elapsed_ns = elapsed_ns};
+            status = hk_answer_measured(bench->ctx, command, &result, &rows);
         } else {
             status = answer_fault(command, &find_fault(accounts, size)->fault);
         }

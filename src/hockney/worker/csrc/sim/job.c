@@ -10,18 +10,11 @@
 #include "../answer.h"
 #include "../family.h"
 #include "../lines.h"
-#include "../measured.h"
 #include "../registry.h"
 #include "../samples.h"
 #include "../version.h"
 #include "engine.h"
-
-/* One rank's part of a point. */
-typedef struct sim_part {
-    hk_run_t run;
-    hk_result_t result;
-    hk_status_t status;
-} sim_part_t;
+#include "summary.h"
 
 typedef struct sim_job {
     hk_sim_t *sim;
@@ -29,7 +22,7 @@ typedef struct sim_job {
     const hk_args_t *args;
     uint64_t measured; /* points so far */
     const hk_command_t *command;
-    sim_part_t *parts;
+    hk_sim_part_t *parts;
     unsigned char *memory; /* of each rank, first its `out`; where nothing is written from afar, all have the same */
     size_t memory_bytes;
 } sim_job_t;
@@ -44,21 +37,21 @@ static const hk_pattern_t *pattern_of(const sim_job_t *job)
 static void prepare_rank(hk_sim_rank_t *rank, void *arg)
 {
     sim_job_t *job = arg;
-    sim_part_t *part = &job->parts[rank->base.rank];
+    hk_sim_part_t *part = &job->parts[rank->base.rank];
     part->status = pattern_of(job)->prepare(&part->run);
 }
 
 static void measure_rank(hk_sim_rank_t *rank, void *arg)
 {
     sim_job_t *job = arg;
-    sim_part_t *part = &job->parts[rank->base.rank];
+    hk_sim_part_t *part = &job->parts[rank->base.rank];
     part->status = hk_take_samples(job->command, &part->run, &part->result);
 }
 
 static void finish_rank(hk_sim_rank_t *rank, void *arg)
 {
     sim_job_t *job = arg;
-    sim_part_t *part = &job->parts[rank->base.rank];
+    hk_sim_part_t *part = &job->parts[rank->base.rank];
     part->status = pattern_of(job)->finish(&part->run);
 }
 
@@ -88,13 +81,36 @@ static hk_status_t share_memory(sim_job_t *job, size_t out_bytes, size_t in_byte
     return HK_OK;
 }
 
+/* Systems promise more memory than they have, and end some process when it is touched: so we look first. */
+static bool exceeds_memory_here(const sim_job_t *job, char why[HK_ERROR_MAX])
+{
+    enum { STACK_BYTES = 4096, REST_BYTES = 512 }; /* the page of a stack that is used; messages and channels */
+    const double have_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) * 3 / 4;
+    double need_bytes = 0;
+    for (int i = 0; i < job->sim->size; i++) {
+        const hk_run_t run = hk_run_of(&job->sim->ranks[i].base, job->command);
+        const hk_plan_t plan = pattern_of(job)->plan(&run);
+        need_bytes += sizeof(hk_sim_part_t) + sizeof(hk_sim_rank_t) + STACK_BYTES + REST_BYTES +
+                      (double)plan.reqs_count * sizeof(hk_req_t) + (double)plan.state_bytes +
+                      (double)hk_times_room(job->command, &plan) * sizeof(uint64_t);
+    }
+    if (have_bytes <= 0 || need_bytes <= have_bytes) {
+        return false;
+    }
+    (void)snprintf(why, HK_ERROR_MAX,
+                   "%d ranks with their requests need %.0f MiB, above three quarters of the memory, %.0f MiB; fewer "
+                   "ranks or samples fit",
+                   job->sim->size, need_bytes / 1048576, have_bytes / 1048576);
+    return true;
+}
+
 static hk_status_t plan_ranks(sim_job_t *job)
 {
     const hk_pattern_t *pattern = pattern_of(job);
     const hk_command_t *command = job->command;
     size_t out_bytes = 0, in_bytes = 0;
     for (int i = 0; i < job->sim->size; i++) {
-        sim_part_t *part = &job->parts[i];
+        hk_sim_part_t *part = &job->parts[i];
         part->run = hk_run_of(&job->sim->ranks[i].base, command);
         part->result =
             (hk_result_t){.account = {.fault = {.rank = -1, .from = -1}, .pace_before_ns = -1, .pace_after_ns = -1},
@@ -146,6 +162,9 @@ static hk_status_t run_part(sim_job_t *job, void (*body)(hk_sim_rank_t *, void *
 static hk_status_t run_simulated(sim_job_t *job, char why[HK_ERROR_MAX])
 {
     const hk_pattern_t *pattern = pattern_of(job);
+    if (exceeds_memory_here(job, why)) {
+        return HK_ERR_MEMORY;
+    }
     (void)snprintf(why, HK_ERROR_MAX, "no memory for %d ranks", job->sim->size);
     job->parts = calloc((size_t)job->sim->size, sizeof *job->parts);
     hk_status_t status = job->parts == NULL ? HK_ERR_MEMORY : plan_ranks(job);
@@ -162,26 +181,6 @@ static hk_status_t run_simulated(sim_job_t *job, char why[HK_ERROR_MAX])
     return status;
 }
 
-static hk_status_t answer_simulated(sim_job_t *job)
-{
-    const size_t size = (size_t)job->sim->size;
-    const size_t samples = (size_t)job->command->samples;
-    hk_account_t *accounts = calloc(size, sizeof *accounts);
-    uint64_t *elapsed_ns = calloc(size * samples, sizeof *elapsed_ns);
-    hk_status_t status = HK_ERR_MEMORY;
-    if (accounts != NULL && elapsed_ns != NULL) {
-        for (size_t i = 0; i < size; i++) {
-            accounts[i] = job->parts[i].result.account;
-            memcpy(elapsed_ns + i * samples, job->parts[i].result.elapsed_ns, samples * sizeof *elapsed_ns);
-        }
-        status =
-            hk_answer_measured(&job->sim->ranks[0].base, job->command, &job->parts[0].result, accounts, elapsed_ns);
-    }
-    free(accounts);
-    free(elapsed_ns);
-    return status;
-}
-
 static hk_status_t answer_point(sim_job_t *job, const hk_command_t *command)
 {
     char why[HK_ERROR_MAX];
@@ -192,7 +191,7 @@ static hk_status_t answer_point(sim_job_t *job, const hk_command_t *command)
     hk_status_t status = run_simulated(job, why);
     hk_watch_disarm(job->watch);
     if (status == HK_OK) {
-        status = answer_simulated(job);
+        status = hk_sim_answer(&job->sim->ranks[0].base, command, job->parts);
     } else {
         status = hk_answer_error(STDOUT_FILENO, command->id, status, why);
     }
@@ -226,7 +225,7 @@ static hk_status_t answer_who(const sim_job_t *job, const hk_command_t *command)
     hk_answer_string(&answer, "a model has no floor");
     hk_answer_key(&answer, "ranks");
     hk_answer_open(&answer, '[');
-    for (int rank = 0; rank < job->sim->size; rank++) {
+    for (int rank = 0; rank < job->sim->size && job->sim->size <= HK_SUMMARY_RANKS; rank++) {
         hk_answer_open(&answer, '{');
         hk_answer_key(&answer, "rank");
         hk_answer_signed(&answer, rank);
