@@ -116,13 +116,11 @@ typedef struct hk_model {
     double *node_factors;      /* of each node, how many times as long it takes for what it does; NULL: 1 for all */
     size_t node_factors_count; /* nodes that follow have 1 */
 
-    bool has_stream;
     uint64_t stream_buffer_bytes;
     hk_line_t stream_cost[HK_STREAM_COSTS]; /* without packets */
-    bool has_alltoall;
-    double own_block_per_byte_ns; /* of it: what copying the block to oneself takes */
-    bool has_barrier;
+    double own_block_per_byte_ns;           /* of the all-to-all: a copy of the block to oneself */
     double barrier_fixed_ns, barrier_per_round_ns;
+    bool has_barrier, has_alltoall, has_stream;
 } hk_model_t;
 
 /* Reads a model. HK_ERR_ARGUMENT, with one sentence in the log: its file is missing or wrong. */

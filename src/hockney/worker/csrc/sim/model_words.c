@@ -68,7 +68,7 @@ hk_status_t hk_copy_name(const hk_model_reader_t *reader, const char *word, char
     if (strlen(word) >= HK_MODEL_NAME_BYTES) {
         return hk_wrong_line(reader, "the name '%.60s…' is too long", word);
     }
-    strcpy(name, word);
+    memcpy(name, word, strlen(word) + 1);
     return HK_OK;
 }
 
