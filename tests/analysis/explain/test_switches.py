@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.analysis.explain import smooth
 from tests.analysis.explain.readings import SIZES, curve, found, line, not_checked, reading
+from tests.analysis.explain.smooth import knee
 
 from hockney.analysis.explain import explain
 from hockney.analysis.explain.curve import Curve
@@ -144,6 +146,28 @@ def test_wide_intervals_make_no_switch() -> None:
     assert switches(stepped(2048, 20.0, "udp", precision=0.2)) == []
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_jump_that_two_launches_do_not_establish_is_suspected(seed: int) -> None:
+    """Times of two launches that differ by some per cent, and three times as long from 4 KiB on."""
+    random = np.random.default_rng(seed)
+
+    def times(size: int) -> float:
+        return (700 if size < 4096 else 2100) + 0.1 * size
+
+    made = smooth.curve_of(times, 0.03, random, is_of_two=True)
+    around = [one for one in switches(made) if one.subject.sizes_bytes == (2048, 4096)]
+    assert [(one.code, one.facts["answer"]) for one in around] == [("protocol switch", "suspected")]
+    assert around[0].fix is not None
+    assert around[0].effect > 0.25
+
+
+@pytest.mark.parametrize("made", [smooth.straight, smooth.knee, smooth.power])
+def test_smooth_curves_of_two_launches_are_seldom_suspected(made: Callable[..., smooth.Times]) -> None:
+    count = smooth.answers(made, 0.1, 40, is_of_two=True)
+    assert count["confirmed"] == 0
+    assert count["suspected"] <= 4
+
+
 # ---- documented sizes without a trace -------------------------------------------------------------------------------
 
 
@@ -195,19 +219,12 @@ def test_a_bend_may_be_documented() -> None:
     assert [source.rpartition("/")[2] for source in bend.sources] == ["iqueue_init.c", "cma_post.h"]
 
 
-def knee(random: np.random.Generator) -> Callable[[int], float]:
-    """Bytes that cost up to five times as much once a cache has filled, gradually."""
-    start_ns, slope, cache = 10 ** random.uniform(1.5, 4.3), 10 ** random.uniform(-2, 0), 10 ** random.uniform(3.2, 4.1)
-    more, sharp = slope * (10 ** random.uniform(0.1, 0.7) - 1), random.uniform(1, 4)
-    return lambda size: start_ns + size * (slope + more / (1 + (cache / size) ** sharp))
-
-
 @pytest.mark.parametrize("noise", [0.01, 0.03])
 def test_smooth_curves_are_no_confirmed_switches(noise: float) -> None:
     confirmed = suspected = 0
     for seed in range(100):
         random = np.random.default_rng(seed)
-        times = knee(random)
+        times = knee(random, 4.1)
         noisy = {size: times(size) * (1 + noise * random.standard_normal()) for size in SIZES}
         made = curve(noisy.__getitem__, transport="udp", precision=1.96 * noise)
         findings = switches(made)

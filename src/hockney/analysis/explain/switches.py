@@ -26,6 +26,7 @@ from hockney.units import BYTES_MAX, bytes_word
 _SIZES_MIN = 6
 _BEND = 0.25
 _HEIGHT = 3.0  # a jump known less well than to this factor has only a least height
+_SUSPECTED = 0.25  # of the time: a smaller jump that the fit does not establish is none
 _CLOSE = 1.125  # between such neighbours a smooth curve does not jump
 _DOCUMENTED = 2  # a documented size confirms a switch whose place is known to this factor
 _NEAR = 4  # neighbours farther apart do not show that nothing happens between them
@@ -38,12 +39,13 @@ class Answer(enum.Enum):
     JUMP = enum.auto()
     UNKNOWN = enum.auto()  # the fit has a jump, and too few rounds measured both sizes
     DRIFT = enum.auto()  # the fit has a jump, and the rounds show that the machine changed instead
+    WIDE = enum.auto()  # the interval of the fit's jump includes none, and neighbouring sizes differ by a large one
     NONE = enum.auto()  # there is no jump
 
 
 @dataclass(frozen=True)
 class Step:
-    """A switch of the fit, with its height as the rounds have it where the answer is JUMP or DRIFT."""
+    """A switch of the fit, with its height as neighbouring sizes have it where the answer is JUMP, DRIFT or WIDE."""
 
     switch: Switch
     answer: Answer
@@ -99,14 +101,13 @@ def steps_of(curve: Curve, fit: SegmentFit) -> list[Step]:
 
 def _judged(curve: Curve, fitted: Switch, before: Segment, after: Segment) -> Step:
     """At the greatest step between neighbouring sizes, where outliers lie within the switch."""
-    if not fitted.is_jump:
-        return Step(fitted, Answer.NONE)
     sign = 1.0 if fitted.relative.value > 0 else -1.0
     within = [point for point in curve.points if fitted.below_bytes <= point.bytes <= fitted.above_bytes]
     lower, upper = max(
         itertools.pairwise(within), key=lambda step: sign * step[1].time_ns.value / step[0].time_ns.value
     )
-    if not (lower.measurements and upper.measurements):  # published figures, or several pairs
+    is_measured = bool(lower.measurements and upper.measurements)  # not of published figures, or of several pairs
+    if fitted.is_jump and not is_measured:
         return Step(fitted, Answer.JUMP)
     below_ns = {measurement.round: measurement.median_ns for measurement in lower.measurements}
     ratios, launch_ids = [], []
@@ -116,16 +117,21 @@ def _judged(curve: Curve, fitted: Switch, before: Segment, after: Segment) -> St
             ratios.append(measurement.median_ns / before_ns)
             launch_ids.append(measurement.launch_id)
     over = time_of(ratios, launch_ids)[0].estimate if ratios else None
-    if over is None:
+    if fitted.is_jump and over is None:
         return Step(fitted, Answer.UNKNOWN, len(ratios))
-    switch = _by_rounds(over, before, after, lower, upper)
+    over = over or ratio(upper.time_ns, lower.time_ns)
+    switch = _between(over, before, after, lower, upper)
+    if not fitted.is_jump:  # but it may be one, if it is large wherever between the two sizes it lies
+        places = _between(Estimate(over.value, over.value, over.value), before, after, lower, upper).relative
+        is_large = min(sign * places.low, sign * places.high) >= _SUSPECTED
+        return Step(switch, Answer.WIDE) if is_large else Step(fitted, Answer.NONE)
     height = sign * switch.relative.value
     if height >= JUMP and not switch.bend:
         return Step(switch, Answer.JUMP, len(ratios))
     return Step(switch, Answer.DRIFT, len(ratios)) if height < JUMP else Step(fitted, Answer.UNKNOWN, len(ratios))
 
 
-def _by_rounds(over: Estimate, before: Segment, after: Segment, lower: CurvePoint, upper: CurvePoint) -> Switch:
+def _between(over: Estimate, before: Segment, after: Segment, lower: CurvePoint, upper: CurvePoint) -> Switch:
     """What is left of the ratio of two times without the slopes of the lines; the switch may lie at either size."""
     below_ns, above_ns = lower.time_ns.value, upper.time_ns.value
     gap_bytes = upper.bytes - lower.bytes
@@ -152,7 +158,7 @@ def _switch(curve: Curve, step: Step, thresholds: Sequence[Threshold], reading: 
     facts: dict[str, Any] = {"below_bytes": below, "above_bytes": above}
     known: list[Threshold] = []
     cause, fix = "", None
-    if step.answer is not Answer.JUMP:
+    if step.answer in (Answer.DRIFT, Answer.UNKNOWN):
         cause = "drift"
         facts["rounds"] = step.rounds
     else:
@@ -161,7 +167,8 @@ def _switch(curve: Curve, step: Step, thresholds: Sequence[Threshold], reading: 
             cause, facts = "documented", facts | known[0].facts
         elif cache is not None:
             cause, facts = "cache", facts | {"level": cache[0], "cache_bytes": cache[1]}
-    subject, effect = subject_of(curve, (below, above)), min(abs(switch.relative.low), abs(switch.relative.high))
+    subject, part = subject_of(curve, (below, above)), switch.relative
+    effect = abs(part.value) if switch.bend else min(abs(part.low), abs(part.high))
     if step.answer is Answer.DRIFT:
         return Finding("drift", subject, facts | _height(switch))
     is_close = above <= _CLOSE * below or (bool(known) and above <= _DOCUMENTED * below)
