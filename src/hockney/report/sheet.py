@@ -1,6 +1,6 @@
 """The data sheet: one row per transport in one machine state. Values only; cli/sheet.py prints them.
 
-`COLUMNS` is the list of its columns: a record there is all that a column needs, but for its row in docs/metrics.md.
+`COLUMNS` is the list of its columns: a record there is all that a column needs, but for its key in docs/json.md.
 """
 
 from __future__ import annotations
