@@ -16,6 +16,7 @@ from typing import Any
 from scripts.benchlib.commands import ROOT, large, repeat, start
 from scripts.benchlib.events import events
 from scripts.benchlib.loads import loads
+from scripts.benchlib.models import models
 from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import null, shm, sockets
 from scripts.benchlib.place import Place
@@ -39,7 +40,12 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
     "mpi": mpi,
     "loads": loads,
 }
-_ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {"repeat": repeat, "start": start, "large": large}
+_ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
+    "repeat": repeat,
+    "start": start,
+    "large": large,
+    "models": models,
+}
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
 _ROUNDS, _ROUNDS_SHORT = 30, 3
 
@@ -64,7 +70,7 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Shows how fast hockney itself is, as ratios of programs measured in alternation.",
-        epilog=f"Parts: {', '.join(PARTS)}; all of them take 10 to 15 minutes. Leave the machine alone meanwhile.",
+        epilog=f"Parts: {', '.join(PARTS)}; all of them take 15 to 20 minutes. Leave the machine alone meanwhile.",
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help="what to measure; everything if none is named")
     parser.add_argument("--short", action="store_true", help="few repetitions: does it work, not how fast is it")

@@ -29,7 +29,7 @@ from hockney.worker.build import NATIVE, Recipe, build_worker
 ROOT = Path(__file__).resolve().parent.parent.parent
 _COMMAND = str(ROOT / "hockney")
 _LIMIT_S = 300.0
-_ANY = "any"
+ANY = "any"
 
 # ---- repeat ---------------------------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ def start(place: Place) -> list[Row]:
     _call(["quick", "--store", str(place.folder / "quick.db")])
     wall_s = time.perf_counter() - begin_s
     measured = f"{wall_s:.1f} s (one run)"
-    return [*rows, Row("`hockney quick`, wall time", target.text, measured, _ANY, target.judge_alone(wall_s))]
+    return [*rows, Row("`hockney quick`, wall time", target.text, measured, ANY, target.judge_alone(wall_s))]
 
 
 def _bare_commands(place: Place) -> list[Row]:
@@ -129,15 +129,16 @@ def _bare_commands(place: Place) -> list[Row]:
     for name, arguments in itertools.chain.from_iterable(itertools.repeat(list(calls.items()), 10)):
         took_ms[name].append(1e3 * _timed_s(lambda given=arguments: _call(given, store=store)))  # type: ignore[misc]
     target = Target("≤ 150 ms", high=150.0)
-    return [_row(f"`{name}`", target, median(values), "ms") for name, values in took_ms.items()]
+    return [row_of(f"`{name}`", target, median(values), "ms") for name, values in took_ms.items()]
 
 
-def _row(what: str, target: Target, value: Interval, unit: str) -> Row:
+def row_of(what: str, target: Target, value: Interval, unit: str) -> Row:
+    """A row of a value with its interval."""
     digits = 0 if value.value >= 10 else 2
     interval = f" ({value.low:.{digits}f}–{value.high:.{digits}f})" if value.low and value.high else ""
     measured = f"{value.value:.{digits}f} {unit}{interval}"
     met = target.judge(value) if interval else target.judge_alone(value.value)
-    return Row(what, target.text, measured, f"{_ANY}; {value.n} times", met)
+    return Row(what, target.text, measured, f"{ANY}; {value.n} times", met)
 
 
 def _builds(place: Place) -> list[Row]:
@@ -154,9 +155,9 @@ def _builds(place: Place) -> list[Row]:
         place.look_round()
         cold_ms, call_ms, command_ms = _build_times_ms(place, recipe, times)
         what = f"{name} worker"
-        rows.append(_row(f"{what}: built cold", cold, median(cold_ms), "ms"))
-        rows.append(_row(f"{what}: found in the cache, one call", cached, median(call_ms), "ms"))
-        rows.append(_row(f"{what}: found in the cache, by a new process", cached, median(command_ms), "ms"))
+        rows.append(row_of(f"{what}: built cold", cold, median(cold_ms), "ms"))
+        rows.append(row_of(f"{what}: found in the cache, one call", cached, median(call_ms), "ms"))
+        rows.append(row_of(f"{what}: found in the cache, by a new process", cached, median(command_ms), "ms"))
     return rows
 
 
@@ -196,7 +197,7 @@ def _first_figure(place: Place) -> Row:
         place.look_round()
         took_s.append(_first_figure_s(place.folder / f"first-{number}.db"))
     target = Target("≤ 2 s", high=2.0)
-    return _row("`hockney quick`, second start: first figure", target, median(took_s), "s")
+    return row_of("`hockney quick`, second start: first figure", target, median(took_s), "s")
 
 
 def _first_figure_s(store: Path) -> float:
@@ -238,12 +239,12 @@ def large(place: Place) -> list[Row]:
         place.look_round()
         for name, (arguments, _) in calls.items():
             took_s[name].append(_timed_s(lambda given=arguments: _call(given, store=store)))  # type: ignore[misc]
-    rows = [_row(name, target, median(took_s[name]), "s") for name, (_, target) in calls.items()]
+    rows = [row_of(name, target, median(took_s[name]), "s") for name, (_, target) in calls.items()]
     memory = Target("≤ 1 GiB", high=1024.0)
     for name, (arguments, _) in calls.items():
         peak_mib = _peak_mib(arguments, store)
         shown = f"{peak_mib:.0f} MiB (one run)"
-        rows.append(Row(f"{name}: memory", memory.text, shown, _ANY, memory.judge_alone(peak_mib)))
+        rows.append(Row(f"{name}: memory", memory.text, shown, ANY, memory.judge_alone(peak_mib)))
     return rows
 
 

@@ -1,0 +1,79 @@
+"""The part `models`: how fast machines are simulated, and how many ranks fit into memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.benchlib.commands import ANY, row_of
+from scripts.benchlib.place import Place
+from scripts.benchlib.table import Row, Target, not_measured
+
+from hockney.errors import HockneyError
+from hockney.stats import median
+from hockney.worker.build import Recipe, build_worker
+
+_COSTS = ("class all any", "segment 0 eager 0", "cost send_cpu 100 0 0", "cost recv_cpu 100 0 0")
+_TORUS = ("topology torus 16 8 8", "link 0 1e10 50", *_COSTS, "cost out 0 0.1 0")
+_SWITCH = ("topology switch", *_COSTS, "cost latency 1000 0 0")
+_MIB = 1024.0
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What a simulated job took: CPU time, as one process runs one job on one core, and its most memory."""
+
+    cpu_s: float
+    peak_mib: float
+
+
+def models(place: Place) -> list[Row]:
+    """Messages a second in an all-to-all on a torus, and barriers of very many ranks; fewer with --short."""
+    worker = build_worker(Recipe("sim"))
+    return [_rate(place, worker), *_many(place, worker, 100_000, 1.0), *_many(place, worker, 1_000_000, 8.0)]
+
+
+def _rate(place: Place, worker: Path) -> Row:
+    ranks, batch = 1024, 8
+    command = "measure pattern=alltoall algorithm=pairwise bytes=64 warmup=0 samples=1"
+    rates = []
+    for number in range(1 if place.short else 7):
+        place.say(f"models: all-to-all, number {number + 1}")
+        # The difference of two lengths: what a job costs besides its messages is in both.
+        whole, part = (_run(place, worker, _TORUS, ranks, f"{command} batch={times}") for times in (batch + 1, 1))
+        rates.append(batch * ranks * (ranks - 1) / (whole.cpu_s - part.cpu_s) / 1e6)
+    what = "simulated messages: pairwise all-to-all of 1,024 ranks on a torus with contention"
+    return row_of(what, Target("≥ 4 million/s", low=4.0), median(rates), "million/s of CPU time")
+
+
+def _many(place: Place, worker: Path, ranks: int, most_gib: float) -> list[Row]:
+    memory, time = Target(f"≤ {most_gib:g} GiB", high=most_gib * _MIB), Target("≤ 30 s", high=30.0)
+    name = f"simulated barrier of {ranks:,} ranks"
+    if place.short and ranks > 100_000:
+        return [not_measured(name, time, "left out by --short")]
+    place.say(f"models: {ranks:,} ranks")
+    command = "measure pattern=barrier samples=1 timeout_s=900 warmup=0"
+    part, whole = (_run(place, worker, _SWITCH, ranks, f"{command} batch={times}") for times in (1, 2))
+    took_s = whole.cpu_s - part.cpu_s
+    return [
+        Row(name, time.text, f"{took_s:.1f} s of CPU time (one run)", ANY, time.judge_alone(took_s)),
+        Row(f"{name}: memory", memory.text, f"{whole.peak_mib:.0f} MiB", ANY, memory.judge_alone(whole.peak_mib)),
+    ]
+
+
+def _run(place: Place, worker: Path, model: tuple[str, ...], ranks: int, command: str) -> _Job:
+    path = place.folder / "machine.model"
+    path.write_text("\n".join(["hockney-model 1", *model]) + "\n")
+    argv = [str(worker), "-t", "sim", "-n", str(ranks), "--model", str(path)]
+    answers = place.folder / "answers"
+    with answers.open("w") as out, subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=out, text=True) as process:
+        assert process.stdin is not None
+        process.stdin.write(f"{command}\n")
+        process.stdin.close()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0 or '"kind":"measure"' not in answers.read_text():
+        raise HockneyError(f"a simulated job of {ranks} ranks failed: {answers.read_text()[-300:]}")
+    return _Job(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
