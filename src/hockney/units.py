@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from hockney.errors import UsageError
 
 BYTES_MAX = 1 << 40  # as the workers' protocol has it
-RANKS_MAX = 4096  # likewise
+RANKS_MAX = 1 << 20  # likewise; only models take more than some thousand
 DURATION_MAX_S = 366 * 86400
 
 _QUANTITY_MAX = 1e18  # in any unit

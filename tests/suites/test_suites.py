@@ -101,7 +101,10 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ("series = [3]", "the 1st [[series]]: 3: input should be a valid dictionary"),
         ("series = []", "series: it is empty: name one at least"),
         ("series = [{}]", "pattern of the 1st [[series]]: it is missing: add for example pattern = "),
-        ("series = [{ pattern = 'put', ranks = 4097 }]", "ranks[0] of the 1st [[series]]: 4097: input should be less"),
+        (
+            "series = [{ pattern = 'put', ranks = 2000000 }]",
+            "ranks[0] of the 1st [[series]]: 2000000: input should be less",
+        ),
         (
             "series = [{ pattern = 'put', refine = 'yes' }]",
             "refine of the 1st [[series]]: yes: input should be a valid b",

@@ -99,27 +99,31 @@ def _form_errors(error: ValidationError, whole: type[BaseModel]) -> Errors:
     """The errors of pydantic with their places, the value, and the nearest name for an unknown key."""
     wrong = []
     for item in error.errors():
-        *above, key = item["loc"] or ("",)
-        place = "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in item["loc"]).lstrip(".")
+        model, words = _walked(whole, item["loc"])
+        place = "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in words).lstrip(".")
         message = item["msg"].removeprefix("Value error, ")
         if item["type"] == "extra_forbidden":
-            fields = _model_at(whole, above).model_fields
-            message = str(unknown("key", str(key), [field.alias or name for name, field in fields.items()]))
+            fields = model.model_fields
+            message = str(unknown("key", str(words[-1]), [field.alias or name for name, field in fields.items()]))
         elif item["type"] == "missing":
-            message = _missing(str(key))
+            message = _missing(str(words[-1]))
         elif item["type"] != "value_error":
             message = f"{str(item['input'])[:_SHOWN_MAX]}: {message[0].lower()}{message[1:]}"
         wrong.append((place, message))
     return wrong
 
 
-def _model_at(model: type[BaseModel], place: Sequence[int | str]) -> type[BaseModel]:
-    """The model of the table at a place; names of tables and numbers of lists are no fields."""
+def _walked(model: type[BaseModel], place: Sequence[int | str]) -> tuple[type[BaseModel], list[int | str]]:
+    """The model of the table that a place is in, and the place without the kinds that pydantic adds to it."""
+    words: list[int | str] = []
     for word in place:
         field = next((field for name, field in model.model_fields.items() if word in (name, field.alias)), None)
         if field is not None:
             model = _model_in(field.annotation, place) or model
-    return model
+        elif "kind" in model.model_fields and word == model.model_fields["kind"].default:
+            continue
+        words.append(word)
+    return model, words
 
 
 def _model_in(annotation: Any, place: Sequence[int | str]) -> type[BaseModel] | None:
