@@ -2,7 +2,9 @@
 #include "check.h"
 #include "payload.h"
 
-enum { RANK = 3, RANKS = 4, SEED = 7, LONGEST = 24 };
+enum { RANK = 3, SEED = 7, LONGEST = 24 };
+
+static const hk_payload_ranks_t ranks = {.first = 0, .end = 4};
 
 static void check_block(const unsigned char *right, size_t len_bytes, size_t from_offset, bool is_sum)
 {
@@ -12,7 +14,7 @@ static void check_block(const unsigned char *right, size_t len_bytes, size_t fro
             block[i] = right[from_offset + i] ^ (i == at);
         }
         size_t wrong = LONGEST;
-        const bool fine = is_sum ? hk_payload_check_sum(block, len_bytes, RANKS, from_offset, SEED, &wrong)
+        const bool fine = is_sum ? hk_payload_check_sum(block, len_bytes, ranks, from_offset, SEED, &wrong)
                                  : hk_payload_check(block, len_bytes, RANK, from_offset, SEED, &wrong);
         CHECK(fine == (at == len_bytes) && wrong == (fine ? LONGEST : at));
     }
@@ -24,7 +26,7 @@ int main(void)
     hk_payload_fill(filled, LONGEST, RANK, SEED);
     for (size_t i = 0; i < LONGEST; i++) {
         CHECK(filled[i] == hk_payload_byte(i, RANK, SEED));
-        sums[i] = hk_payload_sum_byte(i, RANKS, SEED);
+        sums[i] = hk_payload_sum_byte(i, ranks, SEED);
     }
     for (size_t from_offset = 0; from_offset < 8; from_offset++) {
         for (size_t len_bytes = 0; len_bytes <= 16; len_bytes++) {
