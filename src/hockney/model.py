@@ -219,7 +219,7 @@ class Measurement:
         """The pattern's time of each sample, by its definition: shape (samples,), ns per repetition / divisor."""
         ranks, timed_rank = self.elapsed_ns, self.definition.timed_rank
         if timed_rank is not None:
-            batch_ns = ranks[timed_rank].astype(float)
+            batch_ns = ranks[min(timed_rank, len(ranks) - 1)].astype(float)  # one row may stand for all
         elif self.definition.timed == "mean":
             batch_ns = ranks.mean(axis=0)
         elif self.definition.timed == "sources":

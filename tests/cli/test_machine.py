@@ -114,6 +114,16 @@ def test_a_model_without_noise_gives_the_same_again_and_is_exact(
     assert execute(["run", "--resume", "1", *store]) == 2
 
 
+def test_one_row_stands_for_thousands_of_ranks(model: Path) -> None:
+    large = model.with_name("large.toml")
+    large.write_text('base = "m.toml"\n[topology]\nnodes_per_board = 4000\n', encoding="utf-8")
+    assert run(model.parent, "barrier", "-t", f"sim@{large}", "-n", "5000") == 0
+    with open_results(model.parent / "r.db") as results:
+        (series,) = results.run("last").series
+        assert series.measurements[0].elapsed_ns.shape == (1, 3)
+        assert series.figures()[0].value_ns > 1000
+
+
 def test_noise_is_measured_like_a_machine(model: Path) -> None:
     noisy = model.with_name("noisy.toml")
     noisy.write_text('base = "m.toml"\n[noise]\nlaw = "lognormal"\nsigma = 0.05\nsource = "made up"\n')

@@ -187,9 +187,10 @@ class WorkerPool:
         session.start()
         try:
             hello = session.hello()
-            if len(hello.ranks) != job.ranks:
+            came = len(hello.ranks) or hello.size  # thousands of ranks on a model are not listed
+            if came != job.ranks:
                 asked = counted(job.ranks, "rank")
-                raise LaunchFailed(command.launcher, f"asked for {asked}, {len(hello.ranks)} came up")
+                raise LaunchFailed(command.launcher, f"asked for {asked}, {came} came up")
             if _share_cpus(hello.ranks) and not job.oversubscribed:
                 session.close()
                 return self._bring_up(transport, replace(job, oversubscribed=True))
