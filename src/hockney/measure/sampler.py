@@ -198,7 +198,7 @@ class Sampler:
             return self._measure(work, 1, samples=work.samples, warmup=work.warmup)
         if work.point.is_stream:
             once = self._measure(work, 1, samples=1, warmup=0).definition
-            most = _EXACT_MESSAGES // max(1, once.messages_per_rep)
+            most = _EXACT_MESSAGES // max(work.point.ranks, once.messages_per_rep)  # a barrier counts no message
             work.batch = max(1, min(math.ceil(_EXACT_EVENTS / once.divisor), most))
         return self._measure(work, work.batch, samples=SAMPLES_MIN, warmup=work.warmup)
 
