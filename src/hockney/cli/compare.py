@@ -85,7 +85,7 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         render.Column("series", wrap=True, key=True),
         render.Column("base", right=True, optional=True),
         render.Column("new", right=True, optional=True),
-        "change (95 % CI)",
+        render.Column("change (95 % CI)", wrap=True),
         "verdict",
     ]
     names = changes.names_of(comparison)
