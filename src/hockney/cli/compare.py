@@ -103,6 +103,5 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         render.say(note)
     launches = "{} and {} launches".format(*comparison.launches)
     more = f"; {len(below) - len(shown)} more notes: --all" if len(below) > len(shown) else ""
-    chance = f" ({comparison.by_chance} of them within chance)" if comparison.by_chance else ""
     counts = changes.counts_text(comparison)
-    render.say(f"run {comparison.base} -> run {comparison.new}: {counts}{chance}; {launches}{more}")
+    render.say(f"run {comparison.base} -> run {comparison.new}: {counts}; {launches}{more}")
