@@ -77,7 +77,7 @@ class SeriesChange:
 
     `state` is the machine state compared, None where there is no common one. `shift` is the ratio of new to base times;
     `chance` the probability that chance alone makes any series differ as much, None where nothing was tested. `base_ns`
-    and `new_ns` are trimmed geometric means of launch medians; `shift` is their quotient. `is_short`: a stream with fewer
+    and `new_ns` are trimmed means of launch medians; `shift` is their quotient. `is_short`: a stream with fewer
     than 8 events per sample in either run. `launches` are those with samples in base and new, in whatever state.
     """
 
