@@ -16,6 +16,8 @@ import enum
 from collections.abc import Iterable
 
 _SHOWN_MAX = 6  # names
+_PART_MIN = 3  # characters of a name
+_LIKENESS_MIN = 0.6  # difflib's ratio: of 'nope' and 'ompi' it is 0.5
 
 
 class ExitCode(enum.IntEnum):
@@ -66,12 +68,13 @@ class DamagedRowWarning(UserWarning):
 def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None = None) -> UsageError:
     """An unknown name, with the likeliest meant one: `unknown pattern 'pingpog': did you mean 'pingpong'?`.
 
-    One that begins with the word goes before all that only look like it. Where none is likely, the names that are
-    known: only the first of them, if `listed_by` says what lists all.
+    One that begins with the word, or else has it in it, goes before all that only look like it. Where none is likely,
+    the names that are known: only the first of them, if `listed_by` says what lists all.
     """
     names = list(known)
-    begun = [name for name in names if word and name.startswith(word)]
-    close = difflib.get_close_matches(word, begun or names, n=1, cutoff=0.0 if begun else 0.5)
+    holding = [name for name in names if word and name.startswith(word)]
+    holding = holding or [name for name in names if len(word) >= _PART_MIN and word in name]
+    close = difflib.get_close_matches(word, holding or names, n=1, cutoff=0.0 if holding else _LIKENESS_MIN)
     if close:
         hint = f"did you mean '{close[0]}'?"
     elif any("," in name for name in names):

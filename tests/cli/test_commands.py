@@ -33,7 +33,9 @@ def test_command_has_help_with_examples_and_exit_codes_on_one_screen(name: str) 
     result = CliRunner().invoke(hockney, [name, "--help"], prog_name="hockney", terminal_width=100)
     assert result.exit_code == 0
     assert f"Usage: hockney {name}" in result.output
-    examples, _, codes = result.output.partition("Examples:\n")[2].partition("\n\nExit codes:\n")
+    examples, _, codes = (
+        result.output.replace(" \\\n      ", " ").partition("Examples:\n")[2].partition("\n\nExit codes:\n")
+    )
     assert all(line.startswith(f"  hockney {name}") for line in examples.splitlines())
     assert codes.startswith("  0  done\n")
     assert 24 <= len(result.output.splitlines()) <= 40
@@ -41,7 +43,8 @@ def test_command_has_help_with_examples_and_exit_codes_on_one_screen(name: str) 
 
 def test_the_examples_of_completion_work_in_a_new_home(tmp_path: Path) -> None:
     help_text = CliRunner().invoke(hockney, ["completion", "--help"], prog_name="hockney").output
-    examples = [line.strip() for line in help_text.splitlines() if re.match(r"  hockney completion (bash|fish) ", line)]
+    help_lines = help_text.partition("Examples:\n")[2].replace("\\\n", "").splitlines()
+    examples = [line.strip() for line in help_lines if re.match(r"  hockney completion (bash|fish) ", line)]
     assert len(examples) == 2
     program = tmp_path / "hockney"
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hockney "$@"\n')
@@ -51,6 +54,13 @@ def test_the_examples_of_completion_work_in_a_new_home(tmp_path: Path) -> None:
         subprocess.run(["sh", "-c", example], env=there, check=True)
         written = tmp_path / example.partition("~/")[2]
         assert "_HOCKNEY_COMPLETE" in written.read_text()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_help_fits_the_width(width: int) -> None:
+    for name in COMMANDS:
+        output = CliRunner().invoke(hockney, [name, "--help"], prog_name="hockney", terminal_width=width).output
+        assert [line for line in output.splitlines() if len(line) > width] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -100,7 +100,7 @@ def test_in_a_pipe_a_table_is_as_wide_as_columns_says(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the optional column that makes it fit, and with a line that says so."""
-    monkeypatch.setenv("COLUMNS", "43")
+    monkeypatch.setenv("COLUMNS", "41")
     render.table(COLUMNS, [["transport", "12.5 us", "a note", "a reason that is long"]])
     assert capsys.readouterr().out.splitlines() == [
         "name             a  why",

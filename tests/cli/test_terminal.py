@@ -12,6 +12,7 @@ import pytest
 from tests.builders import make_info
 from tests.cli.support import FACTS, make_measurement
 from tests.matrix import matrix
+from tests.report.runs import store_quick
 
 from hockney.cli import execute, render
 from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
@@ -119,3 +120,54 @@ def test_a_width_that_no_terminal_has_is_taken_for_one_that_some_have(
             assert output
             assert max(map(len, output.splitlines())) <= 1000
     assert 20 <= render.line_width() <= 1000
+
+
+SCREENS = (
+    ("show",),
+    ("show", "--states"),
+    ("show", "--by-size"),
+    ("show", "--tables"),
+    ("show", "--tables", "-v"),
+    ("show", "--plot"),
+    ("explain",),
+    ("explain", "--all"),
+    ("explain", "1"),
+    ("compare", "1", "last"),
+    ("compare", "last~1", "last"),
+    ("compare", "last~1", "last", "--all"),
+    ("runs",),
+    ("explain", "--machine", "t3d"),
+)
+
+
+LAUNCHES = tuple({"index": number} for number in range(3))
+
+
+def test_screens_of_recorded_runs_fit_the_width(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only a command or an address may be longer, and only where it has the line for itself."""
+    for launches in (LAUNCHES[:1], LAUNCHES, LAUNCHES):
+        store_quick(tmp_path / "r.db", launches=launches)
+    monkeypatch.setattr(render, "is_terminal", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    for width in (60, 80, 100):
+        monkeypatch.setenv("COLUMNS", str(width))
+        for arguments in SCREENS:
+            assert execute(arguments) in (0, 3)
+            lines = capsys.readouterr().out.splitlines()
+            assert len(lines) > 1
+            long = [line for line in lines if len(line) > width]
+            assert [line for line in long if not re.fullmatch(r" *(`[^`]*`[.;]?|https://\S+)", line)] == [], arguments
+
+
+def test_compare_shows_both_times_on_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        store_quick(tmp_path / "r.db", launches=LAUNCHES)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert execute(["compare", "last~1", "last", "--store", str(tmp_path / "r.db")]) in (0, 3)
+    titles = capsys.readouterr().out.split("verdict")[0].split()
+    assert {"series", "base", "new"} <= {*titles}

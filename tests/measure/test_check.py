@@ -19,7 +19,7 @@ from tests.measure.test_run import Silent
 
 from hockney.analysis.compare import Reason, ReasonCode, SeriesChange, Verdict
 from hockney.errors import HockneyError, UsageError
-from hockney.measure.check import Checked, _plan, may_be_decided, settled
+from hockney.measure.check import Checked, _plan, may_be_decided, or_not_slower, settled
 from hockney.model import Launch, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -254,6 +254,15 @@ def test_a_point_that_fails_now_is_inconclusive(
     assert not found.is_whole
     assert not found.is_worse
     assert Run(store, found.run_id).status is RunStatus.PARTIAL
+
+
+@pytest.mark.parametrize(("high", "verdict"), [(1.04, Verdict.SAME), (1.06, Verdict.INCONCLUSIVE)])
+def test_a_wide_interval_without_a_slowdown_is_fine(high: float, verdict: Verdict) -> None:
+    reason, shift = Reason(ReasonCode.WIDE_INTERVAL, {"by": 0.25}), Shift(0.9, 0.7, high, 0.95, 6, 6)
+    change = SeriesChange(make_point(8), Verdict.INCONCLUSIVE, (reason,), "near", shift, 1.0)
+    judged = or_not_slower(change, margin=1.05)
+    assert (judged.verdict, bool(judged.reasons)) == (verdict, verdict is Verdict.INCONCLUSIVE)
+    assert may_be_decided(change, 1)
 
 
 def test_ctrl_c_decides_nothing(catalogue: Catalogue, store: Store) -> None:

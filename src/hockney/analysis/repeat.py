@@ -57,6 +57,15 @@ def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None =
     return Fix(text, (*words[:end], *options, *words[end:]), info.facts)
 
 
+def more_pairs(info: RunInfo, pairs: int) -> Fix:
+    """Measure two variants in alternation again, with this many launch pairs and proportionally more time."""
+    time_s, planned = info.plan.get("time_s"), info.plan.get("launches", pairs)
+    words = _words(info.command)
+    options = ["--launches", str(pairs), *(["--time", f"{math.ceil(time_s * pairs / planned)}s"] if time_s else [])]
+    argv = (*words, *options) if words[:2] == ["hockney", "compare"] else ()
+    return Fix(f"Measure both variants again with {pairs} launches", argv)
+
+
 def new_baseline(run: int, info: RunInfo) -> Fix:
     """Repeat a run as it was; without argv as for more_launches."""
     words = _words(info.command, _ELSEWHERE)

@@ -61,15 +61,15 @@ def report_of(checked: Checked) -> Report:
 
 
 def _summary(checked: Checked) -> str:
-    """`2 slower, 41 ok (CI up to +3.2 %), 1 inconclusive: run 7 against run 3, limit +5 %`."""
+    """`2 slower, 41 ok (a slowdown up to 6.3 % could hide), 1 inconclusive: run 7 against run 3, limit +5 %`."""
     comparison, counts = checked.comparison, checked.comparison.counts
     inconclusive = counts[Verdict.INCONCLUSIVE] + len(comparison.only_base)
     fine = counts[Verdict.SAME] + counts[Verdict.FASTER]
-    reach = f" (CI up to {changes.percent_text(comparison.widest.reach)})" if comparison.widest else ""
     again = f", {checked.judged_again} judged again" if checked.judged_again else ""
     limit = changes.percent_text(comparison.margin).replace(".0", "")
+    hidden = changes.hidden_text(comparison)
     return (
-        f"{counts[Verdict.SLOWER]} slower, {fine} ok{reach}, {inconclusive} inconclusive{again}: "
+        f"{counts[Verdict.SLOWER]} slower, {fine} ok{hidden}, {inconclusive} inconclusive{again}: "
         f"run {checked.run_id} against run {comparison.base}, limit {limit}"
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+import re
+import textwrap
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,7 @@ import click
 
 from hockney.cli import complete
 from hockney.cli.rerun import named_store
-from hockney.errors import ExitCode, UsageError
+from hockney.errors import ExitCode, UsageError, unknown
 from hockney.units import parse_duration_s
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ file_option = functools.partial(click.option, type=click.Path(dir_okay=False, pa
 
 
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_WITH_VALUE = re.compile(r"( --?[a-z-]+) (?!-)")  # an option, which stays with its value
 _LABEL_MAX = 40  # characters
 _CODES = {
     ExitCode.DONE: "done",
@@ -42,9 +45,31 @@ class _Command(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
             for line in self.example.splitlines():
-                formatter.write(f"  {line.strip()}\n")
+                # Continued lines end as a shell wants them, so that an example can be copied from any width.
+                continued = textwrap.wrap(
+                    _WITH_VALUE.sub("\\1\N{NO-BREAK SPACE}", line.strip()),
+                    formatter.width - len("   \\"),
+                    subsequent_indent="    ",
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
+                formatter.write("  " + " \\\n  ".join(continued).replace("\N{NO-BREAK SPACE}", " ") + "\n")
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(int(code)), _CODES[code]) for code in self.codes])
+
+
+class OneOf(click.Choice[str]):
+    """One of some words; an unknown one is an error like all others of hockney."""
+
+    def __init__(self, kind: str, words: Sequence[str]) -> None:
+        super().__init__(words)
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word itself. Raises UsageError with the nearest one."""
+        if value not in self.choices:
+            raise unknown(self.kind, str(value), self.choices)
+        return str(value)
 
 
 def common_options(function: Function) -> Function:

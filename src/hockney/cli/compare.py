@@ -85,7 +85,7 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         render.Column("series", wrap=True, key=True),
         render.Column("base", right=True, optional=True),
         render.Column("new", right=True, optional=True),
-        "change (95 % CI)",
+        render.Column("change (95 % CI)", wrap=True),
         "verdict",
     ]
     names = changes.names_of(comparison)
@@ -103,6 +103,5 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         render.say(note)
     launches = "{} and {} launches".format(*comparison.launches)
     more = f"; {len(below) - len(shown)} more notes: --all" if len(below) > len(shown) else ""
-    chance = f" ({comparison.by_chance} of them within chance)" if comparison.by_chance else ""
     counts = changes.counts_text(comparison)
-    render.say(f"run {comparison.base} -> run {comparison.new}: {counts}{chance}; {launches}{more}")
+    render.say(f"run {comparison.base} -> run {comparison.new}: {counts}; {launches}{more}")

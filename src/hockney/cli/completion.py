@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hockney.cli import render
-from hockney.cli.common import command
+from hockney.cli.common import OneOf, command
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -18,7 +18,7 @@ _SHELLS = ("bash", "zsh", "fish")
     hockney completion zsh > "${fpath[1]}/_hockney"
     hockney completion fish | install -Dm644 /dev/stdin ~/.config/fish/completions/hockney.fish""",
 )
-@click.argument("shell", type=click.Choice(_SHELLS))
+@click.argument("shell", type=OneOf("shell", _SHELLS))
 def completion(shell: str, *, as_json: bool, store: Path | None) -> None:
     """Print the script that completes commands in a shell.
 

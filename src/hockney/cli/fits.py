@@ -62,15 +62,13 @@ def _print_fits(
         Column("of", wrap=True, key=True),
         Column("sizes", right=True, key=True),
         *(Column(title, right=True) for title in texts),
-        Column("state", key=True),
         Column("ranks share", optional=True),
     ]
     rows = [
         [
-            _name(curve),
+            f"{_name(curve)} ({curve.state})",
             f"{format_bytes(fit.first_bytes)} - {format_bytes(fit.last_bytes)}",
             *(text(fit) for text in texts.values()),
-            curve.state,
             curve.pair_class or "-",
         ]
         for curve, fit in fits

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import render
-from hockney.cli.common import command
+from hockney.cli.common import OneOf, command
 from hockney.cli.render import Column
 from hockney.cli.rerun import typed
 from hockney.errors import UsageError
@@ -29,7 +29,7 @@ _MATRIX = "matrix"
     hockney list transports --json
     hockney list suites mine.toml""",
 )
-@click.argument("kind", required=False, type=click.Choice([*_KINDS, _MATRIX]), metavar="[KIND]")
+@click.argument("kind", required=False, type=OneOf("kind", [*_KINDS, _MATRIX]), metavar="[KIND]")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> int:
     """List what can be measured here, and how to get what is missing.

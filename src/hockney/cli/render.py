@@ -31,7 +31,7 @@ _CODE_SPAN = re.compile("`[^`]*`")  # the one markup that sentences have: a comm
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w))")
 _HARD_BLANK = "\N{NO-BREAK SPACE}"
 _GAP = 2  # blanks between columns
-_WRAP_MIN = 16  # a column of sentences is at least this wide
+_WRAP_MIN = 14  # a column of sentences is at least this wide
 _STYLES: dict[str, dict[str, Any]] = {
     "bold": {"bold": True},
     "dim": {"dim": True},

@@ -59,7 +59,7 @@ def print_sheet(
         _print_definitions(sheet)
     caveats = _caveat_lines(sheet, missing, findings, verbose=verbose)
     footer = render.wrapped(
-        f"All findings: {typed('explain', run.id)}. Definitions and fixes: {typed('show', run.id, '--tables', '-v')}",
+        f"All findings ({len(findings)}): {typed('explain', run.id)}. Definitions and fixes: {typed('show', run.id, '--tables', '-v')}",
         rest="  ",
     )
     around = count + len(caveats) + 2 * bool(caveats) + len(footer) + 1

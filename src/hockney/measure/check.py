@@ -35,7 +35,7 @@ PATIENCE_S = 120.0  # how long what is inconclusive is measured again, by defaul
 # Reasons that more launches of the check may remove.
 _OPEN = (
     *(ReasonCode.NO_SAMPLES, ReasonCode.NO_STEADY_STATE, ReasonCode.NO_COMMON_STATE, ReasonCode.FEW_LAUNCHES),
-    *(ReasonCode.DRIFT, ReasonCode.NOT_SIGNIFICANT, ReasonCode.MAY_BE_CHANCE),
+    *(ReasonCode.WIDE_INTERVAL, ReasonCode.DRIFT, ReasonCode.NOT_SIGNIFICANT, ReasonCode.MAY_BE_CHANCE),
 )
 
 
@@ -79,7 +79,7 @@ def check(
     plan = _plan(store, base_id, catalogue)
     plan = plan if time_s is None else replace(plan, time_s=time_s)
     run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
-    compared = functools.partial(compare_runs, store, base_id, run_id, margin=1 + max_slowdown)
+    compared = functools.partial(_compared, store, base_id, run_id, 1 + max_slowdown)
     comparison = compared()
     measured = _measured(store, run_id, plan.points)
     suspects = [point for point in suspicious(comparison.changes, comparison.margin) if point in measured]
@@ -100,6 +100,17 @@ def check(
     longer = ("--max-slowdown", f"{percent_digits(max_slowdown)}%", "--patience", f"{math.ceil(2 * patience_s)}s")
     again = Fix("Check again for longer", ("hockney", "check", "--baseline", str(base_id), *longer))
     return Checked(run_id, replace(comparison, changes=changes, again=again), len(suspects))
+
+
+def _compared(store: Store, base_id: int, run_id: int, margin: float, first_launch: int = 0) -> Comparison:
+    fresh = compare_runs(store, base_id, run_id, margin=margin, first_launch=first_launch)
+    return replace(fresh, changes=tuple(or_not_slower(change, margin) for change in fresh.changes))
+
+
+def or_not_slower(change: SeriesChange, margin: float) -> SeriesChange:
+    """What has a wide interval without a slowdown beyond the margin in it is fine, however much faster it may be."""
+    is_decided = change.is_wide and change.reach <= margin
+    return replace(change, verdict=Verdict.SAME, reasons=()) if is_decided else change
 
 
 def suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:

@@ -29,6 +29,7 @@ _REASONS: Mapping[ReasonCode, str] = {
         "too few launches in state {state}: {base} in run {runs[0]}, {new} in run {runs[1]}; each needs {needed}"
     ),
     ReasonCode.FEW_PAIRS: "only {pairs} launch pairs measured it; it needs {needed}",
+    ReasonCode.WIDE_INTERVAL: "the interval is too wide: it includes changes of more than {by:.0%}",
     ReasonCode.DRIFT: "the machine drifted by {by:.0%} between the runs ({shown_by})",
     ReasonCode.NOT_SIGNIFICANT: (
         "it looks slower than allowed, but not significantly; a quieter machine or a baseline of more launches helps"
@@ -164,11 +165,17 @@ def states_sentence(comparison: Comparison) -> list[str]:
 
 
 def counts_text(comparison: Comparison) -> str:
-    """`3 slower, 12 no difference beyond 5 %, 1 inconclusive`."""
+    """`3 slower, 12 no difference beyond 5 % (a slowdown up to 6.3 % could hide), 1 inconclusive`."""
     beyond = f" beyond {percent_digits(comparison.margin - 1)} %" if comparison.margin > 1 else ""
-    words = {Verdict.SAME: f"no difference{beyond}"}
+    words = {Verdict.SAME: f"no difference{beyond}{hidden_text(comparison)}"}
     counts = comparison.counts
     return ", ".join(f"{counts[verdict]} {words.get(verdict, verdict.value)}" for verdict in Verdict if counts[verdict])
+
+
+def hidden_text(comparison: Comparison) -> str:
+    """` (a slowdown up to 6.3 % could hide)`: the largest in a series without a difference; "" within the margin."""
+    hidden = comparison.widest
+    return f" (a slowdown up to {100 * (hidden.reach - 1):.1f} % could hide)" if hidden else ""
 
 
 def difference_text(difference: Difference) -> str:

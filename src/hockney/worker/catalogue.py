@@ -296,7 +296,7 @@ def load(
     transports = {row["name"]: _transport(row, native) for row in description["transports"]}
     missing: list[Missing] = []
     usable = list(libraries or ())
-    families = _named(words) if libraries is None else []
+    families = _named(words, transports) if libraries is None else []
     searches = side_by_side(lambda name: _FAMILIES[name][0](), families)
     for name, (working, unusable) in zip(families, searches, strict=True):
         usable += working
@@ -324,9 +324,12 @@ def _transports_of(library: Library) -> dict[str, TransportInfo]:
     return transports
 
 
-def _named(words: Iterable[str] | None) -> list[str]:
-    """The families that words name; all of them where there are no words."""
+def _named(words: Iterable[str] | None, native: Iterable[str]) -> list[str]:
+    """The families that words name; all of them where there are no words, or one names nothing, so is misspelt."""
     bases = ["*"] if words is None else [split_name(word)[0] for word in words]
+    names = [*_FAMILIES, *native]
+    if not all(fnmatch.filter(names, base) for base in bases):
+        return [*_FAMILIES]
     return [name for name in _FAMILIES if any(fnmatch.fnmatchcase(name, base) for base in bases)]
 
 

@@ -120,6 +120,27 @@ def test_too_few_launches_have_a_fix(store: Store) -> None:
     assert [fix.argv for fix in fixes] == [("hockney", "run", "ring", "--launches", n) for n in ("8", "6")]
 
 
+@pytest.mark.parametrize(("margin", "is_wide"), [(1.0, True), (1.2, True), (100.0, False)])
+def test_an_interval_that_includes_a_large_change_is_inconclusive(store: Store, margin: float, is_wide: bool) -> None:
+    runs = [add_run(store, curve(), scatter=0.4, seed=seed, command="hockney run ring") for seed in (1, 2)]
+    found = compare_runs(store, *runs, margin=margin)
+    if not is_wide:
+        assert found.counts == {Verdict.SAME: len(SIZES)}
+        return
+    wide = Reason(ReasonCode.WIDE_INTERVAL, {"by": pytest.approx(0.25)})
+    assert [change.reasons for change in found.changes] == [(wide,)] * len(SIZES)
+    assert [fix.argv for fix in found.fixes] == [("hockney", "run", "ring", "--launches", "10")] * 2
+
+
+def test_the_figures_of_a_change_are_those_that_it_is_computed_from(store: Store) -> None:
+    """With three launches, of which one is wild, medians would be alike."""
+    runs = [add_run(store, slower(curve(), times, 0, 1 << 20), launches=3, scatter=0.3, seed=times) for times in (1, 2)]
+    for change in compare_runs(store, *runs).changes:
+        assert change.shift is not None
+        assert change.base_ns is not None
+        assert change.new_ns == pytest.approx(change.shift.ratio * change.base_ns)
+
+
 def test_another_state_is_no_slowdown(store: Store) -> None:
     base = add_run(store, curve(), floor_ns=30)
     new = add_run(store, slower(curve(), 4.0, 0, 1 << 20), floor_ns=180, seed=2)

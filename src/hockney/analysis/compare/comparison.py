@@ -22,12 +22,13 @@ from hockney.model import NOT_MEASURED, Definition, Point, PointStatus, RunInfo
 from hockney.results.store import MeasurementSummary, Store, StoredPoint, StoredRun
 from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, of_one_batch, place
 from hockney.stats.figures import STREAM_EVENTS_MIN
-from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, shifts
+from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, level, shifts
 from hockney.stats.states import MachineProbe
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's measurements in ns
 _Condition = tuple[str, Definition]  # the name of a state, and how samples became times
 Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
+_WIDE = 1.25  # a series whose interval includes a larger ratio, either way, has no verdict
 PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
 
 
@@ -307,17 +308,26 @@ def judge(
         if shift is None or chance is None or reasons:
             chance = None
         elif chance > 1 - CONFIDENCE:
-            verdict = Verdict.SAME
+            verdict, most = Verdict.SAME, max(_WIDE, margin)
+            if _includes(shift, most):
+                verdict, reasons = Verdict.INCONCLUSIVE, (Reason(ReasonCode.WIDE_INTERVAL, {"by": most - 1}),)
         else:
             verdict = Verdict.SLOWER if shift.ratio > 1 else Verdict.FASTER
             explained = drift.explaining(_moved(member, shift), shift, margin) if drift else None
             if explained is not None:
                 facts = dict(zip(("by", "shown_by"), explained, strict=True))
                 verdict, reasons = Verdict.INCONCLUSIVE, (Reason(ReasonCode.DRIFT, facts),)
-        base_ns, new_ns = (statistics.median(times_ns) if times_ns else None for times_ns in member.times_ns)
+        base_ns, new_ns = (level(times_ns) if times_ns else None for times_ns in member.times_ns)
+        if member.ratios and base_ns is not None and shift is not None:
+            new_ns = base_ns * shift.ratio
         change = SeriesChange(member.point, verdict, reasons, member.state, shift, chance, base_ns, new_ns)
         changes.append(replace(change, launches=member.launches))
     return changes
+
+
+def _includes(shift: Shift, ratio: float) -> bool:
+    """Whether the interval reaches beyond a ratio, up or down."""
+    return shift.low is None or shift.high is None or shift.high > ratio or shift.low < 1 / ratio
 
 
 def _moved(member: MatchedSeries, shift: Shift) -> Moved:

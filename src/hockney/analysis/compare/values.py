@@ -10,7 +10,7 @@ from typing import Any
 
 from hockney.analysis.explain.thresholds import thresholds_of
 from hockney.analysis.finding import Fix
-from hockney.analysis.repeat import LAUNCHES, alternate, more_launches, new_baseline
+from hockney.analysis.repeat import LAUNCHES, alternate, more_launches, more_pairs, new_baseline
 from hockney.model import CurveKey, Point, RunInfo, curve_of
 from hockney.stats.shift import LAUNCHES_MIN, Shift
 
@@ -40,6 +40,7 @@ class ReasonCode(enum.Enum):
     OTHER_DEFINITION = "other definition"  # the time of the pattern is defined otherwise
     FEW_LAUNCHES = "few launches"  # state; base, new: launches in it; needed; runs
     FEW_PAIRS = "few launch pairs"  # pairs, needed: of an interleaved pair
+    WIDE_INTERVAL = "wide interval"  # by: a fraction; a change by more than that is not excluded
     DRIFT = "drift"  # by: a fraction; shown_by: "floor", "pace", a transport, or "other series"
     NOT_SIGNIFICANT = "not significant"  # of a check: the ratio is beyond the margin, its interval is not
     MAY_BE_CHANCE = "may be chance"  # of a check; among: the interval is beyond the margin, but not among so many
@@ -76,8 +77,8 @@ class SeriesChange:
 
     `state` is the machine state compared, None where there is no common one. `shift` is the ratio of new to base times;
     `chance` the probability that chance alone makes any series differ as much, None where nothing was tested. `base_ns`
-    and `new_ns` are medians of launch medians. `is_short`: a stream with fewer than 8 events per sample in either run.
-    `launches` are those with samples in base and new, in whatever state.
+    and `new_ns` are trimmed means of launch medians; `shift` is their quotient. `is_short`: a stream with fewer
+    than 8 events per sample in either run. `launches` are those with samples in base and new, in whatever state.
     """
 
     point: Point
@@ -102,6 +103,11 @@ class SeriesChange:
     def is_without_common_state(self) -> bool:
         """Whether it is inconclusive because the runs measured it in different machine states."""
         return any(reason.code is ReasonCode.NO_COMMON_STATE for reason in self.reasons)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is inconclusive because its interval is too wide."""
+        return any(reason.code is ReasonCode.WIDE_INTERVAL for reason in self.reasons)
 
     @property
     def reach(self) -> float:
@@ -193,9 +199,15 @@ class Comparison:
     def fixes(self) -> list[Fix]:
         """What to measure again, for what is inconclusive for lack of launches or of a common machine state.
 
-        Twice the launches of a run that made enough, but in several states.
+        Twice the launches of a run that made enough, but in several states, or of the one of fewer, for wide intervals.
         """
         wanted = [0, 0]
+        wide = [change.shift for change in self.changes if change.is_wide and change.shift is not None]
+        if wide and self.interleaved:
+            return [more_pairs(self.infos[0], 2 * max(shift.n_new for shift in wide))]
+        if wide:
+            fewest = min(self.launches)
+            wanted = [max(LAUNCHES, 2 * made) if made == fewest else 0 for made in self.launches]
         for change in self.changes:
             for reason in change.reasons:
                 for side, name in enumerate(("base", "new")):

@@ -164,25 +164,26 @@ def _of_pairs(pairs: Sequence[CurvePoint]) -> CurvePoint:
 def _floors(
     summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Place, str | None]
 ) -> dict[Place, Estimate]:
-    """The floor of each place, from the measurements of its shortest ping-pong of 64 B or less."""
-    short = [
-        (series.point.bytes, bool(series.point.options), _place(series), measurements)
-        for series, measurements in summarized
-        if series.point.pattern == "pingpong" and 0 < series.point.bytes <= 64
-    ]
-    floors: dict[Place, Estimate] = {}
-    for _, _, place, measurements in sorted(short, key=lambda point: point[:2]):
-        values_ns = [
-            sum(measurement.signs.floor_ns) / 2
-            for measurement, state in measurements
-            if measurement.signs.floor_ns is not None
-            and measurement.signs.reference is None
-            and state.name == states[place]
-        ]
-        floor = median(values_ns).estimate if values_ns else None
-        if floor is not None and floor.low > 0:
-            floors.setdefault(place, floor)
-    return floors
+    """The floor of each place: that of its state, with an interval that encloses the floors seen by each transport."""
+    seen_ns: dict[Place, list[float]] = {}
+    floor_ns: dict[str | None, float] = {}
+    for series, measurements in summarized:
+        place = _place(series)
+        for measurement, state in measurements:
+            signs = measurement.signs
+            if signs.floor_ns and signs.reference is None and state.floor_ns and state.name == states[place]:
+                seen_ns.setdefault(place, []).append(sum(signs.floor_ns) / 2)
+                floor_ns[state.name] = state.floor_ns
+    by_state: dict[str | None, list[Estimate]] = {}
+    for place, values_ns in seen_ns.items():
+        estimate = median(values_ns).estimate
+        if estimate is not None and estimate.low > 0:
+            by_state.setdefault(states[place], []).append(estimate)
+    floors: dict[str | None, Estimate] = {}
+    for name, estimates in by_state.items():
+        value_ns = floor_ns[name]
+        floors[name] = replace(of_all([*estimates, Estimate(value_ns, value_ns, value_ns)]), value=value_ns)
+    return {place: floors[name] for place in seen_ns if (name := states[place]) in floors}
 
 
 def _samples(
