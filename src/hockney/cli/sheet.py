@@ -58,10 +58,8 @@ def print_sheet(
     if verbose:
         _print_definitions(sheet)
     caveats = _caveat_lines(sheet, missing, findings, verbose=verbose)
-    footer = render.wrapped(
-        f"All findings ({len(findings)}): {typed('explain', run.id)}. Definitions and fixes: {typed('show', run.id, '--tables', '-v')}",
-        rest="  ",
-    )
+    more = (typed("explain", run.id), typed("show", run.id, "--tables", "-v"))
+    footer = render.wrapped(f"All findings ({len(findings)}): {more[0]}. Definitions and fixes: {more[1]}", rest="  ")
     around = count + len(caveats) + 2 * bool(caveats) + len(footer) + 1
     room = max(_LINES_MAX, _LINES_MAX * 100 // render.line_width()) - around  # longer where it is narrower
     _print_findings(sheet, findings, None if verbose else room)
