@@ -211,3 +211,8 @@ def test_an_option_of_check_changes_just_what_it_names(
     before, after = seen
     assert before["baseline"] == "2"
     assert {name: after[name] for name in after if after[name] != before[name]} == changed
+
+
+def test_a_dry_run_refuses_a_label_as_the_run_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["run", "pingpong", "-t", "shm", "--label", "5", "--dry-run"]) == 2
+    assert "'5' cannot be a label" in capsys.readouterr().err

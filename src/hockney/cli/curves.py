@@ -11,8 +11,9 @@ from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.rerun import fix_text
 from hockney.machine.files import format_cpus, named_cpus
-from hockney.model import Point, PointStatus
+from hockney.model import Point, PointStatus, RunStatus
 from hockney.stats.figures import ONE_LAUNCH
+from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED
 from hockney.units import counted, format_bytes, format_ns
@@ -72,9 +73,9 @@ def status_text(status: PointStatus, figure: Figure, asked_precision: float | No
 
 
 def format_interval(low_ns: float | None, high_ns: float | None) -> str:
-    """`26.9 - 27.3 ns`; both are None where there are too few measurements."""
+    """`26.9 - 27.3 ns`; `-` of None, where there are too few measurements."""
     if low_ns is None or high_ns is None:
-        return "too few measurements"
+        return "-"
     if low_ns == high_ns:
         return "exact"  # a model without noise
     low, high = format_ns(low_ns), format_ns(high_ns)
@@ -107,7 +108,11 @@ def placement_text(run: Run) -> str | None:
         return None
     # Fewer ranks are mostly on the first of the CPUs that more have.
     longest = [cpus for cpus in placed if not any(cpus == other[: len(cpus)] for other in placed if other != cpus)]
-    words = [f"{counted(len(cpus), 'rank')} on {_cpus_text(cpus)}" for cpus in sorted(longest, key=len)]
+    words = []
+    for cpus in sorted(longest, key=len):
+        least = min(len(other) for other in placed if other == cpus[: len(other)])
+        ranks = f"{least} to {len(cpus)} ranks" if least < len(cpus) else counted(least, "rank")
+        words.append(f"{ranks} on {_cpus_text(cpus)}")
     return f"{'; '.join(words)}."
 
 
@@ -125,7 +130,13 @@ def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None
     needed = max((figure.launches_needed for figure in missed if figure.launches_needed is not None), default=None)
     if asked is None or needed is None:
         return None
-    return f"Not all reached ±{asked:.1%}: about {needed} launches reach it."
+    advice = f"about {needed} launches reach it" if needed <= LAUNCHES_USEFUL else "more launches will not help"
+    return f"Not all reached ±{asked:.1%}: {advice}."
+
+
+def ending_text(status: RunStatus) -> str:
+    """How a run ended, in the word that its points have, too."""
+    return PointStatus.STOPPED.value if status is RunStatus.INTERRUPTED else status.value
 
 
 def endings_of(series: Iterable[Series]) -> list[list[str] | str]:

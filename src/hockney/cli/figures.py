@@ -13,6 +13,7 @@ from hockney.cli import render
 from hockney.cli.curves import (
     SHORT_MARK,
     SHORT_NOTE,
+    ending_text,
     endings_of,
     format_interval,
     name_of,
@@ -284,7 +285,7 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     """The run, the machine, libraries and CPUs, whether figures have intervals, and the `state` that was chosen."""
     info, facts = run.info, run.facts
     name = f"Run {run.id}" + (f" ({run.label})" if run.label else "")
-    render.title(f"{name}: {info.suite}, {local_time(info.started_unix_s)}, {run.status.value}", first=True)
+    render.title(f"{name}: {info.suite}, {local_time(info.started_unix_s)}, {ending_text(run.status)}", first=True)
     model = facts.get("cpu", {}).get("model") or "unknown CPU"
     render.note(f"{facts.get('hostname') or 'unknown host'}: {model}; hockney {info.version}; {info.command}")
     transports = {member.point.transport for member in shown}
@@ -297,7 +298,7 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
         render.note(placement)
     fix = fix_text(resume(run.id, info))
     few = sum(figure.low_ns is None for figure in figures)
-    if 2 * few > len(figures):
+    if few:
         have = f"{few} of {counted(len(figures), 'figure')} have too few measurements for an interval"
         render.note(f"{have}. {fix}.", style="yellow")
     elif run.status is RunStatus.KILLED:

@@ -49,6 +49,21 @@ def print_plot(title: str, curves: Mapping[str, Sequence[tuple[int, float]]], un
         else:
             print_line(line.rstrip())
     render.note("   ".join(f"{mark} {label}" for mark, (label, _) in drawn))
+    under = _hidden([curve for _, curve in drawn], (max(values) - min(values)) / _HEIGHT)
+    if under:
+        render.note(f"Hidden: {'; '.join(under)}.", style="dim")
+
+
+def _hidden(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]], row: float) -> list[str]:
+    """`shm under threads`: curves of which most points are within a row of one that is drawn later."""
+    hidden = []
+    for number, (label, points) in enumerate(curves):
+        for above, others in curves[number + 1 :]:
+            values = dict(others)
+            if sum(size in values and abs(value - values[size]) <= row / 2 for size, value in points) > len(points) / 2:
+                hidden.append(f"{label} under {above}")
+                break
+    return hidden
 
 
 def _ticks(logarithms: Sequence[float]) -> list[int]:

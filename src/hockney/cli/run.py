@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hockney.cli import complete
-from hockney.cli.common import command, duration_option, file_option
+from hockney.cli.common import check_label, command, duration_option, file_option
 from hockney.units import parse_fraction
 
 _EXAMPLES = """hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%
@@ -51,7 +51,7 @@ hockney run --resume"""
 )
 @click.option("--hosts", multiple=True, metavar="HOST,…", help="Run on these hosts (MPI; tcp and udp through ssh).")
 @click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
-@duration_option("--limit", help="Time limit of one measurement. [default: as --time, 20s to 60s]")
+@duration_option("--limit", help="Time limit of one measurement. [default: --time, but 20s to 60s]")
 @click.option("--refine/--no-refine", default=None, help="Add sizes until the size of each jump is known exactly.")
 @click.option("--oversubscribe", is_flag=True, help="Also run points with more ranks than CPUs.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run.")
@@ -102,5 +102,6 @@ def run(
     if dry_run:
         from hockney.cli.dry_run import show_plan
 
+        check_label(label)
         return show_plan(suite, asked, as_json=as_json)
     return measure_and_show("run", output, store, suite=suite, asked=asked, label=label)

@@ -9,6 +9,7 @@ import click
 
 from hockney.cli import complete, render
 from hockney.cli.common import check_label, command, stored_runs
+from hockney.cli.curves import ending_text
 from hockney.cli.render import Column, local_time
 from hockney.cli.rerun import typed
 from hockney.units import format_duration_s
@@ -81,7 +82,7 @@ def _row(run: RunSummary) -> list[str]:
         run.label or "",
         run.suite,
         local_time(run.started_unix_s),
-        run.status.value,
+        ending_text(run.status),
         f"{run.measured}/{run.planned}",
         "-" if least_s is None else f"{format_duration_s(least_s)}{or_more}",
         " ".join(run.transports),

@@ -10,6 +10,7 @@ from hockney.model import Definition, Point, PointStatus
 from hockney.results.runs import Run, main_state
 from hockney.results.store import MeasurementSummary, Store
 from hockney.stats import LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
+from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.units import counted
 
 
@@ -46,6 +47,6 @@ def _end_over_launches(
         return PointStatus.PRECISE, None
     count = counted(len({measurement.launch_id for measurement, _ in measurements}), "launch", "launches")
     needed = needed_for(medians_ns, launch_ids, precision) if counted_ones else None
-    more = f"; about {needed} launches would reach {precision:.1%}" if needed else ""
+    more = f"; about {needed} launches would reach {precision:.1%}" if needed and needed <= LAUNCHES_USEFUL else ""
     unit = "launches" if over == LAUNCHES else "measurements"
     return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(measurements), unit)} in {count}{more}"

@@ -127,6 +127,9 @@ def t_quantile(dof: float, confidence: float = CONFIDENCE) -> float:
     )
 
 
+LAUNCHES_USEFUL = 50  # if a precision needs more, the machine is too noisy for it
+
+
 def launches_needed(deviation: float, precision: float) -> int:
     """How many launches, at least two, reach a precision, if their logarithms have this standard deviation."""
     wanted = math.log1p(precision)

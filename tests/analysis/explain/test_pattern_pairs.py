@@ -89,6 +89,15 @@ def test_a_barrier_slower_than_its_rounds(barrier: Curve, is_slow: bool) -> None
     assert [finding.facts["slower_ratio"].value for finding in found] == ([pytest.approx(2, 0.01)] if is_slow else [])
 
 
+def test_on_a_busy_machine_a_slow_collective_is_to_be_measured_again() -> None:
+    warnings = (Warning_("others", "machine", "While the run measured, other programs kept 1.0 CPUs busy", "Wait."),)
+    for seen, cause in (((), ""), (warnings, "others")):
+        (slow,) = slower(barrier_of(2000, transport=MPI), pattern("pingpong", 500, transport=MPI), warnings=seen)
+        assert slow.cause == cause
+        assert slow.fix is not None
+        assert bool(slow.fix.argv) is not bool(seen)
+
+
 def test_a_barrier_is_compared_with_the_one_by_messages_if_there_is_one() -> None:
     own = barrier_of(2000, algorithm="native")
     by_hand = barrier_of(1990, options={"algorithm": "portable"}, algorithm="portable")

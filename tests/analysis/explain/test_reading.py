@@ -91,7 +91,7 @@ def test_a_switch_is_found_in_a_stored_run(tmp_path: Path) -> None:
     assert switch.subject.sizes_bytes == (2048, 4096)
 
 
-@pytest.mark.parametrize(("status", "how"), [("interrupted", "interrupted"), ("running", "killed")])
+@pytest.mark.parametrize(("status", "how"), [("interrupted", "stopped"), ("running", "killed")])
 def test_a_run_that_ended_early_says_so_and_how_to_resume_it(tmp_path: Path, status: str, how: str) -> None:
     """One that is running while nobody measures it was killed."""
     path = tmp_path / "r.db"

@@ -78,7 +78,10 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
     }
     subject = subject_of(worst.curve, tuple(sorted({point.bytes for point in points})))
     fix = commands[0] if commands else None
-    return Finding("slower than its parts", subject, facts, fix=fix, effect=worst.ratio.value - 1)
+    cause = ""
+    if any(warning.kind == "others" for warning in reading.warnings):
+        cause, fix = "others", Fix("Measure again on an idle machine before you choose another algorithm")
+    return Finding("slower than its parts", subject, facts, cause, fix, worst.ratio.value - 1)
 
 
 def _variable(library: str, worst: _Made) -> str:

@@ -23,7 +23,7 @@ from hockney.stats.fit import Estimate
 
 Summarized = list[tuple[MeasurementSummary, State]]
 _Key = tuple[str, str, int, Options, str, str]  # transport, pattern, ranks, options, pair class, state
-_ENDED_EARLY = {RunStatus.KILLED: "killed", RunStatus.INTERRUPTED: "interrupted"}
+_ENDED_EARLY = {RunStatus.KILLED: "killed", RunStatus.INTERRUPTED: "stopped"}
 
 
 def read_run(run: Run) -> Reading:
