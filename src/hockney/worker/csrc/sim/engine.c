@@ -346,7 +346,7 @@ static hk_status_t open_ranks(hk_sim_t *sim)
     const hk_model_t *model = sim->model;
     sim->ranks = calloc((size_t)sim->size, sizeof *sim->ranks);
     sim->nodes = calloc(sim->nodes_count, sizeof *sim->nodes);
-    sim->costs = calloc(model->classes_count, sizeof *sim->costs);
+    sim->costs = calloc(model->classes_count, sizeof(void *));
     if (sim->ranks == NULL || sim->nodes == NULL || sim->costs == NULL) {
         return HK_ERR_MEMORY;
     }

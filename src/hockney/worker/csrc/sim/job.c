@@ -196,6 +196,7 @@ static hk_status_t answer_point(sim_job_t *job, const hk_command_t *command)
         status = hk_answer_error(STDOUT_FILENO, command->id, status, why);
     }
     free_parts(job);
+    job->command = NULL;
     return status;
 }
 

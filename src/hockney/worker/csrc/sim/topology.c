@@ -100,6 +100,9 @@ static void route_tree(hk_topology_t *topology, uint32_t from, uint32_t to)
 static hk_status_t open_torus(hk_topology_t *topology)
 {
     const size_t dimensions = topology->levels;
+    if (dimensions == 0) {
+        return no_topology(topology->model, "the torus has no dimension");
+    }
     topology->nodes = 1;
     for (size_t d = 0; d < dimensions; d++) {
         topology->nodes *= topology->size[d];
