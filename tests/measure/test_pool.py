@@ -39,7 +39,7 @@ def test_a_measurement_holds_what_the_worker_answered(pattern: str, monkeypatch:
     catalogue = load()
     asked = RunOptions(transports=("shm",), sizes=(64,), oversubscribe=True)
     plan = make_plan(pattern_suite(pattern), asked, catalogue, cpus=2)
-    how: dict[str, Any] = {"launch_index": 3, "environment": {}, "failures": Failures()}
+    how: dict[str, Any] = {"launch_index": 3, "seed": 1, "environment": {}, "failures": Failures()}
     with WorkerPool(plan, catalogue, started, steal=lambda: 0.25, **how) as pool:
         measurement = pool.measure(plan.points[0], round_=5, batch=4, samples=3, warmup=1, verify=True)
     (answer,), (launch,) = answers, launches

@@ -1,4 +1,4 @@
-"""Detectors on runs of known truth: rates of 1,000 runs stand in docs/methods.md, 200 are held to bounds here."""
+"""Detectors on runs of known truth: rates of 1,000 runs stand in docs/validation.md, 200 are held to bounds here."""
 
 from __future__ import annotations
 
