@@ -1,4 +1,4 @@
-"""Curves made from known segments, and how well their fits find them again. Run it to print the tables of validation.md.
+"""Curves made from known segments, and how well their fits find them. Run it to print the tables of validation.md.
 
 Sizes are those of real runs: 0 and powers of two to 4 MiB, alone or with one or two sizes between each. A time errs by
 normal noise of the same fraction everywhere. From one segment to the next the time jumps by a factor of 1.1 to 2, and
