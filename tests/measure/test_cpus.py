@@ -159,7 +159,7 @@ def test_a_plan_has_room_for_as_many_ranks_as_cpus_are_named() -> None:
     ("cpus", "text"),
     [
         ([(0, 2)], "2 ranks on CPUs 0 and 2."),
-        ([(0, 2), (0, 2, 4)], "3 ranks on CPUs 0, 2 and 4."),
+        ([(0, 2), (0, 2, 4)], "2 to 3 ranks on CPUs 0, 2 and 4."),
         ([(0, 1), (4, 5, 6)], "2 ranks on CPUs 0 and 1; 3 ranks on CPUs 4, 5 and 6."),
         ([(0, 1, 0, 1)], "4 ranks on CPUs 0 and 1."),
         ([(3, 3)], "2 ranks on CPU 3."),
