@@ -6,11 +6,14 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
+from scripts.schemalib.schemas import DOCUMENTS, FOLDER, texts
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.compare.slowed import plan
 from tests.builders import make_info, make_point
@@ -25,6 +28,7 @@ from hockney.analysis.compare.expect import Outcome
 from hockney.analysis.explain import Explanation, Layer, Line, OffLine, Parameters
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Note, Subject
 from hockney.cli import execute
+from hockney.cli.commands import COMMANDS
 from hockney.cli.explain import explanation_json
 from hockney.cli.render import JSON_VERSION
 from hockney.machine import facts
@@ -36,49 +40,12 @@ from hockney.results.store import Store
 from hockney.stats.fit import Estimate, LogGP
 from hockney.worker.catalogue import Missing
 
-PAGE = (Path(__file__).parents[1] / "docs" / "json.md").read_text(encoding="utf-8")
 WORDS = " ".join(PAGE.split())  # a word may be broken over two lines
 
 Documents = list[dict[str, Any]]
 Read = Callable[..., dict[str, Any]]
 
 # ---- the page -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Row:
-    """A key of the page: its path, its type, and what it means."""
-
-    key: str
-    type: str
-    meaning: str
-
-
-def anchor(title: str) -> str:
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-
-
-def read_page() -> dict[str, list[Row]]:
-    """The keys in the blocks of the page, by the anchor of the heading above them; indentation nests them."""
-    sections: dict[str, list[Row]] = {}
-    name, is_block, parents = "", False, [""]
-    for line in PAGE.splitlines():
-        if line.startswith("```"):
-            is_block = not is_block
-        elif line.startswith("#") and not is_block:
-            name = anchor(line.lstrip("# "))
-        elif is_block:
-            match = re.fullmatch(r"( *)(\w+(?:, \w+)*) {2,}(\S+)(?: {2,}(.*))?", line)
-            assert match, f"docs/json.md: {line!r} is not a key, its type and its meaning"
-            del parents[len(match[1]) // 2 + 1 :]
-            keys = [f"{parents[-1]}{key}" for key in match[2].split(", ")]
-            sections.setdefault(name, []).extend(Row(key, match[3], match[4] or "") for key in keys)
-            parents.append(f"{keys[0]}.")
-    return sections
-
-
-SECTIONS = read_page()
-EVERY = "json"  # the keys of every document stand below the title
 
 
 def rows_of(*sections: str) -> dict[str, Row]:
@@ -122,8 +89,12 @@ def walked(value: Any, rows: dict[str, Row], path: str = "") -> Iterator[tuple[s
 def check_page(documents: Documents, *sections: str, lacking: tuple[str, ...] = ()) -> None:
     """All keys of the documents stand in these sections with their types, and no other does.
 
-    A key that the page calls absent may be missing, and so may those that begin with a text in `lacking`.
+    A key that the page calls absent may be missing, and so may those that begin with a text in `lacking`. The schema of
+    each document takes it.
     """
+    for document in documents:
+        if "format" in document:
+            jsonschema.validate(document, json.loads((FOLDER / f"{document['format']}.json").read_text()))
     rows = rows_of(EVERY, *sections)
     seen: dict[str, list[Any]] = {}
     for path, value in itertools.chain.from_iterable(walked(document, rows) for document in documents):
@@ -131,10 +102,13 @@ def check_page(documents: Documents, *sections: str, lacking: tuple[str, ...] = 
     assert [path for path in seen if path not in rows] == [], f"keys that {sections} of docs/json.md lack"
     for path, values in seen.items():
         row = rows[path]
-        assert row.type.endswith("?") or None not in values, f"docs/json.md: {path} may be null"
+        assert "?" in row.type or None not in values, f"docs/json.md: {path} may be null"
         for value in values:
             assert value is None or re.match(TYPES[type(value)], row.type), f"{path}: {row.type} is {value!r}"
-    unseen = [path for path, row in rows.items() if path not in seen and "absent" not in row.meaning]
+    absent = tuple(path for path, row in rows.items() if row.may_be_absent)
+    unseen = [
+        path for path in rows if path not in seen and not f"{path}.".startswith(tuple(f"{key}." for key in absent))
+    ]
     assert [path for path in unseen if not path.startswith(lacking or ("\0",))] == [], "no document has these"
 
 
@@ -352,6 +326,40 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_errors(tmp_path: Path, read: Read) -> None:
     check_page([read("explain", "--machine", "nowhere", codes=(2,))], "errors")
+
+
+def test_import_and_export(tmp_path: Path, read: Read) -> None:
+    """Of what hockney measured, with and without samples, and of what another benchmark did."""
+    fill(tmp_path / "r.db")
+    sample = Path(__file__).parent / "results/formats/samples/osu_latency.txt"
+    check_page([read("import", sample, "--store", tmp_path / "r.db")], "import")
+    documents = [
+        read("export", number, *how, "--store", tmp_path / "r.db") for number in "123" for how in ([], ["--samples"])
+    ]
+    check_page(documents, "export")
+
+
+def test_completion(read: Read) -> None:
+    check_page([read("completion", "bash")], "completion")
+
+
+# ---- schemas --------------------------------------------------------------------------------------------------------
+
+
+def test_every_command_has_a_schema_that_is_that_of_the_page() -> None:
+    """`scripts/schemas` writes them."""
+    assert {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()} == texts()
+    assert {*DOCUMENTS} == {*COMMANDS, "error"}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_schema_refuses_what_is_no_such_document(name: str) -> None:
+    schema = json.loads((FOLDER / f"hockney-{name}.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    head = {"format": f"hockney-{name}", "version": JSON_VERSION}
+    for wrong in ({}, head, {**head, "version": JSON_VERSION - 1}, {**head, "format": "other"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------

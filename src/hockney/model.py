@@ -237,6 +237,7 @@ class PointStatus(enum.Enum):
     PRECISE = "precise"  # the interval is as narrow as asked
     BUDGET = "budget"  # the time was up: the interval is what it is
     STOPPED = "stopped"  # by Ctrl-C, before either; likewise
+    IMPORTED = "imported"  # the output of another benchmark
     FAILED = "failed"
     SKIPPED = "skipped"
 
@@ -290,6 +291,12 @@ class Warning_:
         return f"{self.cause} {self.remedy}".strip()
 
 
+IMPORTED = "imported"
+"""In the stored plan of a run that another benchmark measured: the file, tool and number of points of each output."""
+DIGITS = "digits_ns"
+"""The counter of its measurements: what the printed digits leave open."""
+
+
 @dataclass(frozen=True)
 class RunInfo:
     """What is known about a run when it starts. `facts` is machine.facts(); `plan` can rebuild the run for --resume."""
@@ -302,3 +309,8 @@ class RunInfo:
     version: str
     facts: dict[str, Any]
     plan: dict[str, Any]
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another benchmark measured it: its plan then holds the outputs."""
+        return IMPORTED in self.plan

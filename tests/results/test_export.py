@@ -144,7 +144,7 @@ def test_csv_says_where_any_launch_had_more_ranks_than_cpus(store: Store) -> Non
 
 def test_json_says_what_it_is_and_what_was_asked(store: Store, full: int) -> None:
     found = json_of(store, full)
-    assert (found["format"], found["version"]) == ("hockney-export", 2)
+    assert (found["format"], found["version"]) == ("hockney-export", 3)
     assert set(found) == {"format", "version", "run", "facts", "launches", "warnings", "series"}
     info = make_info()
     assert found["run"] == {
@@ -188,9 +188,9 @@ def test_json_holds_every_sample_if_asked(store: Store, full: int) -> None:
 
 
 def test_every_name_in_the_exports_is_explained(store: Store, full: int) -> None:
-    page = (Path(__file__).parents[2] / "docs/metrics.md").read_text(encoding="utf-8")
-    section = page.partition("\n## What the exports hold\n")[2].partition("\n### ")[0]
-    explained = set(re.findall(r"\w+", section))
+    docs = Path(__file__).parents[2] / "docs"
+    section = (docs / "metrics.md").read_text(encoding="utf-8").partition("\n## What the exports hold\n")[2]
+    explained = set(re.findall(r"\w+", section + (docs / "json.md").read_text(encoding="utf-8")))
     document = json_of(store, full, samples=True)
     series = document["series"][0]
     parts = [document, document["run"], document["launches"][0], document["warnings"][0], series]

@@ -22,8 +22,13 @@ INTERLEAVED = "interleaved"
 """In the stored plan of both runs of an interleaved pair: id, side, and what new calls base's transports."""
 
 
+_MORE_OUTPUTS = Fix(f"Import {LAUNCHES} outputs of it together: each counts as a launch")
+
+
 def resume(run: int, info: RunInfo) -> Fix:
     """Continue a run, or repeat it where it is one side of an interleaved pair: no side continues alone."""
+    if info.is_imported:
+        return _MORE_OUTPUTS
     if INTERLEAVED in info.plan:
         words = tuple(_words(info.command, replaced=()))
         return Fix("Measure both variants again", words if words[:2] == ("hockney", "compare") else ())
@@ -36,6 +41,8 @@ def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None =
     A check measures the plan of its baseline: the command of a `twin`, a run of the same suite, repeats it. Without
     argv where no command line does that, as for a run that another program stored.
     """
+    if info.is_imported:
+        return _MORE_OUTPUTS
     time_s, planned = info.plan.get("time_s"), info.plan.get("launches", 1)
     words, text = _words(info.command), f"Measure run {run} again with {launches} launches"
     if words[:2] == ["hockney", "check"]:

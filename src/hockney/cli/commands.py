@@ -35,9 +35,13 @@ COMMANDS = {
         "Check for slowdowns against a baseline, or limits in a file.", "check --baseline before --max-slowdown 5%"
     ),
     "export": Entry("Write a run as CSV or JSON.", "export last --csv -o figures.csv"),
+    "import": Entry("Store the outputs of other benchmarks as a run.", "import osu_latency.txt"),
     "doctor": Entry("Show what limits precision here, and how to fix it.", "doctor"),
     "completion": Entry("Print the script that completes commands in a shell.", "completion bash"),
 }
+
+
+_MODULES = {"list": "listing", "import": "importing"}  # their names are words of Python
 
 
 class Commands(click.Group):
@@ -49,7 +53,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"hockney.cli.{'listing' if cmd_name == 'list' else cmd_name}")
+        module = importlib.import_module(f"hockney.cli.{_MODULES.get(cmd_name, cmd_name)}")
         return next(value for value in vars(module).values() if isinstance(value, click.Command))
 
     def resolve_command(

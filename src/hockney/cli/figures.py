@@ -73,7 +73,7 @@ _COLUMNS = (
     _Column(Column("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
     _Column(Column("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate), "free"),
     _Column(Column("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages), "stream"),
-    _Column(Column("minimum", right=True, optional=True), lambda row: format_ns(row.figure.minimum_ns)),
+    _Column(Column("minimum", right=True, optional=True), lambda row: _known(row.figure.minimum_ns, format_ns)),
     _Column(Column("p99", right=True), lambda row: _known(row.figure.p99_ns, format_ns), "schedule"),
     _Column(Column("p99.9", right=True), lambda row: _known(row.figure.p999_ns, format_ns), "schedule"),
     _Column(Column("state", key=True), lambda row: row.figure.state, "states"),
@@ -291,7 +291,7 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     transports = {member.point.transport for member in shown}
     libraries = {launch.transport: launch.library for launch in run.launches.values()}
     for transport, library in libraries.items():
-        if transport in transports:
+        if transport in transports and library:
             render.note(f"{transport}: {library}")
     placement = placement_text(run)
     if placement:

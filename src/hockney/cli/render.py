@@ -26,7 +26,7 @@ from hockney.units import printable
 if TYPE_CHECKING:
     from hockney.model import Warning_
 
-JSON_VERSION = 2
+JSON_VERSION = 3
 _CODE_SPAN = re.compile("`[^`]*`")  # the one markup that sentences have: a command, which stays on one line
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w))")
 _HARD_BLANK = "\N{NO-BREAK SPACE}"

@@ -111,7 +111,7 @@ def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool, p
 
 def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> dict[str, Any]:
     """All that is known of a run and of these series (None: of all) in a state, but for the samples."""
-    from hockney.results.export import launch_json, series_json
+    from hockney.results.export import launches_json, series_json
 
     info = run.info
     shown = run.series if series is None else series
@@ -127,7 +127,7 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
         "seed": info.seed,
         "plan": info.plan,
         "facts": run.facts,
-        "launches": [launch_json(number, launch) for number, launch in run.launches.items()],
+        "launches": launches_json(run),
         "warnings": [asdict(warning) for warning in run.warnings],
         "series": [series_json(member, figures_in(member, state)) for member in shown],
     }

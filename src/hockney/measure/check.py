@@ -144,6 +144,11 @@ def may_be_decided(change: SeriesChange, base_id: int) -> bool:
 
 def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     stored = store.run(base_id)
+    if stored.info.is_imported:
+        raise UsageError(
+            f"run {base_id} can't be a baseline: it was imported, so it cannot be measured again. Compare it with "
+            "another import"
+        )
     planned = [row for row in store.points(base_id) if row.status is not PointStatus.SKIPPED]
     sampled = {measurement.point_id for measurement in store.summaries(base_id) if measurement.samples}
     good = dict.fromkeys(row.point for row in planned if row.id in sampled and row.status is not PointStatus.FAILED)

@@ -1,6 +1,6 @@
 """A run as CSV (a row per series and state of the machine) or JSON (everything), written to a text stream.
 
-The JSON has `"format": "hockney-export"` and `"version": 2`. The version grows when a name changes its meaning or goes;
+The JSON has `"format": "hockney-export"` and `"version": 3`. The version grows when a name changes its meaning or goes;
 new names may come at any time. Its parts: `run` (what was asked and how it ended), `facts` (the machine), `launches`,
 `warnings`, and `series`, each with its point, status, `figures` and `measurements`; a measurement carries
 `elapsed_ns`, per rank a list of samples, where they were asked for. Unknown is null. Names of quantities end in their
@@ -15,14 +15,14 @@ import json
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from hockney.model import Definition, Launch, Measurement
+from hockney.model import Definition, Measurement
 from hockney.results.runs import Run, Series
 from hockney.results.store import Store
 from hockney.stats import Figure, State
 from hockney.units import printable
 
 FORMAT = "hockney-export"
-VERSION = 2
+VERSION = 3
 # Fields of a figure that CSV calls otherwise.
 _IN_CSV = {
     "value_ns": "time_ns",
@@ -76,7 +76,7 @@ def _csv_front(run: Run, series: Series) -> dict[str, object]:
         "role": point.role,
         "status": series.status.value,
         "reason": series.reason,
-        "oversubscribed": series.oversubscribed if series.launches else None,
+        "oversubscribed": series.oversubscribed if series.launches and not run.info.is_imported else None,
     }
 
 
@@ -95,7 +95,7 @@ def write_json(store: Store, run_id: int, stream: TextIO, *, samples: bool = Fal
             "version": VERSION,
             "run": _json_run(run),
             "facts": run.facts,
-            "launches": [launch_json(launch_id, launch) for launch_id, launch in run.launches.items()],
+            "launches": launches_json(run),
             "warnings": [dataclasses.asdict(warning) for warning in run.warnings],
         }
         stream.write("{\n")
@@ -106,6 +106,8 @@ def write_json(store: Store, run_id: int, stream: TextIO, *, samples: bool = Fal
             series = Series(run, stored)  # not one of run.series, which would keep all samples
             pairs = zip(series.measurements, series.states, strict=True)
             measurements = [_json_measurement(measurement, state, samples=samples) for measurement, state in pairs]
+            if run.info.is_imported:
+                measurements = list(map(_without_batch, measurements))
             stream.write(("," if i else "") + "\n")
             stream.write(_json({**series_json(series, series.figures()), "measurements": measurements}))
         stream.write("\n]\n}\n")
@@ -127,9 +129,10 @@ def _json_run(run: Run) -> dict[str, object]:
     }
 
 
-def launch_json(launch_id: int, launch: Launch) -> dict[str, object]:
-    """A launch as JSON holds it."""
-    return {"id": launch_id, **dataclasses.asdict(launch)}
+def launches_json(run: Run) -> list[dict[str, object]]:
+    """The launches as JSON holds them; of those of another benchmark little is known."""
+    unknown = dict.fromkeys(("started_unix_s", "oversubscribed", "clock_ns")) if run.info.is_imported else {}
+    return [{"id": number, **dataclasses.asdict(launch), **unknown} for number, launch in run.launches.items()]
 
 
 def series_json(series: Series, figures: Iterable[Figure]) -> dict[str, Any]:
@@ -153,3 +156,12 @@ def _json_measurement(measurement: Measurement, state: State, *, samples: bool) 
     plain = {name: value for name, value in vars(measurement).items() if name not in left_out}
     plain |= {"state": state.name, "definition": dataclasses.asdict(measurement.definition)}
     return plain | {"elapsed_ns": measurement.elapsed_ns.tolist()} if samples else plain
+
+
+def _without_batch(measurement: dict[str, Any]) -> dict[str, Any]:
+    """One of another benchmark, whose batch is not known: its time is that of one repetition."""
+    unknown: dict[str, Any] = {"batch": None, "started_unix_s": None, "verified": measurement["verified"] or None}
+    if "elapsed_ns" in measurement:
+        batch = measurement["batch"]
+        unknown["elapsed_ns"] = [[elapsed_ns / batch for elapsed_ns in rank] for rank in measurement["elapsed_ns"]]
+    return measurement | unknown

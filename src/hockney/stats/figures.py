@@ -34,7 +34,8 @@ class Figure:
     `low_ns` and `high_ns` are its confidence interval with the probability `coverage`. `between_launches` and
     `within_launches` are relative standard deviations, the former without the scatter of measurements;
     `launches_needed` would reach the precision of the run. Rates count the payload, and are None without one.
-    `slowest_rank` took longest in `slowest_share` of the samples, where the definition takes the slowest rank.
+    `slowest_rank` took longest in `slowest_share` of the samples, where the definition takes the slowest rank. Samples,
+    minimum and batch are None where another benchmark measured.
     """
 
     state: str
@@ -48,9 +49,9 @@ class Figure:
     within_launches: float | None
     launches_needed: int | None
     n_measurements: int
-    n_samples: int
+    n_samples: int | None
     n_launches: int
-    minimum_ns: float
+    minimum_ns: float | None
     p99_ns: float | None
     p999_ns: float | None
     rate_bytes_per_s: float | None
@@ -62,7 +63,7 @@ class Figure:
     slowest_rank: int | None
     slowest_share: float | None
     verified: bool | None  # whether the payload was checked in any measurement of the point; None: no payload
-    batch: int  # repetitions in a sample
+    batch: int | None  # repetitions in a sample
     n_left_out: int  # measurements of other batches
     is_short: bool  # a stream with fewer than STREAM_EVENTS_MIN events in a sample
     definition: Definition
@@ -109,6 +110,27 @@ def _as_exact(figure: Figure) -> Figure:
         rate_high_bytes_per_s=figure.rate_bytes_per_s,
         messages_low_per_s=figure.messages_per_s,
         messages_high_per_s=figure.messages_per_s,
+    )
+
+
+def without_samples(figure: Figure, digits_ns: float) -> Figure:
+    """A figure that another benchmark measured: of its samples nothing is known, and it printed so many digits."""
+    low_ns = None if figure.low_ns is None else max(0.0, figure.low_ns - digits_ns)
+    high_ns = None if figure.high_ns is None else figure.high_ns + digits_ns
+    return replace(
+        figure,
+        low_ns=low_ns,
+        high_ns=high_ns,
+        rate_low_bytes_per_s=rate_bytes_per_s(figure.definition, high_ns),
+        rate_high_bytes_per_s=rate_bytes_per_s(figure.definition, low_ns),
+        messages_low_per_s=messages_per_s(figure.definition, high_ns),
+        messages_high_per_s=messages_per_s(figure.definition, low_ns),
+        n_samples=None,
+        minimum_ns=None,
+        batch=None,
+        slowest_rank=None,
+        slowest_share=None,
+        verified=figure.verified or None,
     )
 
 

@@ -10,7 +10,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney.analysis.compare.differences import differences, disturbances, is_unchanged, renamed
@@ -18,7 +18,7 @@ from hockney.analysis.compare.drift import Drift, Moved, Probes
 from hockney.analysis.compare.values import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
-from hockney.model import NOT_MEASURED, Definition, Point, PointStatus, RunInfo
+from hockney.model import DIGITS, NOT_MEASURED, Definition, Point, PointStatus, RunInfo
 from hockney.results.store import MeasurementSummary, Store, StoredPoint, StoredRun
 from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, of_one_batch, place
 from hockney.stats.figures import STREAM_EVENTS_MIN
@@ -37,7 +37,8 @@ class RunData:
     """One run of a comparison, with points named as in the new run.
 
     `launches`: how many have samples, by point. `times_ns`: what is in one machine state, by point and condition.
-    `probes`: of all points, by state and launch. `short`: streams with fewer than 8 events per sample.
+    `probes`: of all points, by state and launch. `short`: streams with fewer than 8 events per sample. `digits`: what
+    the printed digits of an imported time leave open, as a fraction.
     """
 
     run: StoredRun
@@ -46,6 +47,7 @@ class RunData:
     times_ns: Mapping[Point, Mapping[_Condition, _Launches]]
     probes: Probes
     short: Collection[Point] = ()
+    digits: Mapping[Point, float] = field(default_factory=dict)
 
 
 def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0, first_launch: int = 0) -> Comparison:
@@ -124,6 +126,7 @@ def _run_data(
     times_ns: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
     probes: dict[str, dict[int, list[MachineProbe]]] = {}
     events: dict[int, int] = {}  # in a sample, by point
+    digits: dict[int, float] = {}  # by point
     launches = {(each.point_id, numbers[each.launch_id]) for each in measurements if each.samples}
     with_samples = Counter(point_id for point_id, number in launches if number >= first_launch)
     conditions = ((state, each.definition) for each, state in zip(measurements, states, strict=True))
@@ -134,6 +137,8 @@ def _run_data(
             of_point = times_ns.setdefault(each.point_id, {})
             of_point.setdefault((state.name, each.definition), {}).setdefault(number, []).append(each.median_ns)
             probes.setdefault(state.name, {}).setdefault(number, []).append(each.signs)
+            if DIGITS in each.counters:
+                digits[each.point_id] = min(each.counters[DIGITS][0] / each.median_ns, 0.5)
             events[each.point_id] = each.batch * each.definition.divisor
     return RunData(
         run,
@@ -142,6 +147,7 @@ def _run_data(
         {point: times_ns[row.id] for point, row in points.items() if row.id in times_ns},
         probes,
         {point for point, row in points.items() if point.is_stream and 0 < events.get(row.id, 0) < STREAM_EVENTS_MIN},
+        {point: digits[row.id] for point, row in points.items() if row.id in digits},
     )
 
 
@@ -157,7 +163,7 @@ def _is_skipped(point: Point, *sides: RunData) -> bool:
 class MatchedSeries:
     """A series with the times of its launches in base and new, in one state; or the reasons why there is none.
 
-    `ratios` are those of launch pairs, where the runs were measured in alternation.
+    `ratios` are those of launch pairs, where the runs were measured in alternation. `digits`: as in RunData, of both.
     """
 
     point: Point
@@ -166,6 +172,7 @@ class MatchedSeries:
     reasons: tuple[Reason, ...] = ()
     launches: tuple[int, int] = (0, 0)
     ratios: Sequence[float] = ()
+    digits: tuple[float, float] = (0.0, 0.0)
 
 
 def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
@@ -174,6 +181,8 @@ def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
     shared = [condition for condition in before if condition in after]
     runs, facts = (base.run.id, new.run.id), dict[str, Any]()
     reasons = tuple(_missing(point, base, new))
+    if not reasons and base.run.info.is_imported != new.run.info.is_imported:
+        return _match_imported(point, before, after, launches)
     if not reasons and not shared:
         states = [sorted({name for name, _ in side}, key=place) for side in (before, after)]
         facts = {"base": states[0], "new": states[1], "runs": runs}
@@ -187,7 +196,31 @@ def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
     if not can_decide(*counts):
         facts = {"state": best[0], "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
         reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
-    return MatchedSeries(point, best[0], times_ns, reasons, launches)
+    digits = base.digits.get(point, 0.0), new.digits.get(point, 0.0)
+    return MatchedSeries(point, best[0], times_ns, reasons, launches, digits=digits)
+
+
+def _match_imported(
+    point: Point,
+    before: Mapping[_Condition, _Launches],
+    after: Mapping[_Condition, _Launches],
+    launches: tuple[int, int],
+) -> MatchedSeries:
+    """A series of which another benchmark measured one side, in a machine state that is not known: no verdict."""
+    pairs = [(one, other) for one in before for other in after if one[1] == other[1]]
+    if not pairs:
+        times_ns = _any_state(before), _any_state(after)
+        return MatchedSeries(point, None, times_ns, (Reason(ReasonCode.OTHER_DEFINITION),), launches)
+    # Of the side with several states the uncontended one with most launches.
+    best = max(
+        pairs,
+        key=lambda pair: (
+            not any(State(name, None).contended for name, _ in pair),
+            len(before[pair[0]]) + len(after[pair[1]]),
+        ),
+    )
+    times_ns = _medians_ns(before[best[0]]), _medians_ns(after[best[1]])
+    return MatchedSeries(point, None, times_ns, (Reason(ReasonCode.STATE_UNKNOWN),), launches)
 
 
 def _not_measured(point: Point, *sides: RunData) -> Iterator[Reason]:
@@ -304,6 +337,10 @@ def judge(
     changes = []
     for member in series:
         shift, chance = results.get(member.point, (None, None))
+        if shift is not None and any(member.digits):
+            shift = _widened(shift, *member.digits)
+            if shift.low is not None and shift.high is not None and shift.low <= margin and shift.high >= 1 / margin:
+                chance = 1.0
         verdict, reasons = Verdict.INCONCLUSIVE, member.reasons
         if shift is None or chance is None or reasons:
             chance = None
@@ -323,6 +360,13 @@ def judge(
         change = SeriesChange(member.point, verdict, reasons, member.state, shift, chance, base_ns, new_ns)
         changes.append(replace(change, launches=member.launches))
     return changes
+
+
+def _widened(shift: Shift, base: float, new: float) -> Shift:
+    """With what the printed digits of both sides leave open: fractions below 1, rounded outwards."""
+    low = None if shift.low is None else shift.low * (1 - new) / (1 + base) * (1 - 1e-9)
+    high = None if shift.high is None else shift.high * (1 + new) / (1 - base) * (1 + 1e-9)
+    return replace(shift, low=low, high=high)
 
 
 def _includes(shift: Shift, ratio: float) -> bool:

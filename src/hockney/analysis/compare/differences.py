@@ -70,7 +70,10 @@ def differences(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> tu
     for name in sorted({*(environments[0] or {}), *(environments[1] or {})}):
         values.append((f"variable {name}", _variable(environments[0], name), _variable(environments[1], name)))
     launches = _of_launches(base, new, names)
-    return (*launches, *(Difference(what, before, after) for what, before, after in values if before != after))
+    listed = (*launches, *(Difference(what, before, after) for what, before, after in values if before != after))
+    if base.info.is_imported or new.info.is_imported:  # of which little is known, and that is no change
+        return tuple(difference for difference in listed if difference.base and difference.new)
+    return listed
 
 
 def is_unchanged(listed: Iterable[Difference]) -> bool:

@@ -37,6 +37,7 @@ class ReasonCode(enum.Enum):
     NO_SAMPLES = "no samples"  # run
     NO_STEADY_STATE = "no steady state"  # run: the state changed during each measurement
     NO_COMMON_STATE = "no common state"  # base, new: names of states; runs
+    STATE_UNKNOWN = "state unknown"  # another benchmark measured one side
     OTHER_DEFINITION = "other definition"  # the time of the pattern is defined otherwise
     FEW_LAUNCHES = "few launches"  # state; base, new: launches in it; needed; runs
     FEW_PAIRS = "few launch pairs"  # pairs, needed: of an interleaved pair

@@ -14,7 +14,7 @@ from hockney.analysis.explain.pairs import classes_of, pair_matrices, pair_of
 from hockney.analysis.finding import Note
 from hockney.analysis.repeat import LAUNCHES, more_launches, resume
 from hockney.errors import HockneyError
-from hockney.model import Measurement, Point, PointStatus, RunStatus
+from hockney.model import DIGITS, Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run, Series, main_state
 from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, State, median, time_of
@@ -58,10 +58,13 @@ def read_run(run: Run) -> Reading:
         counts.setdefault(_place(series), []).append(Counter(state.name for _, state in measurements))
     states = {place: main_state(points) for place, points in counts.items()}
     oversubscribed = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
-    curves, without_interval = _curves(summarized, states, oversubscribed)
+    imported = run.info.is_imported
+    curves, without_interval = _curves(summarized, states, oversubscribed, imported=imported)
     if not curves:
         raise HockneyError(f"no figure of {subject} has a confidence interval yet. {fix.text}", argv=fix.argv)
-    fitting = [(series, members) for series, members in summarized if _place(series) not in oversubscribed]
+    fitting = [
+        (series, members) for series, members in summarized if _place(series) not in oversubscribed and not imported
+    ]
     return Reading(
         subject=subject,
         curves=tuple(curves),
@@ -86,15 +89,22 @@ def _place(series: Series) -> Place:
 
 
 def _curves(
-    summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Place, str | None], oversubscribed: set[Place]
+    summarized: Iterable[tuple[Series, Summarized]],
+    states: Mapping[Place, str | None],
+    oversubscribed: set[Place],
+    *,
+    imported: bool,
 ) -> tuple[list[Curve], list[Point]]:
-    """The curves in the order of the plan, and the points without an interval in their state."""
+    """The curves in the order of the plan, and the points without an interval in their state.
+
+    `imported`: of another benchmark, so that a time may have no interval but the bounds of its printed digits.
+    """
     points: dict[tuple[str, str, int, Options, str], list[CurvePoint]] = {}
     without_interval: list[Point] = []
     for series, measurements in summarized:
         point, state_name = series.point, states[_place(series)] or ""
         in_state = [measurement for measurement, state in measurements if state.name == state_name]
-        curve_point = _curve_point(point.bytes, in_state, exact=series.is_exact)
+        curve_point = _curve_point(point.bytes, in_state, exact=series.is_exact, imported=imported)
         if curve_point is None:
             without_interval.append(point)
         else:
@@ -103,7 +113,11 @@ def _curves(
     curves = [
         Curve(
             *key,
-            points=tuple(sorted(members, key=lambda point: point.bytes)),
+            # Rounds of several outputs have nothing in common.
+            points=tuple(
+                replace(point, measurements=()) if imported else point
+                for point in sorted(members, key=lambda point: point.bytes)
+            ),
             oversubscribed=(key[0], key[2]) in oversubscribed,
             algorithm=members[-1].measurements[-1].definition.algorithm,
         )
@@ -112,11 +126,13 @@ def _curves(
     return curves, without_interval
 
 
-def _curve_point(size_bytes: int, measurements: Sequence[MeasurementSummary], *, exact: bool) -> CurvePoint | None:
+def _curve_point(
+    size_bytes: int, measurements: Sequence[MeasurementSummary], *, exact: bool, imported: bool = False
+) -> CurvePoint | None:
     """None where there are too few measurements for an interval, or it reaches 0: the time is below the clock's.
 
     A definition changes only where a later version resumes a run: the last one counts. `exact`: of a model without
-    noise, so that the time is its own bounds.
+    noise, so that the time is its own bounds. `imported`: as for a published figure its printed digits are.
     """
     measurements = [
         measurement for measurement in measurements if measurement.definition == measurements[-1].definition
@@ -126,6 +142,11 @@ def _curve_point(size_bytes: int, measurements: Sequence[MeasurementSummary], *,
     medians_ns = [measurement.median_ns for measurement in measurements if measurement.median_ns is not None]
     interval = time_of(medians_ns, [measurement.launch_id for measurement in measurements])[0]
     time = Estimate(*[interval.value] * 3) if exact else interval.estimate
+    if imported:
+        digits_ns = max(measurement.counters[DIGITS][0] for measurement in measurements)
+        low, high = interval.value - digits_ns, interval.value + digits_ns
+        time = Estimate(interval.value, min(low, time.low), max(high, time.high)) if time else None
+        time = time or Estimate(interval.value, low, high)
     definition = measurements[0].definition
     payload_bytes = definition.bytes_per_rep / definition.divisor or None
     return None if time is None or time.low <= 0 else CurvePoint(size_bytes, time, payload_bytes, measurements)
@@ -223,6 +244,8 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve])
         yield Note("ended early", {"how": _ENDED_EARLY[run.status]}, resume(run.id, run.info))
     elif run.status is RunStatus.RUNNING:
         yield Note("still running")
+    elif run.info.is_imported:
+        yield Note("imported", fix=more_launches(run.id, run.info, LAUNCHES))
     elif len({launch.index for launch in run.launches.values()}) == 1:
         yield Note("one launch", fix=more_launches(run.id, run.info, LAUNCHES))
     if without_interval:

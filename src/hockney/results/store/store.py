@@ -10,6 +10,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ from hockney.stats.states import State, classify
 from hockney.units import counted, parse_count
 
 Value = TypeVar("Value")
+_Packed = tuple[dict[str, Any], bytes]
 
 # When a run without an end was last heard of: it began or went on, or a measurement of it was stored.
 _SEEN = """max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(measurement.started_unix_s)
@@ -101,6 +103,21 @@ class Store:
                 lock(run_id)
         return run_id
 
+    def import_run(self, info: RunInfo, launches: Sequence[Launch], measurements: Sequence[Measurement]) -> int:
+        """Store a run that another benchmark measured, whole or not at all; returns its number.
+
+        The `launch_id` of a measurement is the place of its launch in `launches`.
+        """
+        now_s = time.time()
+        ended = {"status": RunStatus.DONE.value, "idle_s": 0.0, "finished_unix_s": now_s, "rounds": 1}
+        with self._transaction():
+            run_id = self._insert("run", {**rows.run_values(info), **ended})
+            ids = [self._insert("launch", {"run_id": run_id, **rows.launch_values(launch)}) for launch in launches]
+            self._insert_points(run_id, [each.point for each in measurements], {}, PointStatus.IMPORTED)
+            stored = [replace(each, launch_id=ids[each.launch_id]) for each in measurements]
+            self._insert_measurements(run_id, stored, _packed(stored))
+        return run_id
+
     def resume_run(self, run_id: int) -> None:
         """Set a run's status to "running" again; the time since its end, or since it was last seen, was idle."""
         now_s = time.time()
@@ -155,12 +172,9 @@ class Store:
         On a full disk nothing is half-written and the StoreError says how many rounds are stored. Raises ValueError
         for a measurement to a point that was not added.
         """
-        packed = [(rows.measurement_values(each), codec.encode(each.elapsed_ns)) for each in measurements]
+        packed = _packed(measurements)  # before others are kept from writing
         with self._transaction(run_id):
-            for measurement, (values, blob) in zip(measurements, packed, strict=True):
-                point_id = self._point_id(run_id, measurement.point)
-                measurement_id = self._insert("measurement", {"point_id": point_id, **values})
-                self._insert("measurement_samples", {"measurement_id": measurement_id, "elapsed_ns": blob})
+            self._insert_measurements(run_id, measurements, packed)
             self._db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
 
     def set_status(self, run_id: int, point: Point, status: PointStatus, reason: str | None = None) -> None:
@@ -347,9 +361,21 @@ class Store:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
-    def _insert_points(self, run_id: int, points: Iterable[Point], skipped: Mapping[Point, str]) -> None:
+    def _insert_measurements(self, run_id: int, measurements: Sequence[Measurement], packed: Sequence[_Packed]) -> None:
+        for measurement, (values, blob) in zip(measurements, packed, strict=True):
+            point_id = self._point_id(run_id, measurement.point)
+            measurement_id = self._insert("measurement", {"point_id": point_id, **values})
+            self._insert("measurement_samples", {"measurement_id": measurement_id, "elapsed_ns": blob})
+
+    def _insert_points(
+        self,
+        run_id: int,
+        points: Iterable[Point],
+        skipped: Mapping[Point, str],
+        others: PointStatus = PointStatus.PENDING,
+    ) -> None:
         for point in (*points, *skipped):
-            status = PointStatus.SKIPPED if point in skipped else PointStatus.PENDING
+            status = PointStatus.SKIPPED if point in skipped else others
             values = {"run_id": run_id, "status": status.value, "reason": skipped.get(point)}
             self._insert("point", values | rows.point_values(point), "INSERT OR IGNORE")
 
@@ -384,6 +410,11 @@ class Store:
         except (sqlite3.Error, TypeError):
             return ""
         return f"; stored up to here: {counted(rounds, 'round')} of run {run_id}, which can be resumed"
+
+
+def _packed(measurements: Iterable[Measurement]) -> list[_Packed]:
+    """Of each measurement its columns and its samples."""
+    return [(rows.measurement_values(each), codec.encode(each.elapsed_ns)) for each in measurements]
 
 
 def _steps_back(reference: str) -> Iterator[tuple[str, int]]:

@@ -1,0 +1,1 @@
+"""The JSON Schemas of hockney's documents, from docs/json.md."""

@@ -1,0 +1,120 @@
+"""From the keys of docs/json.md to one JSON Schema (2020-12) for each format of a document."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
+
+FOLDER = Path(__file__).parents[2] / "src/hockney/schemas"
+_TABLES = ("data-sheet", "classic-reports", "matrix-of-pairs", "highest-rates")
+_SHOWN = (("show-run-and-quick",), _TABLES)
+# Of each document the alternatives: the sections of its keys, and those whose keys may be missing.
+DOCUMENTS: dict[str, tuple[tuple[Sequence[str], Sequence[str]], ...]] = {
+    "check": ((("check---baseline", "compare"), ()), (("check---expect",), ())),
+    "compare": ((("compare",), ()),),
+    "completion": ((("completion",), ()),),
+    "delete": ((("delete",), ()),),
+    "doctor": ((("doctor",), ()),),
+    "error": ((("errors",), ()),),
+    "explain": ((("explain",), ()),),
+    "export": ((("export",), ()),),
+    "import": ((("import",), ()),),
+    "list": ((("list",), ()),),
+    "quick": (_SHOWN,),
+    "run": (_SHOWN, (("run---dry-run",), ())),
+    "runs": ((("runs",), ()),),
+    "show": (_SHOWN,),
+}
+_PLAIN = {"text": "string", "int": "integer", "num": "number", "bool": "boolean", "object": "object"}
+
+
+def version() -> int:
+    """Of the documents on the page."""
+    found = re.search(r"of these documents: (\d+)", PAGE)
+    assert found is not None
+    return int(found[1])
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The schema of the documents of one command."""
+    alternatives = [_object(sections, optional) for sections, optional in DOCUMENTS[name]]
+    body: dict[str, Any] = alternatives[0] if len(alternatives) == 1 else {"type": "object", "anyOf": alternatives}
+    text = json.dumps(body)
+    parts: dict[str, Any] = {}
+    while missing := set(re.findall(r"#/\$defs/(\w+)", text + json.dumps(parts))) - parts.keys():
+        parts |= {part: _keys(SECTIONS[part.lower()]) for part in sorted(missing)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"hockney-{name}-{version()}.json",
+        "title": f"hockney {name} --json, version {version()}",
+        "description": "Made from docs/json.md by scripts/schemas. Keys may be added at any time.",
+        **body,
+        "properties": {
+            **body.get("properties", {}),
+            "format": {"const": f"hockney-{name}"},
+            "version": {"const": version()},
+        },
+        **({"$defs": parts} if parts else {}),
+    }
+
+
+def _object(sections: Iterable[str], optional: Iterable[str]) -> dict[str, Any]:
+    whole = _keys([row for section in (EVERY, *sections) for row in SECTIONS[section]])
+    for section in optional:
+        whole["properties"] |= _keys(SECTIONS[section])["properties"]
+    return whole
+
+
+def _keys(rows: Sequence[Row], below: str = "") -> dict[str, Any]:
+    """The object whose keys are the rows one level below a path."""
+    direct = [row for row in rows if row.key.startswith(below) and "." not in row.key[len(below) :]]
+    known: dict[str, Any] = {"type": "object"}
+    if direct:
+        known["properties"] = {row.key[len(below) :]: _described(row, rows) for row in direct}
+        known["required"] = [row.key[len(below) :] for row in direct if not row.may_be_absent]
+    return known
+
+
+def _described(row: Row, rows: Sequence[Row]) -> dict[str, Any]:
+    return {**_typed(row.type, row, rows), **({"description": row.meaning} if row.meaning else {})}
+
+
+def _typed(word: str, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
+    """A type as the page writes it: `num?`, `[object]`, `{[num]}`, `Figure`."""
+    if word.endswith("?"):
+        known = _typed(word[:-1], row, rows)
+        if set(known) <= {"type", "items"} and isinstance(known["type"], str):
+            return {**known, "type": [known["type"], "null"]}
+        return {"anyOf": [known, {"type": "null"}]}
+    if word.startswith("["):
+        return {"type": "array", "items": _typed(word[1:-1], row, rows)}
+    if word.startswith("{"):
+        inner = word[1:-1]
+        return {"type": "object", **({"additionalProperties": _typed(inner, row, rows)} if inner else {})}
+    if word == "object":
+        return _keys(rows, f"{row.key}.")
+    if word == "list":  # a row of a table: texts, and objects with the keys below
+        return {
+            "type": "array",
+            "items": {"anyOf": [{"type": "string"}, {**_keys(rows, f"{row.key}."), "required": []}]},
+        }
+    return {"type": _PLAIN[word]} if word in _PLAIN else {"$ref": f"#/$defs/{word}"}
+
+
+def texts() -> dict[str, str]:
+    """The files of the schemas, by name."""
+    return {f"hockney-{name}.json": json.dumps(schema_of(name), indent=1) + "\n" for name in DOCUMENTS}
+
+
+def write() -> None:
+    """Writes all of them, and removes what is none."""
+    FOLDER.mkdir(exist_ok=True)
+    for path in FOLDER.glob("*.json"):
+        path.unlink()
+    for name, text in texts().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")

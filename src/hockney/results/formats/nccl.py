@@ -1,0 +1,60 @@
+"""Text of nccl-tests and rccl-tests: times in us, the mean over iterations and, unless -a says otherwise, over ranks.
+
+Since 2.17 the text names the collective; earlier ones do not. Times out of place are those of the pattern; in-place
+ones are points of their own. Sizes are as doc/PERFORMANCE.md of nccl-tests has them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hockney.results.formats.output import FormatError, Output, Row, checked, lines_of, read_size, row_of_time, rows_of
+
+TITLE = "nccl-tests text"
+_NAMED = re.compile(r"^# Collective test starting: (\w+?)_perf")
+_VERSION = re.compile(r"^# (nccl-tests version \S+)")
+_RANK = re.compile(r"^#\s+Rank\s+(\d+) ")
+_END = "# Avg bus bandwidth"
+_PATTERNS = {"all_reduce": "allreduce", "broadcast": "nccl_broadcast"}
+
+
+def is_format(text: str) -> bool:
+    """Whether its table or its options are in it."""
+    return re.search(r"nThread \d+ nGpus \d+|\balgbw\s+busbw\b", text) is not None
+
+
+def read(text: str) -> list[Output]:
+    """Raises FormatError."""
+    lines = lines_of(text)
+    heads = [number for number, line in enumerate(lines) if line.startswith("#") and "busbw" in line]
+    if not heads:
+        raise FormatError("it has no table: its run failed")
+    starts = [0, *(at + 1 for at in heads[:-1])]
+    bounds = zip(starts, heads, [*heads[1:], len(lines)], strict=True)
+    return [output for start, head, end in bounds for output in _read_one(lines[:end], start, head)]
+
+
+def _read_one(lines: list[str], start: int, head: int) -> list[Output]:
+    above = lines[start:head]
+    if not any(line.startswith(_END) for line in lines[head:]):
+        raise FormatError(f"the line '{_END}' is missing below line {head + 1}: the run was cut short")
+    named = next((match[1] for line in above if (match := _NAMED.match(line))), None)
+    version = next((match[1] for line in above if (match := _VERSION.match(line))), "nccl-tests")
+    ranks = len({match[1] for line in above if (match := _RANK.match(line))}) or None
+    titles = lines[head].lstrip("# ").split()
+    times = [place for place, title in enumerate(titles) if title == "time"]
+    rows: list[list[Row]] = [[] for _ in times]
+    for line, cells in rows_of(lines, head + 1, len(titles)):
+        for place, of_kind in zip(times, rows, strict=True):
+            wrong = cells[place + 3] if titles[place + 3 : place + 4] == ["#wrong"] else "N/A"
+            if wrong.isdecimal() and int(wrong):
+                raise FormatError(f"line {line} has wrong results: {wrong}")
+            size = read_size(cells[0], line)
+            of_kind.append(row_of_time(line, size, cells[place], 1e3, verified=wrong == "0"))
+    if not rows or not rows[0]:
+        raise FormatError(f"line {head + 1} is the head of a table without figures: its run failed")
+    pattern = None if named is None else _PATTERNS.get(named, f"nccl_{named}")
+    return [
+        Output(version, pattern, "nccl", checked(of_kind), ranks, "mean", {"place": "in"} if kind else {})
+        for kind, of_kind in enumerate(rows)
+    ]

@@ -1,0 +1,282 @@
+"""`hockney import`: outputs of other benchmarks are shown, explained, compared and exported like runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.support import Cli
+
+from hockney.cli import execute
+
+SAMPLES = Path(__file__).parents[1] / "results/formats/samples"
+OSU = "# OSU MPI Latency Test v7.2\n# Size       Avg Latency(us)\n"
+
+
+def output(folder: Path, name: str, factor: float = 1.0) -> str:
+    """A file of osu_latency."""
+    rows = "".join(f"{2**n:<10}{factor * (1.5 + 2**n / 5000):12.2f}\n" for n in range(17))
+    (folder / name).write_text(OSU + rows)
+    return name
+
+
+def read(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    capsys.readouterr()
+    assert execute([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "results.db"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "results.db"
+
+
+def test_what_is_not_said_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    found = read(capsys, "import", SAMPLES / "osu_latency.txt", "-t", "mpi@openmpi-4.1.4", "-l", "old")
+    assert found["outputs"] == [{"file": "osu_latency.txt", "tool": "OSU MPI Latency Test (Version 2.0)", "points": 24}]
+    run = read(capsys, "show", "old")
+    assert (run["facts"].keys(), run["status"]) == ({"traits"}, "done")
+    (launch,) = run["launches"]
+    assert [launch[name] for name in ("started_unix_s", "clock_ns", "oversubscribed")] == [None] * 3
+    assert (launch["cpus"], launch["hosts"], launch["library"]) == ([], [], "")
+    figure = run["series"][-1]["figures"][0]
+    assert figure["value_ns"] == 2178660.0
+    assert figure["rate_bytes_per_s"] == pytest.approx(4194304 / 2178.66e-6)
+    unknown = ("low_ns", "high_ns", "coverage", "n_samples", "minimum_ns", "batch", "p99_ns", "floor_ns", "verified")
+    assert [figure[name] for name in unknown] == [None] * 9
+    assert (figure["n_launches"], figure["n_measurements"], figure["state"]) == (1, 1, "unknown")
+    capsys.readouterr()
+    assert execute(["export", "old", "--json", "--samples"]) == 0
+    (measurement,) = json.loads(capsys.readouterr().out)["series"][-1]["measurements"]
+    assert (measurement["batch"], measurement["verified"], measurement["cpu_user_ns"]) == (None, None, [])
+    assert measurement["elapsed_ns"] == [[2 * 2178660.0]]  # a round trip
+
+
+def test_outputs_given_together_are_launches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [output(tmp_path, f"{number}.txt", 1 + number / 200) for number in range(6)]
+    read(capsys, "import", *names)
+    figure = read(capsys, "show")["series"][10]["figures"][0]
+    assert (figure["n_launches"], figure["interval_over"]) == (6, "launches")
+    # 1 KiB: the launches are 0.5 % apart; the interval holds what the two printed digits leave open, too.
+    assert figure["low_ns"] < figure["value_ns"] - 5 < figure["value_ns"] + 5 < figure["high_ns"]
+
+
+def test_two_imports_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for side, factor in (("a", 1.0), ("b", 1.0), ("c", 1.5)):
+        files = [output(tmp_path, f"{side}{number}.txt", factor * (1 + number / 1000)) for number in range(6)]
+        read(capsys, "import", *files, "-l", side)
+    assert read(capsys, "compare", "a", "b")["counts"] == {"no difference seen": 17}
+    found = read(capsys, "compare", "a", "c")
+    assert found["counts"] == {"slower": 17}
+    assert found["differences"] == []
+
+
+def test_the_last_digit_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """0.14 us and 0.15 us may be 0.1449 us and 0.1451 us: six launches of each prove nothing."""
+    for side, time_us in (("a", "0.14"), ("b", "0.15")):
+        for number in range(6):
+            (tmp_path / f"{side}{number}").write_text(f"{OSU}{2**number}  {number + 1}.00\n4096  {time_us}\n")
+        read(capsys, "import", *(f"{side}{number}" for number in range(6)), "-l", side)
+    capsys.readouterr()
+    execute(["compare", "a", "b", "--json"])
+    series = json.loads(capsys.readouterr().out)["series"]
+    (change,) = (one for one in series if one["point"]["bytes"] == 4096)
+    assert change["shift"]["low"] < 1 < change["shift"]["high"]
+    assert change["verdict"] in ("no difference seen", "inconclusive")
+
+
+def test_an_import_is_set_against_a_run_of_its_own(
+    cli: Cli, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both times are shown; the machine state of one is not known, so there is no verdict."""
+    assert execute(["run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s", "-q"]) in (0, 3)
+    read(capsys, "import", output(tmp_path, "osu.txt"), "-t", "shm")
+    capsys.readouterr()
+    assert execute(["compare", "1", "2", "--json"]) == 3
+    (series,) = json.loads(capsys.readouterr().out)["series"]
+    assert (series["reason_codes"], series["new_ns"]) == (["state unknown"], 1500.0)
+    assert series["base_ns"] > 0
+    assert execute(["compare", "1", "2"]) == 3
+    assert "state unknown" in capsys.readouterr().out
+
+
+def test_a_switch_is_found_in_an_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{2**n}  {1.5 + 2**n / 5000 + (4 if n > 12 else 0):.2f}\n" for n in range(21))
+    (tmp_path / "osu.txt").write_text(OSU + rows)
+    read(capsys, "import", "osu.txt", "-t", "mpi@openmpi-4.1.4")
+    found = read(capsys, "explain")
+    (switch,) = (
+        one for one in found["findings"] if one["code"] == "protocol switch" and one["facts"]["answer"] != "not seen"
+    )
+    assert switch["facts"]["jump_ns"]["value"] == pytest.approx(4000, rel=0.1)
+    assert switch["facts"]["below_bytes"] == 4096
+    assert switch["fix"] is None  # it cannot be measured again
+    assert [note["code"] for note in found["notes"]] == ["imported"]
+
+
+def test_every_view_takes_an_import(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+    samples = [path for path in SAMPLES.iterdir() if path.name.startswith(("np-", "imb-", "iperf3-tcp"))]
+    for path in samples:
+        assert cli("import", str(path)).returncode == 0
+    for number in range(1, len(samples) + 1):
+        for words in (
+            ["show"],
+            ["show", "--plot"],
+            ["show", "--by-size"],
+            ["show", "--states"],
+            ["export"],
+            ["explain"],
+        ):
+            done = cli(words[0], str(number), *words[1:])
+            assert done.returncode == 0, done.stderr
+            assert "Resume" not in done.stdout
+            assert "Measure run" not in done.stdout
+    assert cli("runs").stdout.count("done") == len(samples)
+    done = cli("run", "--resume", "1")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "hockney: run 1 was imported and cannot be continued: measure with hockney run\n",
+    )
+    done = cli("check", "--baseline", "1")
+    assert done.returncode == 2
+    assert "it was imported, so it cannot be measured again" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["osu_bw-cuda.txt"], "does not say how many messages were in flight: add -o window=N (usually 64)"),
+        (
+            ["osu_bw-cuda.txt", "-o", "window=many"],
+            "'many' is not a number of messages: write for example -o window=64",
+        ),
+        (["osu_reduce-full.txt"], "does not say how many ranks there were: add --ranks"),
+        (
+            ["nccl-gb200.txt", "-n", "72"],
+            "does not say what was measured: name it, for example with --pattern allreduce",
+        ),
+        (["nccl-tagged.txt", "-n", "3"], "nccl-tagged.txt is of ranks 2: leave out --ranks 3"),
+        (["np-tcp.out", "--pattern", "ring"], "np-tcp.out is of pattern pingpong: leave out --pattern ring"),
+        (["np-tcp.out", "-t", "a b"], "--transport 'a b' is not a name"),
+        (["np-tcp.out", "-n", "0"], "'0' is not a number of ranks"),
+        (["np-tcp.out", "np-tcp.out"], "two of the files hold the same output"),
+        (["none.txt"], "cannot use"),
+        (["SOURCES.md"], "its format is unknown; known are iperf3 JSON, nccl-tests text, IMB text, OSU micro-benchm"),
+    ],
+)
+def test_what_cannot_be_imported(
+    words: list[str], sentence: str, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(SAMPLES / word) if "." in word else word for word in words]
+    assert execute(["import", *files]) in (2, 3)
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+    assert not store.exists() or read(capsys, "runs")["runs"] == []
+
+
+def test_nothing_is_half_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = output(tmp_path, "good.txt"), "bad.txt"
+    (tmp_path / bad).write_text(OSU + "8  1.50\n16  oops\n")
+    assert execute(["import", good, bad]) == 2
+    assert "bad.txt (OSU micro-benchmarks text): line 4: 'oops' is not a time above 0" in capsys.readouterr().err
+    (tmp_path / "image").write_bytes(b"\x89PNG\xff")
+    assert execute(["import", good, "image"]) == 2
+    assert capsys.readouterr().err == "hockney: cannot import image: it is not text\n"
+    assert read(capsys, "runs")["runs"] == []
+
+
+# ---- the tools themselves -------------------------------------------------------------------------------------------
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Any]:
+    """Starts a server, waits until it listens on a port, and ends it."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def serve(port: int, *words: str) -> None:
+        started.append(subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        for _ in range(200):
+            table = Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text()
+            if re.search(rf":{port:04X} [0:]+0000 0A", table):
+                return
+            time.sleep(0.05)
+        pytest.fail(f"{words[0]} does not listen")
+
+    yield serve
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def needs(*programs: str) -> None:
+    for program in programs:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not here")
+
+
+def test_iperf3(tmp_path: Path, served: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    needs("iperf3")
+    port = free_port()
+    served(port, "iperf3", "-s", "-p", str(port))
+    words = ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-J", "-t", "1", "-i", "0.1"]
+    (tmp_path / "tcp.json").write_bytes(subprocess.run(words, capture_output=True, check=True, timeout=60).stdout)
+    read(capsys, "import", "tcp.json")
+    (series,) = read(capsys, "show")["series"]
+    said = json.loads((tmp_path / "tcp.json").read_text())["end"]["sum_sent"]["bits_per_second"] / 8
+    figure = series["figures"][0]
+    assert (series["transport"], series["pattern"], series["bytes"]) == ("tcp", "stream", 131072)
+    assert figure["n_measurements"] >= 8
+    assert figure["low_ns"] < figure["high_ns"]
+    assert 0.2 < figure["rate_bytes_per_s"] / said < 5  # its median and the mean of all
+
+
+def test_netpipe_over_tcp(tmp_path: Path, served: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    needs("NPtcp")
+    served(5002, "NPtcp", "-u", "64", "-n", "20")
+    subprocess.run(
+        ["NPtcp", "-h", "127.0.0.1", "-u", "64", "-n", "20", "-o", "np.out"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    read(capsys, "import", "np.out", "-t", "tcp")
+    series = read(capsys, "show")["series"]
+    assert {one["bytes"] for one in series} >= {1, 8, 61, 64, 67}
+    assert all(1e3 < one["figures"][0]["value_ns"] < 1e8 for one in series)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "program"),
+    [(["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"], "NPopenmpi"), (["mpirun.mpich"], "NPmpich2")],
+)
+def test_netpipe_over_mpi(
+    launcher: list[str], program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs(launcher[0], program)
+    words = [*launcher, "-n", "2", program, "-u", "16", "-n", "20", "-o", "np.out"]
+    subprocess.run(words, cwd=tmp_path, capture_output=True, check=True, timeout=120, stdin=subprocess.DEVNULL)
+    read(capsys, "import", "np.out", "-t", "mpi@here")
+    rows = [line.split() for line in (tmp_path / "np.out").read_text().splitlines()]
+    series = read(capsys, "show")["series"]
+    assert [one["bytes"] for one in series] == [int(row[0]) for row in rows]
+    for one, row in zip(series, rows, strict=True):
+        assert one["figures"][0]["value_ns"] == pytest.approx(1e9 * float(row[2]), rel=1e-3, abs=11)
