@@ -34,7 +34,7 @@ COMMANDS = {
     "check": Entry(
         "Check for slowdowns against a baseline, or limits in a file.", "check --baseline before --max-slowdown 5%"
     ),
-    "export": Entry("Write a run as CSV or JSON.", "export last --csv -o figures.csv"),
+    "export": Entry("Write a run as CSV, JSON, Parquet or OSU text.", "export last --csv -o figures.csv"),
     "import": Entry("Store the outputs of other benchmarks as a run.", "import osu_latency.txt"),
     "doctor": Entry("Show what limits precision here, and how to fix it.", "doctor"),
     "completion": Entry("Print the script that completes commands in a shell.", "completion bash"),

@@ -6,11 +6,12 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
-from hockney.cli.common import command, refuse_output, run_argument
+from hockney.cli import complete
+from hockney.cli.common import command, file_option, refuse_output, run_argument
 from hockney.cli.streams import holds_document
 from hockney.errors import HockneyError, UsageError
 
@@ -19,36 +20,76 @@ from hockney.errors import HockneyError, UsageError
     "export",
     example="""hockney export last --csv -o figures.csv
     hockney export last --json --samples > run.json
-    hockney export monday > monday.csv""",
+    hockney export last --parquet run.parquet
+    hockney export last --osu -t mpi@openmpi""",
 )
 @run_argument
 @click.option("--csv", "as_csv", is_flag=True, help="One row per series and machine state. [default]")
-@click.option("--samples", is_flag=True, help="With --json: include every sample of every rank.")
+@file_option("--parquet", help="Write the same rows to this Parquet file.")
+@click.option("--osu", is_flag=True, help="Text as of the OSU micro-benchmarks.")
+@click.option("--samples", is_flag=True, help="With --json and --parquet: every sample of every rank.")
+@click.option(
+    "-t",
+    "--transport",
+    multiple=True,
+    metavar="NAME,…",
+    help="With --osu: only these.",
+    shell_complete=complete.transports,
+)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."
 )
 def export(
-    reference: str, as_csv: bool, samples: bool, output: Path | None, *, as_json: bool, store: Path | None
+    reference: str,
+    as_csv: bool,
+    parquet: Path | None,
+    osu: bool,
+    samples: bool,
+    transport: tuple[str, ...],
+    output: Path | None,
+    *,
+    as_json: bool,
+    store: Path | None,
 ) -> None:
-    """Write a run as CSV or JSON.
+    """Write a run as CSV, JSON, Parquet or OSU text.
 
     RUN is a number, a label, `last` (the default), or `last~1` for the one before. The CSV has one row per series and
     state of the machine, with its confidence interval; an empty field is unknown. The JSON has all that is known of
     the run: the machine, the launches, the warnings, and every measurement. docs/metrics.md defines the columns.
     """
-    if as_csv and as_json:
-        raise UsageError("a run is exported as --csv or as --json, not both: leave one out")
-    if samples and not as_json:
-        raise UsageError("--samples needs --json: a CSV has one row per figure")
-    if output is not None:
-        refuse_output("--output", output)
+    forms = {"--csv": as_csv, "--json": as_json, "--parquet": parquet is not None, "--osu": osu}
+    given = [name for name, is_given in forms.items() if is_given]
+    if len(given) > 1:
+        raise UsageError(f"a run is exported as {given[0]} or as {given[1]}, not both: leave one out")
+    if samples and not (as_json or parquet):
+        raise UsageError("--samples needs --json or --parquet: a CSV has one row per figure")
+    if transport and not osu:
+        raise UsageError("--transport needs --osu: other exports are of the whole run")
+    for option, path in (("--output", output), ("--parquet", parquet)):
+        if path is not None:
+            refuse_output(option, path)
+    if parquet is not None and output is not None:
+        raise UsageError("--parquet names its file already: leave out --output")
     from hockney.results.export import write_csv, write_json
+    from hockney.results.osu_text import write_osu
+    from hockney.results.runs import Run
     from hockney.results.store import Store
 
     with Store.open(store, readonly=True) as results:
         run_id = results.find_run(reference)
+        if parquet is not None:
+            from hockney.results.parquet import write_parquet
+
+            with replaced(parquet, "wb") as file:
+                write_parquet(results, run_id, file, samples=samples)
+            return
         with written(output) as stream:
-            if as_json:
+            if osu:
+                from hockney.cli.show import select
+
+                run = Run(results, run_id)
+                write_osu(run, select(run, (), transport), stream)
+            elif as_json:
                 write_json(results, run_id, stream, samples=samples)
             else:
                 write_csv(results, run_id, stream)
@@ -65,13 +106,20 @@ def written(path: Path | None) -> Iterator[TextIO]:
         with path.open("w", encoding="utf-8", newline="") as stream:
             yield stream
     else:
-        scratch = path.with_name(f".{path.name}.part")
-        try:
-            with scratch.open("w", encoding="utf-8", newline="") as stream:
-                yield stream
-            scratch.replace(path)
-        except OSError as error:
-            raise HockneyError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from error
-        finally:
-            with contextlib.suppress(OSError):
-                scratch.unlink()
+        with replaced(path, "w", encoding="utf-8", newline="") as stream:
+            yield stream
+
+
+@contextlib.contextmanager
+def replaced(path: Path, mode: str, **how: str) -> Iterator[Any]:
+    """A file that appears when all of it is written."""
+    scratch = path.with_name(f".{path.name}.part")
+    try:
+        with scratch.open(mode, **how) as stream:  # type: ignore[call-overload]
+            yield stream
+        scratch.replace(path)
+    except OSError as error:
+        raise HockneyError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            scratch.unlink()

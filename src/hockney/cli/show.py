@@ -70,7 +70,7 @@ def show(
         raise UsageError(f"{given[0]} and {given[1]} are two forms of output: give one")
     with open_results(store) as results:
         run = results.run(reference)
-        series = _select(run, pattern, transport)
+        series = select(run, pattern, transport)
         if state is not None:
             seen = {figure.state for member in series for figure in member.figures()}
             state = state_name(state)
@@ -133,7 +133,7 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
     }
 
 
-def _select(run: Run, pattern: Sequence[str], transport: Sequence[str]) -> Sequence[Series]:
+def select(run: Run, pattern: Sequence[str], transport: Sequence[str]) -> Sequence[Series]:
     """The series of these patterns on these transports, which are named as for `run`; none named: of all."""
     from hockney.worker.catalogue import matches  # 25 ms
 

@@ -52,10 +52,19 @@ def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
         writer = csv.DictWriter(stream, CSV_COLUMNS, lineterminator="\n")
         writer.writeheader()
         for stored in store.points(run_id):
-            series = Series(run, stored)
-            front = _csv_front(run, series)
-            for row in [{**front, **_csv_figure(figure)} for figure in series.figures()] or [front]:
+            for row in rows_of(run, Series(run, stored)):
                 writer.writerow({name: _csv_text(value) for name, value in row.items()})
+
+
+def rows_of(run: Run, series: Series) -> list[dict[str, Any]]:
+    """The rows of a series by column: one per state; one without a figure where it has no samples."""
+    front = _csv_front(run, series)
+    return [{**front, **_csv_figure(figure)} for figure in series.figures()] or [front]
+
+
+def figure_column(name: str) -> str:
+    """The column of a field of a figure."""
+    return _IN_CSV.get(name, name)
 
 
 def _csv_text(value: object) -> object:
@@ -83,7 +92,7 @@ def _csv_front(run: Run, series: Series) -> dict[str, object]:
 def _csv_figure(figure: Figure) -> dict[str, object]:
     values = dataclasses.asdict(figure)
     definition: dict[str, object] = values.pop("definition")
-    return {_IN_CSV.get(name, name): value for name, value in values.items()} | definition
+    return {figure_column(name): value for name, value in values.items()} | definition
 
 
 def write_json(store: Store, run_id: int, stream: TextIO, *, samples: bool = False) -> None:

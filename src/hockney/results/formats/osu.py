@@ -24,7 +24,7 @@ from hockney.results.formats.output import (
 
 TITLE = "OSU micro-benchmarks text"
 _HEADER = re.compile(r"^# (OSU (.+?) Test(?: v\S+| \(Version \S+\))?)\s*$")
-_PAIRS = re.compile(r"\[ pairs: (\d+) \](?: \[ window size: (\d+) \])?")
+_SAID = re.compile(r"^#(?: \[ pairs: (\d+) \])?(?: \[ window size: (\d+) \])?\s*$")
 _MB = 1e6
 # The title without "OSU", "MPI" and "Test" -> the pattern with the same definition, and whose time.
 _PATTERNS = {
@@ -95,9 +95,9 @@ def _read_one(lines: list[str], start: int) -> Output:
 
 def _pairs(lines: list[str]) -> tuple[int | None, int | None]:
     for line in lines:
-        match = _PAIRS.search(line)
-        if match and line.startswith("#"):
-            return int(match[1]), int(match[2]) if match[2] else None
+        match = _SAID.match(line)
+        if match and (match[1] or match[2]):
+            return int(match[1]) if match[1] else None, int(match[2]) if match[2] else None
     return None, None
 
 

@@ -1,0 +1,97 @@
+"""A run as a Parquet file: tidy, one row per series and machine state as in CSV, or one row per sample of a rank.
+
+It needs pyarrow, an optional extra. Unknown is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Any, get_type_hints
+
+from hockney.errors import UsageError
+from hockney.model import Definition
+from hockney.results.export import CSV_COLUMNS, figure_column, rows_of
+from hockney.results.runs import Run, Series
+from hockney.results.store import Store
+from hockney.stats import Figure
+
+_OF_RUN = {"run": int, "label": str, "library": str, "ranks": int, "bytes": int, "oversubscribed": bool}
+# A row of samples is the point, then these.
+_SAMPLE = {
+    "launch_id": int,
+    "round": int,
+    "state": str,
+    "batch": int,
+    "divisor": int,
+    "rank": int,
+    "sample": int,
+    "elapsed_ns": float,
+}
+_POINT = {"run": int, "transport": str, "pattern": str, "ranks": int, "bytes": int, "options": str}
+
+
+def write_parquet(store: Store, run_id: int, file: IO[bytes], *, samples: bool = False) -> None:
+    """Write a run series by series. Raises UsageError without pyarrow, and for an unknown run."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise UsageError("--parquet needs pyarrow: install it with pip install 'hockney[parquet]'") from error
+    arrow = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
+    kinds = {**_POINT, **_SAMPLE} if samples else _column_kinds()
+    schema = pa.schema([(name, arrow[kind]) for name, kind in kinds.items()])
+    with store.snapshot(), pq.ParquetWriter(file, schema) as writer:
+        run = Run(store, run_id)
+        rows: list[dict[str, Any]] = []
+        for stored in store.points(run_id):
+            series = Series(run, stored)  # not one of run.series, which would keep all samples
+            if samples:
+                tables = [pa.table(columns, schema=schema) for columns in _samples(run, series)]
+                if tables:
+                    writer.write_table(pa.concat_tables(tables))
+            else:
+                rows += rows_of(run, series)
+        if rows:
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+
+
+def _column_kinds() -> dict[str, type]:
+    """The type of each column of the CSV, from the fields of a figure."""
+    hints = {figure_column(name): hint for name, hint in get_type_hints(Figure).items()} | get_type_hints(Definition)
+    kinds: dict[str, type] = {}
+    for column in CSV_COLUMNS:
+        kind = _OF_RUN.get(column, hints.get(column, str))
+        kinds[column] = next(
+            (part for part in (bool, int, float) if part in (kind, *getattr(kind, "__args__", ()))), str
+        )
+    return kinds
+
+
+def _samples(run: Run, series: Series) -> Iterator[dict[str, Any]]:
+    """The columns of each measurement: a row per sample of each rank."""
+    import numpy as np
+
+    point, imported = series.point, run.info.is_imported
+    options = " ".join(f"{name}={value}" for name, value in point.options)
+    for measurement, state in zip(series.measurements, series.states, strict=True):
+        ranks, count = measurement.elapsed_ns.shape
+        elapsed_ns = measurement.elapsed_ns.reshape(-1) / (measurement.batch if imported else 1)
+        same = {
+            "run": run.id,
+            "transport": point.transport,
+            "pattern": point.pattern,
+            "ranks": point.ranks,
+            "bytes": point.bytes,
+            "options": options,
+            "launch_id": measurement.launch_id,
+            "round": measurement.round,
+            "state": state.name,
+            "batch": None if imported else measurement.batch,
+            "divisor": measurement.definition.divisor,
+        }
+        yield {
+            **{name: [value] * (ranks * count) for name, value in same.items()},
+            "rank": np.repeat(np.arange(ranks), count),
+            "sample": np.tile(np.arange(count), ranks),
+            "elapsed_ns": elapsed_ns,
+        }

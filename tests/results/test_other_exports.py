@@ -1,0 +1,169 @@
+"""Parquet and OSU text, read back by the parsers that users have."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from tests.builders import make_info
+from tests.cli.support import fill
+from tests.report.runs import Made, options, store_run
+from tests.results.test_export import csv_of
+
+from hockney.cli import execute
+from hockney.model import Point
+from hockney.results.export import CSV_COLUMNS
+from hockney.results.formats import read_outputs
+from hockney.results.store import Store
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    path = tmp_path / "r.db"
+    fill(path)
+    return path
+
+
+def parquet(store: Path, *words: str) -> Any:
+    path = store.with_name("run.parquet")
+    assert execute(["export", "last", "--parquet", str(path), *words, "--store", str(store)]) == 0
+    return pq.read_table(path)
+
+
+# ---- Parquet --------------------------------------------------------------------------------------------------------
+
+
+def test_parquet_has_the_rows_of_the_csv_with_types(filled: Path) -> None:
+    table = parquet(filled)
+    assert tuple(table.schema.names) == CSV_COLUMNS
+    types = {name: str(table.schema.field(name).type) for name in CSV_COLUMNS}
+    assert (types["bytes"], types["time_ns"], types["verified"], types["options"]) == (
+        "int64",
+        "double",
+        "bool",
+        "string",
+    )
+    assert {types[name] for name in ("batch", "launches_needed", "slowest_rank", "divisor", "left_out")} == {"int64"}
+    with Store.open(filled, readonly=True) as store:
+        expected = csv_of(store, 2)
+    rows = table.to_pylist()
+    for row, of_csv in zip(rows, expected, strict=True):
+        assert {name: "" if value is None else str(value) for name, value in row.items()} == of_csv
+
+
+def test_parquet_of_samples_has_every_sample(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = parquet(filled, "--samples").to_pylist()
+    assert execute(["export", "last", "--json", "--samples", "--store", str(filled)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    expected = [
+        (series["pattern"], series["bytes"], measurement["launch_id"], measurement["round"], rank, sample, float(ns))
+        for series in document["series"]
+        for measurement in series["measurements"]
+        for rank, samples in enumerate(measurement["elapsed_ns"])
+        for sample, ns in enumerate(samples)
+    ]
+    names = ("pattern", "bytes", "launch_id", "round", "rank", "sample", "elapsed_ns")
+    assert [tuple(row[name] for name in names) for row in rows] == expected
+    assert len(expected) > 100
+
+
+def test_without_pyarrow_one_sentence_says_how_to_get_it(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert execute(["export", "last", "--parquet", str(tmp_path / "x"), "--store", str(filled)]) == 2
+    expected = "hockney: --parquet needs pyarrow: install it with pip install 'hockney[parquet]'\n"
+    assert capsys.readouterr().err == expected
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_run_without_points_is_an_empty_table(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        store.create_run(make_info(), [])
+    assert (parquet(tmp_path / "r.db").num_rows, parquet(tmp_path / "r.db", "--samples").num_rows) == (0, 0)
+
+
+# ---- OSU ------------------------------------------------------------------------------------------------------------
+
+
+def osu(store: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert execute(["export", "last", "--osu", *words, "--store", str(store)]) == 0
+    return capsys.readouterr().out
+
+
+MADE = [
+    *(Made(Point("mpi", "pingpong", 2, 2**n), 1000 + 2**n / 4, 2, 2 * 2**n) for n in (0, 3, 10, 22)),
+    *(Made(Point("mpi", "oneway", 2, 2**n, options(window=16)), 200 + 2**n / 8, 16, 16 * 2**n) for n in (0, 3, 22)),
+    *(Made(Point("mpi", "twoway", 2, 2**n, options(window=64)), 100 + 2**n / 8, 128, 128 * 2**n) for n in (3, 22)),
+    Made(Point("mpi", "pairs", 8, 1024, options(window=4)), 500, 4, 16 * 1024, "sources"),
+    Made(Point("mpi", "allreduce", 4, 8), 2500, 1, 48, "slowest"),
+    Made(Point("mpi", "barrier", 4, 0), 800, 1, 0, "slowest"),
+    Made(Point("mpi", "funnel", 4, 8), 800, 1, 24),
+]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    store_run(tmp_path / "made.db", "mine", MADE)
+    return tmp_path / "made.db"
+
+
+def test_osu_text_is_read_by_the_importer(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = read_outputs(osu(made, capsys), "osu.txt")
+    read = {(output.pattern, output.window, row.bytes): row.times_ns[0] for output in outputs for row in output.rows}
+    for one in MADE[:-1]:
+        window = dict(one.point.options).get("window")
+        key = (one.point.pattern, int(window) if window else None, one.point.bytes)
+        assert read.pop(key) == pytest.approx(one.time_ns, rel=1e-3), key
+    assert read == {}
+
+
+@pytest.mark.parametrize(
+    ("header", "size", "value"),
+    [
+        ("OSU MPI Latency Test", 8, 1.002),
+        ("OSU MPI Bandwidth Test", 4194304, 4194304 / (200 + 4194304 / 8) * 1e3),
+        ("OSU MPI Allreduce Latency Test", 8, 2.5),
+    ],
+)
+def test_osu_text_is_read_as_reframe_reads_it(
+    header: str, size: int, value: float, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    r"""The library of ReFrame (hpctestlib/microbenchmarks/mpi/osu.py) looks for `^SIZE` and takes `^SIZE\s+(\S+)`."""
+    table = osu(made, capsys).partition(header)[2].partition("\n# OSU")[0]
+    match = re.search(rf"^{size}\s+(\S+)", table, re.MULTILINE)
+    assert match
+    assert float(match[1]) == pytest.approx(value, rel=1e-3)
+
+
+def test_osu_text_is_of_the_transports_asked_for(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert osu(filled, capsys).count("# OSU MPI Latency Test") == 2
+    text = osu(filled, capsys, "-t", "mpi")
+    assert re.findall(r"# Made by hockney \S+: (.*)", text) == ["pingpong on mpi@openmpi-4.1.4, 2 ranks, state near"]
+
+
+def test_what_osu_does_not_have_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "r.db", "mine", MADE[-1:])
+    assert execute(["export", "--osu", "--store", str(tmp_path / "r.db")]) == 2
+    assert "OSU has no such table: run 1 has no figure of pingpong, oneway" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--csv", "--osu"], "a run is exported as --csv or as --osu, not both: leave one out"),
+        (["--osu", "--samples"], "--samples needs --json or --parquet: a CSV has one row per figure"),
+        (["-t", "shm"], "--transport needs --osu: other exports are of the whole run"),
+        (["--parquet", "x", "-o", "y"], "--parquet names its file already: leave out --output"),
+        (["--parquet", "/no/such/folder/x"], "cannot write /no/such/folder/x: there is no folder /no/such/folder"),
+    ],
+)
+def test_contradictions(words: list[str], sentence: str, filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["export", *words, "--store", str(filled)]) == 2
+    assert sentence in capsys.readouterr().err
