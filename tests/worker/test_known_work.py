@@ -36,7 +36,19 @@ def test_a_rank_that_sleeps_uses_no_cpu() -> None:
     assert answer["wall_ns"][0] >= EVENTS * DELAY_US * 1000
     assert answer["cpu_user_ns"][0] + answer["cpu_system_ns"][0] <= 0.3 * answer["wall_ns"][0]
     waiting_ns = answer["cpu_user_ns"][1] + answer["cpu_system_ns"][1]
-    assert waiting_ns <= 0.3 * answer["wall_ns"][1]  # the other waits for it in the kernel
+    assert waiting_ns <= 0.3 * answer["wall_ns"][0]  # the other has nothing to do meanwhile
+
+
+def test_a_rank_that_spins_uses_its_cpu_however_short_the_measurement() -> None:
+    """Shorter than a tick of the kernel, which counts a running thread's time."""
+    command = measure("pingpong", 8, batch=500, samples=5, warmup=0, verify="no")
+    answers, done = converse(build_worker(), [command] * 10, "-t", "shm", "-n", "2")
+    measured = [answer for answer in answers if answer["kind"] == "measure"]
+    assert len(measured) == 10, done.stderr
+    used_ns = [
+        sum(pair) for answer in measured for pair in zip(answer["cpu_user_ns"], answer["cpu_system_ns"], strict=True)
+    ]
+    assert 0 not in used_ns
 
 
 def test_bytes_that_the_kernel_moves_are_system_time() -> None:
