@@ -301,6 +301,11 @@ def test_delete_and_a_dry_run(tmp_path: Path, read: Read) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
+def test_report(tmp_path: Path, read: Read) -> None:
+    fill(tmp_path / "r.db")
+    check_page([read("report", 2, "--store", tmp_path / "r.db", "-o", tmp_path / "r.html")], "report")
+
+
 def test_list(read: Read) -> None:
     """What is ready differs from machine to machine."""
     kinds = ("launchers.", "transports.", "suites.")

@@ -17,7 +17,7 @@ from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
 from hockney.archive import machines
 from hockney.cli import execute
 from hockney.cli import explain as cli_explain
-from hockney.cli.explain import grouped
+from hockney.report.findings import grouped
 from hockney.suites import builtin_names
 from hockney.worker.libraries import find_mpis
 

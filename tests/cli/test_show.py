@@ -17,8 +17,9 @@ from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
 from tests.report.runs import Made, store_quick, store_run
 
 from hockney.cli import execute
-from hockney.cli.curves import placement_text, precision_text
+from hockney.cli.curves import precision_text
 from hockney.model import Point, PointStatus, RunStatus, Warning_
+from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.figures import Figure

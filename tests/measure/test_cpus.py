@@ -12,12 +12,12 @@ from tests.builders import make_info, make_launch, make_point
 from tests.cli.support import call_here
 from tests.measure.test_run import Silent
 
-from hockney.cli.curves import placement_text
 from hockney.cli.run_options import read_cpus
 from hockney.errors import UsageError
 from hockney.machine import can_pin, usable_cpus
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite, plan_again
+from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.catalogue import load

@@ -14,11 +14,11 @@ from tests.report.runs import FACTS, Made, options, store_quick, store_run
 
 from hockney.analysis.finding import Finding, Fix, Subject
 from hockney.cli import execute
-from hockney.cli.curves import spread_text
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.model import Point, PointStatus
 from hockney.report.names import readable_name, readable_names
 from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
+from hockney.report.words import spread_text
 from hockney.results.runs import open_results
 from hockney.worker.catalogue import Missing
 

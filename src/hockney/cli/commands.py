@@ -36,6 +36,7 @@ COMMANDS = {
     ),
     "export": Entry("Write a run as CSV, JSON, Parquet or OSU text.", "export last --csv -o figures.csv"),
     "import": Entry("Store the outputs of other benchmarks as a run.", "import osu_latency.txt"),
+    "report": Entry("Write an HTML report of runs.", "report last -o report.html"),
     "doctor": Entry("Show what limits precision here, and how to fix it.", "doctor"),
     "completion": Entry("Print the script that completes commands in a shell.", "completion bash"),
 }

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.rerun import fix_text
-from hockney.machine.files import format_cpus, named_cpus
 from hockney.model import Point, PointStatus, RunStatus
 from hockney.stats.figures import ONE_LAUNCH
 from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED
-from hockney.units import counted, format_bytes, format_ns
+from hockney.units import format_bytes, format_ns
 
 if TYPE_CHECKING:
     from hockney.results.runs import Run, Series
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 SHORT_MARK = "†"
 SHORT_NOTE = "†: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
-_SPREAD_MAX = 9.99
-_CPUS_NAMED_MAX = 8  # more are printed as ranges
 
 
 def name_of(point: Point, transport: str = "") -> str:
@@ -83,11 +80,6 @@ def format_interval(low_ns: float | None, high_ns: float | None) -> str:
     return f"{number} - {high}" if high.endswith(f" {unit}") else f"{low} - {high}"
 
 
-def spread_text(fraction: float) -> str:
-    """`±2%`, rounded up; `±?` of tenfold and more, and where there is no interval."""
-    return "±?" if fraction >= _SPREAD_MAX else f"±{math.ceil(100 * fraction)}%"
-
-
 def say_one_launch(overs: Iterable[str | None]) -> None:
     """Note that intervals do not cover the variation between launches; None: there is no interval."""
     kinds = set(overs) - {None}
@@ -98,30 +90,6 @@ def say_one_launch(overs: Iterable[str | None]) -> None:
 def two_launches_text(run: Run) -> str:
     """Why intervals over two launches are wide, and what narrows them."""
     return f"Two launches give wide intervals; a third makes them much narrower. {fix_text(resume(run.id, run.info))}."
-
-
-def placement_text(run: Run) -> str | None:
-    """`2 ranks on CPUs 0 and 2.`: where they ran; None of several hosts, or where it is not known."""
-    placed = {launch.cpus: None for launch in run.launches.values() if launch.transport != "null" and launch.cpus}
-    hosts = {host for launch in run.launches.values() for host in launch.hosts}
-    if not placed or len(hosts) > 1 or any(cpu < 0 for cpus in placed for cpu in cpus):
-        return None
-    # Fewer ranks are mostly on the first of the CPUs that more have.
-    longest = [cpus for cpus in placed if not any(cpus == other[: len(cpus)] for other in placed if other != cpus)]
-    words = []
-    for cpus in sorted(longest, key=len):
-        least = min(len(other) for other in placed if other == cpus[: len(other)])
-        ranks = f"{least} to {len(cpus)} ranks" if least < len(cpus) else counted(least, "rank")
-        words.append(f"{ranks} on {_cpus_text(cpus)}")
-    return f"{'; '.join(words)}."
-
-
-def _cpus_text(cpus: Sequence[int]) -> str:
-    """`CPUs 0, 2 and 4` in the order of the ranks."""
-    each = list(dict.fromkeys(cpus))
-    if len(each) == 1 or len(each) > _CPUS_NAMED_MAX:
-        return named_cpus(format_cpus(each))
-    return f"CPUs {', '.join(map(str, each[:-1]))} and {each[-1]}"
 
 
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:

@@ -106,6 +106,7 @@ def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
 def _print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
     """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
     from hockney.cli import fits
+    from hockney.report.findings import grouped
 
     groups = grouped(explanation.findings)
     state = _main_state(explanation)
@@ -172,25 +173,6 @@ def _main_state(explanation: Explanation) -> str:
     """The state of most findings, which is named once; "" where none has one."""
     states = Counter(finding.subject.state for finding in explanation.findings if finding.subject.state)
     return max(states, key=lambda state: states[state], default="")
-
-
-def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings of one kind and cause on several transports together, strongest first.
-
-    That a library yields is left out where it is the cause of another finding.
-    """
-    yielding = {finding.subject.transport for finding in findings if finding.cause == "yields"}
-    groups: dict[tuple[object, ...], list[Finding]] = {}
-    repeats: Counter[tuple[object, ...]] = Counter()
-    for finding in findings:
-        about, facts = finding.subject, finding.facts
-        if finding.code == "yielding library" and about.transport in yielding:
-            continue
-        kind = (finding.code, finding.cause, facts.get("answer"), facts.get("threshold"), "fall_ns" in facts)
-        of_transport = (*kind, about.transport, about.state)
-        groups.setdefault((*kind, not about.transport, repeats[of_transport]), []).append(finding)
-        repeats[of_transport] += 1
-    return list(groups.values())
 
 
 def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> tuple[str, str, str]:

@@ -17,11 +17,9 @@ from hockney.cli.curves import (
     endings_of,
     format_interval,
     name_of,
-    placement_text,
     precision_text,
     say_one_launch,
     size_text,
-    spread_text,
     state_text,
     status_text,
     two_launches_text,
@@ -30,6 +28,7 @@ from hockney.cli.render import Column, local_time
 from hockney.cli.rerun import fix_text
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
+from hockney.report.words import placement_text, spread_text
 from hockney.stats.figures import EXACT
 from hockney.units import counted, format_messages, format_ns, format_rate
 

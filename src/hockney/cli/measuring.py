@@ -16,6 +16,7 @@ from hockney.cli.common import check_label, refuse_output
 from hockney.cli.export import written
 from hockney.cli.figures import groups_of, print_run, print_run_by_size
 from hockney.cli.progress import ProgressDisplay
+from hockney.cli.report import write_report
 from hockney.cli.rerun import typed
 from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
@@ -27,7 +28,7 @@ from hockney.measure.recorder import RunOutcome
 from hockney.model import RunStatus
 from hockney.report.sheet import Sheet
 from hockney.results.export import write_csv
-from hockney.results.runs import Run
+from hockney.results.runs import Results, Run
 from hockney.results.store import Store, default_path
 from hockney.suites import Suite
 from hockney.units import counted
@@ -36,11 +37,12 @@ from hockney.worker.catalogue import Catalogue, load
 
 @dataclass(frozen=True)
 class Output:
-    """How a run is shown: as JSON, without progress, and in which CSV file too."""
+    """How a run is shown: as JSON, without progress, and in which CSV file and HTML report too."""
 
     as_json: bool
     quiet: bool = False
     csv: Path | None = None
+    report: Path | None = None
     verbose: bool = False
 
 
@@ -60,8 +62,9 @@ def measure_and_show(
     a column for each transport, or all series of one transport. Raises UsageError for unknown words before anything is
     measured; StoreError, BuildError.
     """
-    if output.csv is not None:
-        refuse_output("--csv", output.csv, [store or default_path()])
+    for option, path in (("--csv", output.csv), ("--report", output.report)):
+        if path is not None:
+            refuse_output(option, path, [store or default_path()])
     check_label(label)
     words = None if suite is None or asked is None else transport_words(suite, asked)
     with measuring(store, create=not resume, quiet=output.quiet, words=words) as (catalogue, results, display):
@@ -100,6 +103,8 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     if output.csv is not None:
         with written(output.csv) as stream:
             write_csv(results, outcome.run_id, stream)
+    if output.report is not None:
+        write_report(Results(results), [run], output.report)
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
 
 

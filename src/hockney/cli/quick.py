@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from hockney.cli.common import command, duration_option
+from hockney.cli.common import command, duration_option, file_option
 
 
 @command("quick", example="hockney quick\nhockney quick --time 20s --label monday\nhockney quick --cpus 0,2")
 @duration_option("--time", "time_s", help="Time for measuring. [default: 50s]")
 @click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run: hockney show NAME shows it.")
+@file_option("--report", help="Also write an HTML report to FILE.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
 @click.option("-v", "--verbose", is_flag=True, help="Also print definitions, and every finding and caveat in full.")
 def quick(
@@ -22,6 +23,7 @@ def quick(
     time_s: float | None,
     cpus: tuple[str, ...],
     label: str | None,
+    report: Path | None,
     quiet: bool,
     verbose: bool,
 ) -> int:
@@ -37,5 +39,5 @@ def quick(
     from hockney.suites import load_suite
 
     asked = RunOptions(time_s=time_s, cpus=read_cpus(cpus))
-    output = Output(as_json, quiet, verbose=verbose)
+    output = Output(as_json, quiet, report=report, verbose=verbose)
     return measure_and_show("quick", output, store, suite=load_suite("quick"), asked=asked, label=label)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -14,12 +13,13 @@ from hockney.analysis.estimates import relative
 from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import resume
 from hockney.cli import render
-from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, placement_text, spread_text, state_text, two_launches_text
+from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, state_text, two_launches_text
 from hockney.cli.explain import finding_parts
 from hockney.cli.render import Column
 from hockney.cli.rerun import fix_text, typed
 from hockney.model import PointStatus
 from hockney.report.sheet import COLUMNS, Row, Sheet
+from hockney.report.words import machine_text, placement_text, spread_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH
 from hockney.units import counted, format_bytes, format_ns, format_rate
@@ -84,26 +84,9 @@ def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
 def _print_head(run: Run) -> int:
     """Print `AMD EPYC, 2 cores, 24 GiB · Debian 12, Linux 6.18, KVM          run 1`; returns the lines it takes."""
     number = f"run {run.id}" + (f" ({run.label})" if run.label else "")
-    machine = _machine_text(run.facts)
+    machine = machine_text(run.facts)
     room = min(render.line_width(), 100) - len(machine) - len(number)
     return render.title(f"{machine}{' ' * room}{number}" if room > 1 else f"{machine} · {number}", first=True)
-
-
-def _machine_text(facts: dict[str, Any]) -> str:
-    cpu, system, around = (facts.get(part) or {} for part in ("cpu", "os", "surroundings"))
-    memory = (facts.get("memory") or {}).get("total_bytes")
-    hardware = [
-        re.sub(r"\((R|TM)\)| @.*", "", cpu.get("model") or "unknown CPU"),
-        counted(cpu["cores"], "core") if cpu.get("cores") else "",
-        f"{memory / 2**30:.0f} GiB" if memory else "",
-    ]
-    software = [
-        re.sub(r" GNU/Linux| \(.*\)", "", system.get("name") or ""),
-        (system.get("kernel") or "").partition("-")[0],
-        around.get("hypervisor"),
-        around.get("container"),
-    ]
-    return " · ".join(", ".join(filter(None, words)) for words in (hardware, software) if any(words))
 
 
 def _print_rows(sheet: Sheet, run: Run) -> int:

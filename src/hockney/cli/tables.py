@@ -10,7 +10,7 @@ from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
 from hockney.analysis.rates import HighestRates, highest_rates
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.curves import placement_text, say_one_launch
+from hockney.cli.curves import say_one_launch
 from hockney.cli.rates import print_rates, rates_as_json
 from hockney.cli.render import Column
 from hockney.cli.rerun import typed
@@ -20,6 +20,7 @@ from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
 from hockney.report.findings import class_text, inconclusive_text, outlier_text
 from hockney.report.sheet import Sheet, make_sheet
+from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_ns

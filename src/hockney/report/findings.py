@@ -6,6 +6,7 @@ A code without a template is printed by its facts.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Formatter
@@ -46,6 +47,25 @@ def sentence_of(finding: Finding) -> str:
     """Title, evidence and cause in one line."""
     title = title_of(finding)
     return " ".join(filter(None, (f"{title[0].upper()}{title[1:]}.", evidence_of(finding), cause_of(finding))))
+
+
+def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings of one kind and cause on several transports together, strongest first.
+
+    That a library yields is left out where it is the cause of another finding.
+    """
+    yielding = {finding.subject.transport for finding in findings if finding.cause == "yields"}
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    repeats: Counter[tuple[object, ...]] = Counter()
+    for finding in findings:
+        about, facts = finding.subject, finding.facts
+        if finding.code == "yielding library" and about.transport in yielding:
+            continue
+        kind = (finding.code, finding.cause, facts.get("answer"), facts.get("threshold"), "fall_ns" in facts)
+        of_transport = (*kind, about.transport, about.state)
+        groups.setdefault((*kind, not about.transport, repeats[of_transport]), []).append(finding)
+        repeats[of_transport] += 1
+    return list(groups.values())
 
 
 def note_text(note: Note) -> str:

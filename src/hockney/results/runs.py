@@ -48,6 +48,11 @@ class Results:
         """The file that is open."""
         return self._store.path
 
+    @property
+    def store(self) -> Store:
+        """The file itself, as comparisons read it."""
+        return self._store
+
     def runs(self) -> list[RunSummary]:
         """One summary per run, oldest first: number, label, command, times, status, transports, points by status."""
         return self._store.runs()

@@ -52,9 +52,9 @@ class Explanation:
     off_lines: tuple[OffLine, ...] = ()
 
 
-def explain_run(run: Run) -> Explanation:
-    """Raises HockneyError where the run has no figure with an interval."""
-    explanation = explain(read_run(run))
+def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
+    """What `reading`, by default of the run, shows. Raises HockneyError where no figure has an interval."""
+    explanation = explain(read_run(run) if reading is None else reading)
     if run.info.is_imported:  # which hockney cannot measure again
         return replace(explanation, findings=tuple(replace(finding, fix=None) for finding in explanation.findings))
     return replace(explanation, not_checked=tuple(_with_suite(gap, run.info.suite) for gap in explanation.not_checked))

@@ -1,0 +1,106 @@
+"""The HTML report: one file with all that it needs, which opens from disk and asks no network for anything.
+
+Each section has a file here that makes plain values; page.html.jinja puts them on the page, page.css and the scripts
+are inlined, and the figures stand in it once, as JSON. docs/architecture.md says where to add a section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hockney.analysis.explain import explain_run
+from hockney.analysis.explain.read import read_run
+from hockney.analysis.finding import Fix
+from hockney.errors import HockneyError
+from hockney.report.html import definitions, layers, machines, ranks, samples
+from hockney.report.html.charts import Chart, chart_json
+from hockney.report.html.comparisons import comparisons_of
+from hockney.report.html.curves import CurveData, curves_json, curves_of, fits_json
+from hockney.report.html.findings import findings_of
+from hockney.report.html.history import history_chart
+from hockney.report.html.material import Material
+from hockney.report.html.page import rendered
+from hockney.report.html.pairs import matrices_of, matrix_item, matrix_json
+from hockney.report.html.summary import summary_of
+from hockney.report.html.tables import environment_of, sheet_table
+from hockney.report.names import readable_names
+from hockney.report.sheet import make_sheet
+from hockney.results.runs import Results, Run
+
+
+def html_report(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> str:
+    """The page of a run, which is compared with others; `command_line` writes a fix as it is typed."""
+    material = _material(results, run, others, command_line)
+    transports = list(dict.fromkeys(curve.transport for curve in material.curves))
+    charts = _charts(material)
+    comparisons, changes = comparisons_of(material)
+    matrices = matrices_of(material)
+    pairs = [matrix_item(material, matrix) for matrix in matrices]
+    has_curves = any(curve.is_drawn for curve in material.curves)
+    known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices)]
+    data: dict[str, Any] = {
+        "format": "hockney-report",
+        "version": 1,
+        "transports": [{"id": transport, "name": material.name_of(transport)} for transport in transports],
+        "runs": [{"id": each.id, "label": each.label} for each in material.runs],
+        "curves": curves_json(material.curves, transports),
+        **fits_json(material.explanation, run.id, transports),
+        "matrices": [matrix_json(matrix, item.name) for matrix, item in zip(matrices, pairs, strict=True)],
+        "charts": {chart.id: chart_json(chart) for chart in (*charts, *changes)},
+        "definitions": _definitions(material.curves),
+    }
+    return rendered(
+        data,
+        {
+            "summary": summary_of(material),
+            "findings": findings_of(material, known),
+            "sheet": sheet_table(material),
+            "has_curves": has_curves,
+            "charts": {chart.id: chart for chart in charts},
+            "pairs": pairs,
+            "comparisons": comparisons,
+            "changes": changes,
+            "environment": environment_of(material),
+            "definitions": _definitions(material.curves),
+            "words": definitions.words(),
+        },
+    )
+
+
+def _material(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> Material:
+    try:
+        reading = read_run(run)
+    except HockneyError:  # no figure has an interval
+        reading = None
+    runs = (run, *others)
+    return Material(
+        results=results,
+        run=run,
+        others=tuple(others),
+        sheet=make_sheet(run) if run.info.suite == "quick" else None,
+        reading=reading,
+        explanation=None if reading is None else explain_run(run, reading),
+        curves=[curve for each in runs for curve in curves_of(each)],
+        names=readable_names(launch for each in runs for launch in each.launches.values()),
+        command_line=command_line,
+    )
+
+
+def _charts(material: Material) -> list[Chart]:
+    made = (
+        samples.distribution_chart(material),
+        layers.layers_chart(material),
+        samples.cpu_chart(material),
+        ranks.ranks_chart(material),
+        history_chart(material),
+        machines.machines_chart(material),
+    )
+    return [chart for chart in made if chart is not None]
+
+
+def _definitions(curves: Sequence[CurveData]) -> dict[str, str]:
+    """Of the patterns that the curves are of."""
+    known = definitions.patterns()
+    names = dict.fromkeys(curve.pattern.partition(" ")[0] for curve in curves)
+    return {name: known[name] for name in names if name in known}

@@ -1,0 +1,95 @@
+"""What a chart of the page is made of, as plain values: charts.js draws them, and the table behind each lists them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Unit = Literal["ns", "bytes", "bytes/s", "count", "share", "ratio", "unix_s", "percentile", ""]
+Scale = Literal["log2", "log10", "linear", "names", "tail", "time"]
+Kind = Literal["measured", "model", "published", "reference"]
+PointValues = tuple[float, float, float | None, float | None]  # x, y, and the interval of the value
+
+_DIGITS = 5  # that a value keeps: intervals are wider than the sixth
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis; the categories of the scale "names" are those of the view, from the top down."""
+
+    title: str
+    unit: Unit
+    scale: Scale = "log10"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve, the points of one colour, or a layer of stacked bars. `transport` chooses its colour."""
+
+    name: str
+    points: Sequence[PointValues]
+    kind: Kind = "measured"
+    transport: str | None = None
+    labels: tuple[str, ...] = ()  # of each point, where they have names of their own
+
+
+@dataclass(frozen=True)
+class View:
+    """One of the pictures that a chart can show; `names` are its categories, `y` its axis if not the chart's."""
+
+    name: str
+    lines: tuple[Line, ...]
+    names: tuple[str, ...] = ()
+    y: Axis | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart: `about` is what it shows, for those who do not see it, `note` how to read it."""
+
+    id: str
+    title: str
+    about: str
+    kind: Literal["lines", "points", "bars", "intervals"]
+    x: Axis
+    y: Axis
+    views: tuple[View, ...]
+    note: str = ""
+
+
+def plain(value: float | None) -> float | int | None:
+    """A number as the page holds it: five digits, whole numbers without a point; None for what is no number."""
+    if value is None or not math.isfinite(value):
+        return None
+    if isinstance(value, int):
+        return value
+    short = float(f"{value:.{_DIGITS}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def chart_json(chart: Chart) -> dict[str, Any]:
+    """As the page embeds it."""
+    return {
+        "kind": chart.kind,
+        "x": asdict(chart.x),
+        "views": [
+            {
+                "name": view.name,
+                "names": list(view.names),
+                "y": asdict(view.y or chart.y),
+                "lines": [
+                    {
+                        "name": line.name,
+                        "kind": line.kind,
+                        "transport": line.transport,
+                        "labels": list(line.labels),
+                        "points": [[plain(part) for part in point] for point in line.points],
+                    }
+                    for line in view.lines
+                ],
+            }
+            for view in chart.views
+        ],
+    }

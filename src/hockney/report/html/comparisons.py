@@ -1,0 +1,104 @@
+"""The first run compared with each other one: what became slower or faster, and what changed around them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hockney.analysis.compare import Comparison, Range, Verdict, compare_runs
+from hockney.errors import UsageError
+from hockney.report.changes import counts_text, environment_items, names_of, range_name, row
+from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
+from hockney.report.html.material import Material
+from hockney.results.runs import Run
+from hockney.stats.shift import Shift
+
+_DRAWN_MAX = 40  # ranges in a chart: the farthest from no change
+_ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
+
+
+@dataclass(frozen=True)
+class ComparisonItem:
+    """A comparison in words: `rows` of series, base, new, change and verdict; `why` where there is none."""
+
+    title: str
+    summary: str
+    rows: tuple[tuple[str, ...], ...] = ()
+    changed: tuple[str, ...] = ()
+    disturbed: tuple[str, ...] = ()
+
+
+def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart]]:
+    """One item and one chart for each other run; no chart where nothing has an interval."""
+    items, charts = [], []
+    for number, other in enumerate(material.others):
+        title = f"{_called(material.run)} and {_called(other)}"
+        try:
+            comparison = compare_runs(material.results.store, material.run.id, other.id)
+        except UsageError as error:
+            items.append(ComparisonItem(title, f"{str(error)[:1].upper()}{str(error)[1:]}."))
+            continue
+        items.append(_item(title, comparison))
+        chart = _chart(f"comparison-{number + 1}", title, comparison)
+        charts += [chart] if chart else []
+    return items, charts
+
+
+def _called(run: Run) -> str:
+    return f"run {run.id}" + (f" ({run.label})" if run.label else "")
+
+
+def _item(title: str, comparison: Comparison) -> ComparisonItem:
+    around = environment_items(comparison)
+    ranges = sorted(comparison.ranges, key=lambda alike: (_ORDER.index(alike.verdict), -_distance(alike)))
+    names = names_of(comparison)
+    return ComparisonItem(
+        title=title,
+        summary=counts_text(comparison),
+        rows=tuple(tuple(row(alike, names)) for alike in ranges),
+        changed=tuple(around["changed"]),
+        disturbed=tuple(around["disturbed"]),
+    )
+
+
+def _shifts(alike: Range) -> list[Shift]:
+    return [shift for shift in alike.shifts if shift.low is not None and shift.high is not None]
+
+
+def _distance(alike: Range) -> float:
+    shifts = _shifts(alike)
+    ratio = statistics.median(shift.ratio for shift in shifts) if shifts else 1.0
+    return max(ratio, 1 / ratio)
+
+
+def _chart(chart_id: str, title: str, comparison: Comparison) -> Chart | None:
+    ranges = sorted((alike for alike in comparison.ranges if _shifts(alike)), key=_distance, reverse=True)
+    ranges = sorted(ranges[:_DRAWN_MAX], key=lambda alike: -statistics.median(s.ratio for s in _shifts(alike)))
+    if not ranges:
+        return None
+    names = names_of(comparison)
+    lines = [Line(verdict.value, _points(ranges, verdict)) for verdict in _ORDER]
+    return Chart(
+        id=chart_id,
+        title=f"Change from {title}",
+        about="The ratio of the second run's times to the first one's with its 95 % interval, by series.",
+        kind="intervals",
+        x=Axis("time of the second over the first", "ratio", "log10"),
+        y=Axis("", "", "names"),
+        views=(
+            View("", tuple(line for line in lines if line.points), tuple(range_name(alike, names) for alike in ranges)),
+        ),
+        note="Above 1 the second run is slower. The intervals of several sizes are the outermost of theirs.",
+    )
+
+
+def _points(ranges: Sequence[Range], verdict: Verdict) -> list[PointValues]:
+    points: list[PointValues] = []
+    for place, alike in enumerate(ranges):
+        if alike.verdict is verdict:
+            shifts = _shifts(alike)
+            ratio = statistics.median(shift.ratio for shift in shifts)
+            low, high = min(shift.low or 0.0 for shift in shifts), max(shift.high or 0.0 for shift in shifts)
+            points.append((ratio, place, low, high))
+    return points

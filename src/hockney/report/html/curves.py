@@ -1,0 +1,206 @@
+"""All figures of a run as curves over message size, in every machine state, from medians that are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hockney.analysis.explain import Explanation
+from hockney.model import PointStatus
+from hockney.report.html.charts import plain
+from hockney.results.runs import Run, main_state
+from hockney.results.store import MeasurementSummary
+from hockney.stats import MIXED, time_of
+
+_HARNESS = "null"
+_SIZES_MIN = 3  # of a curve that is drawn
+_OF_PAIRS = {"source", "target", "round"}  # options that name a pair of ranks: these points are in the matrices
+_Key = tuple[str, str, int, str]  # transport, pattern with options, ranks, state
+
+
+@dataclass(frozen=True)
+class CurveData:
+    """A pattern on a transport in one machine state: times in ns over sizes in bytes, ascending.
+
+    `low_ns` and `high_ns` are None where there are too few measurements for an interval. `payload` is what is moved in
+    that time over the size, None where a rate has no meaning. `is_main`: the state that tables show.
+    """
+
+    run: int
+    transport: str
+    pattern: str
+    ranks: int
+    state: str
+    is_main: bool
+    floor_ns: float | None
+    payload: float | None
+    is_sized: bool
+    sizes: tuple[int, ...]
+    times_ns: tuple[float, ...]
+    low_ns: tuple[float | None, ...]
+    high_ns: tuple[float | None, ...]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it has enough sizes for a curve."""
+        return sum(size > 0 for size in self.sizes) >= _SIZES_MIN
+
+    def at(self, size: int) -> tuple[float, float | None, float | None] | None:
+        """The time of a size with its interval."""
+        if size not in self.sizes:
+            return None
+        place = self.sizes.index(size)
+        return self.times_ns[place], self.low_ns[place], self.high_ns[place]
+
+    def rate_at(self, size: int) -> tuple[float, float | None, float | None] | None:
+        """The rate of a size in bytes/s with its interval."""
+        time = self.at(size)
+        if time is None or self.payload is None or time[0] <= 0:
+            return None
+        scale, (value, low, high) = 1e9 * self.payload * size, time
+        return scale / value, scale / high if high else None, scale / low if low else None
+
+
+@dataclass(frozen=True)
+class _Member:
+    size: int
+    measurements: list[MeasurementSummary]
+    is_exact: bool
+    is_sized: bool
+    has_rate: bool
+
+
+def curves_of(run: Run) -> list[CurveData]:
+    """Every curve of a run in the order of its plan, the harness and pairs of ranks left out."""
+    members: dict[_Key, list[_Member]] = {}
+    counts: dict[tuple[str, int], list[Mapping[str, int]]] = {}
+    floors_ns: dict[str, float | None] = {}
+    for series, measurements in run.summaries():
+        point = series.point
+        is_of_pair = any(name in _OF_PAIRS for name, _ in point.options)
+        if series.status is PointStatus.FAILED or point.transport == _HARNESS or is_of_pair:
+            continue
+        by_state: dict[str, list[MeasurementSummary]] = {}
+        for measurement, state in measurements:
+            if state != MIXED and measurement.median_ns:
+                by_state.setdefault(state.name, []).append(measurement)
+                floors_ns.setdefault(state.name, state.floor_ns)
+        counts.setdefault((point.transport, point.ranks), []).append(
+            {name: len(of_state) for name, of_state in by_state.items()}
+        )
+        for name, of_state in by_state.items():
+            key = point.transport, point.pattern_text, point.ranks, name
+            has_rate = point.is_sized and not point.rate_hz
+            members.setdefault(key, []).append(
+                _Member(point.bytes, of_state, series.is_exact, point.is_sized, has_rate)
+            )
+    main = {place: main_state(of_points) for place, of_points in counts.items()}
+    return [
+        _curve(run.id, key, of_key, key[3] == main[key[0], key[2]], floors_ns[key[3]])
+        for key, of_key in members.items()
+    ]
+
+
+def _curve(run: int, key: _Key, members: Iterable[_Member], is_main: bool, floor_ns: float | None) -> CurveData:
+    transport, pattern, ranks, state = key
+    ordered = sorted(members, key=lambda member: member.size)
+    times = [_time(member) for member in ordered]
+    return CurveData(
+        run=run,
+        transport=transport,
+        pattern=pattern,
+        ranks=ranks,
+        state=state,
+        is_main=is_main,
+        floor_ns=floor_ns,
+        payload=_payload(ordered),
+        is_sized=ordered[0].is_sized,
+        sizes=tuple(member.size for member in ordered),
+        times_ns=tuple(time[0] for time in times),
+        low_ns=tuple(time[1] for time in times),
+        high_ns=tuple(time[2] for time in times),
+    )
+
+
+def _time(member: _Member) -> tuple[float, float | None, float | None]:
+    """By the definition of the last measurement: it changes only where a later version resumes a run."""
+    definition = member.measurements[-1].definition
+    measurements = [each for each in member.measurements if each.definition == definition]
+    medians_ns = [each.median_ns for each in measurements if each.median_ns is not None]
+    time = time_of(medians_ns, [each.launch_id for each in measurements])[0]
+    return (time.value, time.value, time.value) if member.is_exact else (time.value, time.low, time.high)
+
+
+def _payload(members: Sequence[_Member]) -> float | None:
+    """Bytes moved in the pattern's time, over the size; None where that differs from size to size."""
+    shares = set()
+    for member in members:
+        definition = member.measurements[-1].definition
+        if not member.has_rate:
+            return None
+        if member.size:
+            shares.add(round(definition.bytes_per_rep / definition.divisor / member.size, 6))
+    share = shares.pop() if len(shares) == 1 else 0.0
+    return share or None
+
+
+def curves_json(curves: Iterable[CurveData], transports: Sequence[str]) -> list[dict[str, Any]]:
+    """As the page embeds them: every figure once, transports by their place in the list."""
+    return [
+        {
+            "run": curve.run,
+            "t": transports.index(curve.transport),
+            "pattern": curve.pattern,
+            "ranks": curve.ranks,
+            "state": curve.state,
+            "main": curve.is_main,
+            "drawn": curve.is_drawn,
+            "floor": plain(curve.floor_ns),
+            "payload": curve.payload,
+            "sized": curve.is_sized,
+            "x": list(curve.sizes),
+            "y": [plain(value) for value in curve.times_ns],
+            "low": [plain(value) for value in curve.low_ns],
+            "high": [plain(value) for value in curve.high_ns],
+        }
+        for curve in curves
+    ]
+
+
+def fits_json(explanation: Explanation | None, run: int, transports: Sequence[str]) -> dict[str, Any]:
+    """Fitted segments and protocol switches of a run, to be drawn on its curves."""
+    if explanation is None:
+        return {"segments": [], "switches": []}
+    segments = [
+        {
+            "run": run,
+            "t": transports.index(line.transport),
+            "pattern": line.pattern,
+            "ranks": line.ranks,
+            "state": line.state,
+            "from": line.first_bytes,
+            "to": line.last_bytes,
+            "t0": plain(line.t0_ns.value),
+            "r": plain(line.r_inf_bytes_per_s.value),
+        }
+        for line in explanation.lines
+        if line.t0_ns is not None and line.r_inf_bytes_per_s is not None and line.transport in transports
+    ]
+    switches = [
+        {
+            "run": run,
+            "t": transports.index(finding.subject.transport),
+            "pattern": finding.subject.pattern,
+            "ranks": finding.subject.ranks,
+            "state": finding.subject.state,
+            "below": finding.facts["below_bytes"],
+            "above": finding.facts["above_bytes"],
+            "answer": finding.facts.get("answer", ""),
+        }
+        for finding in explanation.findings
+        if finding.code == "protocol switch"
+        and {"below_bytes", "above_bytes"} <= finding.facts.keys()
+        and finding.subject.transport in transports
+    ]
+    return {"segments": segments, "switches": switches}

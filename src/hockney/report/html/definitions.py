@@ -1,0 +1,22 @@
+"""What the page says of patterns and words: definitions.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hockney.machine.files import read_toml
+
+PATH = Path(__file__).with_name("definitions.toml")
+
+
+def patterns() -> Mapping[str, str]:
+    """A sentence on each pattern by its name."""
+    known: Mapping[str, str] = read_toml(PATH)["pattern"]
+    return known
+
+
+def words() -> Mapping[str, str]:
+    """What each word means."""
+    known: Mapping[str, str] = read_toml(PATH)["word"]
+    return known

@@ -1,0 +1,127 @@
+"""Findings as the page lists them: what, the evidence, the likely cause, what to do, and where that is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hockney.analysis.finding import Finding, Fix
+from hockney.report.findings import cause_of, evidence_of, grouped, note_text, title_of
+from hockney.report.html.material import Material
+
+
+@dataclass(frozen=True)
+class FixItem:
+    """What to do, and the command that does it."""
+
+    text: str
+    command: str
+
+
+@dataclass(frozen=True)
+class FindingItem:
+    """A finding, once for all transports that have it. `shows` is what the chart of its evidence is to show."""
+
+    title: str
+    about: str
+    also: tuple[str, ...]
+    evidence: str
+    cause: str
+    fix: FixItem | None
+    weight: str
+    chart: str
+    shows: dict[str, Any] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What was not checked for one reason, and the command that measures it."""
+
+    reason: str
+    what: tuple[str, ...]
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that `explain` finds; `notes` limit it."""
+
+    items: tuple[FindingItem, ...]
+    notes: tuple[tuple[str, FixItem | None], ...]
+    gaps: tuple[Gap, ...]
+
+
+def findings_of(material: Material, charts: Iterable[str]) -> Findings:
+    """The findings of the first run, the strongest first; `charts` are those of the page."""
+    explanation = material.explanation
+    if explanation is None:
+        return Findings((), (), ())
+    known = set(charts)
+    reasons: dict[str, list[tuple[str, str]]] = {}
+    for gap in explanation.not_checked:
+        command = material.command_line(gap.how) if gap.how else ""
+        reasons.setdefault(gap.reason.value, []).append((f"{gap.what}: {gap.detail}", command))
+    return Findings(
+        tuple(_item(material, group, known) for group in grouped(explanation.findings)),
+        tuple((note_text(note), _fix(material, note.fix)) for note in explanation.notes),
+        tuple(
+            Gap(
+                reason,
+                tuple(what for what, _ in members),
+                tuple(dict.fromkeys(command for _, command in members if command)),
+            )
+            for reason, members in reasons.items()
+        ),
+    )
+
+
+def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> FindingItem:
+    finding = group[0]
+    about = finding.subject
+    name = material.name_of(about.transport) if about.transport else ""
+    others = dict.fromkeys(material.name_of(each.subject.transport) for each in group)
+    chart, shows = _evidence_chart(material, finding, [each.subject.transport for each in group], charts)
+    return FindingItem(
+        title=title_of(finding),
+        about=name,
+        also=tuple(other for other in others if other and other != name),
+        evidence=evidence_of(finding),
+        cause=cause_of(finding),
+        fix=_fix(material, finding.fix),
+        weight=_weight(finding.effect),
+        chart=chart,
+        shows=shows,
+        sources=finding.sources,
+    )
+
+
+def _fix(material: Material, fix: Fix | None) -> FixItem | None:
+    return None if fix is None else FixItem(fix.text.rstrip("."), material.command_line(fix))
+
+
+def _weight(effect: float) -> str:
+    """`a fifth of the time`: how much is at stake, in a word for sorting by eye."""
+    return "strong" if effect >= 1 else "medium" if effect >= 0.25 else "slight"
+
+
+def _evidence_chart(
+    material: Material, finding: Finding, transports: Sequence[str], charts: set[str]
+) -> tuple[str, dict[str, Any]]:
+    """The chart that shows it, and what it is to be set to; "" without one."""
+    about = finding.subject
+    if finding.code in ("slow rank or pair", "slow group") and "matrix" in charts:
+        return "matrix", {}
+    if finding.code == "yielding library" and "cpu" in charts:
+        return "cpu", {}
+    if finding.code == "broken scaling law" and "ranks" in charts:
+        return "ranks", {}
+    if finding.code == "outliers" and "distribution" in charts:
+        return "distribution", {}
+    if finding.code == "far above the floor" and "layers" in charts:
+        return "layers", {}
+    if (about.pattern, about.ranks) in {(curve.pattern, curve.ranks) for curve in material.curves if curve.is_drawn}:
+        shown = [transport for transport in transports if transport]
+        return "curves", {"pattern": about.pattern, "ranks": about.ranks, "transports": shown}
+    return ("sheet", {}) if about.pattern == "barrier" and material.sheet is not None else ("", {})

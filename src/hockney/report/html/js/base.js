@@ -1,0 +1,110 @@
+"use strict";
+// The figures of the page, units in words as hockney prints them, elements made of text only, and the colours.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const NO_TEXT = "–";
+
+function scaled(value, units) {
+  if (value === 0) return "0";
+  const [name, scale] = units.find((unit) => Math.abs(value) >= unit[1] * 0.9995) || units[units.length - 1];
+  const short = value / scale;
+  const digits = Math.abs(short) >= 99.95 ? 0 : Math.abs(short) >= 9.995 ? 1 : 2;
+  return `${short.toFixed(digits)} ${name}`;
+}
+const TIMES = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]];
+const RATES = [["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3], ["B/s", 1]];
+const SIZES = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
+
+function bytesText(count) {
+  const unit = SIZES.find(([, scale]) => count >= scale && count % scale === 0);
+  return unit ? `${count / unit[1]} ${unit[0]}` : `${count} B`;
+}
+function percentileText(share) {
+  return `${parseFloat((100 * share).toFixed(4))} %`;
+}
+function plainNumber(value) {
+  return Number.isInteger(value) ? String(value) : String(parseFloat(value.toPrecision(3)));
+}
+const UNIT_TEXT = {
+  "ns": (value) => scaled(value, TIMES),
+  "bytes/s": (value) => scaled(value, RATES),
+  "bytes": bytesText,
+  "count": plainNumber,
+  "share": (value) => `${(100 * value).toFixed(0)} %`,
+  "percentile": percentileText,
+  "ratio": (value) => `×${parseFloat(value.toPrecision(3))}`,
+  "unix_s": (value) => new Date(value * 1000).toISOString().slice(0, 16).replace("T", " "),
+  "": plainNumber,
+};
+
+// `2.10 us ±3%`; the arm is the longer half of the interval, rounded up, as on the screen.
+function withInterval(value, low, high, text) {
+  if (low === null || high === null || low === undefined) return `${text(value)} ±?`;
+  if (low === high) return text(value);
+  const arm = Math.ceil(100 * Math.max(high - value, value - low) / value);
+  return `${text(value)} ±${arm > 999 ? "?" : `${arm}%`}`;
+}
+
+// An element of its name, attributes, and children that are texts or elements: text is never read as HTML.
+function element(name, attributes, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+// ---- colours and marks: the same for a transport everywhere -----------------------------------------------------------
+
+const COLORS = 10;
+const MARKS = ["circle", "rect", "triangle", "diamond"];
+const DASHES = ["solid", "dashed", "dotted"];
+const placeOf = new Map(data.transports.map((transport, place) => [transport.id, place]));
+const probe = element("span", { hidden: "" });
+document.body.append(probe);
+
+function color(name) {
+  probe.style.color = `var(--${name})`;
+  return getComputedStyle(probe).color;
+}
+function look(place) {
+  return {
+    color: color(`c${place % COLORS}`),
+    mark: MARKS[place % MARKS.length],
+    dash: DASHES[Math.floor(place / COLORS) % DASHES.length],
+  };
+}
+function theme() {
+  return { ink: color("ink"), soft: color("soft"), faint: color("faint"), hair: color("hair"), paper: color("paper"), accent: color("accent"), strong: color("strong"), floor: color("floor") };
+}
+function isWide() {
+  return window.innerWidth > 640;
+}
+
+// A short piece of the line with its mark, as the legend shows it.
+function swatch(place, isHollow) {
+  const { color: ink, mark, dash } = look(place);
+  const canvas = element("canvas", { class: "swatch", width: 48, height: 28, "aria-hidden": "true" });
+  const pen = canvas.getContext("2d");
+  pen.strokeStyle = pen.fillStyle = ink;
+  pen.lineWidth = 4;
+  pen.setLineDash(dash === "solid" ? [] : dash === "dashed" ? [10, 6] : [4, 5]);
+  if (!isHollow) {
+    pen.beginPath();
+    pen.moveTo(0, 14);
+    pen.lineTo(48, 14);
+    pen.stroke();
+  }
+  pen.setLineDash([]);
+  pen.beginPath();
+  if (mark === "circle") pen.arc(24, 14, 8, 0, 2 * Math.PI);
+  else if (mark === "rect") pen.rect(17, 7, 14, 14);
+  else if (mark === "triangle") polygon(pen, [[24, 5], [33, 21], [15, 21]]);
+  else polygon(pen, [[24, 4], [33, 14], [24, 24], [15, 14]]);
+  if (isHollow) pen.stroke();
+  else pen.fill();
+  return canvas;
+}
+function polygon(pen, points) {
+  points.forEach(([x, y], number) => (number ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+  pen.closePath();
+}

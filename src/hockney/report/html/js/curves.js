@@ -1,0 +1,170 @@
+"use strict";
+// Curves over message size: patterns, transports, machine states and runs are switched on and off.
+
+const long = data.curves.filter((curve) => curve.drawn);
+const groupName = (curve) => `${curve.pattern}, ${curve.ranks} ranks`;
+const several = data.runs.length > 1;
+const choice = { group: "", transports: new Set(), states: new Set(), runs: new Set(data.runs.map((run) => run.id)), fits: true };
+
+function inGroup() {
+  return long.filter((curve) => groupName(curve) === choice.group);
+}
+function shownCurves() {
+  const curves = inGroup().filter((curve) => choice.transports.has(curve.t) && choice.runs.has(curve.run));
+  // The states of the tables are one choice, as each transport may have its own.
+  return curves.filter((curve) => (curve.main && choice.states.has("")) || choice.states.has(curve.state));
+}
+function curveName(curve) {
+  const parts = [data.transports[curve.t].name];
+  if (several) parts.push(`run ${curve.run}`);
+  if (!curve.main) parts.push(curve.state);
+  return parts.join(", ");
+}
+
+const SIZE_AXIS = { title: "message size", unit: "bytes", scale: "log2" };
+const TIME_CHART = { kind: "lines", x: SIZE_AXIS, y: { title: "", unit: "ns", scale: "log10" } };
+const RATE_CHART = { kind: "lines", x: SIZE_AXIS, y: { title: "", unit: "bytes/s", scale: "log10" } };
+
+function timeLine(curve) {
+  const points = curve.x.map((size, at) => [size, curve.y[at], curve.low[at], curve.high[at]]);
+  return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, points, curve };
+}
+function rateLine(curve) {
+  const rate = (size, time) => (time ? 1e9 * curve.payload * size / time : null);
+  const points = curve.x.map((size, at) => [size, rate(size, curve.y[at]), rate(size, curve.high[at]), rate(size, curve.low[at])]);
+  return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, points: points.filter(([size]) => size > 0), curve };
+}
+
+// Fitted segments as thin dark lines over the curve, protocol switches as marks at the first size beyond.
+function extras(chart, lines, isRate) {
+  if (!choice.fits) return [];
+  const colors = theme();
+  const made = [];
+  const belongs = (fit, curve) => ["run", "t", "pattern", "ranks", "state"].every((key) => fit[key] === curve[key]);
+  for (const { curve } of lines) {
+    for (const segment of data.segments.filter((fit) => belongs(fit, curve))) {
+      const sizes = curve.x.filter((size) => size >= Math.max(1, segment.from) && size <= segment.to);
+      const fitted = (size) => segment.t0 + 1e9 * size / segment.r;
+      const points = sizes.map((size) => [placed(chart.x, size), placed(chart.y, isRate ? 1e9 * curve.payload * size / fitted(size) : fitted(size))]);
+      if (points.length > 1 && points.every(([, y]) => Number.isFinite(y))) {
+        made.push({ type: "line", data: points, symbol: "none", silent: true, tooltip: { show: false }, lineStyle: { color: colors.ink, width: 1, type: [3, 3], opacity: 0.75 }, z: 4 });
+      }
+    }
+    for (const change of data.switches.filter((fit) => belongs(fit, curve) && fit.answer !== "not seen")) {
+      const at = curve.x.indexOf(change.above);
+      if (at < 0) continue;
+      const y = isRate ? 1e9 * curve.payload * change.above / curve.y[at] : curve.y[at];
+      const text = `switch ${bytesText(change.below)} – ${bytesText(change.above)}`;
+      made.push({
+        type: "scatter", data: [[placed(chart.x, change.above), placed(chart.y, y)]], symbol: "circle", symbolSize: 15, silent: true, tooltip: { show: false },
+        itemStyle: { color: "transparent", borderColor: look(curve.t).color, borderWidth: 2, borderType: change.answer === "suspected" ? [3, 2] : "solid" }, z: 5,
+        label: { show: lines.length <= 3 && isWide(), formatter: text, position: "top", color: colors.soft, fontSize: 11, distance: 2 },
+      });
+    }
+  }
+  return made;
+}
+
+function floorLine(lines) {
+  const floors = [...new Set(lines.map(({ curve }) => curve.floor).filter(Boolean))];
+  const sizes = lines.flatMap(({ points }) => points.map(([size]) => size)).filter((size) => size > 0);
+  if (floors.length !== 1 || !sizes.length) return [];
+  const ends = [Math.min(...sizes), Math.max(...sizes)];
+  return [{ name: "floor", kind: "reference", labels: [], place: 0, points: ends.map((size) => [size, floors[0], null, null]), isNamed: true }];
+}
+
+function noteOf() {
+  const pattern = choice.group.split(/[ ,]/)[0];
+  return data.definitions[pattern] || "";
+}
+function curvesOption(isRate) {
+  const curves = shownCurves().filter((curve) => !isRate || curve.payload);
+  const chart = isRate ? RATE_CHART : TIME_CHART;
+  const lines = curves.map(isRate ? rateLine : timeLine);
+  if (!lines.some((line) => line.points.some(([size]) => size > 0))) return emptyOption(isRate && shownCurves().length ? "This pattern has no rate." : "Nothing is switched on.");
+  const option = optionOf(chart, [...lines, ...(isRate ? [] : floorLine(lines))], [], noteOf());
+  option.series.push(...extras(chart, lines, isRate));
+  return option;
+}
+function emptyOption(text) {
+  return { xAxis: { show: false }, yAxis: { show: false }, series: [], graphic: [], title: [], aria: {}, tooltip: { show: false }, textStyle: {}, empty: text };
+}
+
+function curvesTable() {
+  const rows = shownCurves().flatMap((curve) => curve.x.map((size, at) => {
+    const rate = curve.payload && size ? scaled(1e9 * curve.payload * size / curve.y[at], RATES) : NO_TEXT;
+    const ends = [curve.low[at], curve.high[at]].map((end) => (end === null ? NO_TEXT : scaled(end, TIMES)));
+    return [curveName(curve), curve.state, bytesText(size), scaled(curve.y[at], TIMES), ...ends, rate];
+  }));
+  return { heads: ["curve", "machine state", "size", "time", "from", "to", "rate"], rows };
+}
+
+// ---- controls ---------------------------------------------------------------------------------------------------------
+
+function checkbox(text, isOn, change, mark) {
+  const box = element("input", { type: "checkbox" });
+  box.checked = isOn;
+  box.addEventListener("change", () => change(box.checked));
+  return element("label", {}, box, ...(mark ? [mark] : []), text);
+}
+function toggled(set, value, update) {
+  return (isOn) => {
+    if (isOn) set.add(value);
+    else set.delete(value);
+    update();
+  };
+}
+
+function curveControls() {
+  const box = document.getElementById("curve-controls");
+  const curves = inGroup();
+  const groups = [...new Set(long.map(groupName))];
+  const select = element("select", {}, ...groups.map((name) => element("option", { value: name }, name)));
+  select.value = choice.group;
+  select.addEventListener("change", () => chooseGroup(select.value));
+  const parts = [element("label", {}, "Pattern ", select)];
+  const transports = [...new Set(curves.map((curve) => curve.t))];
+  parts.push(element("fieldset", {}, element("legend", {}, "Transports"), ...transports.map((place) =>
+    checkbox(data.transports[place].name, choice.transports.has(place), toggled(choice.transports, place, updateCurves), swatch(place)))));
+  const states = [...new Set(curves.filter((curve) => !curve.main).map((curve) => curve.state))];
+  if (states.length) {
+    const main = [...new Set(curves.filter((curve) => curve.main).map((curve) => curve.state))].join(", ");
+    parts.push(element("fieldset", {}, element("legend", {}, "Machine states"),
+      checkbox(`${main} (tables)`, choice.states.has(""), toggled(choice.states, "", updateCurves)),
+      ...states.map((state) => checkbox(state, choice.states.has(state), toggled(choice.states, state, updateCurves)))));
+  }
+  if (several) {
+    parts.push(element("fieldset", {}, element("legend", {}, "Runs"), ...data.runs.map((run) =>
+      checkbox(`run ${run.id}${run.label ? ` (${run.label})` : ""}`, choice.runs.has(run.id), toggled(choice.runs, run.id, updateCurves)))));
+  }
+  if (data.segments.length) {
+    parts.push(checkbox("fitted segments and switches", choice.fits, (isOn) => {
+      choice.fits = isOn;
+      updateCurves();
+    }));
+  }
+  box.replaceChildren(...parts);
+}
+function chooseGroup(name, transports) {
+  choice.group = name;
+  const places = [...new Set(inGroup().map((curve) => curve.t))];
+  choice.transports = new Set(transports && transports.length ? places.filter((place) => transports.includes(place)) : places);
+  choice.states = new Set([""]);
+  curveControls();
+  updateCurves();
+}
+function updateCurves() {
+  for (const id of ["curve-time", "curve-rate"]) redraw(document.getElementById(id));
+  const details = document.getElementById("curve-table");
+  if (details.open) details.dispatchEvent(new Event("toggle"));
+  document.getElementById("curve-note").textContent = `${noteOf()} Bands are 95 % confidence intervals, dotted lines fitted segments, rings protocol switches (broken: suspected). A size of 0 B is in the table only.`;
+}
+function startCurves() {
+  if (!long.length) return;
+  const first = long.find((curve) => curve.pattern === "pingpong" && curve.ranks === 2) || long[0];
+  choice.group = groupName(first);
+  show(document.getElementById("curve-time"), () => curvesOption(false));
+  show(document.getElementById("curve-rate"), () => curvesOption(true));
+  chooseGroup(choice.group);
+  fillTable(document.getElementById("curve-table"), "curves over message size", curvesTable);
+}

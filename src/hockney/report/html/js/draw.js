@@ -1,0 +1,398 @@
+"use strict";
+// Draws curves, points and bars with ECharts from plain values, and makes the table behind each.
+
+const drawn = new Map(); // by element: how to draw it, and the chart where it was drawn
+
+// ---- axes -------------------------------------------------------------------------------------------------------------
+
+const tail = (share) => -Math.log10(Math.max(1 - share, 1e-9));
+const untail = (nines) => 1 - 10 ** -nines;
+const TAIL_TICKS = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
+
+// The place of a value on an axis that ECharts takes for linear: so all scales behave alike, and ticks are where we want them.
+function placed(axis, value) {
+  if (axis.scale === "log10") return Math.log10(value);
+  if (axis.scale === "log2") return Math.log2(value);
+  if (axis.scale === "tail") return tail(value);
+  return value;
+}
+function unplaced(axis, place) {
+  if (axis.scale === "log10") return 10 ** place;
+  if (axis.scale === "log2") return 2 ** place;
+  if (axis.scale === "tail") return untail(place);
+  return place;
+}
+function isDrawable(axis, value) {
+  return value !== null && value !== undefined && (!axis.scale.startsWith("log") || value > 0);
+}
+
+// Ticks of a logarithmic axis: decades, and 2 and 5 between them where there are few.
+function ticksOf(axis, low, high, most) {
+  if (axis.scale === "tail") return TAIL_TICKS.map(tail).filter((tick) => tick <= high + 0.01);
+  if (axis.scale === "log2") {
+    const step = Math.max(1, Math.ceil((high - low) / Math.max(most - 1, 1)));
+    const ticks = [];
+    for (let tick = Math.ceil(low - 1e-9); tick <= high + 1e-9; tick += step) ticks.push(tick);
+    return ticks;
+  }
+  const ticks = [];
+  const within = high - low > 2.5 ? [1] : high - low > 1.2 ? [1, 3] : [1, 2, 5];
+  const step = high - low > most ? 2 : 1;
+  for (let decade = Math.floor(low); decade <= high; decade += step) {
+    for (const factor of within) {
+      const tick = decade + Math.log10(factor);
+      if (tick >= low - 1e-9 && tick <= high + 1e-9) ticks.push(tick);
+    }
+  }
+  return ticks;
+}
+
+function axisOption(axis, values, isVertical, names) {
+  const colors = theme();
+  const common = {
+    name: axis.title,
+    nameLocation: isVertical ? "end" : "middle",
+    nameGap: isVertical ? 12 : 30,
+    nameTextStyle: { color: colors.soft, align: isVertical ? "left" : "center", fontSize: 12 },
+    axisLine: { show: !isVertical, lineStyle: { color: colors.faint } },
+    axisTick: { show: false },
+    splitLine: { show: isVertical, lineStyle: { color: colors.hair } },
+    axisLabel: { color: colors.soft, fontSize: 12, hideOverlap: true },
+  };
+  if (axis.scale === "names") {
+    const label = { ...common.axisLabel, color: colors.ink, width: isWide() ? 210 : 120, overflow: "truncate" };
+    return { ...common, type: "category", data: names, inverse: true, splitLine: { show: false }, axisLabel: label };
+  }
+  if (axis.scale === "linear" || axis.scale === "time") {
+    const label = { ...common.axisLabel, formatter: axis.scale === "time" ? undefined : (value) => UNIT_TEXT[axis.unit](value) };
+    const limits = axis.scale === "time" ? {} : { min: 0 };
+    const type = axis.scale === "time" ? "time" : "value";
+    return { ...common, ...limits, type, splitNumber: isWide() ? 6 : 3, axisLabel: label, splitLine: { show: axis.scale === "linear", lineStyle: { color: colors.hair } } };
+  }
+  const places = values.filter((value) => isDrawable(axis, value)).map((value) => placed(axis, value));
+  let low = Math.min(...places), high = Math.max(...places);
+  if (axis.scale === "log10") {
+    const margin = Math.max(0.05, (high - low) * 0.05);
+    [low, high] = [low - margin, high + margin];
+  } else if (axis.scale === "tail") {
+    [low, high] = [0, Math.max(high, 1)];
+  } else if (low === high) {
+    [low, high] = [low - 1, high + 1];
+  }
+  const ticks = ticksOf(axis, low, high, isWide() ? 8 : 5);
+  const text = (place) => UNIT_TEXT[axis.unit](axis.unit === "bytes" || axis.unit === "count" ? Math.round(unplaced(axis, place)) : unplaced(axis, place));
+  return {
+    ...common,
+    type: "value",
+    min: low,
+    max: high,
+    axisLabel: { ...common.axisLabel, customValues: ticks, formatter: (place) => tickText(axis, text(place)) },
+    axisTick: { show: false, customValues: ticks },
+    splitLine: { ...common.splitLine, show: false },
+    ticks,
+  };
+}
+function tickText(axis, text) {
+  return axis.unit === "ns" || axis.unit === "bytes/s" ? text.replace(/\.0+(?= )/, "").replace(/(\.\d*[1-9])0+(?= )/, "$1") : text;
+}
+
+// ---- series -----------------------------------------------------------------------------------------------------------
+
+// Hair lines at the ticks of an axis with ticks of its own; ECharts draws its grid lines elsewhere.
+function gridLines(option, isVertical) {
+  const colors = theme();
+  const key = isVertical ? "yAxis" : "xAxis";
+  return {
+    type: "line",
+    data: [],
+    silent: true,
+    tooltip: { show: false },
+    markLine: {
+      silent: true,
+      z: 0,
+      symbol: "none",
+      animation: false,
+      label: { show: false },
+      lineStyle: { color: colors.hair, type: "solid", width: 1 },
+      data: (option.ticks || []).map((tick) => ({ [key]: tick })),
+    },
+  };
+}
+
+// The band between the ends of the intervals.
+function band(chart, line, style) {
+  const points = line.points.filter(([x, , low, high]) => isDrawable(chart.x, x) && isDrawable(chart.y, low) && isDrawable(chart.y, high));
+  if (points.length < 2 || points.every(([, , low, high]) => low === high)) return [];
+  const upper = points.map(([x, , , high]) => [placed(chart.x, x), placed(chart.y, high)]);
+  const lower = points.map(([x, , low]) => [placed(chart.x, x), placed(chart.y, low)]).reverse();
+  return [{
+    type: "custom",
+    silent: true,
+    tooltip: { show: false },
+    data: [[...upper[0]]],
+    clip: true,
+    z: 1,
+    renderItem: (_, api) => ({ type: "polygon", shape: { points: [...upper, ...lower].map((point) => api.coord(point)) }, style: { fill: style.color, opacity: 0.16 } }),
+  }];
+}
+
+function lineSeries(chart, line, place, isAlone) {
+  const style = look(place);
+  const isPublished = line.kind === "published";
+  const isReference = line.kind === "reference";
+  const ink = isReference ? theme().soft : style.color;
+  const points = line.points
+    .filter(([x, y]) => isDrawable(chart.x, x) && isDrawable(chart.y, y))
+    .map((point) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line }));
+  if (!points.length) return [];
+  const label = {
+    show: isWide() && !isAlone,
+    formatter: () => line.name,
+    color: ink,
+    fontSize: 12,
+    distance: 6,
+    textBorderColor: theme().paper,
+    textBorderWidth: 3,
+  };
+  return [
+    ...band(chart, line, style),
+    {
+      type: "line",
+      name: line.name,
+      data: points,
+      symbol: isPublished ? `empty${style.mark[0].toUpperCase()}${style.mark.slice(1)}` : style.mark,
+      symbolSize: isPublished ? 9 : points.length > 40 ? 3 : 6,
+      showSymbol: !isReference && chart.y.scale !== "tail",
+      showAllSymbol: true,
+      lineStyle: { color: ink, width: isReference ? 1.2 : 2, type: isReference || line.kind === "model" ? "dashed" : style.dash, opacity: isPublished ? 0 : 1 },
+      itemStyle: { color: ink },
+      endLabel: label,
+      labelLayout: { moveOverlap: "shiftY" },
+      emphasis: { focus: "series", lineStyle: { width: 3 } },
+      z: isReference ? 1 : 3,
+    },
+  ];
+}
+
+// Where a point's label goes: to the right, left, above or below, the first that lies on no other label.
+function labelsApart(width) {
+  const taken = [];
+  return ({ labelRect, rect }) => {
+    const { width: wide, height: high } = labelRect;
+    const middle = rect.y + rect.height / 2, centre = rect.x + rect.width / 2;
+    const places = [];
+    for (const shift of [0, 1, -1, 2, -2]) {
+      const y = middle - high / 2 + shift * high * 0.9;
+      places.push([rect.x + rect.width + 6, y], [rect.x - wide - 6, y]);
+    }
+    places.push([centre - wide / 2, rect.y - high - 4], [centre - wide / 2, rect.y + rect.height + 4]);
+    const isFree = ([x, y]) => x >= 4 && x + wide <= width - 4 && taken.every((box) => x + wide < box.x || box.x + box.wide < x || y + high < box.y || box.y + box.high < y);
+    const [x, y] = places.find(isFree) || places[0];
+    taken.push({ x, y, wide, high }, { x: rect.x, y: rect.y, wide: rect.width, high: rect.height });
+    return { x, y, align: "left", verticalAlign: "top" };
+  };
+}
+
+function pointSeries(chart, line, place, apart) {
+  const isPublished = line.kind === "published";
+  const ink = isPublished ? theme().soft : look(place).color;
+  return [{
+    type: "scatter",
+    name: line.name,
+    symbol: isPublished ? "emptyCircle" : look(place).mark,
+    symbolSize: 11,
+    itemStyle: { color: ink, borderWidth: 2 },
+    data: line.points.map((point) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line })),
+    label: { show: true, formatter: () => line.name, position: "right", color: ink, opacity: 1, fontSize: 12, textBorderColor: theme().paper, textBorderWidth: 3 },
+    labelLayout: apart,
+  }];
+}
+
+function barSeries(chart, line, place, isOfTransport) {
+  const style = look(place);
+  const ink = isOfTransport ? style.color : line.name === "floor" ? theme().floor : style.color;
+  return [{
+    type: "bar",
+    name: line.name,
+    stack: "all",
+    barMaxWidth: 22,
+    data: line.points.map((point) => ({ value: [point[0], point[1]], point, line })),
+    itemStyle: { color: ink, borderColor: theme().paper, borderWidth: 0.5 },
+    emphasis: { focus: "series" },
+  }];
+}
+
+const VERDICT_COLORS = { "slower": "c1", "faster": "c0", "inconclusive": "c7", "no difference seen": "c2" };
+
+function intervalSeries(chart, line) {
+  const ink = color(VERDICT_COLORS[line.name] || "c7");
+  const at = ([x, row, low, high]) => [placed(chart.x, x), row, placed(chart.x, low), placed(chart.x, high)];
+  return [
+    {
+      type: "custom",
+      silent: true,
+      tooltip: { show: false },
+      data: line.points.map(at),
+      renderItem: (_, api) => {
+        const from = api.coord([api.value(2), api.value(1)]), to = api.coord([api.value(3), api.value(1)]);
+        return { type: "line", shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] }, style: { stroke: ink, lineWidth: 2.5, opacity: 0.55 } };
+      },
+      encode: { x: [0, 2, 3], y: 1 },
+    },
+    { type: "scatter", name: line.name, symbolSize: 9, itemStyle: { color: ink }, data: line.points.map((point) => ({ value: at(point).slice(0, 2), point, line })) },
+  ];
+}
+
+// ---- what a chart says when it is pointed at --------------------------------------------------------------------------
+
+const ROWS_MAX = 14;
+
+function tip(chart, names, note) {
+  return (hovered) => {
+    const items = (Array.isArray(hovered) ? hovered : [hovered]).filter((item) => item.data && item.data.point);
+    const box = element("div", { class: "tip" });
+    if (!items.length) return box;
+    const isBar = chart.kind === "bars" || chart.kind === "intervals";
+    const first = items[0].data.point;
+    const head = isBar ? names[first[1]] : chart.kind === "points" ? items[0].data.line.name : UNIT_TEXT[chart.x.unit](first[0]);
+    box.append(element("div", { class: "head" }, head));
+    const unit = UNIT_TEXT[isBar ? chart.x.unit : chart.y.unit];
+    const ordered = isBar ? items : [...items].sort((a, b) => b.data.point[1] - a.data.point[1]);
+    const table = element("table");
+    for (const item of ordered.slice(0, ROWS_MAX)) {
+      const { point, line } = item.data;
+      if (chart.kind === "points") {
+        for (const text of line.labels) table.append(element("tr", {}, element("td", {}, text)));
+        table.append(row("latency", UNIT_TEXT[chart.x.unit](point[0])), row("bandwidth", unit(point[1])));
+        continue;
+      }
+      const value = isBar ? point[0] : point[1];
+      const text = point[2] === null && point[3] === null && (isBar || line.kind !== "measured" || chart.y.scale === "tail") ? unit(value) : withInterval(value, point[2], point[3], unit);
+      table.append(row(line.name, text));
+    }
+    box.append(table);
+    if (ordered.length > ROWS_MAX) box.append(element("p", { class: "foot" }, `and ${ordered.length - ROWS_MAX} more`));
+    if (note) box.append(element("p", { class: "foot" }, note));
+    return box;
+  };
+}
+function row(...texts) {
+  return element("tr", {}, ...texts.map((text) => element("td", {}, text)));
+}
+
+// ---- a whole chart ----------------------------------------------------------------------------------------------------
+
+// chart: kind, x, y. lines: with their place in the list of colours. Returns ECharts' option.
+function optionOf(chart, lines, names, note, width) {
+  const colors = theme();
+  const isBar = chart.kind === "bars" || chart.kind === "intervals";
+  const all = lines.flatMap((line) => line.points);
+  const ends = (axis, at) => all.flatMap((point) => (axis === chart.x && isBar) || (axis === chart.y && !isBar) ? [point[at], point[2], point[3]] : [point[at]]);
+  const x = axisOption(chart.x, ends(chart.x, 0), false, names);
+  const y = axisOption(chart.y, ends(chart.y, 1), true, names);
+  const apart = labelsApart(width);
+  const makers = { lines: (line) => lineSeries(chart, line, line.place, lines.length === 1 && !line.isNamed), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, line.place, line.transport !== null), intervals: (line) => intervalSeries(chart, line) };
+  const series = lines.flatMap(makers[chart.kind]);
+  const hasEndLabels = chart.kind === "lines" && isWide() && (lines.length > 1 || lines.some((line) => line.isNamed));
+  const longest = Math.max(0, ...lines.map((line) => line.name.length));
+  const right = hasEndLabels ? Math.min(190, 18 + 7 * longest) : 24;
+  const grid = [gridLines(y, true)];
+  if (chart.kind === "points" || chart.kind === "intervals") grid.push(gridLines(x, false));
+  if (chart.kind === "intervals") grid.push({ ...gridLines(x, false), markLine: { ...gridLines(x, false).markLine, lineStyle: { color: colors.soft, width: 1, type: "solid" }, data: [{ xAxis: 0 }] } });
+  return {
+    animation: false,
+    textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
+    grid: { left: 12, right, top: chart.y.title ? 34 : 14, bottom: chart.x.title ? 44 : 28, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
+    xAxis: x,
+    yAxis: y,
+    tooltip: {
+      trigger: chart.kind === "lines" ? "axis" : chart.kind === "bars" ? "axis" : "item",
+      axisPointer: { type: chart.kind === "bars" ? "shadow" : "line", lineStyle: { color: colors.soft, width: 1, type: "solid" }, shadowStyle: { color: colors.hair, opacity: 0.5 }, axis: isBar ? "y" : "x", label: { show: false } },
+      backgroundColor: colors.paper,
+      borderColor: colors.faint,
+      textStyle: { color: colors.ink },
+      confine: true,
+      formatter: tip(chart, names, note),
+      transitionDuration: 0,
+    },
+    series: [...grid, ...series],
+  };
+}
+
+// Draws an element when it is first seen, and again when the theme or the width changes. `make` returns the option.
+function show(target, make) {
+  drawn.set(target, { make, chart: null });
+  seen.observe(target);
+}
+const seen = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) drawNow(entry.target);
+}, { rootMargin: "600px" });
+
+function drawNow(target) {
+  const state = drawn.get(target);
+  if (state && !state.chart) {
+    state.chart = echarts.init(target, null, { devicePixelRatio: Math.max(2, window.devicePixelRatio || 1) });
+    walkable(target, state);
+    redraw(target);
+  }
+}
+function redraw(target) {
+  const state = drawn.get(target);
+  if (!state || !state.chart) return;
+  const option = state.make(target.clientWidth);
+  if (option.height) target.style.height = `${option.height}px`;
+  state.chart.resize();
+  state.chart.setOption(option.height ? { ...option, height: undefined } : option, { notMerge: true });
+}
+function redrawAll() {
+  for (const target of drawn.keys()) redraw(target);
+}
+
+// With the arrow keys from point to point of the first curve: what the pointer shows by hovering.
+function walkable(target, state) {
+  let at = -1;
+  target.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const series = state.chart.getOption().series;
+    const number = series.findIndex((each) => each.data && each.data.length && each.data[0].point);
+    if (event.key === "Escape") state.chart.dispatchAction({ type: "hideTip" });
+    if (!step || number < 0) return;
+    event.preventDefault();
+    at = Math.min(series[number].data.length - 1, Math.max(0, at + step));
+    state.chart.dispatchAction({ type: "showTip", seriesIndex: number, dataIndex: at });
+  });
+}
+
+// ---- the table behind a chart -----------------------------------------------------------------------------------------
+
+const TABLE_ROWS_MAX = 5000;
+
+function fillTable(details, label, make) {
+  details.addEventListener("toggle", () => {
+    const old = details.querySelector(".scroll");
+    if (old) old.remove();
+    if (!details.open) return;
+    const { heads, rows } = make();
+    const body = element("tbody");
+    for (const cells of rows.slice(0, TABLE_ROWS_MAX)) {
+      body.append(element("tr", {}, ...cells.map((text, number) => (number ? element("td", {}, text) : element("th", { scope: "row" }, text)))));
+    }
+    const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)))), body);
+    const box = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Figures: ${label}` }, table);
+    if (rows.length > TABLE_ROWS_MAX) box.append(element("p", {}, `The first ${TABLE_ROWS_MAX} of ${rows.length} rows; the CSV has all.`));
+    details.append(box);
+  });
+}
+function tableOf(chart, view) {
+  const isBar = chart.kind === "bars" || chart.kind === "intervals";
+  const [x, y] = isBar ? [null, chart.x] : [chart.x, view.y];
+  const rows = view.lines.flatMap((line) => line.points.map((point, number) => {
+    const at = isBar ? view.names[point[1]] : UNIT_TEXT[x.unit](point[0]);
+    const value = isBar ? point[0] : point[1];
+    const text = UNIT_TEXT[y.unit];
+    const name = line.labels.length ? `${line.name}, ${line.labels[number]}` : line.name;
+    return [name, at, text(value), point[2] === null ? NO_TEXT : text(point[2]), point[3] === null ? NO_TEXT : text(point[3])];
+  }));
+  const heads = ["curve", isBar ? "row" : x.title || "date", y.title, "from", "to"];
+  return rows.every((cells) => cells[3] === NO_TEXT) ? { heads: heads.slice(0, 3), rows: rows.map((cells) => cells.slice(0, 3)) } : { heads, rows };
+}

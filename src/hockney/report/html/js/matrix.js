@@ -1,0 +1,129 @@
+"use strict";
+// The matrix of all pairs: an image of one pixel a pair, stretched; times are decoded from 16-bit numbers.
+
+const MISSING = 0xffff;
+// From light to dark, told apart by every eye (the shape of cividis).
+const RAMP = [[253, 231, 140], [203, 186, 105], [150, 143, 118], [107, 106, 118], [62, 74, 108], [0, 32, 77]];
+
+function decoded(matrix) {
+  const bytes = Uint8Array.from(atob(matrix.times), (letter) => letter.charCodeAt(0));
+  const view = new DataView(bytes.buffer);
+  return Uint16Array.from({ length: bytes.length / 2 }, (_, at) => view.getUint16(2 * at, true));
+}
+function shade(share) {
+  const place = Math.min(RAMP.length - 1.001, Math.max(0, share * (RAMP.length - 1)));
+  const at = Math.floor(place), rest = place - at;
+  return RAMP[at].map((part, channel) => Math.round(part + rest * (RAMP[at + 1][channel] - part)));
+}
+
+function startMatrix(box, matrix) {
+  const numbers = decoded(matrix);
+  const count = matrix.ranks;
+  const time = (a, b) => (numbers[a * count + b] === MISSING ? null : matrix.low * Math.exp(numbers[a * count + b] * matrix.step));
+  const known = numbers.filter((number) => number !== MISSING);
+  const most = known.reduce((a, b) => Math.max(a, b), 1);
+  const canvas = box.querySelector("canvas");
+  const reading = box.querySelector(".reading");
+  const left = 44, top = 30, bottom = 52;
+  let at = null;
+
+  function image() {
+    const small = element("canvas", { width: count, height: count });
+    const pen = small.getContext("2d");
+    const pixels = pen.createImageData(count, count);
+    numbers.forEach((number, place) => {
+      const [red, green, blue] = number === MISSING ? [0, 0, 0] : shade(number / most);
+      pixels.data.set([red, green, blue, number === MISSING ? 0 : 255], 4 * place);
+    });
+    pen.putImageData(pixels, 0, 0);
+    return small;
+  }
+  const picture = image();
+
+  function draw() {
+    const width = Math.min(box.clientWidth, 640);
+    const side = width - left - 8;
+    const density = Math.max(2, window.devicePixelRatio || 1);
+    canvas.width = width * density;
+    canvas.height = (side + top + bottom) * density;
+    const pen = canvas.getContext("2d");
+    pen.scale(density, density);
+    const colors = theme();
+    pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(picture, left, top, side, side);
+    pen.strokeStyle = colors.faint;
+    pen.strokeRect(left - 0.5, top - 0.5, side + 1, side + 1);
+    pen.fillStyle = colors.soft;
+    pen.textBaseline = "middle";
+    const cell = side / count;
+    const step = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024].find((each) => each * cell >= 26) || count;
+    for (let rank = 0; rank < count; rank += step) {
+      pen.textAlign = "right";
+      pen.fillText(String(rank), left - 6, top + (rank + 0.5) * cell);
+      pen.textAlign = "center";
+      pen.fillText(String(rank), left + (rank + 0.5) * cell, top - 9);
+    }
+    pen.strokeStyle = colors.strong;
+    pen.lineWidth = 2;
+    for (const ranks of matrix.outliers) {
+      if (ranks.length === 2) for (const [a, b] of [ranks, [ranks[1], ranks[0]]]) frame(pen, cell, a, b, 1, 1);
+      if (ranks.length === 1) {
+        frame(pen, cell, ranks[0], 0, 1, count);
+        frame(pen, cell, 0, ranks[0], count, 1);
+      }
+    }
+    if (at) {
+      pen.strokeStyle = colors.ink;
+      frame(pen, cell, at[0], at[1], 1, 1);
+    }
+    legend(pen, side, colors);
+  }
+  function frame(pen, cell, a, b, rows, columns) {
+    pen.strokeRect(left + b * cell, top + a * cell, Math.max(3, columns * cell), Math.max(3, rows * cell));
+  }
+  function legend(pen, side, colors) {
+    const width = Math.min(220, side), y = top + side + 16;
+    for (let x = 0; x < width; x++) {
+      pen.fillStyle = `rgb(${shade(x / width).join(",")})`;
+      pen.fillRect(left + x, y, 1.5, 10);
+    }
+    pen.fillStyle = colors.soft;
+    pen.textAlign = "left";
+    pen.fillText(scaled(matrix.low, TIMES), left, y + 22);
+    pen.textAlign = "right";
+    pen.fillText(scaled(matrix.low * Math.exp(most * matrix.step), TIMES), left + width, y + 22);
+  }
+  function say() {
+    if (!at) return;
+    const [a, b] = at;
+    const name = (rank) => `${rank}${matrix.hosts.length ? ` (${matrix.hosts[rank]})` : matrix.cpus[rank] >= 0 ? ` (CPU ${matrix.cpus[rank]})` : ""}`;
+    const value = time(a, b);
+    reading.textContent = `Rank ${name(a)} to ${name(b)}: ${value === null ? "no time" : scaled(value, TIMES)}`;
+    draw();
+  }
+  canvas.addEventListener("pointermove", (event) => {
+    const side = Math.min(box.clientWidth, 640) - left - 8;
+    const bounds = canvas.getBoundingClientRect();
+    const b = Math.floor((event.clientX - bounds.left - left) / side * count), a = Math.floor((event.clientY - bounds.top - top) / side * count);
+    if (a >= 0 && b >= 0 && a < count && b < count) {
+      at = [a, b];
+      say();
+    }
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    at = at ? at.map((rank, axis) => Math.min(count - 1, Math.max(0, rank + step[axis]))) : [0, 0];
+    say();
+  });
+  fillTable(document.querySelector(`[data-matrix-table="${box.dataset.matrix}"]`), matrix.name, () => {
+    const rows = [];
+    for (let a = 0; a < count; a++) for (let b = 0; b < count; b++) if (time(a, b) !== null) rows.push([String(a), String(b), scaled(time(a, b), TIMES)]);
+    return { heads: ["from rank", "to rank", "half a round trip"], rows };
+  });
+  matrixDraws.push(draw);
+  draw();
+}
+const matrixDraws = [];

@@ -1,0 +1,80 @@
+"""What each layer adds: the latency of a transport as a bar, stacked from the layers below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hockney.analysis.explain.curve import Curve
+from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
+from hockney.report.html.material import Material
+from hockney.results.traits import transport_traits
+from hockney.units import format_bytes
+
+_FLOOR = "floor"
+
+
+def layers_chart(material: Material) -> Chart | None:
+    """Of the smallest message that all have; None without two layers in one state."""
+    reading = material.reading
+    if reading is None:
+        return None
+    curves = {curve.transport: curve for curve in reading.of("pingpong") if not curve.options and curve.ranks == 2}
+    sizes = [size for curve in curves.values() for size in curve.sizes if 0 < size <= 64]
+    if not sizes:
+        return None
+    size = max(set(sizes), key=lambda each: (sizes.count(each), -each))
+    roots: dict[str, list[tuple[str, list[tuple[str, float]]]]] = {}
+    for transport, curve in curves.items():
+        parts = _parts(material, curves, curve, size)
+        if parts:
+            roots.setdefault(parts[0][0], []).append((transport, parts))
+    # A stack of one part shows what no stack is built on.
+    views = tuple(
+        _view(material, root, stacks) for root, stacks in roots.items() if any(len(parts) > 1 for _, parts in stacks)
+    )
+    if not views:
+        return None
+    return Chart(
+        id="layers",
+        title=f"What each layer adds to a message of {format_bytes(size)}",
+        about="Stacked bars: the half round trip of each transport, divided into what the layers below it take.",
+        kind="bars",
+        x=Axis("half a round trip", "ns", "linear"),
+        y=Axis("", "", "names"),
+        views=views,
+        note="The floor is half a round trip of one cache line between the two CPUs. A layer that takes less time than "
+        "the one below it is drawn as a bar of its own.",
+    )
+
+
+def _parts(material: Material, curves: Mapping[str, Curve], curve: Curve, size: int) -> list[tuple[str, float]]:
+    """The layers of a transport from below, each with what it adds; [] where its time of the size is not known."""
+    time = curve.at(size)
+    if time is None or material.reading is None:
+        return []
+    below = curves.get(transport_traits(material.run.facts, curve.transport).below or "")
+    if below is not None and below.state == curve.state:
+        parts = _parts(material, curves, below, size)
+        rest = time.value - sum(part for _, part in parts)
+        if parts and rest >= 0:
+            return [*parts, (curve.transport, rest)]
+    floor = material.reading.floors.get(curve.place)
+    if curve.transport in ("shm", "threads") and floor is not None and floor.value <= time.value:
+        return [(_FLOOR, floor.value), (curve.transport, time.value - floor.value)]
+    return [(curve.transport, time.value)]
+
+
+def _view(material: Material, root: str, stacks: list[tuple[str, list[tuple[str, float]]]]) -> View:
+    ordered = sorted(stacks, key=lambda stack: sum(part for _, part in stack[1]))
+    layers = list(dict.fromkeys(name for _, parts in ordered for name, _ in parts))
+    lines = []
+    for layer in layers:
+        points: list[PointValues] = []
+        for row, (_, parts) in enumerate(ordered):
+            value = dict(parts).get(layer)
+            if value is not None:
+                points.append((value, row, None, None))
+        name = _FLOOR if layer == _FLOOR else material.name_of(layer)
+        lines.append(Line(name, points, transport=None if layer == _FLOOR else layer))
+    title = "shared memory" if root in (_FLOOR, "shm", "threads") else material.name_of(root)
+    return View(f"on {title}", tuple(lines), tuple(material.name_of(transport) for transport, _ in ordered))

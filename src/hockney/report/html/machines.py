@@ -1,0 +1,146 @@
+"""This machine among those of the archive: bandwidth against latency, where a report publishes both."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hockney.archive import Coordinate, machines, reports
+from hockney.report.html.charts import Axis, Chart, Line, View
+from hockney.report.html.material import Material
+from hockney.results.runs import Run
+
+_SCALE = {"us": 1e3, "MB/s": 1e6}  # to ns and bytes/s
+_LATENCY_BYTES_MAX = 64
+
+_Where = Mapping[str, Coordinate | list[Coordinate]]
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """Which figures of a machine's report are its latency and its bandwidth, and `what` was measured."""
+
+    machine: str
+    name: str
+    what: str
+    latency: _Where
+    bandwidth: _Where
+
+
+# The rate of Com-1.1 is that of its largest message: the report has no best rate.
+_SELECTIONS = (
+    _Selection(
+        "gpmimd",
+        "GPMIMD, T9000",
+        "one-way, 4 B and 1 KiB",
+        {"benchmark": "Com-1.1", "bytes": 4},
+        {"benchmark": "Com-1.1", "bytes": 1024},
+    ),
+    _Selection(
+        "t3d",
+        "Cray T3D",
+        "SHMEM put, mean of all pairs",
+        {"benchmark": "single_pairs", "metric": "latency_avg"},
+        {"benchmark": "single_pairs", "metric": "Rmax"},
+    ),
+    _Selection(
+        "ancor",
+        "Ancor Fibre Channel",
+        "write, not blocking",
+        {"write": "non-blocking", "read": "non-blocking", "metric": "system_overhead"},
+        {"write": "non-blocking", "read": "non-blocking", "metric": "speed"},
+    ),
+    _Selection(
+        "scali",
+        "Scali SCI, between nodes",
+        "ping-pong between nodes",
+        {"benchmark": "ping-pong", "scope": "inter-node", "bytes": 0},
+        {"benchmark": "ping-pong", "scope": "inter-node", "metric": "peak_bandwidth"},
+    ),
+    _Selection(
+        "scali",
+        "Scali, within a node",
+        "ping-pong within a node",
+        {"benchmark": "ping-pong", "scope": "intra-node", "bytes": 0},
+        {"benchmark": "ping-pong", "scope": "intra-node", "metric": "peak_bandwidth"},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class ArchivePoint:
+    """A machine of the archive with both figures."""
+
+    title: str
+    year: int
+    what: str
+    latency_ns: float
+    rate_bytes_per_s: float
+
+
+@functools.cache
+def archive_points() -> tuple[ArchivePoint, ...]:
+    """Every machine of the archive of which both figures are published."""
+    return tuple(_point(selection) for selection in _SELECTIONS)
+
+
+def _point(selection: _Selection) -> ArchivePoint:
+    machine = machines()[selection.machine]
+    latency = next(figure for figure in machine.figures if figure.value and figure.matches(selection.latency))
+    rate = next(figure for figure in machine.figures if figure.value and figure.matches(selection.bandwidth))
+    value = (rate.value or 0.0) * _SCALE[rate.unit]
+    bytes_per_s = 1e9 * float(rate.at["bytes"]) / value if rate.unit == "us" else value  # of a message's time
+    year = int(reports()[machine.report].date[-4:])
+    return ArchivePoint(
+        selection.name, year, selection.what, (latency.value or 0.0) * _SCALE[latency.unit], bytes_per_s
+    )
+
+
+def machines_chart(material: Material) -> Chart | None:
+    """None where no transport of the runs has both figures."""
+    measured = [line for run in material.runs for line in _measured(material, run)]
+    if not measured:
+        return None
+    published = [
+        Line(
+            f"{point.title}, {point.year}",
+            [(point.latency_ns, point.rate_bytes_per_s, None, None)],
+            "published",
+            labels=(point.what,),
+        )
+        for point in archive_points()
+    ]
+    return Chart(
+        id="machines",
+        title="This machine among those of the archive",
+        about="Bandwidth against latency of each transport of this run, and of the archive's machines.",
+        kind="points",
+        x=Axis("latency", "ns"),
+        y=Axis("bandwidth", "bytes/s"),
+        views=(View("", (*published, *measured)),),
+        note="Up and to the left is better. Hollow marks are published figures. The archive has no latency of the "
+        "Intel Paragon (72 MB/s, 1995), and of the T3E and the Origin 2000 only a row of an application.",
+    )
+
+
+def _measured(material: Material, run: Run) -> list[Line]:
+    """The smallest ping-pong and the best rate of each transport, in the state that tables show."""
+    curves = [curve for curve in material.curves if curve.run == run.id and curve.is_main and curve.ranks == 2]
+    lines = []
+    for transport in dict.fromkeys(curve.transport for curve in curves):
+        latency = next((c for c in curves if (c.transport, c.pattern) == (transport, "pingpong")), None)
+        sizes = [size for size in latency.sizes if 0 < size <= _LATENCY_BYTES_MAX] if latency else []
+        time = latency.at(sizes[0]) if latency and sizes else None
+        rates = [
+            rate
+            for curve in curves
+            if curve.transport == transport and curve.pattern.partition(" ")[0] in ("pingpong", "oneway")
+            for size in curve.sizes
+            if (rate := curve.rate_at(size)) is not None
+        ]
+        if time is not None and rates:
+            best = max(rates, key=lambda rate: rate[0])
+            name = material.name_of(transport) + (f", run {run.id}" if material.others else "")
+            lines.append(Line(name, [(time[0], best[0], None, None)], transport=transport))
+    return lines

@@ -1,0 +1,41 @@
+"""What the sections of the page are made from: the runs, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hockney.analysis.explain import Explanation
+from hockney.analysis.explain.curve import Reading
+from hockney.analysis.finding import Fix
+from hockney.report.html.curves import CurveData
+from hockney.report.sheet import Sheet
+from hockney.results.runs import Results, Run
+
+
+@dataclass(frozen=True)
+class Material:
+    """The first run, which the page is about, with all that is known of it, and the others.
+
+    `reading` and `explanation` are None where no figure has an interval, `sheet` for another suite than quick.
+    `curves` are of all runs. `names` are the readable ones of transports; `command_line` writes a fix as it is typed.
+    """
+
+    results: Results
+    run: Run
+    others: tuple[Run, ...]
+    sheet: Sheet | None
+    reading: Reading | None
+    explanation: Explanation | None
+    curves: Sequence[CurveData]
+    names: Mapping[str, str]
+    command_line: Callable[[Fix], str]
+
+    def name_of(self, transport: str) -> str:
+        """The readable name of a transport."""
+        return self.names.get(transport, transport)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All of them."""
+        return (self.run, *self.others)

@@ -1,0 +1,82 @@
+"""Puts values, styles and scripts into one page. What comes from outside is escaped; the policy forbids the rest."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hockney.units import printable
+
+_FOLDER = Path(__file__).parent
+_SCRIPTS = ("vendor/echarts.min.js", "js/base.js", "js/draw.js", "js/curves.js", "js/matrix.js", "js/page.js")
+_STYLE = "page.css"
+
+
+def rendered(data: Mapping[str, Any], sections: Mapping[str, Any]) -> str:
+    """The page as text."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    scripts = [_inlined(name) for name in _SCRIPTS]
+    style = _inlined(_STYLE)
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    return environment.get_template("page.html.jinja").render(
+        sections,
+        policy=policy(scripts, style),
+        style=Markup(style),  # our own file
+        scripts=[Markup(script) for script in scripts],
+        data=Markup(json_block(data)),  # nothing in it ends the element
+        json_attribute=lambda value: json.dumps(_clean(value)),
+    )
+
+
+def _shown(value: Any) -> Any:
+    """A value of the page's; a text from outside without characters that steer a reader's screen."""
+    return printable(value) if type(value) is str else value  # Markup is our own
+
+
+def policy(scripts: list[str], style: str) -> str:
+    """The Content-Security-Policy: only what is inlined here may run, and nothing may be loaded."""
+    hashes = " ".join(f"'{_digest(script)}'" for script in scripts)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src '{_digest(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def json_block(data: Mapping[str, Any]) -> str:
+    """JSON that may stand in a script element, whatever texts it has."""
+    text = json.dumps(_clean(data), separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _clean(value: Any) -> Any:
+    """Without characters that steer a reader's screen, in texts and in names of keys."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {printable(str(name)): _clean(each) for name, each in value.items()}
+    return [_clean(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _inlined(name: str) -> str:
+    text = (_FOLDER / name).read_text(encoding="utf-8")
+    if re.search(r"</(script|style)", text, re.IGNORECASE):
+        raise ValueError(f"{name} ends its own element")
+    return text
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

@@ -1,0 +1,83 @@
+"""Times between all pairs of ranks: 16-bit numbers, and a copy of nothing."""
+
+from __future__ import annotations
+
+import base64
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from hockney.analysis.explain.pairs import PairMatrix
+from hockney.report.findings import class_text, inconclusive_text, outlier_text
+from hockney.report.html.charts import plain
+from hockney.report.html.material import Material
+from hockney.units import format_bytes
+
+MISSING = 0xFFFF
+_LARGEST = 0xFFFE
+_INCONCLUSIVE_MAX = 5
+
+
+@dataclass(frozen=True)
+class MatrixItem:
+    """The words next to a matrix."""
+
+    name: str
+    classes: tuple[str, ...]
+    outliers: tuple[str, ...]
+    inconclusive: tuple[str, ...]
+    missing: int
+    oversubscribed: bool
+
+
+def matrices_of(material: Material) -> tuple[PairMatrix, ...]:
+    """Those of the first run, idle before loaded."""
+    matrices = material.reading.matrices if material.reading is not None else ()
+    return tuple(sorted(matrices, key=lambda m: (m.transport, m.ranks, m.options, m.bytes, m.load)))
+
+
+def matrix_item(material: Material, matrix: PairMatrix) -> MatrixItem:
+    """Classes, outliers and what is missing, in words."""
+    load = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
+    options = "".join(f", {name}={value}" for name, value in matrix.options)
+    where = f"{material.name_of(matrix.transport)}, {format_bytes(matrix.bytes)}, {matrix.ranks} ranks"
+    return MatrixItem(
+        name=f"{where}, {load}{options}",
+        classes=tuple(map(class_text, matrix.classes)),
+        outliers=tuple(outlier_text(outlier, matrix.hosts) for outlier in matrix.outliers),
+        inconclusive=tuple(inconclusive_text(pair, matrix.hosts) for pair in matrix.inconclusive[:_INCONCLUSIVE_MAX]),
+        missing=matrix.missing,
+        oversubscribed=matrix.oversubscribed,
+    )
+
+
+def matrix_json(matrix: PairMatrix, name: str) -> dict[str, Any]:
+    """As the page embeds it: the logarithm of each time in 16 bits, row by row, little-endian.
+
+    A time is low * exp(n * step); rounding costs step / 2, a ten-thousandth where the slowest pair takes a thousand
+    times as long as the fastest. 65535 is a pair without a time.
+    """
+    import numpy as np
+
+    times = np.full((matrix.ranks, matrix.ranks), np.nan)
+    for (a, b), time in matrix.times.items():
+        times[a, b] = time.value
+        if (b, a) not in matrix.times:
+            times[b, a] = time.value
+    known = times[~np.isnan(times)]
+    low, high = float(known.min()), float(known.max())
+    step = max(math.log(high / low), 1e-9) / _LARGEST
+    numbers = np.full(times.shape, MISSING, dtype="<u2")
+    is_known = ~np.isnan(times)
+    numbers[is_known] = np.rint(np.log(times[is_known] / low) / step).astype("<u2")
+    return {
+        "name": name,
+        "ranks": matrix.ranks,
+        "low": low,
+        "step": step,
+        "hosts": list(matrix.hosts) if len(set(matrix.hosts)) > 1 else [],
+        "cpus": list(matrix.cpus),
+        "floor": plain(matrix.floor_ns),
+        "outliers": [list(outlier.ranks) for outlier in matrix.outliers],
+        "times": base64.b64encode(numbers.tobytes()).decode("ascii"),
+    }

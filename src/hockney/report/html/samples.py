@@ -1,0 +1,167 @@
+"""Charts that need samples: how single times are distributed, and how much CPU time each side uses.
+
+Only a few series are read, since a run may hold millions of samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from hockney.model import Point, PointStatus
+from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
+from hockney.report.html.material import Material
+from hockney.results.runs import Series, curve_figures
+from hockney.stats.figures import P99_SAMPLES_MIN
+from hockney.units import format_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from hockney.model import FloatArray
+
+_SERIES_MAX = 60  # whose samples are read for a chart
+_VIEWS_MAX = 12
+_SHARES = (  # of samples: closer together where few are left
+    *(0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7),
+    *(0.75, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.993, 0.995, 0.997, 0.998, 0.999),
+    *(0.9993, 0.9995, 0.9997, 0.9998, 0.9999, 0.99995, 0.99999),
+)
+_NAMED = (0.5, 0.99, 0.999)
+
+
+def _named(point: Point) -> str:
+    size = f" of {format_bytes(point.bytes)}" if point.is_sized else ""
+    ranks = "" if point.ranks == 2 else f", {point.ranks_text}"
+    return f"{point.pattern_text}{size}{ranks}"
+
+
+# ---- distributions --------------------------------------------------------------------------------------------------
+
+
+def distribution_chart(material: Material) -> Chart | None:
+    """The share of samples that take at most so long, where a sample is one repetition; None without such a point."""
+    single = [
+        series
+        for series, measurements in material.run.summaries()
+        if series.point.transport != "null"
+        and series.status is not PointStatus.FAILED
+        and not any(name in ("source", "target", "round") for name, _ in series.point.options)
+        and measurements
+        and max(measurement.batch for measurement, _ in measurements) == 1
+        and sum(measurement.samples for measurement, _ in measurements) >= P99_SAMPLES_MIN
+    ]
+    views: dict[str, list[Line]] = {}
+    for series in _spread_out(single):
+        times_ns = _times_ns(series)
+        if len(times_ns) >= P99_SAMPLES_MIN:
+            name = material.name_of(series.point.transport)
+            lines = views.setdefault(_named(series.point), [])
+            lines.append(Line(name, _quantiles(times_ns), transport=series.point.transport))
+    if not views:
+        return None
+    most = sorted(views.items(), key=lambda item: -len(item[1]))[:_VIEWS_MAX]
+    return Chart(
+        id="distribution",
+        title="How single times are distributed",
+        about="The share of samples that take at most so long, drawn so that 90, 99 and 99.9 % are equally far apart.",
+        kind="lines",
+        x=Axis("time of a single repetition", "ns"),
+        y=Axis("share of samples that take at most so long", "percentile", "tail"),
+        views=tuple(View(name, tuple(lines)) for name, lines in most),
+        note="Only where a sample is one repetition: a batch of several averages its slowest away. All samples of the "
+        "state that tables show.",
+    )
+
+
+def _spread_out(series: Sequence[Series]) -> list[Series]:
+    """At most so many, evenly chosen over points and with all transports of each."""
+    by_point: dict[str, list[Series]] = {}
+    for member in series:
+        by_point.setdefault(_named(member.point), []).append(member)
+    groups = sorted(by_point.values(), key=lambda members: -len(members))
+    step = max(1, -(-len(groups) // _VIEWS_MAX))
+    chosen = [member for members in groups[::step] for member in members]
+    return chosen[:_SERIES_MAX]
+
+
+def _times_ns(series: Series) -> FloatArray:
+    import numpy as np
+
+    state = curve_figures([series])[0]
+    pairs = zip(series.measurements, series.states, strict=True)
+    times = [measurement.times_ns() for measurement, each in pairs if each.name == state]
+    return np.concatenate([np.empty(0), *times])
+
+
+def _quantiles(times_ns: FloatArray) -> list[PointValues]:
+    import numpy as np
+
+    shares = [share for share in _SHARES if (1 - share) * len(times_ns) >= 1]
+    values: np.ndarray[tuple[int], np.dtype[np.float64]] = np.quantile(times_ns, shares)
+    return [(float(value), share, None, None) for value, share in zip(values, shares, strict=True)]
+
+
+# ---- CPU time -------------------------------------------------------------------------------------------------------
+
+
+def cpu_chart(material: Material) -> Chart | None:
+    """User and system time of each side over wall time; None where no point of two ranks was measured."""
+    views = []
+    for name, members in _points_of_two(material):
+        rows: list[str] = []
+        user: list[PointValues] = []
+        system: list[PointValues] = []
+        for series in members:
+            shares = _cpu_shares(series)
+            for rank, (of_user, of_system) in enumerate(shares):
+                user.append((of_user, len(rows), None, None))
+                system.append((of_system, len(rows), None, None))
+                rows.append(f"{material.name_of(series.point.transport)}, rank {rank}")
+        if rows:
+            views.append(View(name, (Line("user", user), Line("system", system)), tuple(rows)))
+    if not views:
+        return None
+    return Chart(
+        id="cpu",
+        title="CPU time of each side",
+        about="Stacked bars: user and system time of both ranks as a share of the time that the measurement took.",
+        kind="bars",
+        x=Axis("share of wall time", "share", "linear"),
+        y=Axis("", "", "names"),
+        views=tuple(views),
+        note="A rank that waits in a loop uses all of its CPU. System time is the kernel's: copies, sockets, and "
+        "libraries that give the CPU away while they wait.",
+    )
+
+
+def _points_of_two(material: Material) -> Iterable[tuple[str, list[Series]]]:
+    """The smallest and the largest size of ping-pong and one-way, each with all transports."""
+    groups: dict[tuple[str, int], list[Series]] = {}
+    for series in material.run.series:
+        point = series.point
+        is_asked = point.pattern in ("pingpong", "oneway", "stream") and point.ranks == 2
+        if is_asked and point.transport != "null" and series.measurements_by_state:
+            groups.setdefault((point.pattern_text, point.bytes), []).append(series)
+    most = max(map(len, groups.values()), default=0)
+    sizes: dict[str, list[int]] = {}
+    for (pattern, size), members in groups.items():
+        if 2 * len(members) > most and (size or pattern != "pingpong"):
+            sizes.setdefault(pattern, []).append(size)
+    for pattern, of_pattern in sizes.items():
+        for size in sorted({min(of_pattern), max(of_pattern)}):
+            members = groups[pattern, size]
+            yield _named(members[0].point), members[:_SERIES_MAX]
+
+
+def _cpu_shares(series: Series) -> list[tuple[float, float]]:
+    """Of each rank: user and system time over wall time, over all measurements in the state that tables show."""
+    state = curve_figures([series])[0]
+    totals = [[0, 0, 0] for _ in range(series.point.ranks)]
+    for measurement, each in zip(series.measurements, series.states, strict=True):
+        if each.name == state:
+            of_ranks = zip(measurement.cpu_user_ns, measurement.cpu_system_ns, measurement.wall_ns, strict=True)
+            for total, values in zip(totals, of_ranks, strict=False):
+                for place, value in enumerate(values):
+                    total[place] += value
+    return [(user / wall, system / wall) for user, system, wall in totals if wall]

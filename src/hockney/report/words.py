@@ -1,0 +1,64 @@
+"""Words about a run that several forms of output share: the machine, where ranks ran, and the width of intervals."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hockney.machine.files import format_cpus, named_cpus
+from hockney.units import counted
+
+if TYPE_CHECKING:
+    from hockney.results.runs import Run
+
+_SPREAD_MAX = 9.99
+_CPUS_NAMED_MAX = 8  # more are printed as ranges
+
+
+def machine_text(facts: dict[str, Any]) -> str:
+    """`AMD EPYC, 2 cores, 24 GiB · Debian 12, Linux 6.18, KVM`."""
+    cpu, system, around = (facts.get(part) or {} for part in ("cpu", "os", "surroundings"))
+    memory = (facts.get("memory") or {}).get("total_bytes")
+    hardware = [
+        re.sub(r"\((R|TM)\)| @.*", "", cpu.get("model") or "unknown CPU"),
+        counted(cpu["cores"], "core") if cpu.get("cores") else "",
+        f"{memory / 2**30:.0f} GiB" if memory else "",
+    ]
+    software = [
+        re.sub(r" GNU/Linux| \(.*\)", "", system.get("name") or ""),
+        (system.get("kernel") or "").partition("-")[0],
+        around.get("hypervisor"),
+        around.get("container"),
+    ]
+    return " · ".join(", ".join(filter(None, words)) for words in (hardware, software) if any(words))
+
+
+def spread_text(fraction: float) -> str:
+    """`±2%`, rounded up; `±?` of tenfold and more, and where there is no interval."""
+    return "±?" if fraction >= _SPREAD_MAX else f"±{math.ceil(100 * fraction)}%"
+
+
+def placement_text(run: Run) -> str | None:
+    """`2 ranks on CPUs 0 and 2.`: where they ran; None of several hosts, or where it is not known."""
+    placed = {launch.cpus: None for launch in run.launches.values() if launch.transport != "null" and launch.cpus}
+    hosts = {host for launch in run.launches.values() for host in launch.hosts}
+    if not placed or len(hosts) > 1 or any(cpu < 0 for cpus in placed for cpu in cpus):
+        return None
+    # Fewer ranks are mostly on the first of the CPUs that more have.
+    longest = [cpus for cpus in placed if not any(cpus == other[: len(cpus)] for other in placed if other != cpus)]
+    words = []
+    for cpus in sorted(longest, key=len):
+        least = min(len(other) for other in placed if other == cpus[: len(other)])
+        ranks = f"{least} to {len(cpus)} ranks" if least < len(cpus) else counted(least, "rank")
+        words.append(f"{ranks} on {_cpus_text(cpus)}")
+    return f"{'; '.join(words)}."
+
+
+def _cpus_text(cpus: Sequence[int]) -> str:
+    """`CPUs 0, 2 and 4` in the order of the ranks."""
+    each = list(dict.fromkeys(cpus))
+    if len(each) == 1 or len(each) > _CPUS_NAMED_MAX:
+        return named_cpus(format_cpus(each))
+    return f"CPUs {', '.join(map(str, each[:-1]))} and {each[-1]}"

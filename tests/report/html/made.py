@@ -1,0 +1,59 @@
+"""A made-up machine for the page: every section has something to show, and every text from outside is hostile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.report.runs import FACTS, Made, options, store_run
+
+from hockney.model import Point, Warning_
+
+HOSTILE = "<script>alert(1)</script>"
+BREAKOUT = '</script><img src=x onerror="alert(2)">'
+LIBRARIES = {"mpi@openmpi-4.1.4": f"Open MPI 4.1.4 {BREAKOUT}", "shm": HOSTILE}
+SIZES = (0, 8, 64, 512, 2048, 4096, 8192, 32768, 131072, 1 << 20)
+TRANSPORTS = {"shm": (50.0, 0.02), "threads": (48.0, 0.02), "mpi@openmpi-4.1.4": (120.0, 0.07), "unix": (14e3, 0.1)}
+MACHINE: dict[str, Any] = {**FACTS, "hostname": HOSTILE, "board": BREAKOUT}
+
+
+def made_points(slower: float = 1.0) -> Iterator[Made]:
+    """The points of a machine whose MPI takes this many times as long."""
+    for transport, (latency_ns, ns_per_byte) in TRANSPORTS.items():
+        factor = slower if transport.startswith("mpi") else 1.0
+        for size in SIZES:
+            switch_ns = 1500.0 if transport.startswith("mpi") and size > 2048 else 0.0
+            time_ns = factor * (latency_ns + ns_per_byte * size + switch_ns)
+            batch = 1 if size >= 131072 else 1000
+            point = Point(transport, "pingpong", 2, size)
+            yield Made(point, time_ns, 2, 2 * size, batch=batch, measurements=40, floor_ns=40.0, scatter=0.03)
+        for size in (65536, 1 << 20):
+            point = Point(transport, "oneway", 2, size, options(window=16))
+            yield Made(point, factor * ns_per_byte * size, 16, 16 * size, floor_ns=40.0)
+        for ranks in (2, 3, 4):
+            point = Point(transport, "alltoall", ranks, 1024)
+            size = ranks * (ranks - 1) * 1024
+            yield Made(point, factor * ranks * latency_ns * 2, 1, size, timed="slowest", floor_ns=40.0)
+    for source in range(4):
+        for target in range(source + 1, 4):
+            slow = 3.0 if (source, target) == (1, 3) else 1.0
+            point = Point("shm", "pingpong", 4, 1024, options(source=source, target=target))
+            yield Made(point, slow * 70, 2, 2048, floor_ns=40.0)
+
+
+def store_made(path: Path, label: str = "weekly", slower: float = 1.0) -> None:
+    """Store a run of it."""
+    warning = Warning_("load", "machine", f"Busy: {HOSTILE}.", BREAKOUT)
+    store_run(
+        path,
+        "quick",
+        list(made_points(slower)),
+        pinned=True,
+        facts=MACHINE,
+        libraries=LIBRARIES,
+        warnings=[warning],
+        label=label,
+        launches=({"index": 0}, {"index": 1}, {"index": 2}),
+        command=f"hockney quick --label {BREAKOUT}",
+    )

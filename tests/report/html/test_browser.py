@@ -1,0 +1,206 @@
+"""The page in a real browser: charts have something on them, controls work, nothing leaves the page or complains."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+DESKTOP, PHONE = ViewportSize(width=1280, height=900), ViewportSize(width=390, height=844)
+BLANK = """canvas => {
+  const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+  const colors = new Set();
+  for (let at = 0; at < pixels.length; at += 4) colors.add(pixels.slice(at, at + 4).join());
+  return colors.size < 5;
+}"""
+# Of every text that ECharts has drawn: chart, words, and its box.
+LABELS = """() => [...drawn.entries()].filter(([, state]) => state.chart).flatMap(([target, state]) =>
+  state.chart.getZr().storage.getDisplayList(true).filter(each => each.style && each.style.text && !each.ignore
+    && !each.invisible && each.style.opacity !== 0).map(each => {
+    const box = each.getBoundingRect().clone();
+    box.applyTransform(each.getComputedTransform());
+    return [target.id || target.dataset.chart, each.style.text, box.x, box.y, box.width, box.height];
+  }))"""
+
+
+@dataclass
+class Seen:
+    """What a page did besides showing itself."""
+
+    messages: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        pytest.skip("no Chromium is here")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def opened(browser: Browser, path: Path, size: ViewportSize = DESKTOP, **more: Any) -> tuple[Page, Seen]:
+    """The page, scrolled through once, so that all charts are drawn."""
+    context = browser.new_context(viewport=size, **more)
+    page, seen = context.new_page(), Seen()
+    page.on("console", lambda message: seen.messages.append(message.text))
+    page.on("pageerror", lambda error: seen.messages.append(str(error)))
+    page.on("dialog", lambda dialog: seen.messages.append(f"dialog: {dialog.message}"))
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.goto(path.as_uri())
+    page.evaluate("for (const target of drawn.keys()) drawNow(target)")
+    return page, seen
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_every_chart_shows_something_and_nothing_complains(
+    browser: Browser, page_file: Path, size: ViewportSize, scheme: Any
+) -> None:
+    page, seen = opened(browser, page_file, size, color_scheme=scheme)
+    canvases = page.locator(".canvas canvas, .matrix canvas")
+    assert canvases.count() >= 10
+    assert [number for number in range(canvases.count()) if canvases.nth(number).evaluate(BLANK)] == []
+    assert seen.messages == []
+    assert seen.requests == [page_file.as_uri()]
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_no_labels_overlap(browser: Browser, page_file: Path, size: ViewportSize) -> None:
+    page, _ = opened(browser, page_file, size)
+    overlapping = []
+    labels = page.evaluate(LABELS)
+    assert len(labels) > 40
+    for number, (chart, text, x, y, width, height) in enumerate(labels):
+        for other, words, left, top, wide, high in labels[number + 1 :]:
+            across = min(x + width, left + wide) - max(x, left)
+            down = min(y + height, top + high) - max(y, top)
+            if chart == other and across > 2 and down > 4:  # a box has room above and below its letters
+                overlapping.append((chart, text, words))
+    assert overlapping == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, page_file: Path, scheme: Any) -> None:
+    page, _ = opened(browser, page_file, color_scheme=scheme, bypass_csp=True)  # axe itself is a script
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    page.wait_for_timeout(200)
+    violations = Axe().run(page).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
+
+
+def names_drawn(page: Page, chart: str = "curve-time") -> set[str]:
+    """The curves of a chart."""
+    option = f"drawn.get(document.getElementById('{chart}')).chart.getOption()"
+    return set(page.evaluate(f"{option}.series.filter(each => each.name && each.data.length).map(each => each.name)"))
+
+
+def test_transports_states_and_patterns_are_switched(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    before = names_drawn(page)
+    assert {"shm, run 1", "unix, run 1", "shm, run 2", "floor"} <= before
+    controls = page.locator("#curve-controls")
+    controls.get_by_label("unix").uncheck()
+    assert names_drawn(page) == {name for name in before if not name.startswith("unix")}
+    controls.get_by_label("run 2").uncheck()
+    assert not [name for name in names_drawn(page) if name.endswith("run 2")]
+    for box in controls.locator("fieldset").first.get_by_role("checkbox").all():
+        box.uncheck()
+    assert names_drawn(page) == set()
+
+
+def test_pointing_at_a_curve_shows_figures_and_the_definition(browser: Browser, page_file: Path) -> None:
+    page, seen = opened(browser, page_file)
+    chart = page.locator("#curve-time")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.5)
+    tip = chart.locator(".tip")
+    tip.wait_for()
+    text = tip.inner_text()
+    assert re.search(r"\d+(\.\d+)? [nu]s ±\d+%", text)
+    assert "half the round trip" in text
+    assert seen.messages == []
+
+
+def test_the_keyboard_walks_along_a_curve_and_a_matrix(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    page.locator("#curve-time").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator("#curve-time .tip").wait_for()
+    page.locator(".matrix canvas").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    assert re.match(r"Rank 1 .* to rank|Rank 1 .* to 1", page.locator(".reading").inner_text())
+
+
+def test_a_link_from_a_finding_sets_the_curves(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    link = page.locator('a[href="#curves"][data-shows*="mpi@openmpi"]').first
+    link.click()
+    assert {name.partition(",")[0] for name in names_drawn(page)} - {"floor"} == {
+        next(name for name in names_drawn(page) if name.startswith("Open MPI")).partition(",")[0]
+    }
+    assert page.evaluate("window.scrollY") > 200
+
+
+def test_every_chart_has_its_figures_as_a_table(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    tables = page.locator("details.figures")
+    assert tables.count() >= 9
+    for number in range(tables.count()):
+        tables.nth(number).locator("summary").click()
+        assert tables.nth(number).locator("tbody tr").count() >= 2
+        assert tables.nth(number).locator("thead th").count() >= 3
+
+
+def test_the_button_saves_every_figure_as_csv(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    with page.expect_download() as download:
+        page.click("#csv")
+    lines = download.value.path().read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("run,transport,pattern,ranks,bytes,state,time_ns")
+    count = page.evaluate("data.curves.reduce((sum, curve) => sum + curve.x.length, 0)")
+    assert len(lines) == count + 1
+    row = next(line for line in lines if line.startswith("1,shm,pingpong,2,512,"))
+    assert float(row.split(",")[6]) == pytest.approx(60.4, rel=0.02)
+
+
+def test_the_theme_is_switched(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.click("#theme")
+    assert page.evaluate(paper) != light
+    page.emulate_media(color_scheme="dark")
+    page.click("#theme")
+    assert page.evaluate(paper) == light
+
+
+def test_it_prints(browser: Browser, page_file: Path) -> None:
+    page, seen = opened(browser, page_file, color_scheme="dark")
+    pdf = page.pdf(print_background=True)
+    assert pdf.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 3
+    assert seen.messages == []
+
+
+def test_the_first_paint_is_soon(browser: Browser, page_file: Path) -> None:
+    """Within ten times the second that is asked for: how busy this machine is, nobody knows."""
+    page, _ = opened(browser, page_file)
+    paints = page.evaluate("performance.getEntriesByType('paint').map(each => each.startTime)")
+    assert paints
+    assert max(paints) < 10_000

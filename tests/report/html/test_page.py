@@ -1,0 +1,277 @@
+"""The page as text: one file, all figures once, and nothing from outside that is more than text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.support import Cli
+from tests.report.html.made import BREAKOUT, HOSTILE
+from tests.report.runs import Made, options, store_run
+
+from hockney.analysis.explain.pairs import pair_matrices
+from hockney.model import Point
+from hockney.report.html import definitions
+from hockney.report.html.charts import plain
+from hockney.report.html.machines import archive_points
+from hockney.report.html.page import json_block
+from hockney.report.html.pairs import MISSING, matrix_json
+from hockney.results.runs import open_results
+from hockney.worker.build import build_worker
+from hockney.worker.catalogue import describe
+
+SIZE_MAX = 2_500_000
+EXTERNAL = {"src", "href", "data", "action", "poster", "srcset", "style"}
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and the texts of scripts and styles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.inlined: list[tuple[str, dict[str, str | None], str]] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self.inlined.append((tag, dict(attrs), ""))
+
+    def handle_data(self, data: str) -> None:
+        if self.elements and self.elements[-1][0] in ("script", "style") and self.cdata_elem:
+            tag, attributes, text = self.inlined.pop()
+            self.inlined.append((tag, attributes, text + data))
+        else:
+            self.texts.append(data)
+
+
+def parsed(text: str) -> Elements:
+    elements = Elements()
+    elements.feed(text)
+    return elements
+
+
+def figures_of(page: str) -> dict[str, Any]:
+    """What the page embeds."""
+    (text,) = (text for _, attributes, text in parsed(page).inlined if attributes.get("id") == "data")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+@pytest.fixture(scope="module")
+def page(page_file: Path) -> str:
+    return page_file.read_text(encoding="utf-8")
+
+
+def test_nothing_is_loaded_and_nothing_has_an_inline_style_or_handler(page: str) -> None:
+    for tag, attributes in parsed(page).elements:
+        assert tag not in ("link", "iframe", "object", "embed", "base", "form", "img"), tag
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (tag, name)
+            if name in EXTERNAL:
+                assert (value or "").startswith("#"), (tag, name, value)
+
+
+def test_the_policy_names_the_hash_of_everything_that_runs(page: str) -> None:
+    elements = parsed(page)
+    (meta,) = (each for _, each in elements.elements if each.get("http-equiv") == "Content-Security-Policy")
+    policy = meta["content"] or ""
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none';")
+    ours = [(tag, text) for tag, attributes, text in elements.inlined if attributes.get("type") != "application/json"]
+    assert len(ours) > 3
+    for tag, text in ours:
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        part = next(part for part in policy.split(";") if part.strip().startswith(f"{tag}-src"))
+        assert f"'sha256-{digest}'" in part
+
+
+def test_texts_from_outside_stay_texts(page: str) -> None:
+    assert HOSTILE not in page
+    assert BREAKOUT not in page
+    texts = " ".join(parsed(page).texts)
+    assert HOSTILE in texts  # the name of the host
+    assert BREAKOUT in texts  # in a warning
+    assert not [each for each in parsed(page).elements if each[0] == "img"]
+
+
+def test_characters_that_steer_a_screen_are_shown_by_their_codes(tmp_path: Path, cli: Cli) -> None:
+    made = [Made(Point("shm", "pingpong", 2, size), 50.0, 2, 2 * size) for size in (8, 64, 512)]
+    store_run(
+        tmp_path / "results.db", "quick", made, facts={"hostname": "host\u202eevil\x1b[2J", "cpu": {"model": "C"}}
+    )
+    assert cli("report", "last", "-o", "r.html").returncode == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "\u202e" not in page
+    assert "\x1b" not in page
+    assert "host\\u202eevil" in page
+
+
+def test_json_cannot_end_its_element() -> None:
+    text = json_block({"</script>": "<!-- </SCRIPT> & \u2028"})
+    assert not re.search(r"[<>&\u2028]", text)
+    assert json.loads(text) == {"</script>": "<!-- </SCRIPT> & \\u2028"}
+
+
+def test_every_section_is_there_and_linked(page: str) -> None:
+    ids = {each["id"] for _, each in parsed(page).elements if each.get("id")}
+    targets = {(each["href"] or "")[1:] for _, each in parsed(page).elements if each.get("href")}
+    sections = {"summary", "findings", "sheet", "curves", "distribution", "layers", "cpu", "ranks", "matrix"}
+    assert sections | {"comparison", "history", "machines", "definitions", "environment"} <= targets
+    assert targets <= ids
+
+
+def test_the_verdict_answers_what_people_ask(page: str) -> None:
+    text = " ".join(" ".join(parsed(page).texts).split())
+    assert "A message of 8 B takes 48.2 ns" in text  # how fast
+    assert "Up to 4 KiB, threads is the fastest; between processes it is shm (as fast" in text  # what to use
+    assert "with a library it is Open MPI 4.1.4" in text
+    assert "suspected protocol switch" in text  # what is wrong
+    assert "Half of the figures are known to ±" in text  # how sure
+    assert "over 3 launches" in text
+    assert "Cray T3D, 1996: 1.10 us" in text  # and then
+
+
+def test_figures_are_those_of_the_run(page: str, store: Path) -> None:
+    data = figures_of(page)
+    names = [transport["id"] for transport in data["transports"]]
+    with open_results(store) as results:
+        run = results.run(1)
+        for curve in data["curves"]:
+            if curve["run"] != 1 or curve["pattern"] != "pingpong":
+                continue
+            for size, time, low, high in zip(curve["x"], curve["y"], curve["low"], curve["high"], strict=True):
+                series = run.select(transport=names[curve["t"]], pattern="pingpong", bytes=size, ranks=2)
+                (figure,) = series.figures()
+                assert [time, low, high] == [plain(v) for v in (figure.value_ns, figure.low_ns, figure.high_ns)]
+                if size:
+                    assert curve["payload"] * size / time * 1e9 == pytest.approx(figure.rate_bytes_per_s, rel=1e-4)
+
+
+def test_a_switch_is_drawn_where_it_was_found(page: str) -> None:
+    data = figures_of(page)
+    mpi = next(i for i, transport in enumerate(data["transports"]) if transport["id"].startswith("mpi"))
+    assert [(each["t"], each["below"], each["above"]) for each in data["switches"]] == [(mpi, 2048, 4096)]
+
+
+def test_layers_add_up_to_the_time(page: str) -> None:
+    (view, *_) = figures_of(page)["charts"]["layers"]["views"]
+    total = dict.fromkeys(range(len(view["names"])), 0.0)
+    for line in view["lines"]:
+        for value, row, _, _ in line["points"]:
+            total[row] += value
+    times = dict(zip(view["names"], total.values(), strict=True))
+    assert times["shm"] == pytest.approx(50.2, rel=1e-2)
+    floor = next(line for line in view["lines"] if line["name"] == "floor")
+    assert floor["points"][0][0] == pytest.approx(40.0)
+
+
+def test_distributions_are_quantiles_of_single_samples(page: str) -> None:
+    (view,) = (v for v in figures_of(page)["charts"]["distribution"]["views"] if v["name"] == "pingpong of 1 MiB")
+    for line in view["lines"]:
+        times, shares = [point[0] for point in line["points"]], [point[1] for point in line["points"]]
+        assert times == sorted(times)
+        assert shares[0] == 0
+        assert shares[-1] <= 1 - 1 / 120
+
+
+def test_ranks_have_a_point_each(page: str) -> None:
+    views = figures_of(page)["charts"]["ranks"]["views"]
+    (view,) = (view for view in views if view["name"] == "alltoall of 1 KiB")
+    assert [point[0] for point in view["lines"][0]["points"]] == [2, 3, 4]
+
+
+def test_a_comparison_shows_the_change(page: str) -> None:
+    (view,) = figures_of(page)["charts"]["comparison-1"]["views"]
+    slower = next(line for line in view["lines"] if line["name"] == "slower")
+    assert all(point[0] == pytest.approx(1.3, rel=0.05) for point in slower["points"])
+
+
+def test_history_has_every_run_of_the_label(page: str) -> None:
+    (view, *_) = figures_of(page)["charts"]["history"]["views"]
+    assert {len(line["points"]) for line in view["lines"]} == {3}
+
+
+def test_a_matrix_comes_back_within_a_ten_thousandth(store: Path) -> None:
+    with open_results(store) as results:
+        (matrix,) = pair_matrices(results.run(1))
+        embedded = matrix_json(matrix, "made")
+    numbers = np.frombuffer(base64.b64decode(embedded["times"]), dtype="<u2").reshape(4, 4)
+    assert all(numbers[rank, rank] == MISSING for rank in range(4))
+    for (a, b), time in matrix.times.items():
+        assert embedded["low"] * math.exp(int(numbers[a, b]) * embedded["step"]) == pytest.approx(time.value, rel=1e-4)
+    assert embedded["outliers"] == [[1, 3]]
+
+
+def test_the_archive_is_among_the_machines(page: str) -> None:
+    assert [(point.year, round(point.latency_ns)) for point in archive_points()] == [
+        (1997, 6600), (1996, 1096), (1994, 615000), (2000, 6300), (2000, 3200),
+    ]  # fmt: skip
+    (view,) = figures_of(page)["charts"]["machines"]["views"]
+    assert {line["name"] for line in view["lines"]} >= {"Cray T3D, 1996", "Ancor Fibre Channel, 1994"}
+
+
+def test_every_pattern_has_a_definition() -> None:
+    known = definitions.patterns()
+    assert [row["name"] for row in describe(build_worker())["patterns"] if row["name"] not in known] == []
+    assert all(text.endswith(".") for text in known.values())
+
+
+def test_a_run_without_figures_has_a_page(tmp_path: Path, cli: Cli) -> None:
+    store_run(tmp_path / "results.db", "mine", [Made(Point("shm", "pingpong", 2, 8), failed="it <b>broke</b>")])
+    assert cli("report", "last", "-o", "r.html").returncode == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "so there is no verdict" in page
+    assert "it &lt;b&gt;broke&lt;/b&gt;" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["last", "-o", "no/r.html"], "there is no folder no"),
+        (["last", "-o", "results.db"], "would write over"),
+        (["last", "last", "-o", "r.html"], "run 1 is named twice"),
+        (["nine", "-o", "r.html"], "unknown run 'nine'"),
+    ],
+)
+def test_bad_input_gets_one_sentence(tmp_path: Path, cli: Cli, arguments: list[str], sentence: str) -> None:
+    store_run(tmp_path / "results.db", "quick", [Made(Point("shm", "pingpong", 2, 8), 50.0, 2, 16)])
+    done = cli("report", *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_hundred_curves_and_a_large_matrix_fit(tmp_path: Path, cli: Cli) -> None:
+    made = [
+        Made(Point(f"made{i}", "pingpong", 2, 1 << power), 50.0 + i + (1 << power) / (i + 1), 2, 2 << power)
+        for i in range(100)
+        for power in range(20)
+    ]
+    store_run(tmp_path / "results.db", "mine", made)
+    done = cli("report", "last", "-o", "r.html", "--json")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    drawn = [curve for curve in figures_of(page)["curves"] if curve["drawn"]]
+    assert len(drawn) == 100
+    matrix_bytes = len(base64.b64encode(bytes(2 * 512 * 512)))
+    assert json.loads(done.stdout)["size_bytes"] == len(page.encode())
+    assert len(page.encode()) + matrix_bytes < SIZE_MAX
+
+
+def test_options_name_a_curve(tmp_path: Path, cli: Cli) -> None:
+    made = [Made(Point("shm", "oneway", 2, s, options(window=16)), 50.0 + s, 16, 16 * s) for s in (8, 64, 512)]
+    store_run(tmp_path / "results.db", "mine", made)
+    assert cli("report", "last", "-o", "r.html").returncode == 0
+    data = figures_of((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert [curve["pattern"] for curve in data["curves"]] == ["oneway window=16"]
