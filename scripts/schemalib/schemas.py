@@ -26,6 +26,7 @@ DOCUMENTS: dict[str, tuple[tuple[Sequence[str], Sequence[str]], ...]] = {
     "import": ((("import",), ()),),
     "list": ((("list",), ()),),
     "quick": (_SHOWN,),
+    "report": ((("report",), ()),),
     "run": (_SHOWN, (("run---dry-run",), ())),
     "runs": ((("runs",), ()),),
     "show": (_SHOWN,),
