@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Checks against a baseline and posts the result as Markdown: check.sh STORE BASELINE [OPTION of hockney check …]
+# The Markdown goes to FILE.md next to the store, to the summary of the step, and (with PULL_REQUEST and GH_TOKEN) into a
+# comment of the pull request. Ends with the exit code of the check.
+set -uo pipefail
+
+store=$1 baseline=$2
+shift 2
+hockney=${HOCKNEY:-hockney}
+markdown=${store%.db}.md
+fence=$(printf '\140\140\140')
+
+code=0
+output=$("$hockney" check --store "$store" --baseline "$baseline" "$@" 2>"$markdown.err") || code=$?
+case $code in
+    0) verdict='no slowdown' ;;
+    1) verdict='slower' ;;
+    2) verdict='not checked' ;;
+    *) verdict='inconclusive' ;;
+esac
+{
+    echo "### hockney: $verdict"
+    echo
+    echo "$fence"
+    # A fence in the output would end the block.
+    { printf '%s\n' "$output" && grep '^hockney: ' "$markdown.err"; } | sed "s/$fence/'''/g"
+    echo "$fence"
+} >"$markdown"
+rm -f "$markdown.err"
+
+cat "$markdown"
+[ -z "${GITHUB_STEP_SUMMARY-}" ] || cat "$markdown" >>"$GITHUB_STEP_SUMMARY"
+if [ -n "${PULL_REQUEST-}" ]; then
+    gh pr comment "$PULL_REQUEST" --body-file "$markdown" || echo 'the comment could not be posted' >&2
+fi
+exit "$code"

@@ -1,0 +1,164 @@
+"""What contrib/ offers to other tools works: the ReFrame test on a stand-in for ReFrame, the scripts as they are."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shlex
+import stat
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.support import environment
+
+CONTRIB = Path(__file__).parents[1] / "contrib"
+CHECK = CONTRIB / "github-actions/check.sh"
+BATCH = CONTRIB / "slurm/hockney.sbatch"
+
+
+def program(path: Path, *lines: str) -> str:
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@pytest.fixture
+def hockney(tmp_path: Path) -> str:
+    """The command, as a file."""
+    return program(tmp_path / "hockney", f'exec {shlex.quote(sys.executable)} -m hockney "$@"')
+
+
+def call(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    known = {name: value for name, value in environment(folder).items() if not name.startswith(("SLURM_", "GITHUB_"))}
+    return subprocess.run(
+        words, cwd=folder, env={**known, **variables}, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+# ---- ReFrame --------------------------------------------------------------------------------------------------------
+
+
+class _Names(type):
+    """As in ReFrame, a test's class body knows some words."""
+
+    @classmethod
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **more: Any) -> dict[str, object]:
+        return {
+            "variable": lambda kind, value: value,
+            "run_before": lambda stage: lambda function: function,
+            "sanity_function": lambda function: function,
+        }
+
+
+def check_class(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The test's class, with as much of ReFrame as it uses."""
+    reframe, utility, sanity = (
+        types.ModuleType(name) for name in ("reframe", "reframe.utility", "reframe.utility.sanity")
+    )
+    known: dict[str, Any] = {
+        "RunOnlyRegressionTest": _Names("RunOnlyRegressionTest", (), {}),
+        "simple_test": lambda kind: kind,
+        "utility": utility,
+    }
+    vars(reframe).update(known)
+    vars(utility).update(sanity=sanity)
+    vars(sanity).update(
+        assert_false=lambda value: value, defer=lambda value: value, make_performance_function=lambda *both: both
+    )
+    for module in (reframe, utility, sanity):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    spec = importlib.util.spec_from_file_location("hockney_check", CONTRIB / "reframe/hockney_check.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.HockneyCheck
+
+
+def test_the_reframe_test(tmp_path: Path, hockney: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOCKNEY", hockney)
+    test = check_class(monkeypatch)()
+    test.stagedir, test.duration = str(tmp_path), "2s"
+    (tmp_path / "expect.toml").write_text((CONTRIB / "reframe/expect.toml").read_text())
+    test.set_command()
+    done = call(tmp_path, "bash", "-c", " ".join([test.executable, *test.executable_opts]))
+    assert done.returncode in (0, 3), done.stderr
+    test.set_figures()
+    units = {name: unit for name, (_, unit) in test.perf_variables.items()}
+    assert units == {"pingpong_shm_8B_latency": "us", "oneway_window_16_shm_65536B_bandwidth": "MB/s"}
+    assert all(value > 0 for value, _ in test.perf_variables.values())
+    assert all("expected" in sentence for sentence in test.all_limits_are_met())  # few launches may not decide
+    document = json.loads((tmp_path / "check.json").read_text())
+    document["limits"][0] |= {"outcome": "missed", "sentence": "too slow"}
+    (tmp_path / "check.json").write_text(json.dumps(document))
+    assert "too slow" in test.all_limits_are_met()
+    (tmp_path / "check.json").write_text(json.dumps({"error": "no such file"}))
+    assert test.all_limits_are_met() == ["no such file"]
+
+
+# ---- Slurm ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_batch_script_measures_one_node(tmp_path: Path, hockney: str) -> None:
+    variables = {"HOCKNEY": hockney, "PATTERNS": "pingpong", "TRANSPORTS": "shm", "DURATION": "2s", "SLURM_JOB_ID": "7"}
+    done = call(tmp_path, str(BATCH), **variables)
+    assert done.returncode in (0, 3), done.stderr
+    assert (tmp_path / "job-7.csv").read_text().startswith("run,label,")
+    assert "(job-7)" in done.stdout
+
+
+def test_the_batch_script_measures_between_nodes(tmp_path: Path) -> None:
+    told = program(tmp_path / "hockney", 'echo "$@" >> called')
+    program(tmp_path / "scontrol", 'test "$*" = "show hostnames n[1-2]" && printf "n1\\nn2\\n"')
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    nodes = {"SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_ID": "8"}
+    assert call(tmp_path, str(BATCH), HOCKNEY=told, PATH=path, **nodes).returncode == 0
+    first, *_ = (tmp_path / "called").read_text().splitlines()
+    assert first.startswith("run pingpong,oneway --time 5m --launches 6 --store ")
+    assert first.endswith("--label job-8 -q -t mpi,tcp --hosts n1,n2")
+    failing = program(tmp_path / "hockney", 'echo "$1" >> ended', "exit 2")
+    assert call(tmp_path, str(BATCH), HOCKNEY=failing, PATH=path, **nodes).returncode == 2
+    assert (tmp_path / "ended").read_text() == "run\n"
+
+
+# ---- GitHub Actions -------------------------------------------------------------------------------------------------
+
+
+def test_the_step_checks_and_posts_markdown(tmp_path: Path, hockney: str) -> None:
+    words = ("--launches", "3", "--time", "1s", "--label", "main", "--store", "r.db", "-q")
+    assert call(tmp_path, hockney, "run", "pingpong", "-t", "shm", "--bytes", "8", *words).returncode in (0, 3)
+    summary = tmp_path / "summary.md"
+    more = ("--time", "1s", "--patience", "1s", "--max-slowdown", "900%")
+    done = call(tmp_path, str(CHECK), "r.db", "main", *more, HOCKNEY=hockney, GITHUB_STEP_SUMMARY=str(summary))
+    verdict = {0: "no slowdown", 1: "slower", 3: "inconclusive"}[done.returncode]
+    assert summary.read_text() == (tmp_path / "r.md").read_text() == done.stdout
+    head, _, rest = done.stdout.partition("```\n")
+    assert head == f"### hockney: {verdict}\n\n"
+    assert "run 2 against run 1, limit +900 %" in rest
+    assert rest.endswith("```\n")
+
+
+@pytest.mark.parametrize(("code", "verdict"), [(1, "slower"), (2, "not checked"), (3, "inconclusive")])
+def test_the_step_comments_and_ends_as_the_check_does(tmp_path: Path, code: int, verdict: str) -> None:
+    told = program(tmp_path / "hockney", "echo 'slower: a ```b```'", "echo 'hockney: why' >&2", f"exit {code}")
+    program(tmp_path / "gh", 'echo "$@" > called; cat "$5" > body')
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = call(tmp_path, str(CHECK), "r.db", "main", HOCKNEY=told, PULL_REQUEST="12", PATH=path)
+    assert done.returncode == code
+    assert (tmp_path / "called").read_text() == "pr comment 12 --body-file r.md\n"
+    body = (tmp_path / "body").read_text()
+    assert body == f"### hockney: {verdict}\n\n```\nslower: a '''b'''\nhockney: why\n```\n"
+
+
+def test_the_action_hands_each_input_to_the_script() -> None:
+    text = (CHECK.parent / "action.yml").read_text()
+    inputs = text.partition("inputs:\n")[2].partition("runs:")[0]
+    names = [line.strip(" :") for line in inputs.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert len(names) == 7
+    for name in names:
+        assert f"${{{{ inputs.{name} }}}}" in text
