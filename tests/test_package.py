@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
-import sys
 import sysconfig
 import venv
 import zipfile
@@ -20,8 +20,22 @@ PASSED_ON = ("PIP_", "SSL_", "REQUESTS_", "CURL_", "HTTP", "http", "NO_PROXY", "
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built as `pip install .` does it, with the build backend from the package index."""
-    folder = tmp_path_factory.mktemp("wheel")
-    words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+    if importlib.util.find_spec("ensurepip") is None:
+        pytest.skip("this Python makes no environment with pip")
+    folder, builder = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("builder")
+    venv.create(builder, with_pip=True, symlinks=True)
+    words = [
+        str(builder / "bin/python"),
+        "-I",
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(folder),
+        str(ROOT),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, done.stderr
     (built,) = folder.iterdir()

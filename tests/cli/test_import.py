@@ -71,6 +71,27 @@ def test_outputs_given_together_are_launches(tmp_path: Path, capsys: pytest.Capt
     assert figure["low_ns"] < figure["value_ns"] - 5 < figure["value_ns"] + 5 < figure["high_ns"]
 
 
+def test_two_tables_of_one_run_are_no_two_launches_of_a_curve(capsys: pytest.CaptureFixture[str]) -> None:
+    """Out of place and in place are measured in one launch."""
+    read(capsys, "import", SAMPLES / "nccl-tagged.txt")
+    run = read(capsys, "show")
+    assert [launch["index"] for launch in run["launches"]] == [0, 0]
+    assert {json.dumps(series["options"]) for series in run["series"]} == {"{}", '{"place": "in"}'}
+    assert {series["figures"][0]["verified"] for series in run["series"]} == {True}
+
+
+def test_limits_are_judged_on_an_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the interval over launches, with the printed digits in it."""
+    table = '[[expect]]\npattern = "pingpong"\ntransports = "shm"\nbytes = 1024\n'
+    limits = ('latency = "<= 2 us"', 'latency = "<= 1.7 us"', 'latency = "<= 1.5 us"')
+    (tmp_path / "expect.toml").write_text("\n".join(table + limit for limit in limits))
+    read(capsys, "import", *(output(tmp_path, str(number), 1 + number / 1e3) for number in range(6)), "-t", "shm")
+    capsys.readouterr()
+    assert execute(["check", "--expect", "expect.toml", "last", "--json"]) == 1
+    outcomes = [limit["outcome"] for limit in json.loads(capsys.readouterr().out)["limits"]]
+    assert outcomes == ["met", "inconclusive", "missed"]  # 1.70 us may be 1.705 us
+
+
 def test_two_imports_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for side, factor in (("a", 1.0), ("b", 1.0), ("c", 1.5)):
         files = [output(tmp_path, f"{side}{number}.txt", factor * (1 + number / 1000)) for number in range(6)]

@@ -7,6 +7,7 @@ survive; that number, like all else that an output does not say, is shown as unk
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
@@ -71,6 +72,7 @@ def store_outputs(
     measurements: list[Measurement] = []
     traits: dict[str, PatternTraits] = {}
     described = []
+    seen: Counter[tuple[object, ...]] = Counter()  # outputs of each curve
     for name, outputs in files:
         for output in outputs:
             complete, window = completed(output, name, told)
@@ -81,7 +83,9 @@ def store_outputs(
                 is_own = known == PatternTraits()
                 traits[complete.pattern] = PatternTraits(sized=complete.is_sized) if is_own else known
             described.append({"file": name, "tool": complete.tool, "points": len(complete.rows)})
-            launches.append(_launch(complete, now, len(launches)))
+            curve = complete.transport, complete.pattern, complete.ranks, *sorted(complete.options.items())
+            launches.append(_launch(complete, now, seen[curve]))
+            seen[curve] += 1
             measurements += _measurements(complete, window, traits[complete.pattern], len(launches) - 1, now)
     tools = dict.fromkeys(output.tool.partition(" ")[0].lower() for _, outputs in files for output in outputs)
     facts = {"traits": {"patterns": {name: asdict(known) for name, known in traits.items()}, "transports": {}}}
@@ -90,7 +94,7 @@ def store_outputs(
 
 
 def _launch(output: Output, now: float, index: int) -> Launch:
-    """Its number counts the outputs; the rest is unknown."""
+    """Its number counts the outputs of its curve; the rest is unknown."""
     return Launch(
         transport=output.transport,
         library="",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hockney import stats
 from hockney.errors import UsageError
-from hockney.model import DIGITS, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
 from hockney.results.store import MeasurementSummary, RunSummary, Store, StoredPoint
 
 if TYPE_CHECKING:
@@ -337,8 +337,4 @@ class Series:
         The interval is over launches; of one launch it holds within that one: see `hockney.stats`.
         """
         precision = self._run.info.plan.get("precision")
-        figures = stats.figures_of(self.measurements, self.states, confidence, precision, self.is_exact)
-        if not self._run.info.is_imported:
-            return figures
-        digits_ns = max(each.counters[DIGITS][0] for each in self.measurements)
-        return [stats.without_samples(figure, digits_ns) for figure in figures]
+        return stats.figures_of(self.measurements, self.states, confidence, precision, self.is_exact)

@@ -13,7 +13,6 @@ from hockney.stats.figures import (
     rate_bytes_per_s,
     signs_of,
     time_of,
-    without_samples,
 )
 from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median
 from hockney.stats.states import MIXED, UNKNOWN, MachineProbe, State, classify, classify_all, classify_both, place
@@ -41,5 +40,4 @@ __all__ = [
     "rate_bytes_per_s",
     "signs_of",
     "time_of",
-    "without_samples",
 ]

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hockney.model import Definition, Measurement
+from hockney.model import DIGITS, Definition, Measurement
 from hockney.stats import interval
 from hockney.stats.interval import CONFIDENCE, Interval
 from hockney.stats.states import MachineProbe, State, classify, place
@@ -94,7 +94,10 @@ def figures_of(
             groups.setdefault((state, measurement.definition), []).append(measurement)
     ordered = sorted(groups, key=lambda key: place(key[0].name, key[0].floor_ns))
     verified = _verified(measurements)
-    figures = (_figure(state, groups[state, of], verified, confidence, precision) for state, of in ordered)
+    figures = [_figure(state, groups[state, of], verified, confidence, precision) for state, of in ordered]
+    digits_ns = [measurement.counters[DIGITS][0] for measurement in measurements if DIGITS in measurement.counters]
+    if digits_ns:
+        return [_as_imported(figure, max(digits_ns)) for figure in figures]
     return [_as_exact(figure) if exact else figure for figure in figures]
 
 
@@ -113,7 +116,7 @@ def _as_exact(figure: Figure) -> Figure:
     )
 
 
-def without_samples(figure: Figure, digits_ns: float) -> Figure:
+def _as_imported(figure: Figure, digits_ns: float) -> Figure:
     """A figure that another benchmark measured: of its samples nothing is known, and it printed so many digits."""
     low_ns = None if figure.low_ns is None else max(0.0, figure.low_ns - digits_ns)
     high_ns = None if figure.high_ns is None else figure.high_ns + digits_ns

@@ -53,7 +53,7 @@ SAID = {
 FIGURES = [
     ("np-tcp.out", 0, 82, 1, 9454.1),
     ("np-mpich.out", 0, 82, 1, 141.9),
-    ("iperf3-udp.json", 0, 1, 32768, 1.31e6),
+    ("iperf3-udp.json", 0, 1, 32768, 1.31232e6),  # what was received
     ("osu_latency.txt", 0, 24, 65536, 58280.0),
     ("osu_bw-cuda.txt", 0, 17, 1024, 3417.7),  # 1024 B / 299.62 MB/s
     ("osu_mbw_mr.txt", 0, 12, 1024, 948.1),  # 48 pairs x 1024 B / 51844.46 MB/s
@@ -118,6 +118,13 @@ def test_each_interval_of_iperf3_is_a_measurement() -> None:
     intervals = json.loads(text_of("iperf3-tcp.json"))["intervals"]
     expected = [131072 * one["sum"]["seconds"] * 1e9 / one["sum"]["bytes"] for one in intervals]
     assert output.rows[0].times_ns == pytest.approx(expected)
+
+
+def test_datagrams_without_what_was_received_are_refused() -> None:
+    document = json.loads(text_of("iperf3-udp.json"))
+    del document["end"]["sum_received"]
+    with pytest.raises(UsageError, match="not what iperf3 -J prints"):
+        read_outputs(json.dumps(document), "x")
 
 
 def test_warm_up_and_a_short_last_interval_of_iperf3_do_not_count() -> None:

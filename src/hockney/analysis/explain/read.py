@@ -244,10 +244,9 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve])
         yield Note("ended early", {"how": _ENDED_EARLY[run.status]}, resume(run.id, run.info))
     elif run.status is RunStatus.RUNNING:
         yield Note("still running")
-    elif run.info.is_imported:
-        yield Note("imported", fix=more_launches(run.id, run.info, LAUNCHES))
     elif len({launch.index for launch in run.launches.values()}) == 1:
-        yield Note("one launch", fix=more_launches(run.id, run.info, LAUNCHES))
+        code = "imported" if run.info.is_imported else "one launch"
+        yield Note(code, fix=more_launches(run.id, run.info, LAUNCHES))
     if without_interval:
         yield Note("points without interval", {"points": len(without_interval), "example": str(without_interval[0])})
     failed = [series for series in run.series if series.status is PointStatus.FAILED]

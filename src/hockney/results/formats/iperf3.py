@@ -1,7 +1,8 @@
 """JSON of iperf3: one stream of TCP writes blocks for some seconds; each interval is a measurement.
 
-Times are those of a block at the sender. An interval shorter than half of the first is left out: the last one may hold
-a few blocks only. Datagrams and parallel streams are patterns of their own. (iperf 3.12.)
+An interval shorter than half of the first is left out: the last one may hold a few blocks only. Of datagrams what was
+received counts, which is said for the whole test alone. They and parallel streams are patterns of their own. (iperf
+3.12.)
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def read(text: str) -> list[Output]:
         asked, intervals = document["start"]["test_start"], document["intervals"]
         protocol, streams, block = str(asked["protocol"]).lower(), int(asked["num_streams"]), int(asked["blksize"])
         sums = [_sum(interval["sum"]) for interval in intervals if not interval["sum"].get("omitted")]
+        if protocol == "udp":
+            sums = [_sum(document["end"]["sum_received"])]
         version = str(document["start"].get("version", "iperf3"))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise FormatError("it is JSON, but not what iperf3 -J prints of a test") from error
