@@ -271,9 +271,10 @@ def test_iperf3(tmp_path: Path, served: Any, capsys: pytest.CaptureFixture[str])
 
 def test_netpipe_over_tcp(tmp_path: Path, served: Any, capsys: pytest.CaptureFixture[str]) -> None:
     needs("NPtcp")
-    served(5002, "NPtcp", "-u", "64", "-n", "20")
+    port = free_port()
+    served(port, "NPtcp", "-P", str(port), "-u", "64", "-n", "20")
     subprocess.run(
-        ["NPtcp", "-h", "127.0.0.1", "-u", "64", "-n", "20", "-o", "np.out"],
+        ["NPtcp", "-h", "127.0.0.1", "-P", str(port), "-u", "64", "-n", "20", "-o", "np.out"],
         cwd=tmp_path,
         capture_output=True,
         check=True,

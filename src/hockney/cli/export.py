@@ -101,10 +101,6 @@ def written(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         holds_document.set(True)
         yield sys.stdout
-    elif path.exists() and not path.is_file():  # /dev/stdout, a named pipe
-        holds_document.set(True)
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            yield stream
     else:
         with replaced(path, "w", encoding="utf-8", newline="") as stream:
             yield stream
@@ -112,7 +108,12 @@ def written(path: Path | None) -> Iterator[TextIO]:
 
 @contextlib.contextmanager
 def replaced(path: Path, mode: str, **how: str) -> Iterator[Any]:
-    """A file that appears when all of it is written."""
+    """A file that appears when all of it is written, or what a path leads to: /dev/stdout, a named pipe."""
+    if path.exists() and not path.is_file():
+        holds_document.set(True)
+        with path.open(mode, **how) as stream:  # type: ignore[call-overload]
+            yield stream
+        return
     scratch = path.with_name(f".{path.name}.part")
     try:
         with scratch.open(mode, **how) as stream:  # type: ignore[call-overload]

@@ -46,7 +46,14 @@ def write_parquet(store: Store, run_id: int, file: IO[bytes], *, samples: bool =
         for stored in store.points(run_id):
             series = Series(run, stored)  # not one of run.series, which would keep all samples
             if samples:
-                tables = [pa.table(columns, schema=schema) for columns in _samples(run, series)]
+                tables = []
+                for same, columns in _samples(run, series):
+                    count = len(columns["sample"])
+                    repeated = {
+                        name: pa.repeat(pa.scalar(value, type=arrow[kinds[name]]), count)
+                        for name, value in same.items()
+                    }
+                    tables.append(pa.table({**repeated, **columns}, schema=schema))
                 if tables:
                     writer.write_table(pa.concat_tables(tables))
             else:
@@ -67,8 +74,8 @@ def _column_kinds() -> dict[str, type]:
     return kinds
 
 
-def _samples(run: Run, series: Series) -> Iterator[dict[str, Any]]:
-    """The columns of each measurement: a row per sample of each rank."""
+def _samples(run: Run, series: Series) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Of each measurement what all its rows have in common, and its other columns: a row per sample of each rank."""
     import numpy as np
 
     point, imported = series.point, run.info.is_imported
@@ -89,9 +96,11 @@ def _samples(run: Run, series: Series) -> Iterator[dict[str, Any]]:
             "batch": None if imported else measurement.batch,
             "divisor": measurement.definition.divisor,
         }
-        yield {
-            **{name: [value] * (ranks * count) for name, value in same.items()},
-            "rank": np.repeat(np.arange(ranks), count),
-            "sample": np.tile(np.arange(count), ranks),
-            "elapsed_ns": elapsed_ns,
-        }
+        yield (
+            same,
+            {
+                "rank": np.repeat(np.arange(ranks), count),
+                "sample": np.tile(np.arange(count), ranks),
+                "elapsed_ns": elapsed_ns,
+            },
+        )
