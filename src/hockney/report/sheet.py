@@ -26,6 +26,10 @@ _HARNESS = "null"
 _LATENCY_BYTES = 8
 _STREAM_BYTES = (1 << 16, 1 << 20)
 _STREAM_OPTIONS = (("window", "16"),)
+_SHOWN = {
+    *((pattern, ()) for pattern in ("pingpong", "barrier")),
+    *((pattern, _STREAM_OPTIONS) for pattern in ("oneway", "twoway")),
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class TransportFigures:
     def __init__(self, series: Iterable[Series], state: str) -> None:
         self._figures: dict[Series, Figure | None] = {}
         for each in series:
+            if (each.point.pattern, each.point.options) not in _SHOWN:
+                continue  # its samples would be read for nothing
             figures = [figure for figure in each.figures() if figure.state == state]
             self._figures[each] = next((figure for figure in figures if figure.low_ns is not None), None) or (
                 figures[0] if figures else None
@@ -240,7 +246,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     harness = by_transport.pop(_HARNESS, [])
     measured = [series for members in by_transport.values() for series in members]
     state = table_state(measured)
-    states = _states(run.series)
+    states = _states(run)
     rows: list[Row] = []
     for transport, members in by_transport.items():
         names = [each.name for each in states if each.name != "mixed"] if every_state else [state, table_state(members)]
@@ -263,9 +269,9 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     )
 
 
-def _states(series: Iterable[Series]) -> tuple[StateCount, ...]:
+def _states(run: Run) -> tuple[StateCount, ...]:
     """From the nearest on."""
-    count = Counter((state.name, state.floor_ns) for each in series for state in each.states)
+    count = Counter((state.name, state.floor_ns) for _, of_series in run.summaries() for _, state in of_series)
     ordered = sorted(count.items(), key=lambda item: place(*item[0]))
     return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)
 
@@ -325,6 +331,6 @@ def _failures(by_transport: dict[str, list[Series]], rows: Iterable[Row]) -> Ite
             if each.status in (PointStatus.FAILED, PointStatus.SKIPPED)
         )
         yield from (Failure(transport, status, points, reason) for (status, reason), points in ended.items())
-        points = sum(bool(each.measurements) for each in series)
+        points = sum(bool(each.measurements_by_state) for each in series)
         if points and transport not in shown:
             yield Failure(transport, PointStatus.BUDGET, points, "too few measurements in any one machine state")
