@@ -14,12 +14,11 @@ from tests.report.runs import Made, crowded, store_run, stored
 from hockney import suites
 from hockney.archive import Published, published, reports
 from hockney.cli import execute
-from hockney.cli.classic import format_figure
 from hockney.model import Point
 from hockney.report.classic import classic_names, make_report
 from hockney.report.classic.layout import contents, layouts
 from hockney.report.classic.paragon import jumps_of
-from hockney.report.classic.values import Measured
+from hockney.report.classic.values import Measured, format_figure
 from hockney.report.classic.view import text_of, view_of
 from hockney.results.store import Store
 from hockney.worker.catalogue import load

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch
 from hockney.cli.rerun import fix_text
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
-from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table
+from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
 from hockney.report.classic.view import View, laid_across, states_note, text_of, view_of
 from hockney.units import format_bytes
 
@@ -202,11 +201,3 @@ def _arm(spread: float) -> str:
     if spread >= 10:
         return "±>999%"
     return f"±{max(0.001, spread):.1%}" if spread < 0.0995 else f"±{spread:.0%}"
-
-
-def format_figure(value: float) -> str:
-    """Three digits, never an exponent: `0.00123`, `6.60`, `23,167`."""
-    if not value:
-        return "0"
-    decimals = 2 - math.floor(math.log10(abs(float(f"{value:.3g}"))))
-    return f"{value:,.{min(max(decimals, 0), 6)}f}"

@@ -163,7 +163,7 @@ def test_every_chart_has_its_figures_as_a_table(browser: Browser, page_file: Pat
     assert tables.count() >= 9
     for number in range(tables.count()):
         tables.nth(number).locator("summary").click()
-        assert tables.nth(number).locator("tbody tr").count() >= 2
+        tables.nth(number).locator("tbody tr").nth(1).wait_for()
         assert tables.nth(number).locator("thead th").count() >= 3
 
 

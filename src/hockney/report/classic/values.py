@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -103,3 +104,11 @@ class Table:
 def blank(unit: str, reason: str, published: float | None = None) -> Measured:
     """A cell without a figure."""
     return Measured(unit, reason=reason, published=published)
+
+
+def format_figure(value: float) -> str:
+    """Three digits, never an exponent: `0.00123`, `6.60`, `23,167`."""
+    if not value:
+        return "0"
+    decimals = 2 - math.floor(math.log10(abs(float(f"{value:.3g}"))))
+    return f"{value:,.{min(max(decimals, 0), 6)}f}"

@@ -15,6 +15,7 @@ from hockney.analysis.finding import Fix
 from hockney.errors import HockneyError
 from hockney.report.html import definitions, layers, machines, ranks, samples
 from hockney.report.html.charts import Chart, chart_json
+from hockney.report.html.classic import classic_items
 from hockney.report.html.comparisons import comparisons_of
 from hockney.report.html.curves import CurveData, curves_json, curves_of, fits_json
 from hockney.report.html.findings import findings_of
@@ -22,6 +23,7 @@ from hockney.report.html.history import history_chart
 from hockney.report.html.material import Material
 from hockney.report.html.page import rendered
 from hockney.report.html.pairs import matrices_of, matrix_item, matrix_json
+from hockney.report.html.reports import report_charts
 from hockney.report.html.summary import summary_of
 from hockney.report.html.tables import environment_of, sheet_table
 from hockney.report.names import readable_names
@@ -39,6 +41,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
     pairs = [matrix_item(material, matrix) for matrix in matrices]
     has_curves = any(curve.is_drawn for curve in material.curves)
     known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices)]
+    figures = report_charts()
     data: dict[str, Any] = {
         "format": "hockney-report",
         "version": 1,
@@ -47,7 +50,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
         "curves": curves_json(material.curves, transports),
         **fits_json(material.explanation, run.id, transports),
         "matrices": [matrix_json(matrix, item.name) for matrix, item in zip(matrices, pairs, strict=True)],
-        "charts": {chart.id: chart_json(chart) for chart in (*charts, *changes)},
+        "charts": {chart.id: chart_json(chart) for chart in (*charts, *changes, *figures)},
         "definitions": _definitions(material.curves),
     }
     return rendered(
@@ -61,6 +64,8 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "pairs": pairs,
             "comparisons": comparisons,
             "changes": changes,
+            "reports": figures,
+            "classic": classic_items(material),
             "environment": environment_of(material),
             "definitions": _definitions(material.curves),
             "words": definitions.words(),

@@ -33,6 +33,7 @@ class Line:
     kind: Kind = "measured"
     transport: str | None = None
     labels: tuple[str, ...] = ()  # of each point, where they have names of their own
+    color: int | None = None  # where no transport chooses it, and its place among the lines does not
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ def chart_json(chart: Chart) -> dict[str, Any]:
                         "name": line.name,
                         "kind": line.kind,
                         "transport": line.transport,
+                        "color": line.color,
                         "labels": list(line.labels),
                         "points": [[plain(part) for part in point] for point in line.points],
                     }

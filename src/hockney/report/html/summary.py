@@ -79,7 +79,9 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
     label = f" “{run.label}”" if run.label else ""
     launches = len({launch.index for launch in run.launches.values()})
     yield "Run", f"{run.id}{label}, {run.info.suite}, {run.status.value}"
-    yield "Ranks", placement_text(run) or "on several hosts, or where is not known"
+    placement = placement_text(run)
+    if placement:
+        yield "Ranks", placement
     yield "Launches", f"{counted(launches, 'launch', 'launches')} of each job"
     yield "Command", run.info.command
     yield "Version", f"hockney {run.info.version}"
@@ -219,6 +221,8 @@ def _wrong(material: Material, finding: Finding | None) -> str:
 
 def _certainty(material: Material) -> str:
     spread = _typical_spread(material)
+    if spread == 0:
+        return "The figures are those of a model, which is exact."
     launches = len({launch.index for launch in material.run.launches.values()})
     known = f"Half of the figures are known to {spread_text(spread)} or better" if spread is not None else ""
     if launches == 1:
@@ -249,7 +253,7 @@ def _cards(material: Material) -> Iterable[Card]:
         library = next((short for short in shorts if short.kind == "library"), None)
         detail = f"for MPI programs: {material.name_of(library.curve.transport)}" if library else "the least time"
         yield Card(f"Up to {format_bytes(SHORT_BYTES)}, use", material.name_of(shorts[0].curve.transport), detail)
-    if spread is not None:
+    if spread:  # a model's is 0
         launches = len({launch.index for launch in material.run.launches.values()})
         detail = f"half of all figures, 95 % intervals, {counted(launches, 'launch', 'launches')}"
         yield Card("How sure", spread_text(spread), detail)

@@ -81,8 +81,11 @@ function isWide() {
 }
 
 // A short piece of the line with its mark, as the legend shows it.
-function swatch(place, isHollow) {
-  const { color: ink, mark, dash } = look(place);
+function swatch(place, kind) {
+  const isHollow = kind === "published", isReference = kind === "reference";
+  const { color: own, mark, dash: usual } = look(place);
+  const ink = isReference ? theme().soft : own;
+  const dash = isReference || kind === "model" ? "dashed" : usual;
   const canvas = element("canvas", { class: "swatch", width: 48, height: 28, "aria-hidden": "true" });
   const pen = canvas.getContext("2d");
   pen.strokeStyle = pen.fillStyle = ink;
@@ -95,6 +98,7 @@ function swatch(place, isHollow) {
     pen.stroke();
   }
   pen.setLineDash([]);
+  if (isReference) return canvas;
   pen.beginPath();
   if (mark === "circle") pen.arc(24, 14, 8, 0, 2 * Math.PI);
   else if (mark === "rect") pen.rect(17, 7, 14, 14);

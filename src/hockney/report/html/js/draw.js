@@ -136,6 +136,11 @@ function band(chart, line, style) {
   }];
 }
 
+// A model's line is dashed, which says so.
+function labelOf(line) {
+  return line.name.replace(/, model$/, "");
+}
+
 function lineSeries(chart, line, place, isAlone) {
   const style = look(place);
   const isPublished = line.kind === "published";
@@ -146,8 +151,8 @@ function lineSeries(chart, line, place, isAlone) {
     .map((point) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line }));
   if (!points.length) return [];
   const label = {
-    show: isWide() && !isAlone,
-    formatter: () => line.name,
+    show: isWide() && !isAlone && !isPublished,
+    formatter: () => labelOf(line),
     color: ink,
     fontSize: 12,
     distance: 6,
@@ -162,7 +167,7 @@ function lineSeries(chart, line, place, isAlone) {
       data: points,
       symbol: isPublished ? `empty${style.mark[0].toUpperCase()}${style.mark.slice(1)}` : style.mark,
       symbolSize: isPublished ? 9 : points.length > 40 ? 3 : 6,
-      showSymbol: !isReference && chart.y.scale !== "tail",
+      showSymbol: !isReference && chart.y.scale !== "tail" && points.length <= 100,
       showAllSymbol: true,
       lineStyle: { color: ink, width: isReference ? 1.2 : 2, type: isReference || line.kind === "model" ? "dashed" : style.dash, opacity: isPublished ? 0 : 1 },
       itemStyle: { color: ink },
@@ -294,7 +299,7 @@ function optionOf(chart, lines, names, note, width) {
   const makers = { lines: (line) => lineSeries(chart, line, line.place, lines.length === 1 && !line.isNamed), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, line.place, line.transport !== null), intervals: (line) => intervalSeries(chart, line) };
   const series = lines.flatMap(makers[chart.kind]);
   const hasEndLabels = chart.kind === "lines" && isWide() && (lines.length > 1 || lines.some((line) => line.isNamed));
-  const longest = Math.max(0, ...lines.map((line) => line.name.length));
+  const longest = Math.max(0, ...lines.filter((line) => line.kind !== "published").map((line) => labelOf(line).length));
   const right = hasEndLabels ? Math.min(190, 18 + 7 * longest) : 24;
   const grid = [gridLines(y, true)];
   if (chart.kind === "points" || chart.kind === "intervals") grid.push(gridLines(x, false));
@@ -393,6 +398,7 @@ function tableOf(chart, view) {
     const name = line.labels.length ? `${line.name}, ${line.labels[number]}` : line.name;
     return [name, at, text(value), point[2] === null ? NO_TEXT : text(point[2]), point[3] === null ? NO_TEXT : text(point[3])];
   }));
-  const heads = ["curve", isBar ? "row" : x.title || "date", y.title, "from", "to"];
+  const quantity = { "ns": "time", "bytes/s": "rate", "share": "share" };
+  const heads = ["curve", isBar ? "row" : x.title || "date", y.title || quantity[y.unit], "from", "to"];
   return rows.every((cells) => cells[3] === NO_TEXT) ? { heads: heads.slice(0, 3), rows: rows.map((cells) => cells.slice(0, 3)) } : { heads, rows };
 }

@@ -2,7 +2,7 @@
 // Starts the page: charts, controls, links to evidence, the theme, and the CSV.
 
 function linesOf(view) {
-  return view.lines.map((line, number) => ({ ...line, place: line.transport === null ? number : placeOf.get(line.transport) ?? number }));
+  return view.lines.map((line, number) => ({ ...line, place: line.color ?? (line.transport === null ? number : placeOf.get(line.transport) ?? number) }));
 }
 
 function startChart(target) {
@@ -32,7 +32,7 @@ function startChart(target) {
       if (isOn) hidden.delete(line.name);
       else hidden.add(line.name);
       update();
-    }, chart.kind === "lines" ? swatch(line.place) : square(chart, line))));
+    }, chart.kind === "lines" ? swatch(line.place, line.kind) : square(chart, line))));
   }
   if (select) {
     select.addEventListener("change", () => {

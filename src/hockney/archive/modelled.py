@@ -1,0 +1,89 @@
+"""What the models of the reports' machines give at the points of their suites: modelled.csv, by scripts/draw-machines.
+
+A page that draws the reports' figures needs no worker for it, and no time.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hockney.results.runs import Run
+
+PATH = Path(__file__).with_name("modelled.csv")
+RUNS = {"scabench": "scali", "paragon": "paragon", "ancor": "ancor", "atlas": "gpmimd-calibrated", "t3d": "t3d"}
+"""The suites, and the models that they are run on."""
+_PATTERNS = {
+    "scabench": ("pingpong",),
+    "paragon": ("pingpong",),
+    "ancor": ("stream",),
+    "atlas": ("pushfarm", "pullfarm", "robpush", "robpull"),
+    "t3d": ("put", "putpong"),
+}
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """The time of a point on a model; of a stream also the share of CPU time of writer and reader."""
+
+    report: str
+    variant: str
+    pattern: str
+    ranks: int
+    bytes: int
+    time_ns: float
+    cpu: tuple[float, ...] = ()
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The pattern's."""
+        return dict(word.split("=", 1) for word in self.pattern.split()[1:])
+
+
+COLUMNS = tuple(field.name for field in fields(Modelled))
+
+
+@functools.cache
+def modelled(report: str) -> tuple[Modelled, ...]:
+    """The points of a report in the order of its suite."""
+    with PATH.open(encoding="utf-8", newline="") as file:
+        return tuple(_point(row) for row in csv.DictReader(file) if row["report"] == report)
+
+
+def _point(row: dict[str, str]) -> Modelled:
+    return Modelled(
+        row["report"],
+        row["variant"],
+        row["pattern"],
+        int(row["ranks"]),
+        int(row["bytes"]),
+        float(row["time_ns"]),
+        tuple(map(float, row["cpu"].split())),
+    )
+
+
+def drawn(run: Run, machine: str) -> Iterator[Iterable[object]]:
+    """The rows of the file that a run of a suite on its model gives."""
+    suite = run.info.suite
+    for series in run.series:
+        point = series.point
+        figures = series.figures()
+        if point.pattern not in _PATTERNS[suite] or not figures:
+            continue
+        options = dict(point.options)
+        if suite in ("scabench", "paragon") and options:
+            continue
+        if suite == "t3d" and (point.bytes != 8 or options.get("quiet") == "each" or point.ranks != 16):
+            continue
+        cpu = ""
+        if point.pattern == "stream":
+            (measurement, *_) = series.measurements
+            used = zip(measurement.cpu_user_ns, measurement.cpu_system_ns, measurement.wall_ns, strict=True)
+            cpu = " ".join(f"{(user + system) / wall:.4g}" for user, system, wall in used)
+        variant = point.transport.removeprefix(f"sim@{machine}").removeprefix(":")
+        yield suite, variant, point.pattern_text, point.ranks, point.bytes, f"{figures[0].value_ns:.6g}", cpu

@@ -1,0 +1,86 @@
+"""The figures of the five reports: the models' points are what the models give, the published ones what was printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.support import Cli
+
+from hockney.archive import published
+from hockney.archive.modelled import RUNS, modelled
+from hockney.report.html.charts import Chart, Line
+from hockney.report.html.reports import report_charts
+from hockney.results.runs import open_results
+
+
+def chart(name: str) -> Chart:
+    return next(each for each in report_charts() if each.id == f"report-{name}")
+
+
+def lines(name: str, kind: str) -> list[Line]:
+    return [line for view in chart(name).views for line in view.lines if line.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("report", "arguments", "pattern"),
+    [
+        ("paragon", ["pingpong", "-t", "sim@paragon:raw", "--bytes", "8,64K,1M"], "pingpong"),
+        ("scabench", ["pingpong", "-t", "sim@scali", "--bytes", "32,64K"], "pingpong"),
+        ("ancor", ["stream", "-t", "sim@ancor", "--bytes", "1,4096", "-o", "write=nonblocking"], "stream"),
+        ("atlas", ["pushfarm", "-t", "sim@gpmimd-calibrated:senders8", "-n", "11", "--bytes", "16"], "pushfarm"),
+    ],
+)
+def test_points_are_those_of_the_models(
+    tmp_path: Path, cli: Cli, report: str, arguments: list[str], pattern: str
+) -> None:
+    """scripts/draw-machines writes them anew."""
+    more = ["-o", "senders=8"] if pattern == "pushfarm" else []
+    done = cli("run", *arguments, *more, "-q")
+    assert done.returncode == 0, done.stderr
+    variant = arguments[2].partition("@")[2].partition(":")[2]
+    with open_results(tmp_path / "results.db") as results:
+        for series in results.run().series:
+            point = series.point
+            (stored,) = (
+                each
+                for each in modelled(report)
+                if (each.variant, each.pattern, each.ranks, each.bytes)
+                == (variant, point.pattern_text, point.ranks, point.bytes)
+            )
+            assert stored.time_ns == pytest.approx(series.figures()[0].value_ns, rel=1e-5)
+
+
+def test_every_report_has_points_and_a_chart() -> None:
+    assert all(modelled(report) for report in RUNS)
+    assert len(report_charts()) == 5
+    assert all(view.lines for each in report_charts() for view in each.views)
+
+
+def test_farms_have_every_published_time() -> None:
+    printed = sorted(
+        figure.value * 1e3
+        for figure in published("atlas")
+        if figure.value is not None and figure.get("benchmark") in ("Com-2.1", "Com-2.2", "Com-3.1", "Com-3.2")
+    )
+    shown = sorted(point[1] for line in lines("farms", "published") for point in line.points)
+    assert shown == pytest.approx(printed)
+    assert len(shown) == 120
+
+
+def test_the_stream_has_four_modes_with_three_graphs_each() -> None:
+    assert len(chart("ancor").views) == 12
+    assert chart("ancor").views[0].name == "write nonblocking, read nonblocking: speed"
+    speeds = [point[1] for line in lines("ancor", "published") for point in line.points]
+    assert sorted(speeds) == [10.5e6, 10.6e6, 12.2e6, 12.2e6]
+
+
+def test_levels_say_what_they_are() -> None:
+    names = [line.name for name in ("sci", "paragon", "t3d") for line in lines(name, "reference")]
+    assert "between nodes, 0 B: 6.30 us" in names
+    assert "NX, asymptote: 72.0 MB/s" in names
+    assert "mean, published: 1.10 us" in names
+
+
+def test_all_pairs_of_the_torus_are_drawn() -> None:
+    assert [len(line.points) for line in lines("t3d", "model")] == [240, 240]
