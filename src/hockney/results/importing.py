@@ -17,6 +17,7 @@ from hockney.model import DIGITS, IMPORTED, Launch, Measurement, PatternTraits, 
 from hockney.results.formats.output import WINDOWED, Output, definition
 from hockney.results.store import Store
 from hockney.results.traits import pattern_traits
+from hockney.units import counted
 
 SCALE = 1000
 
@@ -31,30 +32,33 @@ class Told:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-def completed(output: Output, name: str, told: Told) -> tuple[Output, int]:
-    """An output of the file `name` with what the user says of it, and its window.
+def completed(output: Output, name: str, told: Told) -> Output:
+    """An output of the file `name` with what the user says of it: pattern, ranks and, if it has one, window are known.
 
     Raises UsageError where something is neither printed nor told, or is both and differs.
     """
-    for option, printed, said in (("--pattern", output.pattern, told.pattern), ("--ranks", output.ranks, told.ranks)):
-        if printed is not None and said not in (None, printed):
-            raise UsageError(f"{name} is of {option[2:]} {printed}: leave out {option} {said}")
-    pattern, ranks = output.pattern or told.pattern, output.ranks or told.ranks
     what = f"{name} ({output.tool})"
+    pattern, ranks = output.pattern or told.pattern, output.ranks or told.ranks
+    options = {**told.options}
+    said_window = options.pop("window", None)  # of patterns without one it is not: a file may hold several
     if pattern is None:
         raise UsageError(f"{what} does not say what was measured: name it, for example with --pattern allreduce")
     if ranks is None:
         raise UsageError(f"{what} does not say how many ranks there were: add --ranks")
-    options, window = {**told.options}, 1
-    said_window = options.pop("window", None)
+    if told.pattern not in (None, pattern):
+        raise UsageError(f"{what} is of {pattern}: leave out --pattern {told.pattern}")
+    if told.ranks not in (None, ranks):
+        raise UsageError(f"{what} is of {counted(ranks, 'rank')}: leave out --ranks {told.ranks}")
+    window = None
     if pattern in WINDOWED:
-        if output.window is None and said_window is None:
+        window = output.window if said_window is None else _window(said_window)
+        if window is None:
             raise UsageError(f"{what} does not say how many messages were in flight: add -o window=N (usually 64)")
-        window = output.window or _window(said_window or "")
+        if output.window not in (None, window):
+            raise UsageError(f"{what} has {output.window} messages in flight: leave out -o window={window}")
         options["window"] = str(window)
-    options = {**output.options, **options}
-    transport = told.transport or output.transport
-    return replace(output, pattern=pattern, transport=transport, ranks=ranks, options=options), window
+    transport, options = told.transport or output.transport, {**output.options, **options}
+    return replace(output, pattern=pattern, transport=transport, ranks=ranks, options=options, window=window)
 
 
 def _window(word: str) -> int:
@@ -75,7 +79,7 @@ def store_outputs(
     seen: Counter[tuple[object, ...]] = Counter()  # outputs of each curve
     for name, outputs in files:
         for output in outputs:
-            complete, window = completed(output, name, told)
+            complete = completed(output, name, told)
             assert complete.pattern is not None
             assert complete.ranks is not None
             if complete.pattern not in traits:
@@ -86,7 +90,7 @@ def store_outputs(
             curve = complete.transport, complete.pattern, complete.ranks, *sorted(complete.options.items())
             launches.append(_launch(complete, now, seen[curve]))
             seen[curve] += 1
-            measurements += _measurements(complete, window, traits[complete.pattern], len(launches) - 1, now)
+            measurements += _measurements(complete, traits[complete.pattern], len(launches) - 1, now)
     tools = dict.fromkeys(output.tool.partition(" ")[0].lower() for _, outputs in files for output in outputs)
     facts = {"traits": {"patterns": {name: asdict(known) for name, known in traits.items()}, "transports": {}}}
     info = RunInfo(command, "+".join(tools), label, now, 0, __version__, facts, {IMPORTED: described})
@@ -109,7 +113,7 @@ def _launch(output: Output, now: float, index: int) -> Launch:
     )
 
 
-def _measurements(output: Output, window: int, traits: PatternTraits, launch: int, now: float) -> Iterable[Measurement]:
+def _measurements(output: Output, traits: PatternTraits, launch: int, now: float) -> Iterable[Measurement]:
     import numpy as np
 
     assert output.pattern is not None
@@ -117,7 +121,7 @@ def _measurements(output: Output, window: int, traits: PatternTraits, launch: in
     options = tuple(sorted(output.options.items()))
     for row in output.rows:
         point = Point(output.transport, output.pattern, output.ranks, row.bytes, options, "asked", traits)
-        of = definition(output.pattern, output.ranks, row.bytes, window, output.timed)
+        of = definition(output.pattern, output.ranks, row.bytes, output.window or 1, output.timed)
         for number, time_ns in enumerate(row.times_ns):
             elapsed = np.array([[round(time_ns * of.divisor * SCALE)]], dtype=np.int64)
             yield Measurement(

@@ -1,6 +1,6 @@
 """Text of nccl-tests and rccl-tests: times in us, the mean over iterations and, unless -a says otherwise, over ranks.
 
-Since 2.17 the text names the collective; earlier ones do not. Times out of place are those of the pattern; in-place
+Only later versions name the collective. Times out of place are those of the pattern; in-place
 ones are points of their own. Sizes are as doc/PERFORMANCE.md of nccl-tests has them.
 """
 
@@ -15,7 +15,7 @@ _NAMED = re.compile(r"^# Collective test starting: (\w+?)_perf")
 _VERSION = re.compile(r"^# (nccl-tests version \S+)")
 _RANK = re.compile(r"^#\s+Rank\s+(\d+) ")
 _END = "# Avg bus bandwidth"
-_PATTERNS = {"all_reduce": "allreduce", "broadcast": "nccl_broadcast"}
+_PATTERNS = {"all_reduce": "allreduce"}
 
 
 def is_format(text: str) -> bool:
