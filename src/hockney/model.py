@@ -80,8 +80,9 @@ class Point:
     """One thing to measure: a pattern over a transport, with one number of ranks and one message size.
 
     `transport` is `name[@library][:variant]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`. `options` are the pattern's own,
-    as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", or "refined"
-    where the sampler looked closer at a bend of the curve. `traits` are the pattern's, on this transport.
+    as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", "refined" where
+    the sampler looked closer at a bend of the curve, or "basic", for predictions only. `traits` are the pattern's, on
+    this transport.
     """
 
     transport: str

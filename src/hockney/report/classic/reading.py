@@ -117,11 +117,13 @@ class RunReader:
         self._state = table_state(run.series)
 
     def series(self, *patterns: str) -> list[Series]:
-        """All series of these patterns without those of the harness, in the order of the plan."""
+        """All series of these patterns for tables, without those of the harness, in the order of the plan."""
         return [
             series
             for series in self.run.series
-            if series.point.pattern in patterns and (series.point.transport != "null" or series.point.pattern in _LOCAL)
+            if series.point.pattern in patterns
+            and series.point.role != "basic"
+            and (series.point.transport != "null" or series.point.pattern in _LOCAL)
         ]
 
     def options(self, point: Point) -> dict[str, str]:
