@@ -327,6 +327,11 @@ def test_delete_and_a_dry_run(tmp_path: Path, read: Read) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
+def test_predict(read: Read) -> None:
+    found = read("predict", "pingpong,put", "--machine", "gpmimd", "--bytes", "8")
+    check_page([found], "predict")
+
+
 def test_list(read: Read) -> None:
     """What is ready differs from machine to machine."""
     kinds = ("launchers.", "transports.", "suites.")

@@ -34,6 +34,9 @@ COMMANDS = {
     "check": Entry(
         "Check for slowdowns against a baseline, or limits in a file.", "check --baseline before --max-slowdown 5%"
     ),
+    "predict": Entry(
+        "Predict times of a suite or some patterns on a model of a machine.", "predict pingpong --machine gpmimd"
+    ),
     "export": Entry("Write a run as CSV or JSON.", "export last --csv -o figures.csv"),
     "doctor": Entry("Show what limits precision here, and how to fix it.", "doctor"),
     "completion": Entry("Print the script that completes commands in a shell.", "completion bash"),

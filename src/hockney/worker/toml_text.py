@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -53,10 +54,10 @@ def _value(value: Any) -> str:
         case int():
             return str(value)
         case float():
-            return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.0f}"
+            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
         case str():
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        case list():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case list() | tuple():
             return "[" + ", ".join(map(_value, value)) + "]"
         case _:
             return "{ " + ", ".join(f"{name} = {_value(part)}" for name, part in value.items()) + " }"

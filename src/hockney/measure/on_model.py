@@ -1,0 +1,109 @@
+"""Times of points on a model of a machine, from its virtual clock: nothing is stored, and no CPU is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hockney.measure.exact import measure_exactly, most_repetitions
+from hockney.measure.point_work import batch_ns
+from hockney.measure.pool import measurement_of
+from hockney.model import Measurement, Point
+from hockney.worker import cache
+from hockney.worker.build import Recipe, build_worker
+from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerRefused, WorkerTimedOut
+from hockney.worker.launch import Job, launch
+from hockney.worker.session import WorkerSession
+
+if TYPE_CHECKING:
+    from hockney.worker.machine_model import Model
+
+_LIMIT_S = 600  # of one measurement: a barrier of a million ranks takes half a minute
+_BATCH_NS = 20_000  # the clock has whole ns: in a batch this long they are less than 0.01 %
+_NOISY_BATCH, _NOISY_SAMPLES = 100, 9  # on a model with noise
+
+
+@dataclass
+class ModelTimes:
+    """The time of each point in ns as docs/metrics.md defines it, and of the others the reason why there is none."""
+
+    time_ns: dict[Point, float] = field(default_factory=dict)
+    failed: dict[Point, str] = field(default_factory=dict)
+
+
+def times_on(model: Model, points: Iterable[Point], *, seed: int = 0) -> ModelTimes:
+    """The times of points on a model: exact, or with noise the median of batches that it hardly changes.
+
+    The transports of points do not matter. Raises UsageError for a wrong model, BuildError.
+    """
+    points_of: dict[int, list[Point]] = {}
+    for point in points:
+        points_of.setdefault(point.ranks, []).append(point)
+    times = ModelTimes()
+    for ranks, left in points_of.items():
+        while left:
+            _measure_in_a_job(left, ranks, model, seed, times)
+    return times
+
+
+def _measure_in_a_job(left: list[Point], ranks: int, model: Model, seed: int, times: ModelTimes) -> None:
+    """As many of the points as one job measures; it takes at least one of them away."""
+    try:
+        with _session(model, ranks, seed) as session:
+            while left:
+                try:
+                    times.time_ns[left[0]] = _time_ns(left[0], session, is_exact=model.machine.noise is None)
+                except WorkerRefused as refusal:
+                    times.failed[left[0]] = str(refusal)
+                del left[0]
+    except LaunchFailed as error:
+        times.failed |= dict.fromkeys(left, str(error))
+        left.clear()
+    except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
+        times.failed[left.pop(0)] = str(end)
+
+
+@contextlib.contextmanager
+def _session(model: Model, ranks: int, seed: int) -> Iterator[WorkerSession]:
+    """A job of so many ranks on a model. Raises UsageError, BuildError, LaunchFailed, ProtocolError."""
+    from hockney.worker.machine_text import compiled
+
+    executable = build_worker(Recipe("sim"))
+    with cache.scratch(executable.parent) as room:
+        path = room / "model"
+        path.write_text(compiled(model, ranks), encoding="utf-8")
+        with WorkerSession(launch(Job(executable, "sim", ranks, model=path, seed=seed))) as session:
+            session.hello()
+            yield session
+
+
+def _time_ns(point: Point, session: WorkerSession, *, is_exact: bool) -> float:
+    import numpy as np
+
+    measure = partial(_measure, point, session)
+    if is_exact:
+        measurement = measure_exactly(point, measure)
+        if not point.is_stream and not point.rate_hz and batch_ns(measurement) < _BATCH_NS:
+            batch = math.ceil(measurement.batch * _BATCH_NS / batch_ns(measurement))
+            measurement = measure_exactly(point, measure, batch=max(1, min(batch, most_repetitions(measurement))))
+    else:
+        measurement = measure_exactly(point, measure, batch=_NOISY_BATCH, samples=_NOISY_SAMPLES)
+    return float(np.median(measurement.times_ns()))
+
+
+def _measure(point: Point, session: WorkerSession, batch: int, *, samples: int, warmup: int) -> Measurement:
+    answer = session.measure(
+        point.pattern,
+        bytes=point.bytes,
+        batch=batch,
+        samples=samples,
+        warmup=warmup,
+        timeout_s=_LIMIT_S,
+        verify=False,
+        options=point.options,
+    )
+    return measurement_of(point, answer)
