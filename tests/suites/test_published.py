@@ -96,7 +96,11 @@ POINTS: dict[str, Callable[[Published], Where]] = {
     "bisection": of_size("bisection"),
     "barrier": of_size("barrier"),
     "alltoall": of_size("alltoall"),
-    "NPB 2.3 FT class A": of_size("ft", **{"class": "A"}),
+    "NPB 2.3 FT class A": lambda figure: {
+        "pattern": "ft",
+        "ranks": int(figure.at["nodes"]) * (2 if figure.system == "Scali-2" else 1),
+        "class": "A",
+    },
     "ping_pong": lambda figure: {"pattern": "putpong", "ranks": figure.at["npes"], "bytes": 8},
     "single_pairs": lambda figure: {"pattern": "put", "ranks": 16, **_words(figure)},
     "multiple_pairs": lambda figure: {"pattern": "putring", "ranks": 16, **_words(figure)},

@@ -11,6 +11,7 @@ import pytest
 from tests.worker.sim import answer, lines, simulate, times
 from tests.worker.test_native import PATTERNS, measure
 
+from hockney.stats.npb import ft_operations
 from hockney.worker.answers import parse
 
 
@@ -108,6 +109,26 @@ def test_a_dissemination_barrier(tmp_path: Path) -> None:
     for ranks, rounds in ((2, 1), (5, 3), (8, 3), (9, 4)):
         elapsed = times(tmp_path, model, ranks, "barrier", batch=7)
         assert elapsed == [[7 * rounds * 330]] * ranks
+
+
+W: dict[str, Any] = {"class": "W"}
+
+
+def test_ft_is_charged_by_its_operations(tmp_path: Path) -> None:
+    """Seven exchanges and six sums, each one latency; without a rate it is skipped with the reason."""
+    for ranks in (1, 4):
+        model = ["flops_per_s 5e8", "barrier 0 0", *lines(latency=1e6)]
+        point = answer(tmp_path, model, ranks, "ft", **W)
+        computing_ns = 2 * ft_operations("W") / ranks
+        expected = computing_ns + (13e6 if ranks > 1 else 0)
+        assert point["elapsed_ns"][0][0] == pytest.approx(expected, abs=10)
+        assert point["cpu_user_ns"][0] == pytest.approx(computing_ns, abs=10)
+        assert not point["verified"]
+    (refusal, _), _ = simulate(tmp_path, lines(), 2, measure("ft", 0))
+    assert (refusal["kind"], refusal["code"]) == ("error", "unsupported")
+    assert refusal["message"] == (
+        "ft needs messages that really arrive, which sim does not offer; a model with cpu.flops_per_s needs none"
+    )
 
 
 def test_computing_is_cpu_time(tmp_path: Path) -> None:

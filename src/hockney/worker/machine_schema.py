@@ -147,13 +147,17 @@ Classes = Annotated[dict[str, PairClass], AfterValidator(_classes_end)]
 
 
 class Cpu(_Table):
-    """The CPUs of a node. `slice_ns`: 0, none. `compute`: what computing for d ns takes, fixed + factor * d."""
+    """The CPUs of a node. `slice_ns`: 0, none. `compute`: what computing for d ns takes, fixed + factor * d.
+
+    `flops_per_s`: by which the operations of `ft` are charged; None, they are not known.
+    """
 
     source: Text
     per_node: Positive = 1
     slice_ns: Ns = 0.0
     compute_fixed_ns: Ns = 0.0
     compute_factor: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
+    flops_per_s: Rate | None = None
 
 
 class Noise(_Table):

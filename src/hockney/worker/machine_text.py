@@ -115,6 +115,8 @@ def _cpu(machine: Machine) -> Iterator[str]:
         yield f"node_cpus {cpu.per_node}"
         yield f"slice_ns {_number(cpu.slice_ns)}"
         yield f"compute {_number(cpu.compute_fixed_ns)} {_number(cpu.compute_factor)}"
+        if cpu.flops_per_s is not None:
+            yield f"flops_per_s {_number(cpu.flops_per_s)}"
     if noise is not None:
         yield f"noise {noise.law} {_number(noise.sigma or noise.mean_ns or 0.0)}"
 

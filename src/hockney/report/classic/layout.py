@@ -15,6 +15,7 @@ A `[[table]]` has one or several `[[table.part]]`s, and gives them what they don
     at          what else a row is, where the report's figures do not have it
     published   the column of the archive that is printed instead of the figure itself
     loads, load_bytes  as for reading.Basis
+    per_node    `ranks` counts nodes, with so many ranks on each host, unless there is only one; 0: it counts ranks
     why         why nothing here measures it
 
 and of its own:
@@ -36,6 +37,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -76,6 +78,7 @@ class Part:
     published: str | None = None
     loads: int = 1
     load_bytes: int = 0
+    per_node: int = 0
     why: str | None = None
 
     @property
@@ -227,6 +230,8 @@ def _place(part: Part, figure: Published) -> Place:
             place[name] = wanted
         elif wanted is not None and wanted in figure.at:
             place[name] = figure.at[wanted]
+    if part.per_node > 1:
+        place["ranks"] = part.per_node * int(place["ranks"])
     return place
 
 
@@ -234,12 +239,13 @@ def _own_lines(layout: Layout, reader: RunReader, lines: Sequence[_Line]) -> lis
     """Rows for measured points that the report does not have: fewer ranks, other sizes."""
     new: dict[tuple[Any, ...], _Line] = {}
     for part in layout.parts:
-        for series in reader.series(*part.patterns):
+        for series in reader.series(*part.patterns) if part.per_node < 2 else ():
             size, options = series.point.bytes, reader.options(series.point)
             is_other_size = part.label and isinstance(part.ranks, int) and not part.how and size != part.bytes
             is_wanted = all(options.get(name) == text[1:] for name, text in part.options.items() if text[0] == "=")
             has_row = series.point.role != "refined" and (size > 0 or part.quantity != "rate")
-            if not is_wanted or is_other_size or not has_row or not _in_scope(part, series):
+            is_here = _in_scope(part, series) and _fills_nodes(part, series)
+            if not is_wanted or is_other_size or not has_row or not is_here:
                 continue
             place = _own_place(layout, part, series, reader)
             keys = [
@@ -307,6 +313,7 @@ def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series],
         and place.get("ranks") in (None, series.point.ranks)
         and (part.how or place.get("bytes") in (None, series.point.bytes))
         and wanted.items() <= reader.options(series.point).items()
+        and _fills_nodes(part, series)
     ]
     inside = [series for series in matching if _in_scope(part, series)]
     if not matching or part.why:
@@ -393,6 +400,11 @@ def _in_scope(part: Part, series: Series) -> bool:
     if part.scope is None or not series.measurements:
         return part.scope != _INTER or bool(series.measurements)
     return RunReader.between_hosts(series) == (part.scope == _INTER)
+
+
+def _fills_nodes(part: Part, series: Series) -> bool:
+    hosts = Counter(host for launch in series.launches[:1] for host in launch.hosts)
+    return not part.per_node or len(hosts) < 2 or max(hosts.values()) == part.per_node
 
 
 def _archive_notes(lines: Iterable[_Line]) -> list[str]:

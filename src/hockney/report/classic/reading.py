@@ -35,6 +35,10 @@ class Basis:
         """Clock periods of the loads."""
         return time_ns * self.loads * self.hertz / 1e9
 
+    def speed_mops(self, time_ns: float) -> float:
+        """Of all ranks, by the NPB's count."""
+        return ft_mops(str(ft_class(self.point)), time_ns * self.definition.divisor)
+
     def rate_mb_s(self, time_ns: float) -> float:
         """By the pattern's definition."""
         return self.definition.bytes_per_rep / (time_ns * self.definition.divisor) * 1e3
@@ -87,9 +91,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "rate of pairs": Quantity(
         "MB/s", lambda of, ns: of.point.ranks * of.point.bytes / (ns * of.definition.divisor) * 1e3, True
     ),
-    "speed per rank": Quantity(
-        "Mop/s", lambda of, ns: ft_mops(str(ft_class(of.point)), ns * of.definition.divisor) / of.point.ranks, True
-    ),
+    "speed per rank": Quantity("Mop/s", lambda of, ns: of.speed_mops(ns) / of.point.ranks, True),
+    "speed of two ranks": Quantity("Mop/s", lambda of, ns: of.speed_mops(ns) / of.point.ranks * 2, True),
     "load time": Quantity("ns", lambda of, ns: ns * of.loads),
     "load cycles": Quantity("cp", lambda of, ns: of.cycles(ns), by_clock=True),
     "words per cycle": Quantity(

@@ -280,6 +280,7 @@ static void fit_transport(hk_sim_t *sim, const hk_transport_t *tp)
 {
     sim->tp = *tp;
     (void)snprintf(sim->library, sizeof sim->library, "model %s", sim->model->name);
+    sim->tp.flops_per_s = sim->model->flops_per_s;
     if (!sim->model->has_barrier) {
         sim->tp.barrier = NULL;
     }

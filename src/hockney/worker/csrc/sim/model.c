@@ -366,6 +366,9 @@ static hk_status_t take_line(hk_model_reader_t *reader)
     if (strcmp(kind, "slice_ns") == 0) {
         return hk_number_at(reader, 1, 0, COST_MAX_NS, &model->slice_ns);
     }
+    if (strcmp(kind, "flops_per_s") == 0) {
+        return hk_number_at(reader, 1, 0, 1e18, &model->flops_per_s);
+    }
     if (strcmp(kind, "turn") == 0) {
         return hk_number_at(reader, 1, 0, COST_MAX_NS, &model->turn_ns);
     }

@@ -91,6 +91,7 @@ typedef struct hk_model {
     uint64_t node_cpus;
     double slice_ns;
     double compute_fixed_ns, compute_factor;
+    double flops_per_s; /* 0: not known */
     hk_noise_t noise;
     double noise_amount; /* sigma, or mean in ns */
 
