@@ -328,8 +328,9 @@ def test_delete_and_a_dry_run(tmp_path: Path, read: Read) -> None:
 
 
 def test_predict(read: Read) -> None:
-    found = read("predict", "pingpong,put", "--machine", "gpmimd", "--bytes", "8")
-    check_page([found], "predict")
+    what = ("predict", "pingpong,put,memload", "--machine", "t3d", "--bytes", "64")
+    every = read(*what, "-o", "access=stream", "--set", "L=2x", "--sensitivity", "--tolerance")
+    check_page([read(*what), every], "predict")
 
 
 def test_list(read: Read) -> None:

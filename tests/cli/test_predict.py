@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from tests.analysis.predict.machines import content, half_round_trip_ns
 from tests.cli.support import Cli, document
 
+from hockney.cli import execute
+from hockney.worker.machine_model import load_model
 from hockney.worker.toml_text import toml
 
 
@@ -39,6 +42,44 @@ def test_the_document_and_the_written_model_say_the_same(made_up: Path, capsys: 
     assert first["model"]["key"] == again["model"]["key"]
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_screen(
+    width: int,
+    made_up: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+) -> None:
+    """With changes, gains of several points, parameters without effect, and points that cannot be predicted."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.chdir(made_up.parent)
+    changes = ("--set", "L=0.5x", "--set", "class.all.segment.send_cpu=+1us")
+    what = ("pingpong,put,barrier", "--machine", "m.toml", "-n", "2,8", "--bytes", "8,64K")
+    assert execute(["predict", *what, *changes, "--sensitivity", "--tolerance"]) == 0
+    screen = capsys.readouterr().out
+    assert max(map(len, screen.splitlines())) <= width
+    assert screen == snapshot
+
+
+def test_a_change_is_written_with_its_source(made_up: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = made_up.with_name("copy.toml")
+    words = ("predict", "pingpong", "--bytes", "8", "--json", "--machine")
+    first = document(capsys, *words, str(made_up), "--set", "L=0.5x", "--set", "g=+1us", "--write", str(copy))
+    again = document(capsys, *words, str(copy))
+    assert first["changes"] == ["L=0.5x", "g=+1us"]
+    assert again["predictions"][0]["time_ns"] == first["predictions"][0]["changed_ns"]
+    assert first["predictions"][0]["changed_ns"] == pytest.approx(half_round_trip_ns(8) + 500, rel=1e-4)
+    assert load_model(str(copy)).machine.classes["all"].segment[0].source == "made up; L=0.5x; g=+1us"
+
+
+def test_variants_of_a_model_change_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its pairs run on another placement."""
+    words = ("predict", "pairs", "--machine", "gpmimd", "-n", "8", "--bytes", "8", "--set", "L=2x", "--json")
+    (row,) = document(capsys, *words)["predictions"]
+    assert row["point"]["transport"] == "sim@gpmimd:pairs"
+    assert row["changed_ns"] > 1.2 * row["time_ns"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -46,6 +87,9 @@ def test_the_document_and_the_written_model_say_the_same(made_up: Path, capsys: 
         (("pingpong",), "name what to predict, and on which model"),
         (("pingpog", "--machine", "m.toml"), "did you mean 'pingpong'"),
         (("pingpong", "--machine", "gpmim"), "did you mean 'gpmimd'"),
+        (("pingpong", "--machine", "m.toml", "--set", "L=0x"), "'L=0x' needs a factor above 0"),
+        (("pingpong", "--machine", "m.toml", "--set", "LL=2x"), "unknown parameter 'LL': did you mean 'L'?"),
+        (("pingpong", "--machine", "m.toml", "--set", "link.bandwidth=2x"), "changes nothing"),
         (("pingpong", "--machine", "m.toml", "-n", "65"), "has room for 64 ranks"),
         (("pingpong", "--machine", "m.toml", "--write", "m.toml"), "would write over m.toml"),
         (("pushfarm", "--machine", "m.toml", "-o", "rate=max", "-o", "deadline=1ms"), "predict searches no rate"),

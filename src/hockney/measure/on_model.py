@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hockney.measure.exact import measure_exactly, most_repetitions
@@ -72,7 +73,7 @@ def _session(model: Model, ranks: int, seed: int) -> Iterator[WorkerSession]:
     """A job of so many ranks on a model. Raises UsageError, BuildError, LaunchFailed, ProtocolError."""
     from hockney.worker.machine_text import compiled
 
-    executable = build_worker(Recipe("sim"))
+    executable = _executable(cache.default_folder())
     with cache.scratch(executable.parent) as room:
         path = room / "model"
         path.write_text(compiled(model, ranks), encoding="utf-8")
@@ -81,10 +82,16 @@ def _session(model: Model, ranks: int, seed: int) -> Iterator[WorkerSession]:
             yield session
 
 
+@functools.cache
+def _executable(folder: Path) -> Path:
+    """Looking it up takes as long as a job."""
+    return build_worker(Recipe("sim"), folder=folder)
+
+
 def _time_ns(point: Point, session: WorkerSession, *, is_exact: bool) -> float:
     import numpy as np
 
-    measure = partial(_measure, point, session)
+    measure = functools.partial(_measure, point, session)
     if is_exact:
         measurement = measure_exactly(point, measure)
         if not point.is_stream and not point.rate_hz and batch_ns(measurement) < _BATCH_NS:
