@@ -30,9 +30,13 @@ _NOISY_BATCH, _NOISY_SAMPLES = 100, 9  # on a model with noise
 
 @dataclass
 class ModelTimes:
-    """The time of each point in ns as docs/metrics.md defines it, and of the others the reason why there is none."""
+    """The time of each point in ns as docs/metrics.md defines it, and of the others the reason why there is none.
+
+    `measured` has what the times are of.
+    """
 
     time_ns: dict[Point, float] = field(default_factory=dict)
+    measured: dict[Point, Measurement] = field(default_factory=dict)
     failed: dict[Point, str] = field(default_factory=dict)
 
 
@@ -53,11 +57,15 @@ def times_on(model: Model, points: Iterable[Point], *, seed: int = 0) -> ModelTi
 
 def _measure_in_a_job(left: list[Point], ranks: int, model: Model, seed: int, times: ModelTimes) -> None:
     """As many of the points as one job measures; it takes at least one of them away."""
+    import numpy as np
+
     try:
         with _session(model, ranks, seed) as session:
             while left:
                 try:
-                    times.time_ns[left[0]] = _time_ns(left[0], session, is_exact=model.machine.noise is None)
+                    measurement = _measurement(left[0], session, is_exact=model.machine.noise is None)
+                    times.measured[left[0]] = measurement
+                    times.time_ns[left[0]] = float(np.median(measurement.times_ns()))
                 except WorkerRefused as refusal:
                     times.failed[left[0]] = str(refusal)
                 del left[0]
@@ -88,18 +96,18 @@ def _executable(folder: Path) -> Path:
     return build_worker(Recipe("sim"), folder=folder)
 
 
-def _time_ns(point: Point, session: WorkerSession, *, is_exact: bool) -> float:
-    import numpy as np
-
+def _measurement(point: Point, session: WorkerSession, *, is_exact: bool) -> Measurement:
     measure = functools.partial(_measure, point, session)
     if is_exact:
-        measurement = measure_exactly(point, measure)
+        measurement = measure_exactly(point, measure, samples=1)
         if not point.is_stream and not point.rate_hz and batch_ns(measurement) < _BATCH_NS:
             batch = math.ceil(measurement.batch * _BATCH_NS / batch_ns(measurement))
-            measurement = measure_exactly(point, measure, batch=max(1, min(batch, most_repetitions(measurement))))
+            measurement = measure_exactly(
+                point, measure, batch=max(1, min(batch, most_repetitions(measurement))), samples=1
+            )
     else:
         measurement = measure_exactly(point, measure, batch=_NOISY_BATCH, samples=_NOISY_SAMPLES)
-    return float(np.median(measurement.times_ns()))
+    return measurement
 
 
 def _measure(point: Point, session: WorkerSession, batch: int, *, samples: int, warmup: int) -> Measurement:
