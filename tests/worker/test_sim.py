@@ -75,6 +75,18 @@ def test_whoever_receives_too_sends_more_slowly(tmp_path: Path) -> None:
         assert receiver[0] == pytest.approx(100 * 4 * 100, rel=0.02)
 
 
+def test_an_exchange_takes_longer_than_half_a_round_trip(tmp_path: Path) -> None:
+    """Of three ranks in a ring, too: nobody's answer, and nobody in a stream, has a message of its own on the way."""
+    more: list[dict[str, Any]] = [{}, {"in_": 5}]
+    for costs in more:
+        model = lines(send_cpu=100, recv_cpu=20, latency=1000, transfer=10, exchange=300, **costs)
+        assert times(tmp_path, model, 2, "pingpong", 8, batch=100)[0] == [100 * 2 * 1130]
+        for ranks in (2, 3):
+            for elapsed in times(tmp_path, model, ranks, "ring", 8, batch=100):
+                assert elapsed == [100 * 1430]
+        assert times(tmp_path, model, 2, "oneway", 8, batch=100, until="sent")[0] == [100 * 100]
+
+
 def test_messages_that_meet_take_longer(tmp_path: Path) -> None:
     for duplex in (0, 300):
         model = synchronous(latency=50, transfer=1000, duplex=duplex)

@@ -17,7 +17,7 @@ from hockney.worker.toml_models import some
 
 COSTS = (
     *("send_cpu", "recv_cpu", "latency", "transfer", "out", "both", "in", "node"),
-    *("duplex", "rest", "late", "handshake", "ack"),
+    *("duplex", "rest", "exchange", "late", "handshake", "ack"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?:/([1-9]\d{0,8}))?)?")
@@ -95,6 +95,7 @@ class Segment(_Table):
     node: Costs | None = None
     duplex: Costs | None = None
     rest: Costs | None = None
+    exchange: Costs | None = None
     late: Costs | None = None
     handshake: Costs | None = None
     ack: Costs | None = None

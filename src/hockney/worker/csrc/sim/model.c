@@ -11,9 +11,9 @@ enum { LINE_BYTES = 4096, VERTICES_MAX = 1 << 20 };
 
 static const double COST_MAX_NS = 1e15; /* twelve days */
 
-static const char *const cost_names[HK_COSTS] = {"send_cpu", "recv_cpu",  "latency", "transfer", "out",
-                                                 "both",     "in",        "node",    "duplex",   "rest",
-                                                 "late",     "handshake", "ack"};
+static const char *const cost_names[HK_COSTS] = {"send_cpu", "recv_cpu", "latency",   "transfer", "out",
+                                                 "both",     "in",       "node",      "duplex",   "rest",
+                                                 "exchange", "late",     "handshake", "ack"};
 static const char *const protocol_names[] = {"eager", "rendezvous", "synchronous", NULL};
 static const char *const noise_names[] = {"none", "lognormal", "exponential", NULL};
 static const char *const shape_names[] = {"switch", "tree", "torus", "dragonfly", "graph", NULL};
