@@ -34,7 +34,8 @@ def planned(report: str) -> tuple[tuple[Point, dict[str, Any]], ...]:
         name: {option.name: option.default for option in pattern.options}
         for name, pattern in catalogue.patterns.items()
     }
-    return tuple((point, {**defaults[point.pattern], **dict(point.options)}) for point in points)
+    listed = (point for point in points if point.role != "basic")
+    return tuple((point, {**defaults[point.pattern], **dict(point.options)}) for point in listed)
 
 
 def farm(figure: Published) -> Where:

@@ -46,7 +46,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
         render.note(
             "x: ratio of this machine's figure to the published one. ±: half-width of the 95 % confidence interval."
         )
-        render.note("Figures without ± are computed from others, or zero.")
+        render.note("Figures without ± are computed from others, predicted, or zero.")
     say_one_launch(cell.interval_over for cell in cells)
     if any(cell.model for cell in cells):
         render.note("error: of the model against the published figure. reproduced: that figure was used for its fit.")
@@ -92,7 +92,7 @@ def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, in
     render.title(f"{table.title}, as published" if view.across else table.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     if view.rows:
-        measured = any(column.kind == "measured" for column in view.columns)
+        measured = any(column.kind in ("measured", "predicted") for column in view.columns)
         modelled = {
             place
             for row in view.rows
@@ -126,7 +126,7 @@ def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, in
 
 
 def _is_figure(column: ClassicColumn, view: View) -> bool:
-    return column.kind == "measured" or (view.across and column.kind == "published")
+    return column.kind in ("measured", "predicted") or (view.across and column.kind == "published")
 
 
 def _number(reason: str, reasons: dict[str, int]) -> str:

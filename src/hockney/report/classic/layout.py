@@ -38,7 +38,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ from hockney.archive import Coordinate, Published, published
 from hockney.machine.files import read_toml
 from hockney.report.classic.models import judged, models_of, plain_name, why_not
 from hockney.report.classic.pairs import STATISTICS, statistic
+from hockney.report.classic.predicted import prediction_notes
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader, data_caches
 from hockney.report.classic.values import SEVERAL_STATES, Cell, ClassicColumn, Measured, Table, blank
 from hockney.results.runs import Series
@@ -180,8 +181,9 @@ def make_table(layout: Layout, report: str, reader: RunReader) -> Table:
     if layout.heading:
         lines.sort(key=lambda line: layout.parts.index(line.part))
     series = reader.series(*layout.patterns)
-    labels = list(dict.fromkeys(label_of(layout, report, each) for each in series)) or [("",)]
-    groups = {label: [each for each in series if label_of(layout, report, each) == label] for label in labels}
+    groups = _by_label(layout, report, series) or {("",): []}
+    predicted = [] if layout.down else reader.predicted(*layout.patterns)
+    on_model, main = _by_label(layout, report, predicted), replace(layout, columns=layout.columns[:1])
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
         cells = {label: _cells(layout, line, label, members, reader) for label, members in groups.items()}
@@ -191,25 +193,38 @@ def make_table(layout: Layout, report: str, reader: RunReader) -> Table:
             measured = {label: some for label, some in cells.items() if any(cell.value is not None for cell in some)}
             shown = measured or {(): next(filter(None, cells.values()), blanks)}
             rows += [(*_head(layout, line, label), *some) for label, some in shown.items()]
-        else:
-            rows.append((*_head(layout, line), *(cell for some in cells.values() for cell in some or blanks)))
+            continue
+        row: list[Cell] = _head(layout, line)
+        for label in dict.fromkeys((*groups, *on_model)):
+            row += (cells[label] or blanks) if label in groups else []
+            row += _cells(main, line, label, on_model[label], reader) or [""] if label in on_model else []
+        rows.append(tuple(row))
     heads = list(dict.fromkeys(row[: layout.heading] for row in rows))
     rows.sort(key=lambda row: heads.index(row[: layout.heading]))
     units = dict.fromkeys(QUANTITIES[part.quantity].unit for part in layout.parts)
     title = layout.title if layout.down else f"{layout.title}, {' and '.join(units)}"
-    notes = (*layout.notes, *_archive_notes(lines))
-    return Table(layout.name, title, tuple(_columns(layout, labels)), tuple(rows), notes, layout.heading)
+    notes = (*layout.notes, *_archive_notes(lines), *prediction_notes(series, predicted))
+    return Table(layout.name, title, tuple(_columns(layout, groups, on_model)), tuple(rows), notes, layout.heading)
 
 
-def _columns(layout: Layout, labels: Iterable[Label]) -> Iterable[ClassicColumn]:
+def _by_label(layout: Layout, report: str, series: Iterable[Series]) -> dict[Label, list[Series]]:
+    groups: dict[Label, list[Series]] = {}
+    for each in series:
+        groups.setdefault(label_of(layout, report, each), []).append(each)
+    return groups
+
+
+def _columns(layout: Layout, measured: Collection[Label], predicted: Collection[Label]) -> Iterable[ClassicColumn]:
     for title in layout.keys.values():
         yield ClassicColumn(title, "published" if title.startswith("published") else "key")
     yield ClassicColumn("published", "published")
-    for label in [()] if layout.down else labels:
+    for label in [()] if layout.down else dict.fromkeys((*measured, *predicted)):
         name = title_of(label) or ("" if layout.down else "this machine")
-        for column in layout.columns:
+        for column in layout.columns if layout.down or label in measured else ():
             title = ": ".join(filter(None, (name, column.title)))
             yield ClassicColumn(title, "measured", (*label, *filter(None, [column.title])))
+        if label in predicted:
+            yield ClassicColumn(f"{name}: predicted here", "predicted", label)
 
 
 def title_of(label: Label) -> str:
