@@ -202,10 +202,11 @@ def _graph(model: Model, graph: Graph) -> Iterator[str]:
 
 def _links(machine: Machine) -> Iterator[str]:
     for link in machine.link:
-        yield f"link {_level(link, machine)} {_number(link.bytes_per_s or 0.0)} {_number(link.latency_ns)}"
+        yield f"link {level_of(link, machine)} {_number(link.bytes_per_s or 0.0)} {_number(link.latency_ns)}"
 
 
-def _level(link: Link, machine: Machine) -> int:
+def level_of(link: Link, machine: Machine) -> int:
+    """Which level of the topology a link is of, counted from 1; 0: all."""
     return link.level if isinstance(link.level, int) else 1 + _level_names(machine).index(link.level)
 
 

@@ -13,10 +13,17 @@
 
 enum { HK_TOKEN_BYTES = 16 };
 
+/* Instead of the star, where ranks share one thread and none may sleep in a read. */
+typedef struct hk_control_calls {
+    hk_status_t (*gather)(int rank, const void *mine, size_t len_bytes, void *all);
+    hk_status_t (*broadcast)(int rank, void *buf, size_t len_bytes);
+} hk_control_calls_t;
+
 typedef struct hk_control {
     int rank;
     int size;
-    int *fds; /* rank 0: fds[r] leads to rank r; others: fds[0] leads to rank 0 */
+    int *fds;                        /* rank 0: fds[r] leads to rank r; others: fds[0] leads to rank 0 */
+    const hk_control_calls_t *calls; /* NULL: the star */
 } hk_control_t;
 
 /* Everything a rank needs to join over TCP. */

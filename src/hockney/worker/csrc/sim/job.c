@@ -327,4 +327,4 @@ static int start_sim(const hk_args_t *args, int argc, char **argv)
     return status == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
 }
 
-const hk_family_t hk_family = {.name = "sim", .start = start_sim};
+const hk_family_t hk_family = {.name = "sim", .takes_model = true, .start = start_sim};
