@@ -31,6 +31,16 @@ def test_half_a_round_trip_is_the_sum_of_its_costs(tmp_path: Path) -> None:
         assert rank0 == 100 * 2 * expected
 
 
+@pytest.mark.parametrize("pattern", ["pingpong", "prtt"])
+@pytest.mark.parametrize("protocol", ["eager", "rendezvous"])
+def test_what_brings_ranks_together_delays_no_sample(protocol: str, pattern: str, tmp_path: Path) -> None:
+    """Whoever left the barrier first would wait for the other's receive, or for the token that is under way."""
+    short = ["cost latency 300 0 0", "cost transfer 900 0 0", "cost send_cpu 100 0 0", "cost recv_cpu 20 0 0"]
+    long = ["cost latency 2000 0 0", *short[1:]]
+    model = ["topology switch", "class all any", "segment 8 eager 0", *short, f"segment 0 {protocol} 0", *long]
+    assert times(tmp_path, model, 2, pattern, 64, samples=4)[0] == [2 * 3020] * 4
+
+
 def synchronous(**costs: Any) -> list[str]:
     return [line.replace("eager", "synchronous") for line in lines(**costs)]
 
