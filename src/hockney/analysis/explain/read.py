@@ -223,7 +223,9 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve])
         yield Note("ended early", {"how": _ENDED_EARLY[run.status]}, resume(run.id, run.info))
     elif run.status is RunStatus.RUNNING:
         yield Note("still running")
-    elif len({launch.index for launch in run.launches.values()}) == 1:
+    elif len({launch.index for launch in run.launches.values()}) == 1 and not all(
+        series.is_exact for series in run.series
+    ):
         yield Note("one launch", fix=more_launches(run.id, run.info, LAUNCHES))
     if without_interval:
         yield Note("points without interval", {"points": len(without_interval), "example": str(without_interval[0])})
