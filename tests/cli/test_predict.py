@@ -31,6 +31,14 @@ def test_the_times_on_a_model_are_printed(cli: Cli, made_up: Path) -> None:
     assert not (made_up.parent / "results.db").exists()
 
 
+def test_a_run_on_the_model_has_the_same_times(made_up: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    what = ("pingpong,alltoall,barrier", "--machine", str(made_up), "-n", "6", "--bytes", "8,4K", "--json")
+    predicted = document(capsys, "predict", *what)["predictions"]
+    run = document(capsys, "run", *what, "--no-refine", "--quiet", "--store", str(made_up.with_name("r.db")))
+    measured = [series["figures"][0]["value_ns"] for series in run["series"]]
+    assert [row["time_ns"] for row in predicted] == pytest.approx(measured, rel=0.005)
+
+
 def test_the_document_and_the_written_model_say_the_same(made_up: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copy = made_up.with_name("copy.toml")
     words = ("predict", "pingpong", "-n", "2,3", "-o", "receive=posted", "--bytes", "8", "--json")

@@ -72,6 +72,15 @@ def test_computing_gains_from_computing() -> None:
     assert gains["L=0.5x"] == pytest.approx(0, abs=1e-3)
 
 
+def test_a_funnel_waits_for_its_receiver() -> None:
+    """Seven messages, each handled by its CPU for o_r, while their latencies overlap."""
+    funnel = make_point(8, "sim@made-up", pattern="funnel", ranks=8)
+    assert times(funnel)[funnel] == pytest.approx(7 * RECEIVE, rel=0.05)
+    gains = {word: gain[funnel] for word, gain in effects(funnel).items()}
+    assert gains["o_r=0.5x"] == pytest.approx(0.5, abs=0.05)
+    assert max(abs(gain) for word, gain in gains.items() if word != "o_r=0.5x") < 0.05
+
+
 def test_the_links_of_a_model_are_a_parameter_of_their_own() -> None:
     """Its bytes cross two links, as quick as the channel is, at once with it; the slower one counts."""
     slow = {"bytes_per_s": 1e9 / (2 * PER_BYTE), "source": "made up"}
@@ -82,7 +91,7 @@ def test_the_links_of_a_model_are_a_parameter_of_their_own() -> None:
 
 
 def tolerance(point: Point) -> tuple[Tolerance, Tolerance]:
-    (row,) = tolerances_of(times(point), {"sim@made-up": model()})
+    (row,) = tolerances_of(times(point), {"sim@made-up": model()}, with_curves=True)
     assert row.point == point
     return row.latency, row.bandwidth
 

@@ -90,7 +90,7 @@ def predict(
         changes=[change.word for change in wanted],
         changed_ns=new.time_ns if wanted else None,
         effects=effects_of(new.time_ns, after) if sensitivity else None,
-        tolerances=tolerances_of(new.time_ns, after) if tolerance else None,
+        tolerances=tolerances_of(new.time_ns, after, with_curves=as_json) if tolerance else None,
     )
     if write is not None:
         head = "Written by hockney predict. docs/machines.md explains the keys; times are ns."

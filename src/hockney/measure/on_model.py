@@ -82,12 +82,13 @@ def _session(model: Model, ranks: int, seed: int) -> Iterator[WorkerSession]:
     from hockney.worker.machine_text import compiled
 
     executable = _executable(cache.default_folder())
-    with cache.scratch(executable.parent) as room:
-        path = room / "model"
-        path.write_text(compiled(model, ranks), encoding="utf-8")
-        with WorkerSession(launch(Job(executable, "sim", ranks, model=path, seed=seed))) as session:
-            session.hello()
-            yield session
+    with contextlib.ExitStack() as stack:
+        with cache.scratch(executable.parent) as room:
+            path = room / "model"
+            path.write_text(compiled(model, ranks), encoding="utf-8")
+            session = stack.enter_context(WorkerSession(launch(Job(executable, "sim", ranks, model=path, seed=seed))))
+            session.hello()  # now the file is read
+        yield session
 
 
 @functools.cache

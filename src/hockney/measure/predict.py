@@ -52,13 +52,13 @@ class Tolerances:
     bandwidth: Tolerance
 
 
-def tolerances_of(times_ns: Mapping[Point, float], models: Models) -> list[Tolerances]:
+def tolerances_of(times_ns: Mapping[Point, float], models: Models, *, with_curves: bool) -> list[Tolerances]:
     """Those of points with these times, which are above 0."""
     return [
         Tolerances(
             point,
-            latency_tolerance(time_ns, _time_with(point, time_ns, models)),
-            bandwidth_tolerance(time_ns, _time_with(point, time_ns, models)),
+            latency_tolerance(time_ns, _time_with(point, time_ns, models), with_curve=with_curves),
+            bandwidth_tolerance(time_ns, _time_with(point, time_ns, models), with_curve=with_curves),
         )
         for point, time_ns in times_ns.items()
         if time_ns > 0

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from tests.analysis.predict.machines import GAP, LATENCY, PER_BYTE, RECEIVE, SEND, content, model
 
-from hockney.analysis.predict import changed, parameters_of, parse_change
+from hockney.analysis.predict import PARAMETERS, changed, parameters_of, parse_change
 from hockney.errors import UsageError
 from hockney.worker.machine_model import Model, builtin_models, load_model
+from hockney.worker.machine_schema import COSTS
 
 
 def after(*words: str, of: Model | None = None) -> dict[str, Any]:
@@ -86,6 +87,12 @@ def test_changes_follow_each_other_and_leave_the_model_as_it_was() -> None:
     assert segment("L=2x", "L=+1us", of=before)["latency"] == {"fixed_ns": 2 * LATENCY + 1000}
     assert before == model()
     assert changed({"": before}, []) == {"": before}
+
+
+def test_every_cost_of_a_message_is_of_one_parameter() -> None:
+    of_messages = [name for key in ("L", "o_s", "o_r", "g") for name in PARAMETERS[key].of_message]
+    assert sorted(of_messages) == sorted(COSTS)
+    assert PARAMETERS["G"].of_message == PARAMETERS["bandwidth"].of_message == PARAMETERS["g"].of_message
 
 
 def test_which_parameters_a_model_has() -> None:

@@ -17,7 +17,7 @@ def of_latency(time_ns: Callable[[float], float]) -> Tolerance:
         assert change.added_ns is not None
         return time_ns(change.added_ns)
 
-    return latency_tolerance(PLAIN_NS, with_change)
+    return latency_tolerance(PLAIN_NS, with_change, with_curve=True)
 
 
 @pytest.mark.parametrize("messages", [0.001, 1, 3, 1000])

@@ -45,7 +45,7 @@ class Parameter:
 PARAMETERS = {
     "L": Parameter(
         "latency",
-        ("latency", "handshake", "ack"),
+        ("latency", "exchange", "handshake", "ack"),
         ("ack",),
         others=("link.latency_ns", "topology.turn_ns", "barrier.fixed_ns", "barrier.per_round_ns"),
         added_to="latency",

@@ -17,6 +17,8 @@ _PART = 0.002  # of the slowdown wanted: as near as it is reached
 _MOST = 1e3  # times the time of the pattern, or the time per byte: what changes nothing until then never does
 _STEPS_MAX = 60
 
+TimeWith = Callable[[Change], float]
+
 
 @dataclass(frozen=True)
 class Tolerance:
@@ -29,30 +31,32 @@ class Tolerance:
     curve: tuple[tuple[float, float], ...]
 
 
-def latency_tolerance(plain_ns: float, time_with: Callable[[Change], float]) -> Tolerance:
+def latency_tolerance(plain_ns: float, time_with: TimeWith, *, with_curve: bool = False) -> Tolerance:
     """What latency can be added to each message of a pattern that takes plain_ns."""
 
     def slowdown(added_ns: float) -> float:
         return time_with(Change(f"L=+{added_ns:g}ns", "L", added_ns=added_ns)) / plain_ns - 1
 
-    return _tolerance(slowdown, plain_ns, lambda added_ns: added_ns)
+    return _tolerance(slowdown, plain_ns, lambda added_ns: added_ns, with_curve=with_curve)
 
 
-def bandwidth_tolerance(plain_ns: float, time_with: Callable[[Change], float]) -> Tolerance:
+def bandwidth_tolerance(plain_ns: float, time_with: TimeWith, *, with_curve: bool = False) -> Tolerance:
     """What part of the bandwidth, of messages and of links, can be lost by a pattern that takes plain_ns."""
 
     def slowdown(more: float) -> float:
         return time_with(Change.by("bandwidth", 1 / (1 + more))) / plain_ns - 1
 
-    return _tolerance(slowdown, 1.0, lambda more: more / (1 + more))
+    return _tolerance(slowdown, 1.0, lambda more: more / (1 + more), with_curve=with_curve)
 
 
-def _tolerance(slowdown: Callable[[float], float], scale: float, shown: Callable[[float], float]) -> Tolerance:
+def _tolerance(
+    slowdown: Callable[[float], float], scale: float, shown: Callable[[float], float], *, with_curve: bool
+) -> Tolerance:
     """`slowdown` grows with what is added, about as much as that grows in parts of `scale`."""
     known = functools.cache(slowdown)
     limits = {wanted: _least(known, wanted, wanted * scale, _MOST * scale) for wanted in SLOWDOWNS}
     last = next((least for least in reversed(limits.values()) if least is not None), None)
-    added = [part * last for part in _CURVE] if last is not None else []
+    added = [part * last for part in _CURVE] if with_curve and last is not None else []
     return Tolerance(
         {wanted: None if least is None else shown(least) for wanted, least in limits.items()},
         ((0.0, 0.0), *((shown(each), known(each)) for each in added)) if added else (),
