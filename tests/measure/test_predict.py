@@ -117,3 +117,17 @@ def test_the_tolerance_of_a_barrier_is_shared_by_its_rounds() -> None:
 def test_what_no_message_delays_bears_any_latency() -> None:
     latency, bandwidth = tolerance(COMPUTING)
     assert set(latency.limits.values()) == set(bandwidth.limits.values()) == {None}
+
+
+def test_noise_hides_neither_gains_nor_limits() -> None:
+    """All models are run with one seed, so both sides of a comparison have the same noise."""
+    noisy = {"sim@made-up": model(noise={"law": "lognormal", "sigma": 0.3, "source": "made up"})}
+    times_ns = times(PINGPONG, of=noisy["sim@made-up"])
+    whole_ns = half_round_trip_ns(SIZE)
+    gains = {effect.change.word: effect.gain for effect in effects_of(times_ns, noisy)}
+    assert gains["L=0.5x"] == pytest.approx(LATENCY / 2 / whole_ns, abs=0.02)
+    assert gains["o_s=0.5x"] == pytest.approx(SEND / 2 / whole_ns, abs=0.01)
+    (row,) = tolerances_of(times_ns, noisy, with_curves=False)
+    for part in (0.01, 0.02, 0.05):
+        assert row.latency.limits[part] == pytest.approx(part * whole_ns, rel=0.1)
+    assert row.latency.curve == ()

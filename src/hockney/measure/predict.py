@@ -33,6 +33,7 @@ def times_of(points: Iterable[Point], models: Models) -> ModelTimes:
     for transport in dict.fromkeys(point.transport for point in points):
         of_model = times_on(models[transport], [point for point in points if point.transport == transport])
         times.time_ns |= of_model.time_ns
+        times.measured |= of_model.measured
         times.failed |= of_model.failed
     times.time_ns = {point: times.time_ns[point] for point in points if point in times.time_ns}
     return times

@@ -128,7 +128,7 @@ def test_every_model_can_be_changed(name: str) -> None:
         ("class.all.segment.late=2x", "unknown key of class.all.segment 'late'"),
         ("title=2x", "title is no number"),
         ("link.bandwidth=2x", "changes nothing, as the model has no such cost: change one of L, o_s, o_r"),
-        ("topology.nodes=64", "changes nothing"),
+        ("topology.nodes=64", "changes nothing, as that is so already"),
         ("topology.nodes=many", "made-up with topology.nodes=many has 1 error"),
         ("ranks_per_node=0", "greater than or equal to 1"),
         ("nonsense=3", "unknown parameter 'nonsense'"),

@@ -114,9 +114,8 @@ def changed(models: Mapping[str, Model], changes: Sequence[Change]) -> dict[str,
         places = [place for content in contents.values() for place in _places(content, change)]
         if not sum(place.change(change) for place in places):
             known = dict.fromkeys(name for model in models.values() for name in parameters_of(model))
-            raise UsageError(
-                f"'{change.word}' changes nothing, as the model has no such cost: change one of {', '.join(known)}"
-            )
+            why = "the model has no such cost" if change.value is None else "that is so already"
+            raise UsageError(f"'{change.word}' changes nothing, as {why}: change one of {', '.join(known)}")
     words = " ".join(change.word for change in changes)
     return {name: _made(model, contents[name], words) if changes else model for name, model in models.items()}
 
