@@ -338,9 +338,17 @@ def test_export_of_a_platform(filled_store: Path, tmp_path: Path, capsys: pytest
     assert execute(["export", "--simgrid", "--machine", "paragon", "-o", str(path)]) == 0
     assert capsys.readouterr().err == "hockney: SimGrid has nothing for class.late of paragon: left out\n"
     assert [host.attrib["id"] for host in ElementTree.parse(path).iter("host")] == ["rank-0", "rank-1"]
-    for words in (["--machine", "paragon"], ["2", "--simgrid", "--machine", "paragon"]):
+    for words, why in (
+        (["--machine", "paragon"], "--transport, --ranks and --machine need --simgrid"),
+        (
+            ["2", "--simgrid", "--machine", "paragon"],
+            "--machine names a whole model: leave RUN, --transport and --ranks out",
+        ),
+        (["2", "--simgrid"], "name one transport of the run with --transport: mpi@openmpi-4.1.4, null, shm, tcp"),
+        (["2", "--simgrid", "-t", "null"], "a fit needs ping-pongs and oneway with window=16 of two ranks"),
+    ):
         assert execute(["export", *words, "--store", str(filled_store)]) == 2
-        assert "--simgrid --machine MODEL writes a model: give both, and no run" in capsys.readouterr().err
+        assert why in capsys.readouterr().err
 
 
 def test_a_failed_export_leaves_the_old_file(filled_store: Path, tmp_path: Path) -> None:

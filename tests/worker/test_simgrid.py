@@ -10,9 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from hockney.analysis.predict.fit import Fit, fit_machine
+from hockney.cli import execute
 from hockney.errors import UsageError
 from hockney.measure.pool import measurement_of
 from hockney.model import Point
+from hockney.results.runs import open_results
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.launch import Job, StartCommand, launch
 from hockney.worker.machine_model import Model, load_model
@@ -133,6 +136,22 @@ def test_both_engines_agree_without_contention(tmp_path: Path, costs: str) -> No
 
 
 @NEEDS_SMPI
+def test_a_fitted_machine(tmp_path: Path) -> None:
+    """The platform of a run's fit is that of the fitted model."""
+    store, path = str(tmp_path / "r.db"), tmp_path / "fitted.xml"
+    model_of(tmp_path, MEMORY)
+    assert execute(["run", "basics", "--machine", str(tmp_path / "machine.toml"), "--store", store, "--quiet"]) == 0
+    assert execute(["export", "--simgrid", "-n", "8", "-o", str(path), "--store", store]) == 0
+    with open_results(store) as results:
+        run = results.run()
+        fit = fit_machine(run, run.series[0].point.transport)
+        assert isinstance(fit, Fit)
+        fitted = Model.from_content("fitted", fit.content(8))
+    assert path.read_text().splitlines()[3:] == platform_of(fitted).xml.splitlines()[3:]
+    assert apart(tmp_path, fitted, POINTS) == {}
+
+
+@NEEDS_SMPI
 def test_payloads_arrive(tmp_path: Path) -> None:
     points = [Point("", "pingpong", 8, 5000), Point("", "ring", 8, 64), Point("", "alltoall", 8, 100)]
     times_ns(smpirun(tmp_path, model_of(tmp_path, NETWORK), 8), points, verify=True)
@@ -191,7 +210,7 @@ def test_every_pair_has_its_way(tmp_path: Path, topology: str, ranks: int) -> No
             '[class.near]\nswitches = 1\nsegment = [{ latency = 1, source = "made up" }]\n' + NETWORK,
             "class: SMPI has the same costs for all pairs, and this model 2 classes",
         ),
-        ('kind = "switch"\nnodes = 5000', NETWORK, "ranks: at most 4096, not 5000; set `ranks` in a copy of it"),
+        ('kind = "switch"\nnodes = 5000', NETWORK, "ranks: at most 4096, not 5000; ask for fewer"),
     ],
 )
 def test_what_simgrid_cannot_hold(tmp_path: Path, topology: str, costs: str, why: str) -> None:

@@ -37,9 +37,7 @@ COMMANDS = {
     "predict": Entry(
         "Predict times of a suite or some patterns on a model of a machine.", "predict pingpong --machine gpmimd"
     ),
-    "export": Entry(
-        "Write a run as CSV or JSON, or a model as a platform of SimGrid.", "export last --csv -o figures.csv"
-    ),
+    "export": Entry("Write a run as CSV, JSON or a platform of SimGrid.", "export last --csv -o figures.csv"),
     "doctor": Entry("Show what limits precision here, and how to fix it.", "doctor"),
     "completion": Entry("Print the script that completes commands in a shell.", "completion bash"),
 }

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -15,19 +15,35 @@ from hockney.cli.common import command, refuse_output
 from hockney.cli.streams import holds_document, remark
 from hockney.errors import HockneyError, UsageError
 
+if TYPE_CHECKING:
+    from hockney.worker.machine_model import Model
+
 
 @command(
     "export",
     example="""hockney export last --csv -o figures.csv
     hockney export last --json --samples > run.json
     hockney export monday > monday.csv
+    hockney export last --simgrid -t tcp -n 64 -o platform.xml
     hockney export --simgrid --machine mine.toml -o platform.xml""",
 )
 @click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete.runs)
 @click.option("--csv", "as_csv", is_flag=True, help="One row per series and machine state. [default]")
 @click.option("--samples", is_flag=True, help="With --json: include every sample of every rank.")
-@click.option("--simgrid", "as_platform", is_flag=True, help="A model as a platform of SimGrid, for its SMPI.")
-@click.option("--machine", metavar="MODEL", help="With --simgrid: the model.", shell_complete=complete.models)
+@click.option("--simgrid", "as_platform", is_flag=True, help="A platform of SimGrid, calibrated for its SMPI.")
+@click.option(
+    "-t",
+    "--transport",
+    metavar="NAME",
+    help="With --simgrid: the transport of RUN to fit.",
+    shell_complete=complete.transports,
+)
+@click.option(
+    "-n", "--ranks", type=click.IntRange(1), metavar="N", help="With --simgrid: ranks of the fit. [default: 64]"
+)
+@click.option(
+    "--machine", metavar="MODEL", help="With --simgrid: a model instead of RUN.", shell_complete=complete.models
+)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."
 )
@@ -37,28 +53,37 @@ def export(
     as_csv: bool,
     samples: bool,
     as_platform: bool,
+    transport: str | None,
+    ranks: int | None,
     machine: str | None,
     output: Path | None,
     as_json: bool,
     store: Path | None,
 ) -> None:
-    """Write a run as CSV or JSON, or a model as a platform of SimGrid.
+    """Write a run as CSV, JSON or a platform of SimGrid.
 
     RUN is a number, a label, `last` (the default), or `last~1` for the one before. The CSV has one row per series and
     state of the machine, with its confidence interval; an empty field is unknown. The JSON has all that is known of
     the run: the machine, the launches, the warnings, and every measurement. docs/metrics.md defines the columns.
-    docs/machines.md describes the platform.
+    The platform is a machine fitted to the run's figures of two ranks, or a model; docs/machines.md describes it.
     """
     if as_csv + as_json + as_platform > 1:
         raise UsageError("a run is exported as --csv, --json or --simgrid: give one of them")
     if samples and not as_json:
         raise UsageError("--samples needs --json: a CSV has one row per figure")
-    if as_platform != (machine is not None) or (as_platform and reference is not None):
-        raise UsageError("--simgrid --machine MODEL writes a model: give both, and no run")
+    if not as_platform and (transport, ranks, machine) != (None, None, None):
+        raise UsageError("--transport, --ranks and --machine need --simgrid")
+    if machine is not None and (reference, transport, ranks) != (None, None, None):
+        raise UsageError("--machine names a whole model: leave RUN, --transport and --ranks out")
     if output is not None:
-        refuse_output("--output", output)
-    if machine is not None:
-        _write_platform(machine, output)
+        refuse_output("--output", output, [Path(machine)] if machine is not None else [])
+    if as_platform:
+        from hockney.worker.machine_model import load_model
+
+        model = (
+            load_model(machine) if machine is not None else _fitted(reference or "last", transport, ranks or 64, store)
+        )
+        _write_platform(model, output)
         return
     from hockney.results.export import write_csv, write_json
     from hockney.results.store import Store
@@ -72,15 +97,33 @@ def export(
                 write_csv(results, run_id, stream)
 
 
-def _write_platform(machine: str, output: Path | None) -> None:
-    from hockney.worker.machine_model import load_model
+def _fitted(reference: str, transport: str | None, ranks: int, store: Path | None) -> Model:
+    """The machine that a transport of a run shows. Raises UsageError where it shows none, or several might be meant."""
+    from hockney.analysis.predict.fit import fit_machine
+    from hockney.results.runs import open_results
+    from hockney.stats.fit import NoFit
+    from hockney.worker.machine_model import Model
+
+    with open_results(store) as results:
+        run = results.run(reference)
+        names = sorted({series.point.transport for series in run.find(transport=transport)})
+        if len(names) != 1:
+            those = ", ".join(names or sorted({series.point.transport for series in run.series}))
+            raise UsageError(f"name one transport of the run with --transport: {those}")
+        fit = fit_machine(run, names[0])
+        if isinstance(fit, NoFit):
+            raise UsageError(f"{fit.reason}; to measure them", argv=("hockney", "run", "basics", "-t", names[0]))
+        return Model.from_content(f"run {run.id} on {names[0]}", fit.content(ranks))
+
+
+def _write_platform(model: Model, output: Path | None) -> None:
     from hockney.worker.simgrid import platform_of
 
-    platform = platform_of(load_model(machine))
+    platform = platform_of(model)
     with written(output) as stream:
         stream.write(platform.xml)
     if platform.left_out:
-        remark(f"hockney: SimGrid has nothing for {', '.join(platform.left_out)} of {machine}: left out")
+        remark(f"hockney: SimGrid has nothing for {', '.join(platform.left_out)} of {model.name}: left out")
 
 
 @contextlib.contextmanager

@@ -61,7 +61,7 @@ def platform_of(model: Model) -> Platform:
     """The platform of a model. Raises UsageError for one that SimGrid cannot hold."""
     machine = model.machine
     if ranks_of(machine) > _RANKS_MAX:
-        raise _refusal(model, f"ranks: at most {_RANKS_MAX}, not {ranks_of(machine)}; set `ranks` in a copy of it")
+        raise _refusal(model, f"ranks: at most {_RANKS_MAX}, not {ranks_of(machine)}; ask for fewer")
     name, pairs = _pairs_of(model)
     for number, segment in enumerate(pairs.segment, 1):
         if segment.protocol == "synchronous":
