@@ -419,6 +419,9 @@ def test_a_terminal_gets_a_table(tmp_path: Path, filled_store: Path, no_color: s
         (["show", "la"], "last"),
         (["show", "last", "--pattern", "bar"], "barrier"),
         (["export", "last", "--cs"], "--csv"),
+        (["predict", "ping"], "pingpong"),
+        (["predict", "barrier", "--machine", "gpm"], "gpmimd-calibrated"),
+        (["predict", "barrier", "--set", "link"], "link.bandwidth="),
     ],
     ids=" ".join,
 )

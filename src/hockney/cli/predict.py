@@ -34,6 +34,7 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
     multiple=True,
     metavar="NAME=CHANGE",
     help="What if: L=0.5x, o_s=+1us, link.bandwidth=2x, or a key of the model.",
+    shell_complete=complete.parameters,
 )
 @click.option("--sensitivity", is_flag=True, help="Rank the parameters by what each gains where it is twice as good.")
 @click.option(
