@@ -29,6 +29,8 @@ PINGPONG = point("shm", "pingpong", 2, 8)
 class MadeUp:
     """A message takes 900 ns and its receiver 100 ns, a put 500 ns; each byte is 1 ns on the way out."""
 
+    sizes_bytes = (4, 4 << 20)
+
     def content(self, ranks: int) -> dict[str, Any]:
         message = {"latency": 900, "recv_cpu": 100, "out": {"per_byte_ns": 1}, "source": "made up"}
         put = {"latency": 500, "out": {"per_byte_ns": 1}, "source": "made up"}
@@ -151,6 +153,16 @@ def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [column.kind for column in views["com-1.5"].columns] == ["key", "key", "published"]
     assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
     assert capsys.readouterr().out.count("not predicted: it lacks pingpong") == 1
+
+
+def test_what_is_far_beyond_the_fit_is_not_predicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MadeUp, "sizes_bytes", (4, 64))
+    made = [crowded("shm", "funnel", 5, size) for size in (256, 1024)]
+    table = tables_of(tmp_path, "atlas", made)["com-1.7"]
+    assert figure(row(table, "4", "256")[-1]) > 0
+    assert reason(row(table, "4", "1024")[-1]) == (
+        "not predicted: its messages of 1 KiB are far longer than those of the fit, 64 B"
+    )
 
 
 def test_conclusions_are_judged_on_what_was_measured(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hockney.analysis.predict.fit import fit_machine
+from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.errors import HockneyError
 from hockney.machine.facts import fact
 from hockney.machine.files import parse_cpus
@@ -16,12 +16,14 @@ from hockney.results.runs import Run, Series, curve_figures
 from hockney.stats import UNKNOWN, State
 from hockney.stats.fit import NoFit
 from hockney.stats.npb import ft_class, ft_operations
+from hockney.units import format_bytes
 
 ASSUMED = (
     "Predicted here: from this machine's figures of two ranks, as if each rank had a CPU of its own and one switch "
     "connected them."
 )
 _PORTABLE = "Predicted with hockney's own algorithm over messages, where a library's own was measured."
+_BEYOND = 8  # times the longest message of a fit are still predicted
 _OF_A_PAIR = ("source", "target", "distance")
 
 
@@ -101,7 +103,17 @@ def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[Pr
         times = times_on(Model.from_content(f"{transport} here", content), points)
     except HockneyError as error:
         return (Predicted(run, point, str(error)) for point in points)
-    return (Predicted(run, point, times.measured.get(point) or times.failed[point]) for point in points)
+    outcomes = {**times.failed, **{point: _within(fit, each) for point, each in times.measured.items()}}
+    return (Predicted(run, point, outcomes[point]) for point in points)
+
+
+def _within(fit: Fit, measurement: Measurement) -> Measurement | str:
+    """The measurement, or why it says nothing: a fit does not know how messages far longer than its own go on."""
+    definition, longest = measurement.definition, fit.sizes_bytes[-1]
+    size = definition.bytes_per_rep // max(1, definition.messages_per_rep)
+    if size <= _BEYOND * longest:
+        return measurement
+    return f"its messages of {format_bytes(size)} are far longer than those of the fit, {format_bytes(longest)}"
 
 
 def _computing(run: Run, transport: str) -> dict[str, Any]:
