@@ -156,12 +156,12 @@ def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_what_is_far_beyond_the_fit_is_not_predicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MadeUp, "sizes_bytes", (4, 64))
+    monkeypatch.setattr(MadeUp, "sizes_bytes", (4, 128))
     made = [crowded("shm", "funnel", 5, size) for size in (256, 1024)]
     table = tables_of(tmp_path, "atlas", made)["com-1.7"]
     assert figure(row(table, "4", "256")[-1]) > 0
     assert reason(row(table, "4", "1024")[-1]) == (
-        "not predicted: its messages of 1 KiB are far longer than those of the fit, 64 B"
+        "not predicted: its messages of 1 KiB are far longer than those of the fit, 128 B"
     )
 
 

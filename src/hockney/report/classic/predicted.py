@@ -23,7 +23,7 @@ ASSUMED = (
     "connected them."
 )
 _PORTABLE = "Predicted with hockney's own algorithm over messages, where a library's own was measured."
-_BEYOND = 8  # times the longest message of a fit are still predicted
+_BEYOND = 2  # times the longest message of a fit are still predicted
 _OF_A_PAIR = ("source", "target", "distance")
 
 
