@@ -74,6 +74,11 @@ class TransportTraits:
         """Whether a rank that waits sleeps in the kernel."""
         return "syscalls" in self.caps and "spins" not in self.caps
 
+    @property
+    def is_paced(self) -> bool:
+        """Whether the kernel sends between hosts and loses nothing: congestion control then decides how fast."""
+        return self.carrier == "kernel" and "hosts" in self.caps and "lossy" not in self.caps
+
 
 @dataclass(frozen=True, order=True)
 class Point:
