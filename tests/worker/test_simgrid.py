@@ -219,6 +219,25 @@ def test_what_simgrid_cannot_hold(tmp_path: Path, topology: str, costs: str, why
     assert str(refusal.value) == f"{tmp_path / 'machine.toml'} cannot be a platform of SimGrid: {why}"
 
 
+@pytest.mark.parametrize(
+    "costs",
+    ["latency = 0", "latency = 5\nout = { fixed_ns = 1e6, per_byte_ns = 9 }", "send_cpu = { per_byte_ns = 1e-9 }"],
+    ids=["nothing", "gap", "tiny"],
+)
+def test_odd_costs_make_a_platform(tmp_path: Path, costs: str) -> None:
+    """A port needs a bandwidth, whatever messages cost, and no latency is below zero."""
+    title = "<a> -- b --->\u0007"
+    model = model_of(tmp_path, f'[[class.all.segment]]\nsource = "made up"\n{costs}', 'kind = "switch"\nnodes = 2')
+    model = Model.from_content(title, {**model.content, "title": title})
+    platform = ElementTree.fromstring(platform_of(model).xml)
+    for link in platform.iter("link"):
+        assert float(link.attrib["bandwidth"].removesuffix("Bps")) > 0
+        assert float(link.attrib["latency"].removesuffix("ns")) >= 0
+    settings = {prop.attrib["id"]: prop.attrib["value"] for prop in platform.iter("prop")}
+    for name in ("smpi/lat-factor", "smpi/bw-factor"):
+        assert all(0 <= float(part.partition(":")[2]) < 1e12 for part in settings[name].split(";"))
+
+
 def test_what_is_left_out_is_named(tmp_path: Path) -> None:
     more = 'ranks_per_node = 2\n[noise]\nlaw = "lognormal"\nsigma = 0.1\nsource = "made up"'
     late = NETWORK.replace("latency = 12000", "latency = 12000\nlate = 10")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import quoteattr
 
 from hockney.errors import UsageError
 from hockney.worker.machine_model import Model
@@ -33,6 +34,7 @@ from hockney.worker.simgrid_costs import ENVELOPE_BYTES, Overhead, SmpiCosts, sm
 _SIZE_MAX = (1 << 31) - 1  # of an int, as SMPI has sizes in its settings
 _UNLIMITED_BPS = 1e18
 _FLOPS_PER_S = 1e9  # of a CPU whose rate the model does not have
+_FACTOR_MAX = 4
 _RANKS_MAX = 4096  # each is a host, and routes between them are looked for
 _LEFT_OUT = ("both", "node", "duplex", "rest", "exchange", "late", "ack")
 
@@ -123,8 +125,8 @@ def _costs(pairs: PairClass, network: _Network, levels: Mapping[int, Link]) -> S
 
 
 def _latency_ns(costs: SmpiCosts) -> float:
-    """Of the links of two nodes: factors count from the shortest messages, whose latency is not 0."""
-    return next((each.latency_ns for each in costs.ranges if each.latency_ns > 0), 0.0)
+    """Of the ports of two ranks: that of short messages. Factors, which links between switches have too, stay small."""
+    return max(costs.ranges[0].latency_ns, max(each.latency_ns for each in costs.ranges) / _FACTOR_MAX)
 
 
 def _overheads(overheads: Sequence[Overhead]) -> str:
@@ -143,7 +145,7 @@ def _factors(costs: SmpiCosts) -> tuple[str, str]:
 
 
 def _head(model: Model, costs: SmpiCosts) -> Iterator[str]:
-    eager = _SIZE_MAX if costs.eager_bytes is None else costs.eager_bytes + 1
+    eager = _SIZE_MAX if costs.eager_bytes is None else min(costs.eager_bytes + 1, _SIZE_MAX)
     latency_factors, bandwidth_factors = _factors(costs)
     settings = {
         "network/model": "SMPI",
@@ -160,8 +162,8 @@ def _head(model: Model, costs: SmpiCosts) -> Iterator[str]:
     }
     yield '<?xml version="1.0"?>'
     yield '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">'
-    title = escape(model.machine.title).replace("--", "-")
-    yield f"<!-- {title}: written by hockney export from the model {escape(model.name).replace('--', '-')} -->"
+    said = f"{model.machine.title}: written by hockney export from {model.name}"
+    yield f"<!-- {re.sub('--+', '-', ''.join(filter(str.isprintable, said)))} -->"
     yield '<platform version="4.1">'
     yield "  <config>"
     yield from (f"    <prop id={quoteattr(key)} value={quoteattr(value)}/>" for key, value in settings.items())

@@ -19,6 +19,7 @@ ENVELOPE_BYTES = 16
 
 _TOLERANCE = 0.01
 _UNDER_WAY = 16
+_LEAST_NS = 1e-3  # where nothing takes any time
 _RATIO = 1.02  # from one looked-at size to the next
 _SIZE_MAX = 1 << 31
 
@@ -121,7 +122,7 @@ def _times(pairs: PairClass, size: int, eager: int | None, link_latency_ns: floa
     busy = {name: _ns(cost.get(name), size) for name in ("transfer", "out", "in")} | {"link": link_per_byte_ns * size}
     transfer, (longest, gap) = max(busy["transfer"], busy["link"]), max(busy.items(), key=lambda item: item[1])
     whole = send + latency + transfer + receive
-    room = _TOLERANCE * max(send, receive, gap, whole / _UNDER_WAY)
+    room = _TOLERANCE * max(send, receive, min(gap, whole), whole / _UNDER_WAY, _LEAST_NS)
     if send < gap <= whole - receive and gap < _UNDER_WAY * receive:
         left, for_bytes = whole - receive - gap, gap - _ns(cost.get(longest), 0)
         envelope = for_bytes / max(1, size) * ENVELOPE_BYTES
@@ -167,6 +168,6 @@ def _fit(times: Sequence[_Times], low: float, high: float) -> tuple[float, float
     least, most = 0.0, math.inf
     for at in times:
         latency = at.whole - at.send - at.receive - per_byte * (at.bytes + ENVELOPE_BYTES)
-        room = _TOLERANCE * at.whole
+        room = _TOLERANCE * max(at.whole, _LEAST_NS)
         least, most = max(least, latency - room), min(most, latency + room)
     return ((least + most) / 2, per_byte) if least <= most else None
