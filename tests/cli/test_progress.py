@@ -87,8 +87,12 @@ def test_alike_failures_are_printed_once(capsys: pytest.CaptureFixture[str]) -> 
     for _ in range(2):  # launches
         for point in POINTS:
             display.point_ended(point, PointStatus.FAILED, "no way there")
+        display.point_ended(replace(PINGPONG, transport="tcp"), PointStatus.FAILED, "no way there")
         display.close()
-    assert capsys.readouterr().err == "failed: pingpong of 8 B, 64 B, 1 KiB on shm, 2 ranks: no way there\n"
+    first = "pingpong of 8 B, 64 B, 1 KiB on shm, 2 ranks"
+    assert " ".join(capsys.readouterr().err.split()) == (
+        f"failed: {first}: no way there failed: pingpong of 8 B on tcp, 2 ranks: as {first}, see above"
+    )
 
 
 def test_the_first_figure_of_a_transport(capsys: pytest.CaptureFixture[str]) -> None:

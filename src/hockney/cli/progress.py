@@ -39,6 +39,7 @@ class ProgressDisplay:
         self._launch = 0
         self._done = ""  # how far the run is
         self._failed: dict[tuple[CurveKey, str | None], list[Point]] = {}  # not printed yet
+        self._first_failed: dict[str | None, str] = {}  # by reason
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
         """Print what comes, once for a run that gets more launches."""
@@ -101,10 +102,12 @@ class ProgressDisplay:
         return f"everything measured so far is stored (see: {typed('runs')})"
 
     def _say_failed(self) -> None:
-        """Print failures since the last event: sizes of one curve in one line, once for all launches."""
+        """Print failures since the last event: sizes of one curve in one line, each line and each reason once."""
         failed, self._failed = self._failed, {}
         for (_, reason), points in failed.items():
-            self._say_once(f"failed: {points[0].text(sizes_text(points))}: {reason}")
+            name = points[0].text(sizes_text(points))
+            first = self._first_failed.setdefault(reason, name)
+            self._say_once(f"failed: {name}: {reason if first == name else f'as {first}, see above'}")
 
     def close(self) -> None:
         """Print what is left, and remove the rewritten line."""
