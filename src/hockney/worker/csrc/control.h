@@ -1,8 +1,8 @@
 /* Control messages between the ranks of a job: commands, samples, addresses. A star of stream sockets round rank 0,
  * so that a waiting rank sleeps and an idle worker costs no CPU. Never used in a timed part.
  *
- * Every family of workers but smpi uses this one star. Local ranks get it from their launcher as socket pairs; where a library
- * starts the ranks (MPI), they bootstrap it with one broadcast of that library. */
+ * Every family of workers but smpi uses this one star. Local ranks get it from their launcher as socket pairs; where a
+ * library starts the ranks (MPI), they bootstrap it with one broadcast of that library. */
 #ifndef HK_CONTROL_H
 #define HK_CONTROL_H
 

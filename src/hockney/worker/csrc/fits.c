@@ -70,9 +70,8 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     const bool has_own = pattern->collective != NULL && hk_has_collective(tp, pattern->collective);
     const bool native = pattern->native != NULL && pattern->native(tp, command->option);
     const bool is_charged = (tp->caps & HK_CAP_VIRTUAL) != 0 && (pattern->needs & HK_CAP_PAYLOAD) != 0;
-    const uint32_t spared =
-        is_charged && tp->flops_per_s > 0 ? HK_CAP_PAYLOAD : 0; /* what is charged need not arrive */
-    const char *lack = native ? NULL : hk_missing_cap(pattern->needs & ~spared, tp->caps);
+    const uint32_t spared = tp->flops_per_s > 0 ? HK_CAP_PAYLOAD : 0; /* what is only charged need not arrive */
+    const char *lack = native ? NULL : hk_missing_cap(pattern->needs, tp->caps | spared);
     const int64_t senders = senders_of(pattern, command);
     if (native && !has_own) {
         snprintf(why, HK_ERROR_MAX, "%s has no %s of its own", tp->name, pattern->collective);
