@@ -18,10 +18,7 @@ from hockney.stats.fit import NoFit
 from hockney.stats.npb import ft_class, ft_operations
 from hockney.units import format_bytes
 
-ASSUMED = (
-    "Predicted here: from this machine's figures of two ranks, as if each rank had a CPU of its own and one switch "
-    "connected them."
-)
+ASSUMED = "Predicted here: from this run's two ranks, with a CPU for each rank and one switch without limits."
 _PORTABLE = "Predicted with hockney's own algorithm over messages, where a library's own was measured."
 _BEYOND = 2  # times the longest message of a fit are still predicted
 _OF_A_PAIR = ("source", "target", "distance")
