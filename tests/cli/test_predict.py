@@ -92,7 +92,6 @@ def test_variants_of_a_model_change_too(capsys: pytest.CaptureFixture[str]) -> N
     ("words", "said"),
     [
         ((), "name what to predict"),
-        (("pingpong",), "name what to predict, and on which model"),
         (("pingpog", "--machine", "m.toml"), "did you mean 'pingpong'"),
         (("pingpong", "--machine", "gpmim"), "did you mean 'gpmimd'"),
         (("pingpong", "--machine", "m.toml", "--set", "L=0x"), "'L=0x' needs a factor above 0"),

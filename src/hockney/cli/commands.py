@@ -35,7 +35,8 @@ COMMANDS = {
         "Check for slowdowns against a baseline, or limits in a file.", "check --baseline before --max-slowdown 5%"
     ),
     "predict": Entry(
-        "Predict times of a suite or some patterns on a model of a machine.", "predict pingpong --machine gpmimd"
+        "Predict times of a suite or some patterns on a machine fitted to a run, or on a model.",
+        "predict alltoall -n 64",
     ),
     "export": Entry("Write a run as CSV, JSON or a platform of SimGrid.", "export last --csv -o figures.csv"),
     "doctor": Entry("Show what limits precision here, and how to fix it.", "doctor"),

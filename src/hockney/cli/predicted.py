@@ -51,11 +51,11 @@ def of_model(plan: Plan, times: ModelTimes) -> tuple[list[Prediction], dict[Poin
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def print_predicted(predicted: Predicted) -> None:
+def print_predicted(predicted: Predicted, *, first: bool = True) -> None:
     """The predictions, then what else was asked for."""
     model = predicted.model
     with_changes = f", with {' '.join(predicted.changes)}" if predicted.changes else ""
-    render.title(f"{predicted.suite} on {model.name} ({model.machine.title}){with_changes}", first=True)
+    render.title(f"{predicted.suite} on {model.name} ({model.machine.title}){with_changes}", first=first)
     _print_times(predicted)
     if predicted.effects is not None:
         _print_effects(predicted.effects)

@@ -8,6 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.analysis.predict.known import (
+    LATENCY,
+    MODEL,
+    PER_BYTE,
+    PER_LONG_BYTE,
+    PUT,
+    RECEIVE,
+    SEND,
+    WAY,
+    measure,
+)
 from tests.builders import make_point
 
 from hockney.analysis.predict.basics import Basics, Figures
@@ -18,50 +29,20 @@ from hockney.model import Point
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
+from hockney.suites import load_suite
 from hockney.worker.machine_model import Model, load_model
-
-SEND, RECEIVE, LATENCY, PER_BYTE, WAY, PER_LONG_BYTE, PUT = 500.0, 700.0, 12000.0, 8.5, 9000.0, 7.5, 100.0
-MODEL = f"""
-title = "known"
-[topology]
-kind = "switch"
-nodes = 64
-source = "made up"
-[class.all]
-[[class.all.segment]]
-up_to_bytes = 8000
-send_cpu = {SEND}
-recv_cpu = {RECEIVE}
-latency = {LATENCY}
-transfer = {{ per_byte_ns = {PER_BYTE} }}
-out = {{ per_byte_ns = {PER_BYTE} }}
-in = {{ per_byte_ns = {PER_BYTE} }}
-source = "made up"
-[[class.all.segment]]
-protocol = "rendezvous"
-latency = {WAY}
-transfer = {{ per_byte_ns = {PER_LONG_BYTE} }}
-out = {{ per_byte_ns = {PER_LONG_BYTE} }}
-in = {{ per_byte_ns = {PER_LONG_BYTE} }}
-source = "made up"
-[put.all]
-segment = [{{ send_cpu = {{ fixed_ns = {PUT}, per_byte_ns = 1 }}, latency = 3000, source = "made up" }}]
-"""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """The suite basics on a machine that is known."""
-    folder = tmp_path_factory.mktemp("known")
-    (folder / "known.toml").write_text(MODEL)
-    store = folder / "r.db"
-    assert execute(["run", "basics", "--machine", str(folder / "known.toml"), "--store", str(store), "--quiet"]) == 0
+    """The suites basics and validate on it."""
+    store = measure(tmp_path_factory.mktemp("known"))
     with open_results(store) as results:
         yield results.run("last")
 
 
 def fitted(run: Run) -> Fit:
-    fit = fit_machine(run, run.series[0].point.transport)
+    fit = fit_machine(run, run.series[0].point.transport, load_suite("validate"))
     assert isinstance(fit, Fit)
     return fit
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series, main_state
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import transport_traits
-from hockney.stats import MIXED, State, time_of
+from hockney.stats import MIXED, UNKNOWN, State, time_of
 from hockney.stats.interval import Estimate
 from hockney.suites import Suite, SuiteSeries
 
@@ -25,6 +25,10 @@ _BASIC = {  # what a pattern with these options measures of two ranks
     ("putpong", ()): "putpong",
     ("get", ()): "get",
 }
+
+
+Members = Sequence[tuple[Series, list[tuple[MeasurementSummary, State]]]]
+_Key = tuple[str, tuple[tuple[str, str], ...], object]  # pattern, options, bytes
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,19 @@ class Basics:
 class Figures:
     """The times of a transport in a run, in one machine state; None: in all of them.
 
-    Ranks that wait asleep are seen in all: no floor is measured where they outnumber the CPUs.
+    In all of ranks that wait asleep, as no floor is measured where they outnumber the CPUs; and where one state has
+    less than half of the sizes.
     """
 
     transport: str
     state: str | None
     basics: tuple[Basics, ...]
     others: dict[Point, Estimate]
+
+    @property
+    def complete(self) -> tuple[Basics, ...]:
+        """The sizes that have what a fit needs."""
+        return tuple(each for each in self.basics if {"half", "gap"} <= each.times.keys())
 
 
 def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures:
@@ -68,26 +78,30 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
         for series, measurements in run.summaries()
         if series.point.transport == transport and series.status is not PointStatus.FAILED
     ]
-    sleeps = transport_traits(run.facts, transport).sleeps
-    state = None if sleeps else main_state(_counts(members))
+    state = None if transport_traits(run.facts, transport).sleeps else main_state(_counts(members))
+    in_all = _figures(transport, members, None, left_out)
+    in_state = in_all if state in (None, UNKNOWN.name) else _figures(transport, members, state, left_out)
+    return in_state if 2 * len(in_state.complete) >= len(in_all.complete) else in_all
+
+
+def _figures(transport: str, members: Members, state: str | None, left_out: Collection[_Key]) -> Figures:
     basics: dict[int, Basics] = {}
     others: dict[Point, Estimate] = {}
     for series, measurements in members:
         in_state = [each for each, of in measurements if state is None or of.name == state]
-        time = _time(in_state, is_exact=series.is_exact)
-        if time is None or series.point.rate_hz:
+        time, point = _time(in_state, is_exact=series.is_exact), series.point
+        if time is None or point.rate_hz:
             continue
-        point = series.point
         if (point.pattern, point.options, point.bytes) in left_out or not _takes(basics, point, time, in_state):
             others[point] = time
     return Figures(transport, state, tuple(basics[size] for size in sorted(basics)), others)
 
 
-def _keys(series: SuiteSeries) -> Iterable[tuple[str, tuple[tuple[str, str], ...], object]]:
+def _keys(series: SuiteSeries) -> Iterable[_Key]:
     return ((series.pattern, tuple(sorted(series.options.items())), size) for size in series.bytes)
 
 
-def _counts(members: Iterable[tuple[Series, list[tuple[MeasurementSummary, State]]]]) -> Iterable[Counter[str]]:
+def _counts(members: Members) -> Iterable[Counter[str]]:
     for series, measurements in members:
         if series.point.ranks == 2:
             yield Counter(state.name for _, state in measurements if state != MIXED)

@@ -19,10 +19,12 @@ from typing import Any
 
 from hockney.analysis.explain.thresholds import thresholds_of
 from hockney.analysis.predict.basics import WINDOW, Basics, Figures, figures_of
+from hockney.model import Point
 from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
 from hockney.suites import Suite
+from hockney.units import format_bytes
 
 _WAITS = 0.75  # of half a round trip: a send that takes longer waits for its receiver
 _CLEARLY = 1.05  # a figure that others explain but for 5 % is explained
@@ -46,7 +48,8 @@ class Fit:
     """A fitted machine. `switches`: the shortest messages of documented protocols, where one begins."""
 
     figures: Figures
-    switches: tuple[int, ...]
+    switches: tuple[int, ...] = ()
+    title: str = "fitted"
 
     @property
     def transport(self) -> str:
@@ -56,15 +59,28 @@ class Fit:
     @property
     def sizes_bytes(self) -> tuple[int, ...]:
         """The sizes that messages were measured with, ascending."""
-        return tuple(basics.bytes for basics in self.figures.basics if _is_enough(basics))
+        return tuple(basics.bytes for basics in self.figures.complete)
+
+    @property
+    def rate_bytes_per_s(self) -> float:
+        """That of a stream of the longest messages."""
+        longest = self.figures.complete[-1]
+        return max(longest.bytes, 1) / longest.times["gap"].value * 1e9
+
+    def outside(self, point: Point) -> str | None:
+        """Why a point lies outside the measured sizes, or None."""
+        sizes = self.sizes_bytes
+        if not point.is_sized or sizes[0] <= point.bytes <= sizes[-1]:
+            return None
+        return f"above {format_bytes(sizes[-1])}" if point.bytes > sizes[-1] else f"below {format_bytes(sizes[0])}"
 
     def content(self, ranks: int, cpus: int = 0) -> dict[str, Any]:
         """The content of a model of so many ranks: on a switch, or, with `cpus`, on one node with so many of them."""
-        source = f"fitted to {self.transport}"
+        source = f"{self.transport}, {self.title}"
         content: dict[str, Any] = {
-            "title": f"machine fitted to {self.transport}",
+            "title": self.title,
             "topology": {"kind": "switch", "nodes": 1 if cpus else ranks, "source": "assumed: one switch"},
-            "class": {"all": {"segment": self._segments(_messages(self.figures.basics), source)}},
+            "class": {"all": {"segment": self._segments(_messages(self.figures.complete), source)}},
         }
         if cpus:
             content |= {"ranks_per_node": ranks, "cpu": {"per_node": cpus, "source": "the CPUs of this machine"}}
@@ -95,16 +111,13 @@ class Fit:
 def fit_machine(run: Run, transport: str, checks: Suite | None = None) -> Fit | NoFit:
     """The machine that a transport of a run shows: at all sizes with the figures, but for the points of `checks`."""
     figures = figures_of(run, transport, checks)
-    if not any(map(_is_enough, figures.basics)):
+    if not figures.complete:
         return NoFit(_NEEDS)
     launch = next((launch for launch in run.launches.values() if launch.transport == transport), None)
     library, launcher = (launch.library, launch.argv[0] if launch.argv else "") if launch is not None else ("", "")
     thresholds = thresholds_of(transport, run.facts, library, launcher)
-    return Fit(figures, tuple(sorted({threshold.first_bytes for threshold in thresholds})))
-
-
-def _is_enough(basics: Basics) -> bool:
-    return "half" in basics.times and "gap" in basics.times
+    title = f"fitted to run {run.id}{f', {figures.state}' if figures.state else ''}"
+    return Fit(figures, tuple(sorted({threshold.first_bytes for threshold in thresholds})), title)
 
 
 def _drawn(time: Estimate, draw: random.Random) -> Estimate:
@@ -120,7 +133,7 @@ def _messages(measured: Iterable[Basics]) -> list[Knot]:
     """The costs at each size. What is measured of small ones alone, an exchange takes longer by, is kept beyond."""
     knots: list[Knot] = []
     answer_ns = None
-    for basics in filter(_is_enough, measured):
+    for basics in measured:
         answer_ns = basics.times["half"].value if answer_ns is None else answer_ns
         knots.append(_knot(basics, answer_ns, knots[-1] if knots else None))
     return knots
