@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import subprocess
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.analysis.predict.machines import content, half_round_trip_ns
-from tests.cli.support import Cli, document
+from tests.cli.support import Cli, command_line, document, environment
 
 from hockney.cli import execute
 from hockney.worker.machine_model import load_model
@@ -48,6 +53,30 @@ def test_the_document_and_the_written_model_say_the_same(made_up: Path, capsys: 
     assert [row["point"]["ranks"] for row in first["predictions"]] == [2, 3]
     assert [row["time_ns"] for row in again["predictions"]] == [row["time_ns"] for row in first["predictions"]]
     assert first["model"]["key"] == again["model"]["key"]
+
+
+def test_sigterm_ends_its_job_and_leaves_no_folder(tmp_path: Path) -> None:
+    words = command_line("predict", "alltoall", "--machine", "gpmimd", "-n", "62", "--bytes", "1K", "--tolerance")
+    process = subprocess.Popen(words, env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    job, model = wait_for_job(psutil.Process(process.pid))
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (3, b"hockney: stopped by Ctrl-C\n")
+    assert psutil.wait_procs([job], timeout=60)[0] == [job]
+    assert not model.parent.exists()
+
+
+def wait_for_job(process: psutil.Process, limit_s: float = 60) -> tuple[psutil.Process, Path]:
+    """Its job on a model, and the file of the model."""
+    deadline_s = time.monotonic() + limit_s
+    while time.monotonic() < deadline_s:
+        with contextlib.suppress(psutil.Error):  # a child that has just ended
+            for job in process.children():
+                words = job.cmdline()
+                if "--model" in words:
+                    return job, Path(words[words.index("--model") + 1])
+        time.sleep(0.001)
+    raise AssertionError("no job was started")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])

@@ -331,7 +331,7 @@ def _transports_of(library: Library) -> dict[str, TransportInfo]:
 def _named(words: Iterable[str] | None, native: Iterable[str]) -> list[str]:
     """The families that words name; all of them where there are no words, or one names nothing, so is misspelt."""
     bases = ["*"] if words is None else [split_name(word)[0] for word in words]
-    names = [*_FAMILIES, *native]
+    names = [*_FAMILIES, _SIM, *native]
     if not all(fnmatch.filter(names, base) for base in bases):
         return [*_FAMILIES]
     return [name for name in _FAMILIES if any(fnmatch.fnmatchcase(name, base) for base in bases)]
