@@ -94,7 +94,7 @@ def test_a_table_that_needs_more_ranks_than_cpus_throughout_is_not_empty(
     assert [column["kind"] for column in of["com-2.1"]["columns"]][-2:] == ["measured", "predicted"]
     (guessed,) = (one[-1] for one in of["com-2.1"]["rows"] if one[:2] == ["2", "2"])
     assert guessed["value"] > 3  # three messages, one after the other
-    assert guessed["exact"] is True
+    assert (guessed["low"], guessed["high"], guessed["exact"], guessed["computed"]) == (None, None, False, True)
 
 
 def test_best_rates_and_means_are_those_of_the_model(tmp_path: Path) -> None:

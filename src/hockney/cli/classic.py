@@ -46,7 +46,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
         render.note(
             "x: ratio of this machine's figure to the published one. ±: half-width of the 95 % confidence interval."
         )
-        render.note("Figures without ± are computed from others, predicted, or zero.")
+        render.note("Figures without ± are computed from others, or zero.")
     say_one_launch(cell.interval_over for cell in cells)
     if any(cell.model for cell in cells):
         render.note("error: of the model against the published figure. reproduced: that figure was used for its fit.")

@@ -197,7 +197,7 @@ def make_table(layout: Layout, report: str, reader: RunReader) -> Table:
         row: list[Cell] = _head(layout, line)
         for label in dict.fromkeys((*groups, *on_model)):
             row += (cells[label] or blanks) if label in groups else []
-            row += _cells(main, line, label, on_model[label], reader) or [""] if label in on_model else []
+            row += _predictions(main, line, label, on_model[label], reader) if label in on_model else []
         rows.append(tuple(row))
     heads = list(dict.fromkeys(row[: layout.heading] for row in rows))
     rows.sort(key=lambda row: heads.index(row[: layout.heading]))
@@ -344,6 +344,14 @@ def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series],
     if model and not re.search(layout.of, ", ".join(label)):
         return [replace(cell, published=None) for cell in cells]
     return [judged(model, line.figure, cell) for cell in cells] if model else cells
+
+
+def _predictions(layout: Layout, line: _Line, label: Label, members: Sequence[Series], reader: RunReader) -> list[Cell]:
+    """The figure of the model, which has no interval: its own would be that of a model without noise."""
+    cells = _cells(layout, line, label, members, reader)
+    return [replace(cell, low=None, high=None, interval_over=None, exact=False, computed=True) for cell in cells] or [
+        ""
+    ]
 
 
 def _blanks(layout: Layout, line: _Line, reason: str | None = None) -> list[Measured]:
