@@ -70,6 +70,15 @@ def test_other_tables_change_with_their_parameters() -> None:
     assert after("ranks_per_node=2")["ranks_per_node"] == 2
 
 
+@pytest.mark.parametrize(("name", "key"), [("L", "ack"), ("o_s", "write"), ("o_r", "read"), ("g", "drain")])
+def test_a_time_is_added_to_streams_too(name: str, key: str) -> None:
+    of = load_model("ancor")
+    costs = dict(of.content["stream"])
+    word = f"{name}=+1us"
+    costs |= {key: {**costs[key], "fixed_ns": costs[key]["fixed_ns"] + 1000}, "source": f"{costs['source']}; {word}"}
+    assert after(word, of=of)["stream"] == costs
+
+
 def test_computing_and_cpus_need_no_table() -> None:
     assert after("compute=0.5x")["cpu"] == {"compute_factor": 0.5, "source": "compute=0.5x"}
     assert after("cpu.per_node=2")["cpu"] == {"per_node": 2, "source": "cpu.per_node=2"}

@@ -29,8 +29,8 @@ _BUSY = ("transfer", "out", "both", "in", "node", "duplex", "rest")
 class Parameter:
     """All costs of one kind: `parts` of those `of_message` in each segment and `of_stream`, and `others` by their keys.
 
-    `is_rate`: a factor above 1 makes it quicker. `added_to`: which cost of a message a time is added to; None: a
-    factor is all that it takes.
+    `is_rate`: a factor above 1 makes it quicker. `added_to`: which cost of a message a time is added to, and to the
+    first of a stream's; None: a factor is all that it takes.
     """
 
     title: str
@@ -201,6 +201,7 @@ def _places(content: dict[str, Any], change: Change) -> Iterator[_Place]:
         yield from _of_key(content, change)
     elif change.added_ns is not None and parameter.added_to is not None:
         yield from (_Place(segment, parameter.added_to, segment) for segment in _segments(content))
+        yield from (_Place(stream, parameter.of_stream[0], stream) for stream in _tables(content, "stream"))
         if parameter.added_to == "latency":
             yield from (_Place(table, "per_round_ns", table) for table in _tables(content, "barrier"))
     else:
