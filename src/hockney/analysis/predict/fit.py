@@ -154,9 +154,10 @@ def _knot(basics: Basics, answer_ns: float, before: Knot | None) -> Knot:
         explained = transfer
     else:
         protocol, exchange = "eager", None if busy is None else busy - half
-        send_cpu, recv_cpu, transfer = _eager(half, gap, both, send, busy)
+        send_cpu, recv_cpu, port = _eager(half, gap, both, send, busy)
+        transfer = port if send_cpu + recv_cpu + port <= half else 0.0
         costs = {"send_cpu": send_cpu, "recv_cpu": recv_cpu, "latency": half - send_cpu - recv_cpu - transfer}
-        costs |= {"transfer": transfer, "out": transfer, "in": transfer}
+        costs |= {"transfer": transfer, "out": port, "in": port}
         explained = max(send_cpu + recv_cpu, transfer)
     if exchange is None and before is not None:
         exchange = before.costs["exchange"]
@@ -177,22 +178,17 @@ def _overheads(basics: Basics, times: Mapping[str, float]) -> tuple[float | None
 
 
 def _eager(half: float, gap: float, both: float, send: float | None, busy: float | None) -> tuple[float, float, float]:
-    """The CPU of the sender and of the receiver, and the transfer.
+    """The CPU of the sender and of the receiver, and for how long their ways out and in are busy.
 
-    A stream is as fast as the slowest of the three, and two streams cost each CPU both; there a window waits for its
-    last message. Where the overheads do not fit
-    in, the sender is the slowest.
+    A stream is as fast as the slowest of these, and two streams cost each CPU both; there a window waits for its last
+    message. Without overheads that can be, the sender is the slowest.
     """
-    send_cpu = min(gap, both)
-    recv_cpu = max(0.0, min(both - send_cpu, (WINDOW * both - half) / (WINDOW - 1)))
-    if send is not None and busy is not None and 0 <= send <= busy:
-        send_cpu, recv_cpu = min(send, gap), min(busy - send, gap)
-        recv_cpu = min(recv_cpu, max(0.0, both - send_cpu))
-    if gap <= _CLEARLY * max(send_cpu, recv_cpu):
-        return send_cpu, recv_cpu, 0.0
-    if send_cpu + recv_cpu + gap <= half:
-        return send_cpu, recv_cpu, gap
-    return gap, min(recv_cpu, max(0.0, both - gap)), 0.0
+    if send is None or busy is None or send > busy:
+        send_cpu = min(gap, both)
+        return send_cpu, max(0.0, min(both - send_cpu, (WINDOW * both - half) / (WINDOW - 1))), 0.0
+    send_cpu = min(max(send, 0.0), gap)
+    recv_cpu = min(busy - send_cpu, gap, max(0.0, both - send_cpu))
+    return send_cpu, recv_cpu, gap if gap > _CLEARLY * max(send_cpu, recv_cpu) else 0.0
 
 
 def _puts(measured: Iterable[Basics]) -> list[Knot]:
