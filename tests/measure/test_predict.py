@@ -17,7 +17,8 @@ from tests.analysis.predict.machines import (
 from tests.builders import make_point
 
 from hockney.analysis.predict import Tolerance, changed, parse_change
-from hockney.measure.predict import effects_of, times_of, tolerances_of
+from hockney.measure.on_model import times_of
+from hockney.measure.predict import effects_of, tolerances_of
 from hockney.model import Point
 from hockney.worker.machine_model import Model
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.predict import Change, changed
+from hockney.analysis.predict import Change, Prediction, changed, improvements
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.analysis.predict.topology import parse_topology
 from hockney.cli.predicted import Predicted, of_model
+from hockney.cli.progress import ProgressDisplay
 from hockney.cli.rerun import typed
 from hockney.cli.run_options import read_model_options
 from hockney.errors import HockneyError, unknown
-from hockney.measure.fitted import predict_fitted
+from hockney.measure.fitted import DRAWS, predict_fitted
+from hockney.measure.on_model import times_of
 from hockney.measure.plan import Plan, make_plan, refuse_empty
-from hockney.measure.predict import effects_of, times_of, tolerances_of
+from hockney.measure.predict import effects_of, tolerances_of
+from hockney.model import Point
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import Suite
@@ -103,14 +107,20 @@ def predicted(
 ) -> Predicted:
     """The times of a case, and what else was asked for. Raises UsageError for a change of nothing."""
     plan, after = case.plan, changed(case.models, changes)
-    if case.fit is None:
-        predictions, missing = of_model(plan, times_of(plan.points, case.models))
-    else:
-        fit, content_of = case.fit
-        predictions, failed = predict_fitted(fit, plan.points, content_of)
-        missing = {skipped.point: skipped.reason for skipped in plan.skipped} | failed
-    times_ns = {prediction.point: prediction.time_ns for prediction in predictions}
-    new_ns = times_of(plan.points, after).time_ns if changes else times_ns
+    display = ProgressDisplay()
+    with contextlib.closing(display):
+        predictions, missing = _plain(case, display)
+        new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
+        if changes:
+            tick = display.simulating("changed", len(plan.points))
+            new_ns = times_of(plan.points, after, tick=tick).time_ns
+        effects = tolerances = None
+        if sensitivity:
+            tick = display.simulating("sensitivity", len(new_ns) * len(improvements(after.values())))
+            effects = effects_of(new_ns, after, tick=tick)
+        if tolerance:
+            tick = display.simulating("tolerance", len(new_ns))
+            tolerances = tolerances_of(new_ns, after, with_curves=with_curves, tick=tick)
     return Predicted(
         case.model,
         plan.suite,
@@ -118,7 +128,19 @@ def predicted(
         missing,
         changes=[change.word for change in changes],
         changed_ns=new_ns if changes else None,
-        effects=effects_of(new_ns, after) if sensitivity else None,
-        tolerances=tolerances_of(new_ns, after, with_curves=with_curves) if tolerance else None,
+        effects=effects,
+        tolerances=tolerances,
         assumptions=case.assumptions,
     )
+
+
+def _plain(case: Case, display: ProgressDisplay) -> tuple[list[Prediction], dict[Point, str]]:
+    """The predictions without changes, and why points have none."""
+    points = case.plan.points
+    if case.fit is None:
+        times = times_of(points, case.models, tick=display.simulating("times", len(points)))
+        return of_model(case.plan, times)
+    fit, content_of = case.fit
+    tick = display.simulating("times", len(points) * (1 + DRAWS))
+    predictions, failed = predict_fitted(fit, points, content_of, tick=tick)
+    return predictions, {skipped.point: skipped.reason for skipped in case.plan.skipped} | failed

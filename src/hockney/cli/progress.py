@@ -1,4 +1,4 @@
-"""What is printed on standard error while a run measures: the first figures, failures, and the time to go.
+"""What is printed on standard error while a run measures or a prediction runs.
 
 On a terminal one line is rewritten at most four times a second, and only between measurements: on a small machine the
 display would disturb what it shows. In a pipe there is a line per job, first figure and failure, and one every half
@@ -7,8 +7,10 @@ minute.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
+from collections.abc import Callable
 
 from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.render import line_width, wrapped
@@ -94,6 +96,17 @@ class ProgressDisplay:
         """Keep failures for the next event, so that alike ones are printed together."""
         if status is PointStatus.FAILED:
             self._failed.setdefault((curve_of(point), reason), []).append(point)
+
+    def simulating(self, step: str, points: int) -> Callable[[], None]:
+        """Show a step of a prediction; what it returns is called after each of its points."""
+        done = itertools.count()
+
+        def show() -> None:
+            self._done = f"{step}: {next(done)} of {counted(points, 'point')} done"
+            self._draw("")
+
+        show()
+        return show
 
     def kept(self) -> str:
         """What is stored when the user stops the run."""

@@ -9,27 +9,31 @@ from hockney.analysis.predict import Prediction
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.analysis.predict.validation import Checked, Validation
 from hockney.machine.files import parse_cpus
-from hockney.measure.on_model import times_on
+from hockney.measure.on_model import Models, Tick, times_of
 from hockney.model import Point
 from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
 from hockney.suites import load_suite
 from hockney.worker.machine_model import Model
 
-_DRAWS = 20  # the least and the greatest of so many enclose about 95 %
+DRAWS = 20  # the least and the greatest of so many enclose about 95 %
 
 
 def predict_fitted(
-    fit: Fit, points: Sequence[Point], content_of: Callable[[Fit], Mapping[str, Any]]
+    fit: Fit, points: Sequence[Point], content_of: Callable[[Fit], Mapping[str, Any]], *, tick: Tick = lambda: None
 ) -> tuple[list[Prediction], dict[Point, str]]:
     """The times of points on the model that `content_of` makes of a fit, and why points have none.
 
     The interval is that of the fit's figures: from models fitted to figures that are drawn from theirs. It leaves out
-    by how much such models are wrong. Raises as times_on.
+    by how much such models are wrong. Raises as times_of.
     """
-    times = times_on(_model(fit, content_of), points)
+
+    def models(each: Fit) -> Models:
+        return dict.fromkeys((point.transport for point in points), Model.from_content(fit.transport, content_of(each)))
+
+    times = times_of(points, models(fit), tick=tick)
     known = list(times.time_ns)
-    draws = [times_on(_model(drawn, content_of), known).time_ns for drawn in fit.resampled(_DRAWS)]
+    draws = [times_of(known, models(drawn), tick=tick).time_ns for drawn in fit.resampled(DRAWS)]
     predictions = []
     for point in known:
         seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
@@ -37,12 +41,8 @@ def predict_fitted(
     return predictions, times.failed
 
 
-def _model(fit: Fit, content_of: Callable[[Fit], Mapping[str, Any]]) -> Model:
-    return Model.from_content(fit.transport, content_of(fit))
-
-
 def validate(run: Run, transport: str) -> Validation | NoFit:
-    """A transport's points of the suite validate, predicted from the others of the run. Raises as times_on."""
+    """A transport's points of the suite validate, predicted from the others of the run. Raises as times_of."""
     fit = fit_machine(run, transport, load_suite("validate"))
     if isinstance(fit, NoFit):
         return fit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,13 @@ _BATCH_NS = 20_000  # the clock has whole ns: in a batch this long they are less
 _NOISY_BATCH, _NOISY_SAMPLES = 100, 9  # on a model with noise
 
 
+Models = Mapping[str, "Model"]
+"""By the names of transports."""
+
+Tick = Callable[[], None]
+"""Called after each point."""
+
+
 @dataclass
 class ModelTimes:
     """The time of each point in ns as docs/metrics.md defines it, and of the others the reason why there is none.
@@ -40,27 +47,29 @@ class ModelTimes:
     failed: dict[Point, str] = field(default_factory=dict)
 
 
-def times_on(model: Model, points: Iterable[Point], *, seed: int = 0) -> ModelTimes:
-    """The times of points on a model: exact, or with noise the median of batches that it hardly changes.
+def times_of(points: Iterable[Point], models: Models, *, seed: int = 0, tick: Tick = lambda: None) -> ModelTimes:
+    """The times of points, each on the model of its transport.
 
-    The transports of points do not matter. Raises UsageError for a wrong model, BuildError.
+    They are exact, or with noise the median of batches that it hardly changes. Raises UsageError for a wrong model,
+    BuildError.
     """
-    points_of: dict[int, list[Point]] = {}
+    points, times = tuple(points), ModelTimes()
+    of_job: dict[tuple[str, int], list[Point]] = {}
     for point in points:
-        points_of.setdefault(point.ranks, []).append(point)
-    times = ModelTimes()
-    for ranks, left in points_of.items():
+        of_job.setdefault((point.transport, point.ranks), []).append(point)
+    for (transport, _), left in of_job.items():
         while left:
-            _measure_in_a_job(left, ranks, model, seed, times)
+            _measure_in_a_job(left, models[transport], seed, times, tick)
+    times.time_ns = {point: times.time_ns[point] for point in points if point in times.time_ns}
     return times
 
 
-def _measure_in_a_job(left: list[Point], ranks: int, model: Model, seed: int, times: ModelTimes) -> None:
-    """As many of the points as one job measures; it takes at least one of them away."""
+def _measure_in_a_job(left: list[Point], model: Model, seed: int, times: ModelTimes, tick: Tick) -> None:
+    """As many of the points, all of so many ranks, as one job measures; it takes at least one of them away."""
     import numpy as np
 
     try:
-        with _session(model, ranks, seed) as session:
+        with _session(model, left[0].ranks, seed) as session:
             while left:
                 try:
                     measurement = _measurement(left[0], session, is_exact=model.machine.noise is None)
@@ -69,11 +78,13 @@ def _measure_in_a_job(left: list[Point], ranks: int, model: Model, seed: int, ti
                 except WorkerRefused as refusal:
                     times.failed[left[0]] = str(refusal)
                 del left[0]
+                tick()
     except LaunchFailed as error:
         times.failed |= dict.fromkeys(left, str(error))
         left.clear()
     except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
         times.failed[left.pop(0)] = str(end)
+        tick()
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from tests.builders import make_point
 from hockney.analysis.predict.basics import Basics, Figures
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.cli import execute
-from hockney.measure.on_model import times_on
+from hockney.measure.on_model import times_of
 from hockney.model import Point
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
@@ -88,8 +88,8 @@ def test_its_predictions_for_more_ranks_agree(run: Run, tmp_path: Path) -> None:
         for size in sizes
         for ranks in (2, 5, 16)
     ]
-    known = times_on(load_model(str(tmp_path / "known.toml")), points).time_ns
-    predicted = times_on(Model.from_content("fitted", fitted(run).content(16)), points).time_ns
+    known = times_of(points, {"shm": load_model(str(tmp_path / "known.toml"))}).time_ns
+    predicted = times_of(points, {"shm": Model.from_content("fitted", fitted(run).content(16))}).time_ns
     for point in points:
         assert predicted[point] == pytest.approx(known[point], rel=0.03), point
 
@@ -110,7 +110,7 @@ def fit_of(*rows: Basics, switches: tuple[int, ...] = ()) -> Fit:
 
 def time_ns(fit: Fit, pattern: str, size: int, *options: tuple[str, str], ranks: int = 2) -> float:
     point: Point = make_point(size, pattern=pattern, ranks=ranks, options=options)
-    return times_on(Model.from_content("fitted", fit.content(ranks)), [point]).time_ns[point]
+    return times_of([point], {point.transport: Model.from_content("fitted", fit.content(ranks))}).time_ns[point]
 
 
 STREAM = ("window", "16")

@@ -2,7 +2,7 @@
 
 from hockney.analysis.predict.change import PARAMETERS, Change, changed, parameters_of, parse_change
 from hockney.analysis.predict.prediction import Prediction
-from hockney.analysis.predict.sensitivity import Effect, sensitivity
+from hockney.analysis.predict.sensitivity import Effect, improvements, sensitivity
 from hockney.analysis.predict.tolerance import SLOWDOWNS, Tolerance, bandwidth_tolerance, latency_tolerance
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Tolerance",
     "bandwidth_tolerance",
     "changed",
+    "improvements",
     "latency_tolerance",
     "parameters_of",
     "parse_change",

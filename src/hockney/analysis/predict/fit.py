@@ -1,7 +1,7 @@
 """Fits a model of a machine to the basic figures of two ranks: what messages cost, as functions of their size.
 
 The parameters are those of LogP at each measured size (P-LogP), and between two sizes what the model's keys allow: a
-line. docs/predict.md has the rules. The figures do not show what more than two ranks share: each rank has a CPU and a
+line. docs/machines.md has the rules. The figures do not show what more than two ranks share: each rank has a CPU and a
 way into a switch of its own.
 
 Source: T. Kielmann, H. E. Bal, K. Verstoep, Fast measurement of LogP parameters for message passing platforms, IPDPS

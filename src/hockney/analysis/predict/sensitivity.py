@@ -23,19 +23,22 @@ class Effect:
     gains: Mapping[Point, float]
 
 
-def sensitivity(models: Iterable[Model], plain: Times, times_with: Callable[[Change], Times]) -> list[Effect]:
-    """The effect of each parameter that is in a model, the largest first: costs are halved, rates doubled.
+def improvements(models: Iterable[Model]) -> list[Change]:
+    """One for each parameter that is in a model: costs are halved, rates doubled."""
+    known = {name for model in models for name in parameters_of(model)} - {_TOGETHER}
+    return [Change.by(name, 2.0 if PARAMETERS[name].is_rate else 0.5) for name in PARAMETERS if name in known]
+
+
+def sensitivity(changes: Iterable[Change], plain: Times, times_with: Callable[[Change], Times]) -> list[Effect]:
+    """The effect of each change, the largest first.
 
     `plain` are the times as they are, `times_with` gives those after a change.
     """
-    known = {name for model in models for name in parameters_of(model)} - {_TOGETHER}
     effects = []
-    for name, parameter in PARAMETERS.items():
-        if name in known:
-            change = Change.by(name, 2.0 if parameter.is_rate else 0.5)
-            times = times_with(change)
-            ratios = {point: times[point] / plain[point] for point in plain if point in times and plain[point] > 0}
-            effects.append(Effect(change, _gain(list(ratios.values())), {at: 1 - by for at, by in ratios.items()}))
+    for change in changes:
+        times = times_with(change)
+        ratios = {point: times[point] / plain[point] for point in plain if point in times and plain[point] > 0}
+        effects.append(Effect(change, _gain(list(ratios.values())), {at: 1 - by for at, by in ratios.items()}))
     return sorted(effects, key=lambda effect: -effect.gain)
 
 

@@ -89,7 +89,7 @@ def prediction_notes(measured: Iterable[Series], predicted: Iterable[Series]) ->
 
 
 def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[Predicted]:
-    from hockney.measure.on_model import times_on  # with pydantic, which light commands do not load
+    from hockney.measure.on_model import times_of  # with pydantic, which light commands do not load
     from hockney.worker.machine_model import Model
 
     fit = fit_machine(run, transport)
@@ -97,7 +97,7 @@ def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[Pr
         return (Predicted(run, point, fit.reason) for point in points)
     content = {**fit.content(max(point.ranks for point in points)), **_computing(run, transport)}
     try:
-        times = times_on(Model.from_content(f"{transport} here", content), points)
+        times = times_of(points, {transport: Model.from_content(f"{transport} here", content)})
     except HockneyError as error:
         return (Predicted(run, point, str(error)) for point in points)
     outcomes = {**times.failed, **{point: _within(fit, each) for point, each in times.measured.items()}}
