@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hockney.cli import execute
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.measure.recorder import RunOutcome
-from hockney.model import Launch, Point, PointStatus, RunStatus
+from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.suites import Suite
@@ -102,16 +101,16 @@ def test_a_run_of_a_grid_that_cannot_be_divided_is_refused_and_not_stored(tmp_pa
 
 
 class DaemonKiller(Silent):
-    """Kills the daemon of the first job of PVM, a moment after it was started."""
+    """Kills the daemon of PVM after its first measurement: the first round has another one."""
 
-    timer: threading.Timer | None = None
+    has_killed = False
 
-    def launched(self, launch: Launch) -> None:
-        super().launched(launch)
-        if launch.transport.startswith("pvm") and self.timer is None:
-            (daemon,) = [one for one in psutil.Process().children(recursive=True) if "pvmd" in one.name()]
-            self.timer = threading.Timer(0.3, daemon.kill)
-            self.timer.start()
+    def measured(self, measurement: Measurement) -> None:
+        if measurement.point.transport.startswith("pvm") and not self.has_killed:
+            (daemon,) = [each for each in children() if "pvmd" in each.name()]
+            daemon.kill()
+            psutil.wait_procs([daemon], timeout=60)
+            self.has_killed = True
 
 
 @pytest.mark.skipif(not find_pvms()[0], reason="no PVM here: apt-get install pvm pvm-dev")

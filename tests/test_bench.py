@@ -11,8 +11,6 @@ from scripts.benchlib.commands import Sampled, repeat_rows
 from scripts.benchlib.pairs import Quadruple, Question, row
 from scripts.benchlib.series import Absent, Contest, go_round
 from scripts.benchlib.table import (
-    BEGIN,
-    END,
     INCONCLUSIVE,
     NO,
     UNKNOWN,
@@ -20,6 +18,7 @@ from scripts.benchlib.table import (
     Row,
     Target,
     markdown,
+    markers,
     put_between,
     summary,
 )
@@ -29,6 +28,7 @@ from hockney.errors import HockneyError
 from hockney.stats import Interval, MachineProbe
 
 ROOT = Path(__file__).parents[1]
+BEGIN, END = markers("scripts/bench")
 NEAR, FAR = 27.0, 184.0
 WITHIN = Target("0.98–1.02 × bare C", low=0.98, high=1.02)
 
@@ -90,7 +90,8 @@ def test_a_page_without_its_markers_is_refused(page: str) -> None:
 
 def test_the_real_page_has_its_markers() -> None:
     page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
-    assert "new table" in put_between(page, "new table")
+    for command in ("scripts/bench", "scripts/bench models"):
+        assert "new table" in put_between(page, "new table", command)
 
 
 # ---- quadruples -----------------------------------------------------------------------------------------------------
@@ -278,8 +279,8 @@ def test_loads_have_a_row_for_each_level_of_the_load_table() -> None:
     ("arguments", "said"),
     [
         (["nul"], "no part is called nul; there are null, shm, pipe, unix, tcp, events, mpi, loads, repeat, start"),
-        (["--write", "null"], "--write takes neither parts nor --short"),
-        (["--write", "--short"], "--write takes neither parts nor --short"),
+        (["--write", "null"], "--write takes no --short and no part but models"),
+        (["--write", "--short"], "--write takes no --short and no part but models"),
         (["--rounds", "0", "null"], "--rounds must be at least 1"),
     ],
 )

@@ -16,6 +16,7 @@ from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
 from scripts.schemalib.schemas import DOCUMENTS, FOLDER, texts
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.compare.slowed import plan
+from tests.analysis.predict.known import measure as measure_known
 from tests.builders import make_info, make_point
 from tests.cli.support import FACTS, fill
 from tests.cli.test_rates import store_search
@@ -304,6 +305,17 @@ def test_delete_and_a_dry_run(tmp_path: Path, read: Read) -> None:
 def test_report(tmp_path: Path, read: Read) -> None:
     fill(tmp_path / "r.db")
     check_page([read("report", 2, "--store", tmp_path / "r.db", "-o", tmp_path / "r.html")], "report")
+
+
+def test_predict(read: Read) -> None:
+    what = ("predict", "pingpong,put,memload", "--machine", "t3d", "--bytes", "64")
+    every = read(*what, "-o", "access=stream", "--set", "L=2x", "--sensitivity", "--tolerance")
+    check_page([read(*what), every], "predict")
+
+
+def test_predict_validate(tmp_path_factory: pytest.TempPathFactory, read: Read) -> None:
+    store = measure_known(tmp_path_factory.mktemp("known"))
+    check_page([read("predict", "--validate", "--from", "1", "--store", str(store))], "predict---validate")
 
 
 def test_list(read: Read) -> None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from hockney.stats import Interval
 
-BEGIN = "<!-- table of scripts/bench: begin -->"
-END = "<!-- table of scripts/bench: end -->"
+WHOLE = "scripts/bench"  # the command whose table it is
 
 YES, NO, INCONCLUSIVE, UNKNOWN = "yes", "**no**", "inconclusive", "–"
 
@@ -74,13 +73,19 @@ def _line(row: Row) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-def put_between(page: str, text: str) -> str:
-    """The page with `text` between its two markers. Raises ValueError where it has not exactly one of each."""
-    if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
-        raise ValueError(f"the page must hold the line '{BEGIN}' once, and '{END}' once after it")
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{text.strip()}\n{END}{after}"
+def put_between(page: str, text: str, command: str = WHOLE) -> str:
+    """The page with `text` between a command's markers. Raises ValueError where it has not exactly one of each."""
+    begin, end = markers(command)
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
+        raise ValueError(f"the page must hold the line '{begin}' once, and '{end}' once after it")
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{text.strip()}\n{end}{after}"
+
+
+def markers(command: str) -> tuple[str, str]:
+    """The lines around the table of a command."""
+    return f"<!-- table of {command}: begin -->", f"<!-- table of {command}: end -->"
 
 
 def summary(rows: Sequence[Row]) -> str:

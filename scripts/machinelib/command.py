@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 
 from scripts.machinelib import gpmimd
 from scripts.machinelib.ancor import ancor
 from scripts.machinelib.paragon import paragon
 from scripts.machinelib.scali import scali
 from scripts.machinelib.t3d import t3d
-from scripts.machinelib.text import toml
 
 from hockney.worker.machine_model import MODELS
+from hockney.worker.toml_text import toml
 
 FITS = {
     "gpmimd": gpmimd.gpmimd,
@@ -27,7 +28,20 @@ HEAD = "Written by scripts/fit-machines from the published figures. docs/machine
 
 def texts() -> dict[str, str]:
     """Each model's file."""
-    return {name: toml(fit(), HEAD) for name, fit in FITS.items()}
+    return {name: toml(_rounded(fit()), HEAD) for name, fit in FITS.items()}
+
+
+def _rounded(value: Any) -> Any:
+    """All numbers with six digits, or whole where they are larger."""
+    match value:
+        case float():
+            return float(f"{value:.6g}" if abs(value) < 1e6 else f"{value:.0f}")
+        case dict():
+            return {name: _rounded(part) for name, part in value.items()}
+        case list() | tuple():
+            return [*map(_rounded, value)]
+        case _:
+            return value
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from statistics import mean
 from typing import Any
 
 from scripts.machinelib.figures import Figures, cost
 
+from hockney.stats.npb import FT_GRIDS, FT_ITERATIONS, ft_operations
+
 US = 1000.0
 STEP_BYTES = 32
 EMPTY_BYTES = 1  # 0 would be any length
+COMPLEX_BYTES = 16
+NPB = "NPB 2.3 FT class A"
+FT_READ_FROM = "Scali-1 has one process per node, Scali-2 two"
 
 
 def ns_per_byte(mb_per_s: float) -> float:
@@ -74,13 +80,22 @@ def scali() -> dict[str, Any]:
             "recv_cpu": send,
         },
     ]
+    # On two nodes FT computes for what its exchanges leave: in each a rank sends a half of its half of the grid.
+    mops = figures.value("cpu", benchmark=NPB, system="Scali-1", nodes=2)
+    operations = ft_operations("A") / 2
+    exchanged_bytes = (1 + FT_ITERATIONS) * COMPLEX_BYTES * math.prod(FT_GRIDS["A"]) / 4
+    computing_ns = operations * 1e3 / mops - exchanged_bytes * (byte + send_byte / 2)
     barriers = figures.table("barrier", "nodes", benchmark="barrier", nodes=[2, 16])
     return {
         "title": "Scali cluster",
         "about": "16 nodes with two Pentium III of 450 MHz; SCI cards on 32-bit PCI of 33 MHz, a 4 x 4 torus; ScaMPI",
         "machine": "scali",
         "topology": {"kind": "torus", "dimensions": [4, 4], "source": "the report's text"},
-        "cpu": {"per_node": 2, "source": "the report's text"},
+        "cpu": {
+            "per_node": 2,
+            "flops_per_s": operations / computing_ns * 1e9,
+            "source": "the report's text; NPB FT on two nodes, without its exchanges",
+        },
         "link": [
             {"bytes_per_s": 2e6 * two_way, "source": "two-way: what a pair moves at once, both directions together"}
         ],
@@ -93,22 +108,21 @@ def scali() -> dict[str, Any]:
             "own_per_byte_ns": send_byte / 2,
             "source": "one-way within a node: it copies twice, the own block of an all-to-all once",
         },
-        "variant": {"within": {"placement": {"nodes": "0,0", "source": "two processes of one node"}}},
+        "variant": {
+            "within": {"placement": {"nodes": "0,0", "source": "two processes of one node"}},
+            "two": {"ranks_per_node": 2},
+        },
         "run": [
             {
                 "pattern": ["oneway", "pingpong"],
                 "variants": ["", "within"],
                 "read_from": "the report has both, inter-node and intra-node",
-            }
+            },
+            {"pattern": "ft", "ranks": [4, 8, 16], "variants": ["", "two"], "read_from": FT_READ_FROM},
+            {"pattern": "ft", "ranks": 32, "variants": ["two"], "read_from": FT_READ_FROM},
         ],
         "used": figures.used,
         "structure": [
             {"what": "rates of two-way count both messages as twoway does", "read_from": "its latency is the least"},
-        ],
-        "not_modelled": [
-            {
-                "where": {"benchmark": "NPB 2.3 FT class A"},
-                "why": "what a node computes in a second is no communication",
-            }
         ],
     }

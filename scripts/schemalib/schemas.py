@@ -25,6 +25,7 @@ DOCUMENTS: dict[str, tuple[tuple[Sequence[str], Sequence[str]], ...]] = {
     "export": ((("export",), ()),),
     "import": ((("import",), ()),),
     "list": ((("list",), ()),),
+    "predict": ((("predict",), ()), (("predict---validate",), ())),
     "quick": (_SHOWN,),
     "report": ((("report",), ()),),
     "run": (_SHOWN, (("run---dry-run",), ())),

@@ -74,14 +74,20 @@ class TransportTraits:
         """Whether a rank that waits sleeps in the kernel."""
         return "syscalls" in self.caps and "spins" not in self.caps
 
+    @property
+    def is_paced(self) -> bool:
+        """Whether the kernel sends between hosts and loses nothing: congestion control then decides how fast."""
+        return self.carrier == "kernel" and "hosts" in self.caps and "lossy" not in self.caps
+
 
 @dataclass(frozen=True, order=True)
 class Point:
     """One thing to measure: a pattern over a transport, with one number of ranks and one message size.
 
     `transport` is `name[@library][:variant]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`. `options` are the pattern's own,
-    as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", or "refined"
-    where the sampler looked closer at a bend of the curve. `traits` are the pattern's, on this transport.
+    as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", "refined" where
+    the sampler looked closer at a bend of the curve, or "basic", for predictions only. `traits` are the pattern's, on
+    this transport.
     """
 
     transport: str

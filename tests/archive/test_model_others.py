@@ -11,6 +11,7 @@ import pytest
 from tests.archive.test_model_tables import Table, answers_of, errors, middle, on_variant, table, time_us
 
 from hockney.archive import published
+from hockney.stats.npb import ft_mops
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -64,6 +65,21 @@ def test_the_whole_of_scali(tmp_path: Path) -> None:
         (n,): (n - 1) * peak(on_variant(tmp_path, "scali", "", n, "alltoall", sizes, 32)) for n in (2, 4, 8, 16)
     }
     assert middle(errors(rates, table("scabench", "alltoall", "nodes"))) <= 7
+
+
+@pytest.mark.parametrize(("variant", "per_node", "least", "most"), [("", 1, 0.14, 0.24), ("two", 2, 0.22, 0.47)])
+def test_ft_of_scali(tmp_path: Path, variant: str, per_node: int, least: float, most: float) -> None:
+    """One figure is used. The real one slows down more with more nodes, and where two processes share a memory."""
+    speeds = {}
+    for nodes in (2, 4, 8, 16):
+        ranks = per_node * nodes
+        (time,) = on_variant(tmp_path, "scali", variant, ranks, "ft", [0], 1, **{"class": "A"}).values()
+        speeds[nodes] = ft_mops("A", 1e3 * time) / nodes
+    where = {"benchmark": "NPB 2.3 FT class A", "system": f"Scali-{per_node}"}
+    off = {nodes: speed / figure("scabench", nodes=nodes, **where) - 1 for nodes, speed in speeds.items()}
+    if per_node == 1:
+        assert off.pop(2) == pytest.approx(0, abs=0.002)
+    assert least < min(off.values()) < max(off.values()) < most
 
 
 # ---- t3d -------------------------------------------------------------------------------------------------------------

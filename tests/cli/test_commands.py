@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import click
 import pytest
@@ -328,8 +329,26 @@ def test_no_file_is_written_over_results(filled_store: Path, tmp_path: Path, cli
 def test_export_is_of_one_kind(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["export", "2", "--csv", "--json", "--store", str(filled_store)]) == 2
     output = capsys.readouterr()
-    assert "not both: leave one out" in output.err
+    assert "a run is exported as --csv or as --json, not both: leave one out" in output.err
     assert json.loads(output.out)["exit_code"] == 2
+
+
+def test_export_of_a_platform(filled_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "platform.xml"
+    assert execute(["export", "--simgrid", "--machine", "paragon", "-o", str(path)]) == 0
+    assert capsys.readouterr().err == "hockney: SimGrid has nothing for class.late of paragon: left out\n"
+    assert [host.attrib["id"] for host in ElementTree.parse(path).iter("host")] == ["rank-0", "rank-1"]
+    for words, why in (
+        (["--machine", "paragon"], "--ranks and --machine need --simgrid"),
+        (
+            ["2", "--simgrid", "--machine", "paragon"],
+            "--machine names a whole model: leave RUN, --transport and --ranks out",
+        ),
+        (["2", "--simgrid"], "name one transport of the run with --transport: mpi@openmpi-4.1.4, null, shm, tcp"),
+        (["2", "--simgrid", "-t", "null"], "a fit needs ping-pongs and oneway with window=16 of two ranks"),
+    ):
+        assert execute(["export", *words, "--store", str(filled_store)]) == 2
+        assert why in capsys.readouterr().err
 
 
 def test_a_failed_export_leaves_the_old_file(filled_store: Path, tmp_path: Path) -> None:
@@ -400,6 +419,9 @@ def test_a_terminal_gets_a_table(tmp_path: Path, filled_store: Path, no_color: s
         (["show", "la"], "last"),
         (["show", "last", "--pattern", "bar"], "barrier"),
         (["export", "last", "--cs"], "--csv"),
+        (["predict", "ping"], "pingpong"),
+        (["predict", "barrier", "--machine", "gpm"], "gpmimd-calibrated"),
+        (["predict", "barrier", "--set", "link"], "link.bandwidth="),
     ],
     ids=" ".join,
 )

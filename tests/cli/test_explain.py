@@ -196,6 +196,11 @@ def test_every_machine_of_the_archive_can_be_explained(machine: str, capsys: pyt
     [
         (["last", "--machine", "t3d"], "a machine of the archive (--machine NAME): give one of them, not both", 2),
         (["--machine", "gpmim"], "did you mean 'gpmimd'?", 2),
+        (
+            ["--machine", "mine.toml"],
+            "mine.toml is a model, and --machine explains published figures: run the model",
+            2,
+        ),
         (["1"], "run 1 (base) has no figures", 3),
         (["7"], "there is no run 7", 2),
     ],

@@ -12,7 +12,7 @@ import pytest
 from tests.builders import make_launch
 from tests.cli.support import PINGPONG, Cli, command_line, environment, make_measurement
 
-from hockney.cli import progress
+from hockney.cli import execute, progress
 from hockney.cli.progress import ProgressDisplay, progress_text
 from hockney.measure.estimate import first_rounds_s
 from hockney.measure.interfaces import Progress
@@ -87,8 +87,12 @@ def test_alike_failures_are_printed_once(capsys: pytest.CaptureFixture[str]) -> 
     for _ in range(2):  # launches
         for point in POINTS:
             display.point_ended(point, PointStatus.FAILED, "no way there")
+        display.point_ended(replace(PINGPONG, transport="tcp"), PointStatus.FAILED, "no way there")
         display.close()
-    assert capsys.readouterr().err == "failed: pingpong of 8 B, 64 B, 1 KiB on shm, 2 ranks: no way there\n"
+    first = "pingpong of 8 B, 64 B, 1 KiB on shm, 2 ranks"
+    assert " ".join(capsys.readouterr().err.split()) == (
+        f"failed: {first}: no way there failed: pingpong of 8 B on tcp, 2 ranks: as {first}, see above"
+    )
 
 
 def test_the_first_figure_of_a_transport(capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,6 +134,17 @@ def test_a_terminal_has_one_line_that_is_removed(tmp_path: Path) -> None:
         left.append(shown.rstrip())
     assert "pingpong on shm, 2 ranks" in left
     assert not any("points done" in line or "to go" in line for line in left)
+
+
+def test_a_prediction_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "_LOG_S", 0.0)
+    assert execute(["predict", "pingpong", "--machine", "t3d", "--bytes", "8,64", "--sensitivity", "--tolerance"]) == 0
+    lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
+    assert lines[:3] == [f"times: {done} of 2 points done" for done in range(3)]
+    assert {line.partition(":")[0] for line in lines} == {"times", "sensitivity", "tolerance"}
+    assert lines[-1] == "tolerance: 2 of 2 points done"
+    (last,) = (line for line in lines if line.startswith("sensitivity") and re.search(r" (\d+) of \1 points", line))
+    assert int(last.split()[1]) % 2 == 0
 
 
 @pytest.mark.parametrize(("launches", "said"), [(2, ["launch 1: ", "launch 2: "]), (1, [""])])

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,10 @@ import pytest
 from tests.measure.test_hosts import ip, remote_shell
 
 from hockney.analysis.explain import explain_run
-from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
+from hockney.analysis.explain.pairs import Load, PairMatrix, pair_matrices
+from hockney.analysis.finding import Finding
 from hockney.cli import execute
+from hockney.errors import HockneyError
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
@@ -77,28 +79,40 @@ def measure(agent: Path, store: Path, *words: str) -> str:
         env={**os.environ, "HOCKNEY_RSH": str(agent)},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=400,
         check=False,
     )
     assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     return done.stdout
 
 
-@pytest.mark.full
-def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(
-    agent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = tmp_path / "r.db"
+def measured_pairs(agent: Path, store: Path, time: str) -> tuple[str, dict[Load, PairMatrix], list[Finding]]:
+    """What the suite says in that time, its matrices, and the slow pairs that are found."""
     # So precise that no pair ends before the others: each is seen as often, in every state of the machine.
-    said = measure(agent, store, "allpairs", "--precision", "0.1%", "--time", "60s")
-    assert "Half a round trip of 8 B on tcp, 5 ranks, disjoint pairs at once" in said
+    said = measure(agent, store, "allpairs", "--precision", "0.1%", "--time", time)
     # Hosts of their own would not slow each other: these share the CPUs, and what floors and paces say is left out.
     with sqlite3.connect(store) as database:
         database.execute("UPDATE measurement SET pace_ns = NULL, floor_before_ns = 1e6, floor_after_ns = 1e6")
     with Store.open(store, readonly=True) as results:
         run = Run(results, 1)
         matrices = {matrix.load: matrix for matrix in pair_matrices(run)}
-        found = [one for one in explain_run(run).findings if "slow_pair" in one.facts]
+        slow: list[Finding] = []
+        with suppress(HockneyError):  # without any interval
+            slow = [finding for finding in explain_run(run).findings if "slow_pair" in finding.facts]
+        return said, matrices, slow
+
+
+@pytest.mark.full
+@pytest.mark.timeout(700)
+def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(
+    agent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for time in ("60s", "240s"):  # a busy machine needs time for intervals
+        store = tmp_path / f"{time}.db"
+        said, matrices, found = measured_pairs(agent, store, time)
+        if {finding.facts["load"] for finding in found} == {"idle", "loaded"}:
+            break
+    assert "Half a round trip of 8 B on tcp, 5 ranks, disjoint pairs at once" in said
     assert set(matrices) == {"idle", "loaded"}
     assert execute(["show", "1", "--tables", "--store", str(store)]) == 0
     shown = " ".join(capsys.readouterr().out.split())

@@ -67,6 +67,7 @@ class Made:
     then: Made | None = None  # its later measurements, in another machine state
     skipped: str | None = None
     failed: str | None = None
+    algorithm: str | None = None
 
 
 def options(**given: object) -> tuple[tuple[str, str], ...]:
@@ -161,7 +162,7 @@ def measurement_of(one: Made, launch_id: int, round_: int) -> Measurement:
         round=round_,
         started_unix_s=1000.5 + round_,
         batch=batch,
-        definition=Definition(one.timed, one.divisor, one.bytes_per_rep, one.divisor),
+        definition=Definition(one.timed, one.divisor, one.bytes_per_rep, one.divisor, one.algorithm),
         elapsed_ns=samples,
         cpu_user_ns=tuple(round(wall_ns * share) for share in shares),
         cpu_system_ns=(0,) * one.point.ranks,

@@ -60,6 +60,12 @@ def test_rows_that_were_not_measured_say_why(tmp_path: Path) -> None:
     assert reason(row(table, "62", "1024")[3]) == "not asked for in this run"
 
 
+def test_basic_figures_stand_in_no_table(tmp_path: Path) -> None:
+    basic = replace(point("shm", "oneway", 2, 4, window=16), role="basic")
+    table = tables(tmp_path, "atlas", [Made(basic, 100), Made(point("shm", "oneway", 2, 4), 330)])["com-1.1"]
+    assert [column.title for column in table.columns] == ["packet size", "published", "shm"]
+
+
 def test_what_only_this_machine_has_stands_below_without_a_published_figure(tmp_path: Path) -> None:
     made = [
         Made(point("shm", "alltoall", 2, 64), 500, timed="slowest"),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import hockney
+from hockney.machine.files import read_toml
 from hockney.report.findings import fact_text
 from hockney.stats.fit import Estimate
 
@@ -40,3 +45,38 @@ def test_of_a_long_list_the_first_five_are_printed_and_the_others_counted(count:
 )
 def test_a_fact_has_the_unit_that_its_key_ends_with(key: str, fact: Any, text: str) -> None:
     assert fact_text(key, fact) == text
+
+
+# ---- templates ------------------------------------------------------------------------------------------------------
+
+SOURCES = Path(hockney.__file__).parent
+
+
+def facts_of_analysis() -> set[str]:
+    """Every name that a fact or a field of a subject may have: the texts and keywords of the code that makes them."""
+    names: set[str] = set()
+    for path in [*(SOURCES / "analysis").rglob("*.py"), *(SOURCES / "archive").glob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                names.add(node.value)
+            elif isinstance(node, ast.keyword) and node.arg is not None:
+                names.add(node.arg)
+    return names
+
+
+def unknown_facts(templates: Any) -> Iterator[str]:
+    """A template that names one is left out without a word, as one whose fact a finding happens not to have."""
+    known = facts_of_analysis()
+    texts, parts = [templates], []
+    while texts:
+        text = texts.pop()
+        if isinstance(text, str):
+            parts.append(text)
+        else:
+            texts += text.values() if isinstance(text, dict) else text
+    return (name for part in parts for name in re.findall(r"{(\w+)", part) if name not in known)
+
+
+def test_every_fact_in_a_template_is_one_that_findings_have() -> None:
+    assert list(unknown_facts(read_toml(SOURCES / "report/findings.toml"))) == []
+    assert list(unknown_facts({"evidence": ["{pattern} jumps by {jmup_ns}.", "{jump_ns}"]})) == ["jmup_ns"]

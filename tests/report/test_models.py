@@ -89,6 +89,16 @@ def test_a_figure_of_another_machine_is_not_compared(tmp_path: Path) -> None:
     assert cell(table, "Scali-1", "A", "4").error is not None
 
 
+def test_nodes_of_scali_2_have_two_ranks(tmp_path: Path) -> None:
+    made_up = [Made(point(SIM, "ft", 4, 0, **{"class": "A"}), 1e10, measurements=1)]
+    record, hosts = facts(machine="scali", title="Scali cluster"), ("node 0", "node 0", "node 1", "node 1")
+    table = tables_of(tmp_path, "scabench", made_up, facts=record, hosts=hosts)["npb-ft"]
+    # NPB counts 7.1e9 operations in class A.
+    assert figure(cell(table, "Scali-2", "A", "2")) == pytest.approx(2 * 7.14e9 / 4 / 1e10 * 1e3, rel=0.01)
+    assert reason(cell(table, "Scali-1", "A", "4")) == "not asked for in this run"
+    assert [one[:3] for one in table.rows if one[0] == ""] == []
+
+
 def test_only_the_column_of_the_published_figures_has_errors(tmp_path: Path) -> None:
     """The report's 72 MB/s are the native library's."""
     made_up = [Made(point(f"sim@paragon{way}", "pingpong", 2, 1 << 20), 1e7, 2, 1 << 21) for way in ("", ":raw")]

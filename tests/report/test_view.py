@@ -132,7 +132,7 @@ def wide(suite: str) -> list[Made]:
     return [*made, *(crowded(name, "alltoall", 4, 4) for name in MPI)]
 
 
-@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
 @pytest.mark.parametrize("suite", ["t3d", "ancor", "paragon", "atlas", "scabench"])
 def test_no_line_of_a_report_is_wider_than_the_line(
     suite: str, width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -34,7 +34,8 @@ def planned(report: str) -> tuple[tuple[Point, dict[str, Any]], ...]:
         name: {option.name: option.default for option in pattern.options}
         for name, pattern in catalogue.patterns.items()
     }
-    return tuple((point, {**defaults[point.pattern], **dict(point.options)}) for point in points)
+    listed = (point for point in points if point.role != "basic")
+    return tuple((point, {**defaults[point.pattern], **dict(point.options)}) for point in listed)
 
 
 def farm(figure: Published) -> Where:
@@ -96,7 +97,11 @@ POINTS: dict[str, Callable[[Published], Where]] = {
     "bisection": of_size("bisection"),
     "barrier": of_size("barrier"),
     "alltoall": of_size("alltoall"),
-    "NPB 2.3 FT class A": of_size("ft", **{"class": "A"}),
+    "NPB 2.3 FT class A": lambda figure: {
+        "pattern": "ft",
+        "ranks": int(figure.at["nodes"]) * (2 if figure.system == "Scali-2" else 1),
+        "class": "A",
+    },
     "ping_pong": lambda figure: {"pattern": "putpong", "ranks": figure.at["npes"], "bytes": 8},
     "single_pairs": lambda figure: {"pattern": "put", "ranks": 16, **_words(figure)},
     "multiple_pairs": lambda figure: {"pattern": "putring", "ranks": 16, **_words(figure)},

@@ -188,9 +188,20 @@ def test_a_synchronous_send_stands_next_to_the_asynchronous_one() -> None:
     plan = make_plan(load_suite("atlas"), RunOptions(transports=("shm", "shm:sync")), load(), cpus=2)
     sizes: dict[str, list[int]] = {}
     for one in plan.points:
-        if one.pattern == "oneway":
+        if one.pattern == "oneway" and not one.options:
             sizes.setdefault(one.transport, []).append(one.bytes)
     assert sizes == {"shm": [4, 64, 256, 1024], "shm:sync": [4, 64, 256, 1024]}
+
+
+def test_basic_series_stay_as_they_are_whatever_is_asked() -> None:
+    """Predictions need them on two ranks with their own options; a model is fitted already."""
+    asked = RunOptions(transports=("shm",), ranks=(4,), options=(("window", "4"),))
+    plan = make_plan(load_suite("atlas"), asked, load(), cpus=8)
+    basics = {one.pattern_text for one in plan.points if one.role == "basic"}
+    assert {"pingpong", "oneway window=16", "twoway window=16", "prtt", "prtt messages=8"} < basics
+    assert {one.ranks for one in plan.points if one.role == "basic"} == {2}
+    on_model = make_plan(load_suite("atlas"), RunOptions(machine="gpmimd"), load(), cpus=8)
+    assert {one.role for one in on_model.points} == {"asked"}
 
 
 @pytest.mark.parametrize(

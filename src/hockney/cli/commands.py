@@ -34,7 +34,13 @@ COMMANDS = {
     "check": Entry(
         "Check for slowdowns against a baseline, or limits in a file.", "check --baseline before --max-slowdown 5%"
     ),
-    "export": Entry("Write a run as CSV, JSON, Parquet or OSU text.", "export last --csv -o figures.csv"),
+    "predict": Entry(
+        "Predict times of a suite or some patterns on a machine fitted to a run, or on a model.",
+        "predict alltoall -n 64",
+    ),
+    "export": Entry(
+        "Write a run as CSV, JSON, Parquet, OSU text or a platform of SimGrid.", "export last --csv -o figures.csv"
+    ),
     "import": Entry("Store the outputs of other benchmarks as a run.", "import osu_latency.txt"),
     "report": Entry("Write an HTML report of runs.", "report last -o report.html"),
     "doctor": Entry("Show what limits precision here, and how to fix it.", "doctor"),

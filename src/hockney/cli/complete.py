@@ -90,6 +90,13 @@ def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     return _beginning(incomplete, words)
 
 
+def parameters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names that --set takes."""
+    from hockney.analysis.predict import PARAMETERS
+
+    return _beginning(incomplete, (f"{name}=" for name in PARAMETERS))
+
+
 def _beginning(incomplete: str, words: Iterable[str]) -> list[CompletionItem]:
     return [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete) and word.isprintable()]
 

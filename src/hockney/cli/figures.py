@@ -214,7 +214,7 @@ def _print_group(
         for transport, members in group.items()
     }
     points = {member.point.bytes: member.point for members in group.values() for member in members}
-    asked = [points[size] for size in sorted(points) if points[size].role == "asked"]
+    asked = [points[size] for size in sorted(points) if points[size].role != "refined"]
     first = next(iter(points.values()))
     render.title(name_of(first))
     columns = [Column("size", right=True, key=True, style="bold")]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import FrameType
 
 from hockney.cli import render
 from hockney.cli.common import check_label, refuse_output
@@ -133,13 +131,13 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> 
 def measuring(
     store: Path | None, *, create: bool, quiet: bool = False, words: Sequence[str] | None = None
 ) -> Iterator[tuple[Catalogue, Store, ProgressDisplay]]:
-    """All that measuring needs; SIGTERM acts like Ctrl-C, and the display is closed at the end.
+    """All that measuring needs; the display is closed at the end.
 
     `words` name the transports that are wanted, None all.
     """
     catalogue = load(words)
     display = ProgressDisplay(quiet=quiet)
-    with Store.open(store, create=create) as results, _stop_on_sigterm(), contextlib.closing(display):
+    with Store.open(store, create=create) as results, contextlib.closing(display):
         try:
             yield catalogue, results, display
         except KeyboardInterrupt as interrupt:
@@ -166,20 +164,3 @@ def command_line(command: str) -> str:
     """What is stored as the command that made a run."""
     arguments = sys.argv[1:] if command in sys.argv else [command]
     return shlex.join(["hockney", *arguments])
-
-
-@contextlib.contextmanager
-def _stop_on_sigterm() -> Iterator[None]:
-    """SIGTERM and SIGHUP act like Ctrl-C: all measurements made are stored."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    # nohup lets SIGHUP be ignored, and it stays ignored.
-    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, stop) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""What is printed on standard error while a run measures: the first figures, failures, and the time to go.
+"""What is printed on standard error while a run measures or a prediction runs.
 
 On a terminal one line is rewritten at most four times a second, and only between measurements: on a small machine the
 display would disturb what it shows. In a pipe there is a line per job, first figure and failure, and one every half
@@ -7,8 +7,10 @@ minute.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
+from collections.abc import Callable
 
 from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.render import line_width, wrapped
@@ -39,6 +41,7 @@ class ProgressDisplay:
         self._launch = 0
         self._done = ""  # how far the run is
         self._failed: dict[tuple[CurveKey, str | None], list[Point]] = {}  # not printed yet
+        self._first_failed: dict[str | None, str] = {}  # by reason
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
         """Print what comes, once for a run that gets more launches."""
@@ -94,6 +97,17 @@ class ProgressDisplay:
         if status is PointStatus.FAILED:
             self._failed.setdefault((curve_of(point), reason), []).append(point)
 
+    def simulating(self, step: str, points: int) -> Callable[[], None]:
+        """Show a step of a prediction; what it returns is called after each of its points."""
+        done = itertools.count()
+
+        def show() -> None:
+            self._done = f"{step}: {next(done)} of {counted(points, 'point')} done"
+            self._draw("")
+
+        show()
+        return show
+
     def kept(self) -> str:
         """What is stored when the user stops the run."""
         if self._run_id is None:
@@ -101,10 +115,12 @@ class ProgressDisplay:
         return f"everything measured so far is stored (see: {typed('runs')})"
 
     def _say_failed(self) -> None:
-        """Print failures since the last event: sizes of one curve in one line, once for all launches."""
+        """Print failures since the last event: sizes of one curve in one line, each line and each reason once."""
         failed, self._failed = self._failed, {}
         for (_, reason), points in failed.items():
-            self._say_once(f"failed: {points[0].text(sizes_text(points))}: {reason}")
+            name = points[0].text(sizes_text(points))
+            first = self._first_failed.setdefault(reason, name)
+            self._say_once(f"failed: {name}: {reason if first == name else f'as {first}, see above'}")
 
     def close(self) -> None:
         """Print what is left, and remove the rewritten line."""

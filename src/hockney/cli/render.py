@@ -200,13 +200,14 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], 
     ]
     natural = [max(len(column.title), length) for column, length in zip(described, longest, strict=True)]
     parts, least = [list(range(len(described)))], natural
-    if fits or is_terminal() or os.environ.get("COLUMNS", "").lstrip("0").isdecimal():
+    fits = fits or is_terminal() or os.environ.get("COLUMNS", "").lstrip("0").isdecimal()
+    if fits:
         least = [_least_width(column, length) for column, length in zip(described, longest, strict=True)]
         parts = split_columns(described, least, line_width())
     count = 0
     for number, places in enumerate(parts):
         count += say() if number else 0
-        count += _print_part(described, blocks, _grown(places, least, natural))
+        count += _print_part(described, blocks, _grown(places, least, natural, fits=fits))
     hidden = [column.title for place, column in enumerate(described) if not any(place in part for part in parts)]
     if hidden:
         count += note(f"(columns hidden, screen too narrow: {', '.join(hidden)})", style="dim")
@@ -241,16 +242,30 @@ def _total(places: Sequence[int], widths: Sequence[int]) -> int:
     return sum(widths[place] for place in places) + _GAP * (len(places) - 1)
 
 
-def _grown(places: Sequence[int], least: Sequence[int], natural: Sequence[int]) -> dict[int, int]:
-    """The widths of the columns at these places: they share what room the line has, none wider than it needs."""
+def _grown(places: Sequence[int], least: Sequence[int], natural: Sequence[int], *, fits: bool) -> dict[int, int]:
+    """The widths of the columns at these places: they share what room the line has, none wider than it needs.
+
+    If the table `fits` where there is too little room, its widest column is narrower, and cells are broken between
+    words.
+    """
     widths = {place: least[place] for place in places}
-    room = max(0, line_width() - _total(places, least))
+    room = line_width() - _total(places, least)
+    if room < 0 and fits:
+        widest = max(places, key=lambda place: least[place])
+        widths[widest] = max(min(_WRAP_MIN, least[widest]), least[widest] + room)
+    room = max(0, room)
     by_need = sorted(places, key=lambda place: natural[place] - least[place])
     for left, place in zip(range(len(by_need), 0, -1), by_need, strict=True):
         more = min(natural[place] - least[place], room // left)
         widths[place] += more
         room -= more
     return widths
+
+
+def _cell(text: str, width: int, *, right: bool) -> str:
+    if not right:
+        return "\n".join(wrapped(text, width))
+    return "\n".join(line.rjust(width) for line in (wrapped(text, width) if len(text) > width else [text]))
 
 
 def _print_part(
@@ -283,12 +298,7 @@ def _print_part(
             grid.add_column(Text(broken, justify="right" if column.right else "left"), width=width, style=column.style)
         for row in block:
             # Padded here: rich would strip the blanks that align figures with and without an interval.
-            grid.add_row(
-                *(
-                    row[place].rjust(width) if columns[place].right else "\n".join(wrapped(row[place], width))
-                    for place, width in widths.items()
-                )
-            )
+            grid.add_row(*(_cell(row[place], width, right=columns[place].right) for place, width in widths.items()))
         if block or (with_titles and not heading):
             console.print(grid)
             with_titles = False

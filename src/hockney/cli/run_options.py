@@ -81,6 +81,18 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     )
 
 
+def read_model_options(machine: str, words: Mapping[str, Any]) -> RunOptions:
+    """The options of `predict`: the ranks, sizes and options of points on a model. Raises UsageError."""
+    absent = dict.fromkeys(("transport", "hosts", "cpus"), ()) | dict.fromkeys(
+        ("precision", "time_s", "launches", "limit", "refine", "oversubscribe")
+    )
+    asked = read_options({**absent, **words, "machine": machine})
+    if asked.deadline_ns is not None:
+        searched = typed("run", "pushfarm", "--machine", machine, "-o", "rate=max", "-o", "deadline=1ms")
+        raise UsageError(f"predict searches no rate; on a model it is measured: {searched}")
+    return asked
+
+
 def _number(what: str, most: int, word: str) -> int:
     number = parse_count(word, most)
     if number is None:

@@ -150,6 +150,7 @@ class _Grid:
     sizes: list[int]
     unknown_sizes: list[str]
     is_refined: bool
+    role: str
     variants_of: _VariantsOf
 
     def __len__(self) -> int:
@@ -160,7 +161,7 @@ class _Grid:
             asked = {**self.options, **ends}
             for transport in self.variants_of(named, self.pattern.name, ranks, asked):
                 traits, options = self.pattern.traits_on(transport), as_pairs(self.pattern, asked)
-                point = Point(transport.name, self.pattern.name, ranks, 0, options, traits=traits)
+                point = Point(transport.name, self.pattern.name, ranks, 0, options, self.role, traits)
                 yield from (replace(point, bytes=size) for size in sizes)
 
 
@@ -177,6 +178,8 @@ def make_plan(
     level, and is called only where a suite names a share of a cache. Raises UsageError for unknown words, and for far
     more points than fit the time.
     """
+    if asked.machine is not None:
+        suite = suite.model_copy(update={"series": tuple(each for each in suite.series if not each.basic)})
     patterns = [catalogue.pattern(series.pattern) for series in suite.series]
     _refuse_unused(suite, asked, patterns, catalogue)
     if asked.deadline_ns is not None:
@@ -357,14 +360,18 @@ def _grid(
     cpus: int,
     caches: Mapping[int, int],
 ) -> _Grid:
-    """Raises UsageError for unknown words. An option of the command line goes to every pattern that has it."""
+    """Raises UsageError for unknown words.
+
+    An option of the command line goes to every pattern that has it, but not to a basic series.
+    """
     known = {option.name for option in pattern.options}
-    options = {**series.options, **{name: value for name, value in asked.options if name in known}}
+    more = {} if series.basic else {name: value for name, value in asked.options if name in known}
+    options = {**series.options, **more}
     for name, value in options.items():
         check_option(pattern, name, value)
     table = filled(series, pattern)
     least, most, _ = pattern.ranks
-    keeps_ranks = least == most and "ranks" in series.model_fields_set
+    keeps_ranks = series.basic or (least == most and "ranks" in series.model_fields_set)
     ranks = (asked.ranks if not keeps_ranks else ()) or table.ranks or (max(2, cpus),)
     if asked.machine is not None and not asked.ranks and "ranks" not in series.model_fields_set:
         ranks = _default_ranks(catalogue, asked.machine) or ranks
@@ -380,6 +387,7 @@ def _grid(
         sizes=list(dict.fromkeys(size for size in sizes.values() if size is not None)),
         unknown_sizes=[str(share) for share, size in sizes.items() if size is None],
         is_refined=pattern.sized and (series.refine and not asked.sizes if asked.refine is None else asked.refine),
+        role="basic" if series.basic else "asked",
         variants_of=functools.partial(_variants_of, asked.machine, catalogue),
     )
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from hockney.machine import choose_cpus, usable_cpus
 from hockney.measure.interfaces import PointFailed
 from hockney.measure.plan import Plan, cpus_for
-from hockney.model import Definition, Launch, Measurement, Point
+from hockney.model import Definition, Launch, Measurement, Place, Point
 from hockney.units import counted
 from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import Catalogue
@@ -126,7 +126,15 @@ class WorkerPool:
             self._bury(point, end)
             remedy = f" ({how_to_wait_longer(end.limit_s)})" if isinstance(end, WorkerTimedOut) else ""
             raise PointFailed(f"{end}{remedy}") from end
-        measurement = _measure(point, live, round_, started_unix_s, answer, self._steal())
+        measurement = measurement_of(
+            point,
+            answer,
+            launch_id=live.launch_id,
+            round_=round_,
+            started_unix_s=started_unix_s,
+            steal=self._steal(),
+            places=live.launched.places,
+        )
         caps = self._catalogue.transports[point.transport].caps
         # Only where messages may be lost is a payload that did not arrive no fault.
         has_payload = measurement.has_payload and "payload" in caps and "lossy" not in caps
@@ -237,14 +245,22 @@ def _share_cpus(ranks: Sequence[Rank]) -> bool:
     return len(set(pinned)) < len(pinned) or any(count > usable for (_, usable), count in Counter(free).items())
 
 
-def _measure(
-    point: Point, live: _Live, round_: int, started_unix_s: float, answer: MeasureAnswer, steal: float | None
+def measurement_of(
+    point: Point,
+    answer: MeasureAnswer,
+    *,
+    launch_id: int = 0,
+    round_: int = 0,
+    started_unix_s: float = 0.0,
+    steal: float | None = None,
+    places: tuple[Place, ...] = (),
 ) -> Measurement:
+    """An answer as the measurement of a point."""
     import numpy as np
 
     return Measurement(
         point=point,
-        launch_id=live.launch_id,
+        launch_id=launch_id,
         round=round_,
         started_unix_s=started_unix_s,
         batch=answer.batch,
@@ -267,5 +283,5 @@ def _measure(
         pace_ns=answer.pace_ns,
         solo_ns=answer.solo_ns,
         started_ns=answer.started_ns,
-        places=live.launched.places,
+        places=places,
     )

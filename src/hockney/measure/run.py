@@ -304,7 +304,7 @@ def _carry_out(
             for side in begin():
                 sides.append(side)  # noqa: PERF402 - the first one counts where the second cannot be stored
         if when is not None:
-            _warn_before(sides[-1], when)
+            _warn_before(sides[-1], catalogue, when)
         sides[0].recorder.begun(sides[0].plan, goes_on=start.round > 0, precise=start.precise)
         _make_launches(sides, catalogue, start, make_sampler, others)
         if start.several:
@@ -325,14 +325,14 @@ def _carry_out(
     ]
 
 
-def _warn_before(side: Side, when: str) -> None:
+def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
     """Store the warnings of what disturbs this plan now, which observes other programs for a moment."""
     plan, recorder = side.plan, side.recorder
     real = [point for point in plan.points if point.transport not in plan.virtual]
     if not real:
         return
     ranks_here = max(point.ranks for point in real) if not plan.hosts else 1
-    over_loopback = not plan.hosts and any(point.transport.startswith("tcp") for point in plan.points)
+    over_loopback = not plan.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
     for warning in warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus):
         if warning.kind != "congestion" or over_loopback:
             recorder.store.add_warning(recorder.run_id, warning)

@@ -10,6 +10,7 @@ The sampler knows neither workers nor stores, so whole runs are tested with a ma
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from collections import Counter
@@ -20,11 +21,11 @@ from itertools import pairwise
 from hockney.measure.estimate import (
     MIN_MEASUREMENTS,
     SAMPLES_MIN,
-    SCHEDULE_EVENTS_MIN,
     SPAN_S,
     events_on_schedule,
     long_ns,
 )
+from hockney.measure.exact import measure_exactly
 from hockney.measure.interfaces import Instrument, Observer, PointFailed, Progress
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import FILL, Work, batch_ns, curve_in_one_state, repetition_ns
@@ -38,9 +39,6 @@ _LOOK_GROWTH = 1.02  # the next look at all measurements waits for 2 % more of t
 _BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
 _STREAM_BATCH_NS = 1_000_000  # of a stream: the acknowledgement at its end then weighs little
 _STREAM_EVENTS = 64  # of a stream, in a batch; a window of 16 messages is 16 events
-_EXACT_BATCH = 4  # repetitions on a model without noise;
-_EXACT_EVENTS = 256  # of a stream so many events, whose ends then weigh little,
-_EXACT_MESSAGES = 1 << 18  # but no more messages than that
 _TRIAL_EVENTS = 10  # on schedule, to see how long an event takes
 _CALIBRATIONS_MAX = 5
 _GROWTH_MAX = 100  # of a batch at once, since the first repetitions may have been quick
@@ -192,15 +190,9 @@ class Sampler:
         return self._plan.virtual.get(work.point.transport, False)
 
     def _measure_exact(self, work: Work) -> Measurement:
-        work.batch = _EXACT_BATCH
-        if work.point.rate_hz:
-            work.batch, work.samples = 1, max(SCHEDULE_EVENTS_MIN, events_on_schedule(work.point.rate_hz))
-            return self._measure(work, 1, samples=work.samples, warmup=work.warmup)
-        if work.point.is_stream:
-            once = self._measure(work, 1, samples=1, warmup=0).definition
-            most = _EXACT_MESSAGES // max(work.point.ranks, once.messages_per_rep)  # a barrier counts no message
-            work.batch = max(1, min(math.ceil(_EXACT_EVENTS / once.divisor), most))
-        return self._measure(work, work.batch, samples=SAMPLES_MIN, warmup=work.warmup)
+        measurement = measure_exactly(work.point, functools.partial(self._measure, work))
+        work.batch, work.samples = measurement.batch, measurement.elapsed_ns.shape[1]
+        return measurement
 
     def _measure_point(self, work: Work, samples: int | None = None) -> Measurement:
         """A measurement whose batches are long enough, of these samples or the point's own.

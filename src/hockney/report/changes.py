@@ -93,12 +93,17 @@ def times_text(alike: Range, side: int) -> str:
 
 
 def change_text(alike: Range) -> str:
-    """`+8.0 % (+6.1 to +13.5)`, `x16.1 (15.8 to 16.4)`: of several sizes the median, and the outermost ends of CIs."""
+    """`+8.0 % (+6.1 to +13.5)`, `x16.1 (15.8 to 16.4)`: of several sizes the median, and the outermost ends of CIs.
+
+    On models without noise `+8.0 %`, `+6.1 % to +8.0 %`.
+    """
     shifts = [shift for shift in alike.shifts if shift.low is not None and shift.high is not None]
     if not shifts:
         return NONE
     ratio = statistics.median(shift.ratio for shift in shifts)
     low, high = min(shift.low or 0.0 for shift in shifts), max(shift.high or 0.0 for shift in shifts)
+    if all(change.is_exact for change in alike.changes):
+        return " to ".join(dict.fromkeys(map(percent_text, (low, high))))
     if low >= _AS_FACTOR or high <= 1 / _AS_FACTOR:
         return f"x{ratio:.3g} ({low:.3g} to {high:.3g})"
     return f"{percent_text(ratio)} ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f})"

@@ -110,6 +110,8 @@ class SuiteSeries(BaseModel):
 
     `pairs = "all"`: a curve for every source and target among the ranks; of a ring, for every distance; of rounds, for
     every round. `ranks = "cpus"`: as many as there are CPUs, unless the user says how many.
+
+    `basic`: it stands in no table; predictions need it. It is of two ranks, and not measured on a model.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -121,6 +123,7 @@ class SuiteSeries(BaseModel):
     transports: Names = ()  # empty: the suite's
     refine: StrictBool = False
     pairs: Literal["all"] | None = None
+    basic: StrictBool = False
 
 
 class Suite(BaseModel):

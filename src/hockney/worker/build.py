@@ -39,6 +39,7 @@ _FAMILY_SOURCES = {
     "pvm": ("local.c", "pvm_daemon.c", "transports/pvm.c"),
     "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
     "sim": (),  # its own folder has them all
+    "smpi": ("transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c"),
 }
 # What a family does without: the ranks of a model live in one process, on no real CPUs.
 _FAMILY_LACKS = {"sim": ("floor.c", "floor_open.c", "launched.c", "measure.c", "pace.c", "session.c")}
@@ -113,7 +114,7 @@ def family_sources(family: str) -> tuple[Path, ...]:
 def _look_up(recipe: Recipe, folder: Path) -> tuple[list[_Step], _Step]:
     """How the objects are compiled and how they are linked."""
     probes = Probes(folder)
-    is_wrapper = recipe.family in ("mpi", "shmem")
+    is_wrapper = recipe.family in ("mpi", "shmem", "smpi")
     compiler = identify(recipe.compiler or find_c_compiler(), probes, wrapper=is_wrapper)
     plain = identify(find_c_compiler(), probes, wrapper=False) if is_wrapper else compiler
     flags = (*_FLAGS, *_lse2(), *(f"-D{define}" for define in recipe.defines), *recipe.flags)

@@ -181,13 +181,17 @@ class Catalogue:
 
     def _add_model(self, word: str, name: str, variant: str) -> None:
         from hockney.worker.machine_model import load_model  # with pydantic, which light commands do not load
-        from hockney.worker.machine_text import compiled
 
         if word in self.transports:
             return
         if not name:
             raise UsageError("sim needs a model: write sim@gpmimd or sim@FILE.toml; `hockney list machines` lists them")
-        model = load_model(name, variant)
+        self.add_model(word, load_model(name, variant))
+
+    def add_model(self, word: str, model: Model) -> None:
+        """Adds the transport `sim@NAME` whose ranks live on a model. Raises UsageError for what is wrong in it."""
+        from hockney.worker.machine_text import compiled
+
         compiled(model, 1)  # refuses what is wrong in it before anything starts
         try:
             executable = build_worker(Recipe(_SIM))
@@ -198,7 +202,7 @@ class Catalogue:
         self.transports[word] = replace(
             plain,
             name=word,
-            summary=f"model of the {machine.title}{f', {variant}' if variant else ''}",
+            summary=f"model of the {machine.title}{f', {model.variant}' if model.variant else ''}",
             caps=plain.caps
             - ({"one_sided"} if not machine.put and not machine.get else set())
             - ({"stream"} if machine.stream is None else set()),
@@ -327,7 +331,7 @@ def _transports_of(library: Library) -> dict[str, TransportInfo]:
 def _named(words: Iterable[str] | None, native: Iterable[str]) -> list[str]:
     """The families that words name; all of them where there are no words, or one names nothing, so is misspelt."""
     bases = ["*"] if words is None else [split_name(word)[0] for word in words]
-    names = [*_FAMILIES, *native]
+    names = [*_FAMILIES, _SIM, *native]
     if not all(fnmatch.filter(names, base) for base in bases):
         return [*_FAMILIES]
     return [name for name in _FAMILIES if any(fnmatch.fnmatchcase(name, base) for base in bases)]

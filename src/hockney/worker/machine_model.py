@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hockney.errors import UsageError, unknown
+from hockney.errors import HockneyError, UsageError, unknown
 from hockney.worker.machine_schema import Machine, Torus
 from hockney.worker.toml_models import read_toml, validated
+from hockney.worker.toml_text import toml
 
 MODELS = Path(__file__).parents[1] / "archive" / "models"
 _BASES_MAX = 8
@@ -30,6 +31,11 @@ class Model:
     variant: str
     content: Mapping[str, Any]
     machine: Machine
+
+    @classmethod
+    def from_content(cls, name: str, content: Mapping[str, Any], variant: str = "") -> Model:
+        """The model with this content, which need not stand in a file. Raises UsageError with all that is wrong."""
+        return cls(name, variant, content, validated(content, f"{name}:{variant}".rstrip(":"), Machine))
 
     @property
     def key(self) -> str:
@@ -77,15 +83,21 @@ def builtin_models() -> list[str]:
 
 def load_model(name: str, variant: str = "") -> Model:
     """The model of that name, or in the file whose name ends in .toml. Raises UsageError with all that is wrong."""
-    content = _content(name, _BASES_MAX)
-    machine = validated(content, name, Machine)
-    for each, overrides in machine.variant.items():
-        if each == variant:
-            content = _merged(content, overrides)
-            machine = validated(content, f"{name}:{variant}", Machine)
-    if variant and variant not in machine.variant:
-        raise unknown(f"variant of {name}", variant, machine.variant)
-    return Model(name, variant, content, machine)
+    plain = Model.from_content(name, _content(name, _BASES_MAX))
+    variants = plain.machine.variant
+    if not variant:
+        return plain
+    if variant not in variants:
+        raise unknown(f"variant of {name}", variant, variants)
+    return Model.from_content(name, _merged(plain.content, variants[variant]), variant)
+
+
+def write_model(model: Model, path: Path, head: str) -> None:
+    """Writes the file of a model; `head` is its comment. Raises HockneyError where it cannot be written."""
+    try:
+        path.write_text(toml(model.content, head), encoding="utf-8")
+    except OSError as error:
+        raise HockneyError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _content(name: str, bases_left: int) -> dict[str, Any]:

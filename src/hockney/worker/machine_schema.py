@@ -17,7 +17,7 @@ from hockney.worker.toml_models import some
 
 COSTS = (
     *("send_cpu", "recv_cpu", "latency", "transfer", "out", "both", "in", "node"),
-    *("duplex", "rest", "late", "handshake", "ack"),
+    *("duplex", "rest", "exchange", "late", "handshake", "ack"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?:/([1-9]\d{0,8}))?)?")
@@ -95,6 +95,7 @@ class Segment(_Table):
     node: Costs | None = None
     duplex: Costs | None = None
     rest: Costs | None = None
+    exchange: Costs | None = None
     late: Costs | None = None
     handshake: Costs | None = None
     ack: Costs | None = None
@@ -147,13 +148,17 @@ Classes = Annotated[dict[str, PairClass], AfterValidator(_classes_end)]
 
 
 class Cpu(_Table):
-    """The CPUs of a node. `slice_ns`: 0, none. `compute`: what computing for d ns takes, fixed + factor * d."""
+    """The CPUs of a node. `slice_ns`: 0, none. `compute`: what computing for d ns takes, fixed + factor * d.
+
+    `flops_per_s`: by which the operations of `ft` are charged; None, they are not known.
+    """
 
     source: Text
     per_node: Positive = 1
     slice_ns: Ns = 0.0
     compute_fixed_ns: Ns = 0.0
     compute_factor: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
+    flops_per_s: Rate | None = None
 
 
 class Noise(_Table):

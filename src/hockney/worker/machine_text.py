@@ -115,6 +115,8 @@ def _cpu(machine: Machine) -> Iterator[str]:
         yield f"node_cpus {cpu.per_node}"
         yield f"slice_ns {_number(cpu.slice_ns)}"
         yield f"compute {_number(cpu.compute_fixed_ns)} {_number(cpu.compute_factor)}"
+        if cpu.flops_per_s is not None:
+            yield f"flops_per_s {_number(cpu.flops_per_s)}"
     if noise is not None:
         yield f"noise {noise.law} {_number(noise.sigma or noise.mean_ns or 0.0)}"
 
@@ -200,10 +202,11 @@ def _graph(model: Model, graph: Graph) -> Iterator[str]:
 
 def _links(machine: Machine) -> Iterator[str]:
     for link in machine.link:
-        yield f"link {_level(link, machine)} {_number(link.bytes_per_s or 0.0)} {_number(link.latency_ns)}"
+        yield f"link {level_of(link, machine)} {_number(link.bytes_per_s or 0.0)} {_number(link.latency_ns)}"
 
 
-def _level(link: Link, machine: Machine) -> int:
+def level_of(link: Link, machine: Machine) -> int:
+    """Which level of the topology a link is of, counted from 1; 0: all."""
     return link.level if isinstance(link.level, int) else 1 + _level_names(machine).index(link.level)
 
 

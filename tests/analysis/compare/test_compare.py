@@ -12,7 +12,7 @@ from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_point
 from hockney.analysis.compare import Difference, Reason, ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.comparison import most_telling
 from hockney.errors import UsageError
-from hockney.model import PointStatus, Warning_
+from hockney.model import Point, PointStatus, Warning_
 from hockney.results.store import Store
 
 
@@ -69,6 +69,38 @@ def test_unchanged_runs_show_no_difference(store: Store) -> None:
     found = compare_runs(store, base, new)
     assert found.counts == {Verdict.SAME: 2 * len(SIZES)}
     assert (found.differences, found.ranges[0].first.reasons) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("ratio", "margin", "verdict"),
+    [
+        (1.0, 1.0, Verdict.SAME),
+        (1.0002, 1.0, Verdict.SAME),
+        (1.002, 1.0, Verdict.SLOWER),
+        (1.02, 1.05, Verdict.SAME),
+        (0.9, 1.05, Verdict.FASTER),
+    ],
+)
+def test_models_without_noise_are_decided_by_one_launch(
+    store: Store, ratio: float, margin: float, verdict: Verdict
+) -> None:
+    """A change of the model is the cause; nothing is left to chance, and it is no drift."""
+
+    def of_model(times_ns: dict[Point, float], latency: str, exact: bool = True) -> int:
+        plan = {"precision": 0.01, "virtual": {"sim@mine": exact}}
+        facts = {"models": {"sim@mine": {"parameters": [["class.all.latency", latency, "made up"]]}}}
+        measured: dict[str, Any] = {"launches": 1, "measurements": (1.0,), "scatter": 0.0}
+        return add_run(store, times_ns, plan=plan, facts=facts, **measured)
+
+    before = curve("sim@mine", (1 << 20, 1 << 22))
+    base, new = of_model(before, "100"), of_model({point: ratio * ns for point, ns in before.items()}, "200")
+    found = compare_runs(store, base, new, margin=margin)
+    assert found.counts == {verdict: 2}
+    assert found.differences == (Difference("class.all.latency of sim@mine", "100", "200"),)
+    assert (found.by_chance, found.widest, found.has_no_cause) == (0, None, False)
+    assert all(change.shift and change.shift.ratio == pytest.approx(ratio, rel=2e-3) for change in found.changes)
+    noisy = of_model(before, "100", exact=False)
+    assert compare_runs(store, base, noisy).counts == {Verdict.INCONCLUSIVE: 2}
 
 
 def test_a_difference_within_the_margin_is_none(store: Store) -> None:

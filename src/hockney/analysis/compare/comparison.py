@@ -29,6 +29,7 @@ _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch'
 _Condition = tuple[str, Definition]  # the name of a state, and how samples became times
 Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
 _WIDE = 1.25  # a series whose interval includes a larger ratio, either way, has no verdict
+_EXACT_MIN = 1.0005  # of a model without noise; less is printed as 0.0 %
 PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
 
 
@@ -48,6 +49,10 @@ class RunData:
     probes: Probes
     short: Collection[Point] = ()
     digits: Mapping[Point, float] = field(default_factory=dict)
+
+    def is_exact(self, point: Point) -> bool:
+        """Whether its clock is a model's without noise."""
+        return bool(self.run.info.plan.get("virtual", {}).get(self.points[point].point.transport))
 
 
 def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0, first_launch: int = 0) -> Comparison:
@@ -164,6 +169,7 @@ class MatchedSeries:
     """A series with the times of its launches in base and new, in one state; or the reasons why there is none.
 
     `ratios` are those of launch pairs, where the runs were measured in alternation. `digits`: as in RunData, of both.
+    `exact`: on models without noise.
     """
 
     point: Point
@@ -173,6 +179,7 @@ class MatchedSeries:
     launches: tuple[int, int] = (0, 0)
     ratios: Sequence[float] = ()
     digits: tuple[float, float] = (0.0, 0.0)
+    exact: bool = False
 
 
 def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
@@ -193,6 +200,8 @@ def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
     best = most_telling(shared, before, after)
     times_ns = _medians_ns(before[best]), _medians_ns(after[best])
     counts = len(times_ns[0]), len(times_ns[1])
+    if base.is_exact(point) and new.is_exact(point):
+        return MatchedSeries(point, None, times_ns, launches=launches, exact=True)
     if not can_decide(*counts):
         facts = {"state": best[0], "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
         reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
@@ -336,6 +345,9 @@ def judge(
         drift = Drift(*drift_data[:2], moved, drift_data[2])
     changes = []
     for member in series:
+        if member.exact:
+            changes.append(_judge_exact(member, margin))
+            continue
         shift, chance = results.get(member.point, (None, None))
         if shift is not None and any(member.digits):
             shift = _widened(shift, *member.digits)
@@ -367,6 +379,18 @@ def _widened(shift: Shift, base: float, new: float) -> Shift:
     low = None if shift.low is None else shift.low * (1 - new) / (1 + base) * (1 - 1e-9)
     high = None if shift.high is None else shift.high * (1 + new) / (1 - base) * (1 + 1e-9)
     return replace(shift, low=low, high=high)
+
+
+def _judge_exact(member: MatchedSeries, margin: float) -> SeriesChange:
+    """Any difference beyond the margin counts."""
+    base_ns, new_ns = (times_ns[0] for times_ns in member.times_ns)
+    ratio = new_ns / base_ns
+    shift = Shift(ratio, ratio, ratio, 1.0, *map(len, member.times_ns))
+    most = max(margin, _EXACT_MIN)
+    is_same = 1 / most <= ratio <= most
+    verdict = Verdict.SAME if is_same else Verdict.SLOWER if ratio > 1 else Verdict.FASTER
+    change = SeriesChange(member.point, verdict, shift=shift, base_ns=base_ns, new_ns=new_ns)
+    return replace(change, launches=member.launches)
 
 
 def _includes(shift: Shift, ratio: float) -> bool:

@@ -70,10 +70,20 @@ def differences(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> tu
     for name in sorted({*(environments[0] or {}), *(environments[1] or {})}):
         values.append((f"variable {name}", _variable(environments[0], name), _variable(environments[1], name)))
     launches = _of_launches(base, new, names)
+    values += _of_models(*facts)
     listed = (*launches, *(Difference(what, before, after) for what, before, after in values if before != after))
     if base.info.is_imported or new.info.is_imported:  # of which little is known, and that is no change
         return tuple(difference for difference in listed if difference.base and difference.new)
     return listed
+
+
+def _of_models(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, str | None, str | None]]:
+    """The parameters of the models in both runs."""
+    for name, model in (new.get("models") or {}).items():
+        records = ((base.get("models") or {}).get(name, model), model)
+        before, after = ({key: value for key, value, _ in record["parameters"]} for record in records)
+        for key in {**before, **after}:
+            yield f"{key} of {name}", before.get(key, "none"), after.get(key, "none")
 
 
 def is_unchanged(listed: Iterable[Difference]) -> bool:

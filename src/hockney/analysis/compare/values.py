@@ -101,6 +101,11 @@ class SeriesChange:
         return shift.low > margin or shift.high < 1 / margin
 
     @property
+    def is_exact(self) -> bool:
+        """Whether it was measured on models without noise."""
+        return self.shift is not None and self.shift.coverage == 1.0
+
+    @property
     def is_without_common_state(self) -> bool:
         """Whether it is inconclusive because the runs measured it in different machine states."""
         return any(reason.code is ReasonCode.NO_COMMON_STATE for reason in self.reasons)
@@ -176,12 +181,13 @@ class Comparison:
     @property
     def by_chance(self) -> int:
         """Series with an interval beyond the margin that do not stand out among all."""
-        return sum(change.verdict is Verdict.SAME and change.is_beyond(self.margin) for change in self.changes)
+        same = (change for change in self.changes if change.verdict is Verdict.SAME and not change.is_exact)
+        return sum(change.is_beyond(self.margin) for change in same)
 
     @property
     def has_no_cause(self) -> bool:
         """Whether something moved, and no known difference may be the cause."""
-        is_moved = any(change.verdict in MOVED for change in self.changes)
+        is_moved = any(change.verdict in MOVED and not change.is_exact for change in self.changes)
         return is_moved and all(difference.what == COMMIT for difference in self.differences)
 
     @property
@@ -236,7 +242,7 @@ class Comparison:
 
     def may_hide(self, change: SeriesChange) -> bool:
         """Whether a series without a difference seen may still be slower by more than the margin."""
-        return change.verdict is Verdict.SAME and change.reach > self.margin
+        return change.verdict is Verdict.SAME and change.reach > self.margin and not change.is_exact
 
     @property
     def ranges(self) -> list[Range]:

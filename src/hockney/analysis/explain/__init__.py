@@ -16,6 +16,7 @@ from hockney.analysis.explain.fits import Line, OffLine, Parameters, lines_of, p
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, Detector, Finding, Fix, NotChecked, Note
+from hockney.model import RunInfo
 from hockney.results.runs import Run
 
 __all__ = ["DETECTORS", "Explanation", "Layer", "Line", "OffLine", "Parameters", "explain", "explain_run"]
@@ -57,15 +58,16 @@ def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
     explanation = explain(read_run(run) if reading is None else reading)
     if run.info.is_imported:  # which hockney cannot measure again
         return replace(explanation, findings=tuple(replace(finding, fix=None) for finding in explanation.findings))
-    return replace(explanation, not_checked=tuple(_with_suite(gap, run.info.suite) for gap in explanation.not_checked))
+    return replace(explanation, not_checked=tuple(_with_suite(gap, run.info) for gap in explanation.not_checked))
 
 
-def _with_suite(gap: NotChecked, measured: str) -> NotChecked:
-    """With the command of the suite that measures it, unless the run is of that suite."""
-    suite = _SUITES.get(gap.what, "")
-    if gap.how is not None or gap.reason is Absence.NOT_APPLICABLE or suite in ("", measured):
+def _with_suite(gap: NotChecked, info: RunInfo) -> NotChecked:
+    """With the command of the suite that measures it, on the same models; unless the run is of that suite."""
+    suite, models = _SUITES.get(gap.what, ""), info.plan.get("virtual", {})
+    if gap.how is not None or gap.reason is Absence.NOT_APPLICABLE or suite in ("", info.suite):
         return gap
-    return replace(gap, how=Fix(f"Measure the suite {suite}", ("hockney", "run", suite)))
+    on_models = ("-t", ",".join(models)) if models else ()
+    return replace(gap, how=Fix(f"Measure the suite {suite}", ("hockney", "run", suite, *on_models)))
 
 
 def explain(reading: Reading, detectors: Iterable[Detector[Any]] = DETECTORS) -> Explanation:

@@ -244,7 +244,9 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve])
         yield Note("ended early", {"how": _ENDED_EARLY[run.status]}, resume(run.id, run.info))
     elif run.status is RunStatus.RUNNING:
         yield Note("still running")
-    elif len({launch.index for launch in run.launches.values()}) == 1:
+    elif len({launch.index for launch in run.launches.values()}) == 1 and not all(
+        series.is_exact for series in run.series
+    ):
         code = "imported" if run.info.is_imported else "one launch"
         yield Note(code, fix=more_launches(run.id, run.info, LAUNCHES))
     if without_interval:

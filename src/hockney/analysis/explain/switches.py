@@ -184,13 +184,12 @@ def _sources(thresholds: Sequence[Threshold]) -> tuple[str, ...]:
 
 def _height(switch: Switch) -> dict[str, Any]:
     """How far the time jumps or falls; the least where it is not known to a factor of 3."""
-    name, jump, part = "jump", switch.jump_ns, switch.relative
-    if jump.value < 0:
-        name = "fall"
+    jump, part, falls = switch.jump_ns, switch.relative, switch.jump_ns.value < 0
+    if falls:
         jump, part = (Estimate(-value.value, -value.high, -value.low) for value in (jump, part))
     if switch.bend or jump.high <= _HEIGHT * jump.low:
-        return {f"{name}_ns": jump, f"{name}_share": part}
-    return {f"least_{name}_ns": jump.low}
+        return {"fall_ns": jump, "fall_share": part} if falls else {"jump_ns": jump, "jump_share": part}
+    return {"least_fall_ns" if falls else "least_jump_ns": jump.low}
 
 
 def _documented_at(switch: Switch, thresholds: Sequence[Threshold]) -> list[Threshold]:

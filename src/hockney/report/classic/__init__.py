@@ -12,6 +12,7 @@ from hockney.report.classic.distance import distance_table
 from hockney.report.classic.layout import contents, layouts, make_table
 from hockney.report.classic.models import errors_table, model_tables, models_of
 from hockney.report.classic.paragon import jumps_table, ratio_table
+from hockney.report.classic.predicted import predicted_series
 from hockney.report.classic.reading import RunReader
 from hockney.results.runs import Run
 
@@ -26,7 +27,9 @@ def make_report(run: Run) -> ClassicReport | None:
     name = run.info.suite
     if name not in reports():
         return None
-    reader = RunReader(run, contents(name).get("defaults", {}))
+    of_pairs = (pattern for layout in layouts(name) if layout.places for pattern in layout.patterns)
+    predicted = predicted_series(run, dict.fromkeys(of_pairs, contents(name).get("ranks", 0)))
+    reader = RunReader(run, contents(name).get("defaults", {}), predicted)
     models = {series.point.transport: models_of(run).get(series.point.transport) for series in run.series}
     is_model = bool(models) and None not in models.values()
     tables = [make_table(layout, name, reader) for layout in layouts(name)]

@@ -15,6 +15,7 @@ A `[[table]]` has one or several `[[table.part]]`s, and gives them what they don
     at          what else a row is, where the report's figures do not have it
     published   the column of the archive that is printed instead of the figure itself
     loads, load_bytes  as for reading.Basis
+    per_node    `ranks` counts nodes, with so many ranks on each host, unless there is only one; 0: it counts ranks
     why         why nothing here measures it
 
 and of its own:
@@ -36,7 +37,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,7 @@ from hockney.archive import Coordinate, Published, published
 from hockney.machine.files import read_toml
 from hockney.report.classic.models import judged, models_of, plain_name, why_not
 from hockney.report.classic.pairs import STATISTICS, statistic
+from hockney.report.classic.predicted import prediction_notes
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader, data_caches
 from hockney.report.classic.values import SEVERAL_STATES, Cell, ClassicColumn, Measured, Table, blank
 from hockney.results.runs import Series
@@ -76,6 +79,7 @@ class Part:
     published: str | None = None
     loads: int = 1
     load_bytes: int = 0
+    per_node: int = 0
     why: str | None = None
 
     @property
@@ -177,8 +181,9 @@ def make_table(layout: Layout, report: str, reader: RunReader) -> Table:
     if layout.heading:
         lines.sort(key=lambda line: layout.parts.index(line.part))
     series = reader.series(*layout.patterns)
-    labels = list(dict.fromkeys(label_of(layout, report, each) for each in series)) or [("",)]
-    groups = {label: [each for each in series if label_of(layout, report, each) == label] for label in labels}
+    groups = _by_label(layout, report, series) or {("",): []}
+    predicted = [] if layout.down else reader.predicted(*layout.patterns)
+    on_model, main = _by_label(layout, report, predicted), replace(layout, columns=layout.columns[:1])
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
         cells = {label: _cells(layout, line, label, members, reader) for label, members in groups.items()}
@@ -188,25 +193,38 @@ def make_table(layout: Layout, report: str, reader: RunReader) -> Table:
             measured = {label: some for label, some in cells.items() if any(cell.value is not None for cell in some)}
             shown = measured or {(): next(filter(None, cells.values()), blanks)}
             rows += [(*_head(layout, line, label), *some) for label, some in shown.items()]
-        else:
-            rows.append((*_head(layout, line), *(cell for some in cells.values() for cell in some or blanks)))
+            continue
+        row: list[Cell] = _head(layout, line)
+        for label in dict.fromkeys((*groups, *on_model)):
+            row += (cells[label] or blanks) if label in groups else []
+            row += _predictions(main, line, label, on_model[label], reader) if label in on_model else []
+        rows.append(tuple(row))
     heads = list(dict.fromkeys(row[: layout.heading] for row in rows))
     rows.sort(key=lambda row: heads.index(row[: layout.heading]))
     units = dict.fromkeys(QUANTITIES[part.quantity].unit for part in layout.parts)
     title = layout.title if layout.down else f"{layout.title}, {' and '.join(units)}"
-    notes = (*layout.notes, *_archive_notes(lines))
-    return Table(layout.name, title, tuple(_columns(layout, labels)), tuple(rows), notes, layout.heading)
+    notes = (*layout.notes, *_archive_notes(lines), *prediction_notes(series, predicted))
+    return Table(layout.name, title, tuple(_columns(layout, groups, on_model)), tuple(rows), notes, layout.heading)
 
 
-def _columns(layout: Layout, labels: Iterable[Label]) -> Iterable[ClassicColumn]:
+def _by_label(layout: Layout, report: str, series: Iterable[Series]) -> dict[Label, list[Series]]:
+    groups: dict[Label, list[Series]] = {}
+    for each in series:
+        groups.setdefault(label_of(layout, report, each), []).append(each)
+    return groups
+
+
+def _columns(layout: Layout, measured: Collection[Label], predicted: Collection[Label]) -> Iterable[ClassicColumn]:
     for title in layout.keys.values():
         yield ClassicColumn(title, "published" if title.startswith("published") else "key")
     yield ClassicColumn("published", "published")
-    for label in [()] if layout.down else labels:
+    for label in [()] if layout.down else dict.fromkeys((*measured, *predicted)):
         name = title_of(label) or ("" if layout.down else "this machine")
-        for column in layout.columns:
+        for column in layout.columns if layout.down or label in measured else ():
             title = ": ".join(filter(None, (name, column.title)))
             yield ClassicColumn(title, "measured", (*label, *filter(None, [column.title])))
+        if label in predicted:
+            yield ClassicColumn(f"{name}: predicted here", "predicted", label)
 
 
 def title_of(label: Label) -> str:
@@ -227,6 +245,8 @@ def _place(part: Part, figure: Published) -> Place:
             place[name] = wanted
         elif wanted is not None and wanted in figure.at:
             place[name] = figure.at[wanted]
+    if part.per_node > 1:
+        place["ranks"] = part.per_node * int(place["ranks"])
     return place
 
 
@@ -234,12 +254,13 @@ def _own_lines(layout: Layout, reader: RunReader, lines: Sequence[_Line]) -> lis
     """Rows for measured points that the report does not have: fewer ranks, other sizes."""
     new: dict[tuple[Any, ...], _Line] = {}
     for part in layout.parts:
-        for series in reader.series(*part.patterns):
+        for series in reader.series(*part.patterns) if part.per_node < 2 else ():
             size, options = series.point.bytes, reader.options(series.point)
             is_other_size = part.label and isinstance(part.ranks, int) and not part.how and size != part.bytes
             is_wanted = all(options.get(name) == text[1:] for name, text in part.options.items() if text[0] == "=")
             has_row = series.point.role != "refined" and (size > 0 or part.quantity != "rate")
-            if not is_wanted or is_other_size or not has_row or not _in_scope(part, series):
+            is_here = _in_scope(part, series) and _fills_nodes(part, series)
+            if not is_wanted or is_other_size or not has_row or not is_here:
                 continue
             place = _own_place(layout, part, series, reader)
             keys = [
@@ -307,6 +328,7 @@ def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series],
         and place.get("ranks") in (None, series.point.ranks)
         and (part.how or place.get("bytes") in (None, series.point.bytes))
         and wanted.items() <= reader.options(series.point).items()
+        and _fills_nodes(part, series)
     ]
     inside = [series for series in matching if _in_scope(part, series)]
     if not matching or part.why:
@@ -322,6 +344,14 @@ def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series],
     if model and not re.search(layout.of, ", ".join(label)):
         return [replace(cell, published=None) for cell in cells]
     return [judged(model, line.figure, cell) for cell in cells] if model else cells
+
+
+def _predictions(layout: Layout, line: _Line, label: Label, members: Sequence[Series], reader: RunReader) -> list[Cell]:
+    """The figure of the model, which has no interval: its own would be that of a model without noise."""
+    cells = _cells(layout, line, label, members, reader)
+    return [replace(cell, low=None, high=None, interval_over=None, exact=False, computed=True) for cell in cells] or [
+        ""
+    ]
 
 
 def _blanks(layout: Layout, line: _Line, reason: str | None = None) -> list[Measured]:
@@ -393,6 +423,11 @@ def _in_scope(part: Part, series: Series) -> bool:
     if part.scope is None or not series.measurements:
         return part.scope != _INTER or bool(series.measurements)
     return RunReader.between_hosts(series) == (part.scope == _INTER)
+
+
+def _fills_nodes(part: Part, series: Series) -> bool:
+    hosts = Counter(host for launch in series.launches[:1] for host in launch.hosts)
+    return not part.per_node or len(hosts) < 2 or max(hosts.values()) == part.per_node
 
 
 def _archive_notes(lines: Iterable[_Line]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from hockney import stats
 from hockney.model import Definition, Measurement, Point, PointStatus
+from hockney.report.classic.predicted import Predicted
 from hockney.report.classic.values import Measured, blank
 from hockney.results.runs import Run, Series, table_state
 from hockney.stats import Figure
@@ -35,6 +36,10 @@ class Basis:
     def cycles(self, time_ns: float) -> float:
         """Clock periods of the loads."""
         return time_ns * self.loads * self.hertz / 1e9
+
+    def speed_mops(self, time_ns: float) -> float:
+        """Of all ranks, by the NPB's count."""
+        return ft_mops(str(ft_class(self.point)), time_ns * self.definition.divisor)
 
     def rate_mb_s(self, time_ns: float) -> float:
         """By the pattern's definition."""
@@ -88,9 +93,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "rate of pairs": Quantity(
         "MB/s", lambda of, ns: of.point.ranks * of.point.bytes / (ns * of.definition.divisor) * 1e3, True
     ),
-    "speed per rank": Quantity(
-        "Mop/s", lambda of, ns: ft_mops(str(ft_class(of.point)), ns * of.definition.divisor) / of.point.ranks, True
-    ),
+    "speed per rank": Quantity("Mop/s", lambda of, ns: of.speed_mops(ns) / of.point.ranks, True),
+    "speed of two ranks": Quantity("Mop/s", lambda of, ns: of.speed_mops(ns) / of.point.ranks * 2, True),
     "load time": Quantity("ns", lambda of, ns: ns * of.loads),
     "load cycles": Quantity("cp", lambda of, ns: of.cycles(ns), by_clock=True),
     "words per cycle": Quantity(
@@ -109,21 +113,30 @@ QUANTITIES: Mapping[str, Quantity] = {
 
 
 class RunReader:
-    """A run for tables. `defaults` are the options that points leave out, by pattern."""
+    """A run for tables. `defaults` are the options that points leave out, by pattern; `predicted`: what it predicts."""
 
-    def __init__(self, run: Run, defaults: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(
+        self, run: Run, defaults: Mapping[str, Mapping[str, str]], predicted: Sequence[Predicted] = ()
+    ) -> None:
         self.run = run
+        self._predicted = predicted
         self._defaults = defaults
         self._figures: dict[Series, list[Figure]] = {}
         self._state = table_state(run.series)
 
     def series(self, *patterns: str) -> list[Series]:
-        """All series of these patterns without those of the harness, in the order of the plan."""
+        """All series of these patterns for tables, without those of the harness, in the order of the plan."""
         return [
             series
             for series in self.run.series
-            if series.point.pattern in patterns and (series.point.transport != "null" or series.point.pattern in _LOCAL)
+            if series.point.pattern in patterns
+            and series.point.role != "basic"
+            and (series.point.transport != "null" or series.point.pattern in _LOCAL)
         ]
+
+    def predicted(self, *patterns: str) -> list[Series]:
+        """The points of these patterns that were not measured, on a model of this machine."""
+        return [series for series in self._predicted if series.point.pattern in patterns]
 
     def options(self, point: Point) -> dict[str, str]:
         """The options of a point with the defaults."""
@@ -206,8 +219,9 @@ class RunReader:
 
     @staticmethod
     def _shown(figure: Figure, series: Series) -> str | None:
-        """The state of a figure for its cell; a single rank has no floor, and so no state."""
-        return None if series.point.ranks == 1 and figure.state == stats.UNKNOWN.name else figure.state
+        """The state of a figure for its cell; a single rank has no floor, and so no state, and a model neither."""
+        has_none = series.point.ranks == 1 or isinstance(series, Predicted)
+        return None if has_none and figure.state == stats.UNKNOWN.name else figure.state
 
     def fastest(self, series: Series, quantity: str) -> Measured:
         """The fastest sample of a series in any state, as a cell."""
@@ -242,6 +256,8 @@ class RunReader:
     @staticmethod
     def reason(series: Series) -> str:
         """Why a series has no figure."""
+        if isinstance(series, Predicted):
+            return f"not predicted: {series.reason}"
         if series.status in (PointStatus.FAILED, PointStatus.SKIPPED):
             return f"{series.status.value}: {series.reason or 'no reason was stored'}"
         return "not reached: the time was up, or the run was stopped"

@@ -11,7 +11,7 @@ from hockney.archive import Published
 
 SEVERAL_STATES = "several states"
 NOTHING = "\N{EN DASH}"
-Kind = Literal["key", "published", "measured"]
+Kind = Literal["key", "published", "measured", "predicted"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,10 @@ Cell = str | Published | Measured
 
 @dataclass(frozen=True)
 class ClassicColumn:
-    """A column of row keys, published or measured figures; `parts` are the transport and what else distinguishes it."""
+    """A column of row keys, or of published, measured or predicted figures.
+
+    `parts` are the transport and what else distinguishes it.
+    """
 
     title: str
     kind: Kind = "key"

@@ -23,12 +23,13 @@ class LeftOut:
 
     reason: str
     names: tuple[str, ...] = ()
+    predicted: bool = False
 
     def sentence(self, why: str) -> str:
         """`Not measured (1): tcp, ring, 2 ranks; …`; `why` stands for the reason."""
         more = f"; and {len(self.names) - _NAMED_MAX} more" if len(self.names) > _NAMED_MAX else ""
         which = f": {'; '.join(self.names[:_NAMED_MAX])}{more}" if self.names else ""
-        return f"Not measured {why}{which}."
+        return f"Not {'predicted' if self.predicted else 'measured'} {why}{which}."
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,12 @@ class View:
 
 def view_of(table: Table) -> View:
     """The table without the columns and rows that have no figure; rows with a published one stay."""
-    measured = [place for place, column in enumerate(table.columns) if column.kind == "measured"]
+    measured, predicted = (
+        [place for place, column in enumerate(table.columns) if column.kind == kind]
+        for kind in ("measured", "predicted")
+    )
     full = [place for place in measured if any(_has_figure(row[place]) for row in table.rows)]
+    modelled = [place for place in predicted if any(_has_figure(row[place]) for row in table.rows)]
     missing: dict[str, list[str]] = {}  # names of columns and rows, by reason
     for place in measured if full else ():
         if place not in full:
@@ -60,18 +65,35 @@ def view_of(table: Table) -> View:
         for reason in dict.fromkeys(cell.reason for cell in cells if isinstance(cell, Measured)):
             missing.setdefault(str(reason), []).append(_name(table, row))
         if any(_is_published(column, cell) for column, cell in zip(table.columns, row, strict=True)):
-            rows.append(tuple(NOTHING if isinstance(cell, Measured) else cell for cell in row))
+            rows.append(tuple(NOTHING if place in measured else cell for place, cell in enumerate(row)))
     shown = [
         place
         for place, column in enumerate(table.columns)
-        if place in full or column.kind == "key" or (column.kind == "published" and any(row[place] for row in rows))
+        if place in (*full, *modelled)
+        or column.kind == "key"
+        or (column.kind == "published" and any(row[place] for row in rows))
     ]
     return View(
         tuple(table.columns[place] for place in shown),
         tuple(tuple(row[place] for place in shown) for row in rows),
-        tuple(LeftOut(why, () if len(names) == len(table.rows) else tuple(names)) for why, names in missing.items()),
+        (
+            *(LeftOut(why, () if len(names) == len(table.rows) else tuple(names)) for why, names in missing.items()),
+            *_not_predicted(table, [place for place in predicted if place not in modelled], bool(modelled)),
+        ),
         sum(place < table.heading for place in shown),
     )
+
+
+def _not_predicted(table: Table, places: Sequence[int], is_named: bool) -> Iterable[LeftOut]:
+    """Why columns have no prediction at all; they are named where others have some."""
+    missing: dict[str, list[str]] = {}
+    for place in places:
+        cells = (row[place] for row in table.rows)
+        reason = next((cell.reason for cell in cells if isinstance(cell, Measured)), None)
+        if reason is not None:
+            missing.setdefault(reason, []).append(table.columns[place].parts[0])
+    for reason, names in missing.items():
+        yield LeftOut(reason, tuple(names) if is_named or len(missing) > 1 else (), predicted=True)
 
 
 def _has_figure(cell: Cell) -> bool:

@@ -207,6 +207,9 @@ static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *
 
 hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t len_bytes, void *all)
 {
+    if (control->calls != NULL) {
+        return control->calls->gather(control->rank, mine, len_bytes, all);
+    }
     if (is_broken(control)) {
         return HK_ERR_PEER;
     }
@@ -237,6 +240,9 @@ hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t le
 
 hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t len_bytes)
 {
+    if (control->calls != NULL) {
+        return control->calls->broadcast(control->rank, buf, len_bytes);
+    }
     if (is_broken(control)) {
         return HK_ERR_PEER;
     }

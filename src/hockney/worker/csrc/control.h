@@ -1,8 +1,8 @@
 /* Control messages between the ranks of a job: commands, samples, addresses. A star of stream sockets round rank 0,
  * so that a waiting rank sleeps and an idle worker costs no CPU. Never used in a timed part.
  *
- * Every family of workers uses this one star. Local ranks get it from their launcher as socket pairs; where a library
- * starts the ranks (MPI), they bootstrap it with one broadcast of that library. */
+ * Every family of workers but smpi uses this one star. Local ranks get it from their launcher as socket pairs; where a
+ * library starts the ranks (MPI), they bootstrap it with one broadcast of that library. */
 #ifndef HK_CONTROL_H
 #define HK_CONTROL_H
 
@@ -13,10 +13,17 @@
 
 enum { HK_TOKEN_BYTES = 16 };
 
+/* Instead of the star, where ranks share one thread and none may sleep in a read. */
+typedef struct hk_control_calls {
+    hk_status_t (*gather)(int rank, const void *mine, size_t len_bytes, void *all);
+    hk_status_t (*broadcast)(int rank, void *buf, size_t len_bytes);
+} hk_control_calls_t;
+
 typedef struct hk_control {
     int rank;
     int size;
-    int *fds; /* rank 0: fds[r] leads to rank r; others: fds[0] leads to rank 0 */
+    int *fds;                        /* rank 0: fds[r] leads to rank r; others: fds[0] leads to rank 0 */
+    const hk_control_calls_t *calls; /* NULL: the star */
 } hk_control_t;
 
 /* Everything a rank needs to join over TCP. */

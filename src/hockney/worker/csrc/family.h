@@ -3,6 +3,8 @@
 #ifndef HK_FAMILY_H
 #define HK_FAMILY_H
 
+#include <stdbool.h>
+
 #include <sys/types.h>
 
 #include "control.h"
@@ -27,6 +29,7 @@ typedef struct hk_args {
 
 typedef struct hk_family {
     const char *name; /* "native", "mpi", … */
+    bool takes_model; /* --model */
 
     /* Bring up the ranks of a job and call hk_rank_main on each. Returns the exit code of this process. */
     int (*start)(const hk_args_t *args, int argc, char **argv);

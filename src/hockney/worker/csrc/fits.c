@@ -69,13 +69,17 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
     const bool has_own = pattern->collective != NULL && hk_has_collective(tp, pattern->collective);
     const bool native = pattern->native != NULL && pattern->native(tp, command->option);
-    const char *lack = native ? NULL : hk_missing_cap(pattern->needs, tp->caps);
+    const bool is_charged = (tp->caps & HK_CAP_VIRTUAL) != 0 && (pattern->needs & HK_CAP_PAYLOAD) != 0;
+    const uint32_t spared = tp->flops_per_s > 0 ? HK_CAP_PAYLOAD : 0; /* what is only charged need not arrive */
+    const char *lack = native ? NULL : hk_missing_cap(pattern->needs, tp->caps | spared);
     const int64_t senders = senders_of(pattern, command);
     if (native && !has_own) {
         snprintf(why, HK_ERROR_MAX, "%s has no %s of its own", tp->name, pattern->collective);
     } else if (lack != NULL) {
         snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer%s", pattern->name, lack, tp->name,
-                 has_own ? "; algorithm=native does without" : "");
+                 has_own      ? "; algorithm=native does without"
+                 : is_charged ? "; a model with cpu.flops_per_s needs none"
+                              : "");
     } else if (native && pattern->sized && !is_grained(command->bytes, tp->grain_bytes)) {
         snprintf(why, HK_ERROR_MAX, "%s of %s takes sizes that are multiples of %zu B, not %llu B", pattern->collective,
                  tp->name, tp->grain_bytes, (unsigned long long)command->bytes);

@@ -69,11 +69,11 @@ static hk_status_t open_star(int size, star_t *star_p)
 static void take_ends(star_t *star, int rank, hk_control_t *control_p, int *single)
 {
     if (rank == 0) {
-        *control_p = (hk_control_t){0, star->size, star->hub};
+        *control_p = (hk_control_t){.rank = 0, .size = star->size, .fds = star->hub};
     } else {
         *single = star->rim[rank];
         star->rim[rank] = -1;
-        *control_p = (hk_control_t){rank, star->size, single};
+        *control_p = (hk_control_t){.rank = rank, .size = star->size, .fds = single};
     }
 }
 

@@ -121,7 +121,7 @@ int main(int argc, char **argv)
         }
         i++;
     }
-    if ((args.model != NULL) != ((args.tp->caps & HK_CAP_VIRTUAL) != 0)) {
+    if ((args.model != NULL) != hk_family.takes_model) {
         return refuse_start(args.model == NULL ? "needs --model FILE:" : "takes no --model:", args.tp->name);
     }
     if (args.rank < 0 && (args.listen != NULL || args.join != NULL)) {

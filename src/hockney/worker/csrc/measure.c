@@ -296,7 +296,7 @@ static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_
     }
     if (status == HK_OK && pattern->verdict != NULL) {
         status = pattern->verdict(run);
-        result->account.verified = 1;
+        result->account.verified = status == HK_OK;
     }
     return hk_control_agree(bench->control, status);
 }

@@ -124,11 +124,9 @@ typedef struct hk_pattern {
      * that there is nothing to undo. */
     hk_status_t (*finish)(hk_run_t *run);
 
-    /* Before each sample, or each stream, after a barrier, untimed: bring those together whose time it is. Called where
-     * the job has meet_ranks_min ranks or more; elsewhere ranks start as the barrier leaves them. Optional: absent
-     * means that it is so with any number of ranks. */
+    /* Before each sample, or each stream, after a barrier, untimed: bring those together whose time it is. Optional:
+     * absent means that ranks start as the barrier leaves them. */
     hk_status_t (*meet)(hk_run_t *run);
-    int meet_ranks_min;
 
     /* The timed loop: reps repetitions. Roles and variants are chosen before the loop. Required. */
     hk_status_t (*repeat)(hk_run_t *run, uint64_t reps);

@@ -55,6 +55,7 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     PVM(X)                                                                                                             \
     SHMEM(X)                                                                                                           \
     SIM(X)                                                                                                             \
+    SMPI(X)                                                                                                            \
     EXTRA(X)
 
 #if defined(HK_FAMILY_NATIVE)
@@ -121,6 +122,12 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 #define SIM(X) X(sim)
 #else
 #define SIM(X)
+#endif
+
+#if defined(HK_FAMILY_SMPI)
+#define SMPI(X) X(smpi)
+#else
+#define SMPI(X)
 #endif
 
 #if defined(HK_EXTRA_TRANSPORTS)

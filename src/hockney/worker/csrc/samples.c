@@ -108,16 +108,11 @@ static uint64_t warmup_of(const hk_command_t *command, const hk_run_t *run, cons
     return keeps && command->warmup < all ? all : command->warmup;
 }
 
-static bool has_meeting(const hk_pattern_t *pattern, int size)
-{
-    return pattern->meet != NULL && size >= pattern->meet_ranks_min;
-}
-
 /* Ranks come together, untimed. That also drains what a one-sided definition has left under way. */
 static hk_status_t come_together(const hk_pattern_t *pattern, hk_run_t *run)
 {
     const hk_status_t status = hk_sync(run->ctx);
-    return status == HK_OK && has_meeting(pattern, run->ctx->size) ? pattern->meet(run) : status;
+    return status == HK_OK && pattern->meet != NULL ? pattern->meet(run) : status;
 }
 
 /* On a transport that may lose messages nothing else keeps senders from flooding their receiver: ranks come together

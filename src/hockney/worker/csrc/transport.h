@@ -16,7 +16,7 @@
 
 #include "status.h"
 
-#define HK_TRANSPORT_ABI 5u /* counts up when hk_transport_t changes */
+#define HK_TRANSPORT_ABI 6u /* counts up when hk_transport_t changes */
 
 /* What a transport promises: HK_CAP_<first column>, its name in `--describe`, and the words for what a pattern that
  * needs it needs. A pattern names what it needs; a mismatch is found before the run.
@@ -119,6 +119,10 @@ typedef struct hk_transport {
     int variant;         /* for open: which of the tables that share its functions this one is */
     const void *own;     /* what these functions share besides, such as the calls of a family; only they read it */
     hk_carrier_t carrier;
+
+    /* With HK_CAP_VIRTUAL: the floating-point operations of a CPU in a second. Patterns that compute with what they
+     * receive then charge their count to `compute` instead, so nothing need arrive. 0: there is no such rate. */
+    double flops_per_s;
 
     /* Whose cost it adds its own to, within a host and between hosts: "unix" of tcp. Optional, each: absent means that
      * no such transport is known. */

@@ -49,7 +49,6 @@ const hk_pattern_t hk_pattern_bisection = {
     .sized = true,
     .plan = bisection_plan,
     .meet = bisection_meet,
-    .meet_ranks_min = HK_MEET_RANKS_MIN,
     .repeat = bisection_repeat,
     .expected = bisection_expected,
 };

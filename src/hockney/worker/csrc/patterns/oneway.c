@@ -85,7 +85,6 @@ const hk_pattern_t hk_pattern_oneway = {
     .plan = oneway_plan,
     .prepare = oneway_prepare,
     .meet = oneway_meet,
-    .meet_ranks_min = HK_MEET_RANKS_MIN,
     .repeat = oneway_repeat,
     .expected = oneway_expected,
     .counter = oneway_counter,

@@ -45,7 +45,6 @@ const hk_pattern_t hk_pattern_pairs = {
     .option = {HK_FLOW_OPTIONS},
     .plan = pairs_plan,
     .meet = pairs_meet,
-    .meet_ranks_min = HK_MEET_RANKS_MIN,
     .repeat = pairs_repeat,
     .expected = pairs_expected,
 };

@@ -251,7 +251,7 @@ static hk_status_t pingpong_meet(hk_run_t *run)
     if (peer >= 0 && run->option[PINGPONG_RECEIVE] == RECEIVE_LATE && state->wait_ns == 0) {
         status = pingpong_choose_wait(run, peer, begins);
     }
-    return status == HK_OK && ctx->size >= HK_MEET_RANKS_MIN ? hk_roles_meet(run, run->option) : status;
+    return status == HK_OK ? hk_roles_meet(run, run->option) : status;
 }
 
 static bool pingpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -292,7 +292,6 @@ const hk_pattern_t hk_pattern_pingpong = {
     .fits = pingpong_fits,
     .plan = pingpong_plan,
     .meet = pingpong_meet,
-    .meet_ranks_min = 2,
     .repeat = pingpong_repeat,
     .expected = pingpong_expected,
     .counter = pingpong_counter,

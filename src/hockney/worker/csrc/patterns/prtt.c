@@ -172,7 +172,6 @@ const hk_pattern_t hk_pattern_prtt = {
     .plan = prtt_plan,
     .prepare = prtt_prepare,
     .meet = prtt_meet,
-    .meet_ranks_min = HK_MEET_RANKS_MIN,
     .repeat = prtt_repeat,
     .expected = prtt_expected,
     .counter = prtt_counter,

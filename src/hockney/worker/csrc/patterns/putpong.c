@@ -107,7 +107,6 @@ const hk_pattern_t hk_pattern_putpong = {
     .fits = hk_roles_fit,
     .plan = putpong_plan,
     .meet = putpong_meet,
-    .meet_ranks_min = HK_MEET_RANKS_MIN,
     .repeat = putpong_repeat,
     .expected = putpong_expected,
 };

@@ -81,7 +81,6 @@ const hk_pattern_t hk_pattern_rounds = {
     .fits = rounds_fits,
     .plan = rounds_plan,
     .meet = rounds_meet,
-    .meet_ranks_min = HK_MEET_RANKS_MIN,
     .repeat = rounds_repeat,
     .expected = rounds_expected,
 };

@@ -10,11 +10,10 @@
  * still in its cache from receiving. */
 hk_status_t hk_round_trips(hk_run_t *run, int peer, bool begins, uint64_t reps);
 
-/* An empty round trip, for patterns in which one end begins, so that the peer is there when the clock starts. Where
- * other ranks are farther away, one of two leaves the barrier long before the other: in a job with one link of 6 ms, a
- * link of 2 ms seemed to take 4.2. A barrier of two ranks brings them together by itself, so such a pattern meets with
- * HK_MEET_RANKS_MIN or more. */
-enum { HK_MEET_RANKS_MIN = 3 };
+/* An empty round trip, for patterns in which one end begins, so that the peer is there when the clock starts, and the
+ * way to it is free. Where other ranks are farther away, one of two leaves the barrier long before the other: in a job
+ * with one link of 6 ms, a link of 2 ms seemed to take 4.2. Of two ranks the one that begins leaves it first, with a
+ * token still under way, for which its first message may have to wait. */
 hk_status_t hk_meet(const hk_run_t *run, int peer, bool begins);
 
 /* The same between the source and the target; `option` are those of the roles. */

@@ -49,6 +49,7 @@ typedef struct hk_message {
     const hk_costs_t *costs;
     hk_sim_req_t *send, *recv;
     uint32_t from, to; /* ranks */
+    uint64_t left_ps;  /* when its first byte left */
     uint64_t ready_ps;
     uint64_t transfer_ps; /* as the slowest link has it */
     bool has_receives;    /* its sender had some open */
@@ -108,6 +109,7 @@ struct hk_sim_rank {
     hk_place_t *place;         /* where it goes on */
     hk_sim_rank_t *next_ready; /* of those that can go on */
     uint64_t now_ps, cpu_ps;   /* its clock, and what its CPU has done */
+    uint64_t sent_ps;          /* when the first byte of its last message comes to the receiver's node */
     uint32_t node;
     uint32_t unknown; /* how many requests that it waits for have no known end */
     uint32_t ahead;   /* messages started since it last was in step with the machine */

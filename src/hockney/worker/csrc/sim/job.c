@@ -280,6 +280,7 @@ static void fit_transport(hk_sim_t *sim, const hk_transport_t *tp)
 {
     sim->tp = *tp;
     (void)snprintf(sim->library, sizeof sim->library, "model %s", sim->model->name);
+    sim->tp.flops_per_s = sim->model->flops_per_s;
     if (!sim->model->has_barrier) {
         sim->tp.barrier = NULL;
     }
@@ -326,4 +327,4 @@ static int start_sim(const hk_args_t *args, int argc, char **argv)
     return status == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
 }
 
-const hk_family_t hk_family = {.name = "sim", .start = start_sim};
+const hk_family_t hk_family = {.name = "sim", .takes_model = true, .start = start_sim};

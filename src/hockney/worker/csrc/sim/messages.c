@@ -112,7 +112,11 @@ static void enter_node(hk_sim_t *sim, hk_message_t *message)
     const uint64_t in_ps = hk_sim_at_node(sim, place, message->costs->ps[HK_COST_IN]);
     const uint64_t both_ps = hk_sim_at_node(sim, place, message->costs->ps[HK_COST_NODE]);
     hk_node_t *node = &sim->nodes[place];
-    const uint64_t at_ps = later(sim->now_ps, later(in_ps > 0 ? node->in_ps : 0, both_ps > 0 ? node->both_ps : 0));
+    if (message->kind == HK_TWO_SIDED && sim->ranks[message->to].sent_ps > message->left_ps) {
+        message->ready_ps += message->costs->ps[HK_COST_EXCHANGE];
+    }
+    const uint64_t now_ps = later(sim->now_ps, message->ready_ps);
+    const uint64_t at_ps = later(now_ps, later(in_ps > 0 ? node->in_ps : 0, both_ps > 0 ? node->both_ps : 0));
     node->in_ps = in_ps > 0 ? at_ps + in_ps : node->in_ps;
     node->both_ps = both_ps > 0 ? at_ps + both_ps : node->both_ps;
     const uint64_t busy_ps = later(in_ps, both_ps);
@@ -123,7 +127,8 @@ static void enter_node(hk_sim_t *sim, hk_message_t *message)
  * it does beyond that when the next one comes. */
 static void come_to_node(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
 {
-    if (message->costs->ps[HK_COST_IN] > 0 || message->costs->ps[HK_COST_NODE] > 0) {
+    const uint64_t *cost_ps = message->costs->ps;
+    if (cost_ps[HK_COST_IN] > 0 || cost_ps[HK_COST_NODE] > 0 || cost_ps[HK_COST_EXCHANGE] > 0) {
         hk_queue_put(&sim->queue, at_ps, HK_EVENT_ARRIVE, message);
     } else {
         let_in(sim, message, 0);
@@ -181,7 +186,9 @@ static void launch(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
     uint64_t head_ps = cross_links(sim, message, &transfer_ps, &waited_ps);
     head_ps += hk_sim_noisy(&sim->ranks[message->from], cost_ps[HK_COST_LATENCY]);
     message->transfer_ps = transfer_ps;
+    message->left_ps = sim->now_ps;
     message->ready_ps = head_ps;
+    sim->ranks[message->from].sent_ps = head_ps;
     message->stage = HK_STAGE_LAUNCHED;
     if (is_synchronous(message)) {
         if (message->recv != NULL) {

@@ -11,9 +11,9 @@ enum { LINE_BYTES = 4096, VERTICES_MAX = 1 << 20 };
 
 static const double COST_MAX_NS = 1e15; /* twelve days */
 
-static const char *const cost_names[HK_COSTS] = {"send_cpu", "recv_cpu",  "latency", "transfer", "out",
-                                                 "both",     "in",        "node",    "duplex",   "rest",
-                                                 "late",     "handshake", "ack"};
+static const char *const cost_names[HK_COSTS] = {"send_cpu", "recv_cpu", "latency",   "transfer", "out",
+                                                 "both",     "in",       "node",      "duplex",   "rest",
+                                                 "exchange", "late",     "handshake", "ack"};
 static const char *const protocol_names[] = {"eager", "rendezvous", "synchronous", NULL};
 static const char *const noise_names[] = {"none", "lognormal", "exponential", NULL};
 static const char *const shape_names[] = {"switch", "tree", "torus", "dragonfly", "graph", NULL};
@@ -365,6 +365,9 @@ static hk_status_t take_line(hk_model_reader_t *reader)
     }
     if (strcmp(kind, "slice_ns") == 0) {
         return hk_number_at(reader, 1, 0, COST_MAX_NS, &model->slice_ns);
+    }
+    if (strcmp(kind, "flops_per_s") == 0) {
+        return hk_number_at(reader, 1, 0, 1e18, &model->flops_per_s);
     }
     if (strcmp(kind, "turn") == 0) {
         return hk_number_at(reader, 1, 0, COST_MAX_NS, &model->turn_ns);

@@ -23,6 +23,7 @@ typedef enum hk_cost {
     HK_COST_NODE,     /* what either node does of it, one after another whether they leave or come */
     HK_COST_DUPLEX,   /* what the transfer takes longer if another message is on its way back */
     HK_COST_REST,     /* synchronous: what is left of the transfer when its receive comes late; packets but the first */
+    HK_COST_EXCHANGE, /* what the latency is more if the receiver has a message on its way, too */
     HK_COST_LATE,     /* the receiver's CPU, for a message that came before its receive */
     HK_COST_HANDSHAKE, /* rendezvous: from when both are there to the start of the transfer; get: the request's way */
     HK_COST_ACK,       /* synchronous: from the transfer's end to the return of the send; put: likewise, for quiet */
@@ -91,6 +92,7 @@ typedef struct hk_model {
     uint64_t node_cpus;
     double slice_ns;
     double compute_fixed_ns, compute_factor;
+    double flops_per_s; /* 0: not known */
     hk_noise_t noise;
     double noise_amount; /* sigma, or mean in ns */
 

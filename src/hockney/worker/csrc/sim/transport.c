@@ -208,6 +208,7 @@ const hk_transport_t hk_transport_sim = {
     .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM | HK_CAP_PROBE | HK_CAP_VIRTUAL,
     .name = "sim",
+    .flops_per_s = 1, /* as other parts, a model may have none */
     .summary = "a model of a machine, on a virtual clock",
     .open = sim_open,
     .close = sim_close,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 WIDTH = 120
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml(content: Mapping[str, Any], head: str) -> str:
@@ -19,7 +22,7 @@ def _table(content: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
         if name not in tables:
             yield from _entry(name, value)
     for name, value in tables.items():
-        inner = (*path, name)
+        inner = (*path, _key(name))
         for each in value if isinstance(value, list) else [value]:
             has_values = any(not _is_table(*part) for part in each.items())
             if isinstance(value, list) or has_values:
@@ -37,13 +40,22 @@ def _is_table(name: str, value: Any) -> bool:
 
 
 def _entry(name: str, value: Any) -> Iterator[str]:
-    entry = f"{name} = {_value(value)}"
+    entry = f"{_key(name)} = {_value(value)}"
     if len(entry) > WIDTH and isinstance(value, list):
-        yield f"{name} = ["
+        yield f"{_key(name)} = ["
         yield from (f"    {_value(each)}," for each in value)
         yield "]"
     else:
         yield entry
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _text(name)
+
+
+def _text(text: str) -> str:
+    """JSON escapes as TOML does, but for one character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _value(value: Any) -> str:
@@ -53,10 +65,10 @@ def _value(value: Any) -> str:
         case int():
             return str(value)
         case float():
-            return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.0f}"
+            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
         case str():
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        case list():
+            return _text(value)
+        case list() | tuple():
             return "[" + ", ".join(map(_value, value)) + "]"
         case _:
-            return "{ " + ", ".join(f"{name} = {_value(part)}" for name, part in value.items()) + " }"
+            return "{ " + ", ".join(f"{_key(name)} = {_value(part)}" for name, part in value.items()) + " }"

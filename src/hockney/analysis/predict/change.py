@@ -1,0 +1,274 @@
+"""Changes of a model: `L=0.5x`, `link.bandwidth=2x`, `o_s=+1us`, `topology.nodes=128`.
+
+A name of `PARAMETERS` stands for all costs of its kind. Any other key is one of the model's file, where a table of a
+list may have its number: `class.all.segment[2].latency`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hockney.errors import UsageError, unknown
+from hockney.units import parse_rate_bytes_per_s, parse_time_ns
+from hockney.worker.machine_model import Model
+from hockney.worker.machine_schema import Machine
+
+_FACTOR = re.compile(r"\d+(?:\.\d*)?|\.\d+")
+_FACTOR_MAX = 1e9
+_KEY = re.compile(r"([A-Za-z0-9_-]+)(?:\[(\d{1,6})\])?")
+_COST = ("fixed_ns", "per_byte_ns", "per_packet_ns")
+_TOP = {field.alias or name for name, field in Machine.model_fields.items()}
+_BUSY = ("transfer", "out", "both", "in", "node", "duplex", "rest")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """All costs of one kind: `parts` of those `of_message` in each segment and `of_stream`, and `others` by their keys.
+
+    `is_rate`: a factor above 1 makes it quicker. `added_to`: which cost of a message a time is added to, and to the
+    first of a stream's; None: a factor is all that it takes.
+    """
+
+    title: str
+    of_message: tuple[str, ...] = ()
+    of_stream: tuple[str, ...] = ()
+    parts: tuple[str, ...] = _COST
+    others: tuple[str, ...] = ()
+    is_rate: bool = False
+    added_to: str | None = None
+
+
+PARAMETERS = {
+    "L": Parameter(
+        "latency",
+        ("latency", "exchange", "handshake", "ack"),
+        ("ack",),
+        others=("link.latency_ns", "topology.turn_ns", "barrier.fixed_ns", "barrier.per_round_ns"),
+        added_to="latency",
+    ),
+    "o_s": Parameter("overhead of sending", ("send_cpu",), ("write",), added_to="send_cpu"),
+    "o_r": Parameter("overhead of receiving", ("recv_cpu", "late"), ("read", "poll"), added_to="recv_cpu"),
+    "g": Parameter("gap between messages", _BUSY, ("drain",), _COST[:1], added_to="transfer"),
+    "G": Parameter("time per byte", _BUSY, ("drain",), _COST[1:]),
+    "bandwidth": Parameter("bandwidth", _BUSY, ("drain",), _COST[1:], ("link.bytes_per_s",), is_rate=True),
+    "link.bandwidth": Parameter("bandwidth of links", others=("link.bytes_per_s",), is_rate=True),
+    "compute": Parameter("computing", others=("cpu.compute_fixed_ns", "cpu.compute_factor")),
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of a parameter: one of `factor`, `added_ns` and `value`. `word` is how it is written."""
+
+    word: str
+    key: str
+    factor: float | None = None
+    added_ns: float | None = None
+    value: Any = None
+
+    @classmethod
+    def by(cls, key: str, factor: float) -> Change:
+        """`L=0.5x`."""
+        return cls(f"{key}={factor:g}x", key, factor=factor)
+
+
+def parse_change(word: str) -> Change:
+    """`L=0.5x`, `o_s=+1us`, `topology.nodes=128`. Raises UsageError."""
+    key, _, text = (part.strip() for part in word.partition("="))
+    if not key or not text:
+        raise UsageError(f"'{word}' is not a change: write NAME=FACTORx or NAME=+TIME, for example L=0.5x or L=+1us")
+    if text.endswith("x"):
+        factor = float(text[:-1]) if _FACTOR.fullmatch(text[:-1]) else 0.0
+        if not 0 < factor <= _FACTOR_MAX or factor == 1:
+            raise UsageError(f"'{word}' needs a factor above 0 other than 1: write for example {key}=0.5x")
+        return Change(word, key, factor=factor)
+    if text.startswith("-"):
+        raise UsageError(f"'{word}' is negative: write a factor below 1, for example {key}=0.5x")
+    if text.startswith("+"):
+        if key in PARAMETERS and PARAMETERS[key].added_to is None:
+            raise UsageError(f"{key} takes a factor, not a time, as '{word}' has it: write for example {key}=2x")
+        return Change(word, key, added_ns=parse_time_ns(text[1:]))
+    if key in PARAMETERS:
+        raise UsageError(f"'{word}' has neither a factor nor a plus: write for example {key}=0.5x or L=+1us")
+    return Change(word, key, value=_value(text))
+
+
+def _value(text: str) -> Any:
+    """A time in ns, a rate in bytes/s, or a number, list or text as it stands in a file."""
+    for parse in (parse_time_ns, parse_rate_bytes_per_s, json.loads):
+        try:
+            return parse(text)
+        except (UsageError, ValueError):  # noqa: PERF203 - three at most
+            continue
+    return text
+
+
+def changed(models: Mapping[str, Model], changes: Sequence[Change]) -> dict[str, Model]:
+    """The models with these changes, which their sources name. Raises UsageError for one that changes none of them."""
+    contents = {name: _copied(model.content) for name, model in models.items()}
+    for change in changes:
+        places = [place for content in contents.values() for place in _places(content, change)]
+        if not sum(place.change(change) for place in places):
+            known = dict.fromkeys(name for model in models.values() for name in parameters_of(model))
+            why = "the model has no such cost" if change.value is None else "that is so already"
+            raise UsageError(f"'{change.word}' changes nothing, as {why}: change one of {', '.join(known)}")
+    words = " ".join(change.word for change in changes)
+    return {name: _made(model, contents[name], words) if changes else model for name, model in models.items()}
+
+
+def _made(model: Model, content: Mapping[str, Any], words: str) -> Model:
+    made = Model.from_content(f"{model.name} with {words}", content, model.variant)
+    return replace(made, name=model.name)
+
+
+def parameters_of(model: Model) -> list[str]:
+    """The names of the parameters that a model has numbers above 0 of; that of computing always counts."""
+    content = _copied(model.content)
+    places = {name: _of_parameter(content, parameter) for name, parameter in PARAMETERS.items()}
+    return [name for name, of_name in places.items() if any(place.table.get(place.key) for place in of_name)]
+
+
+def _copied(value: Any) -> Any:
+    """A copy in which nothing is there twice, so that nothing is changed twice."""
+    if isinstance(value, Mapping):
+        return {name: _copied(part) for name, part in value.items()}
+    return [*map(_copied, value)] if isinstance(value, list | tuple) else value
+
+
+# ---- places in a model's content -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Place:
+    """A value of a table, and the table whose `source` says where it comes from."""
+
+    table: dict[str, Any]
+    key: str
+    sourced: dict[str, Any]
+    is_rate: bool = False  # a factor divides it
+
+    def change(self, change: Change) -> bool:
+        """Change the value; whether it is another one now. Raises UsageError for what is no number."""
+        before = self.table.get(self.key)
+        if change.value is not None:
+            after = change.value
+        elif change.added_ns is not None:
+            after = _added(before, change.added_ns, change)
+        else:
+            factor = change.factor or 1.0
+            after = _scaled(before, 1 / factor if self.is_rate else factor, change)
+        if after == before:
+            return False
+        self.table[self.key] = after
+        if "source" in self.sourced:
+            self.sourced["source"] = f"{self.sourced['source']}; {change.word}".removeprefix("; ")
+        return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_cost(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(part in _COST and _is_number(each) for part, each in value.items())
+
+
+def _scaled(value: Any, factor: float, change: Change) -> Any:
+    if _is_cost(value):
+        return {part: _scaled(each, factor, change) for part, each in value.items()}
+    if not _is_number(value):
+        raise UsageError(f"{change.key} is no number that '{change.word}' could change: name a key that is one")
+    scaled = value * factor
+    return int(scaled) if isinstance(value, int) and float(scaled).is_integer() else scaled
+
+
+def _added(value: Any, added_ns: float, change: Change) -> Any:
+    if _is_cost(value):
+        return {**value, "fixed_ns": value.get("fixed_ns", 0.0) + added_ns}
+    if value is not None and not _is_number(value):
+        raise UsageError(f"{change.key} is no time that '{change.word}' could change: name a key that is one")
+    return (value or 0.0) + added_ns
+
+
+def _places(content: dict[str, Any], change: Change) -> Iterator[_Place]:
+    """What a change is of. Raises UsageError for an unknown key."""
+    parameter = PARAMETERS.get(change.key)
+    if parameter is None:
+        yield from _of_key(content, change)
+    elif change.added_ns is not None and parameter.added_to is not None:
+        yield from (_Place(segment, parameter.added_to, segment) for segment in _segments(content))
+        yield from (_Place(stream, parameter.of_stream[0], stream) for stream in _tables(content, "stream"))
+        if parameter.added_to == "latency":
+            yield from (_Place(table, "per_round_ns", table) for table in _tables(content, "barrier"))
+    else:
+        yield from _of_parameter(content, parameter)
+
+
+def _of_parameter(content: dict[str, Any], parameter: Parameter) -> Iterator[_Place]:
+    costs = [(segment, name) for segment in _segments(content) for name in parameter.of_message]
+    costs += [(stream, name) for stream in _tables(content, "stream") for name in parameter.of_stream]
+    for table, name in costs:
+        cost = table.get(name)
+        if isinstance(cost, dict):
+            yield from (_Place(cost, part, table, parameter.is_rate) for part in parameter.parts if part in cost)
+        elif cost is not None and "fixed_ns" in parameter.parts:
+            yield _Place(table, name, table, parameter.is_rate)
+    if "cpu.compute_factor" in parameter.others:
+        content.setdefault("cpu", {"source": ""}).setdefault("compute_factor", 1.0)
+    for key in parameter.others:
+        place, _, name = key.partition(".")
+        yield from (_Place(table, name, table) for table in _tables(content, place) if name in table)
+
+
+def _segments(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Those of all classes of pairs."""
+    for kind in ("class", "put", "get"):
+        for pair_class in content.get(kind, {}).values():
+            yield from pair_class["segment"]
+
+
+def _tables(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Those of that name: a table, or a list of them."""
+    value = content.get(name)
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+
+
+def _of_key(content: dict[str, Any], change: Change) -> Iterator[_Place]:
+    """The values that a key of the file stands for: one of each table of a list."""
+    *path, last = change.key.split(".")
+    if change.value is not None and len(path) == 1 and path[0] in _TOP:
+        content.setdefault(path[0], {"source": ""})
+    tables, sourced, before = [content], [content], ""
+    for word in path:
+        match = _KEY.fullmatch(word)
+        name, number = (match[1], match[2]) if match else (word, None)
+        within = [
+            (inner, inner if "source" in inner else source)
+            for table, source in zip(tables, sourced, strict=True)
+            for inner in _tables(table, name)[slice(*_numbered(number))]
+        ]
+        if not within:
+            raise _unknown_key(word, before, tables)
+        tables, sourced = ([table for table, _ in within], [source for _, source in within])
+        before = f"{before}.{word}".lstrip(".")
+    is_new = change.factor is None and bool(before or last in _TOP)  # whether the model takes it is seen by its checks
+    if not is_new and not any(last in table for table in tables):
+        raise _unknown_key(last, before, tables)
+    for table, source in zip(tables, sourced, strict=True):
+        if is_new or last in table:
+            yield _Place(table, last, source)
+
+
+def _numbered(number: str | None) -> tuple[int | None, int | None]:
+    return (None, None) if number is None else (max(0, int(number) - 1), max(0, int(number)))
+
+
+def _unknown_key(name: str, before: str, tables: Sequence[Mapping[str, Any]]) -> UsageError:
+    keys = dict.fromkeys(key for table in tables for key in table if key != "source")
+    if before:
+        return unknown(f"key of {before}", name, keys)
+    return unknown("parameter", name, [*PARAMETERS, *keys])

@@ -1,0 +1,280 @@
+"""Fits a model of a machine to the basic figures of two ranks: what messages cost, as functions of their size.
+
+The parameters are those of LogP at each measured size (P-LogP), and between two sizes what the model's keys allow: a
+line. docs/machines.md has the rules. The figures do not show what more than two ranks share: each rank has a CPU and a
+way into a switch of its own.
+
+Source: T. Kielmann, H. E. Bal, K. Verstoep, Fast measurement of LogP parameters for message passing platforms, IPDPS
+workshops 2000.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hockney.analysis.explain.thresholds import thresholds_of
+from hockney.analysis.predict.basics import WINDOW, Basics, Figures, figures_of
+from hockney.model import Point
+from hockney.results.runs import Run
+from hockney.stats.fit import NoFit
+from hockney.stats.interval import Estimate
+from hockney.suites import Suite
+from hockney.units import format_bytes
+
+_WAITS = 0.75  # of half a round trip: a send that takes longer waits for its receiver
+_CLEARLY = 1.05  # a figure that others explain but for 5 % is explained
+_STEPS = 4  # segments between two sizes where a cost is no line that a model can have
+_INTERVAL = 1.96  # standard deviations of half a 95 % interval
+_LEAST = 0.05  # of a drawn figure, relative to the value: none is zero
+_NEEDS = "a fit needs ping-pongs and oneway with window=16 of two ranks, at the same sizes"
+
+
+@dataclass(frozen=True)
+class Knot:
+    """What messages of one size cost, in ns by the model's keys, and their protocol."""
+
+    bytes: int
+    protocol: str
+    costs: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted machine. `switches`: the shortest messages of documented protocols, where one begins."""
+
+    figures: Figures
+    switches: tuple[int, ...] = ()
+    title: str = "fitted"
+
+    @property
+    def transport(self) -> str:
+        """The transport whose figures these are."""
+        return self.figures.transport
+
+    @property
+    def sizes_bytes(self) -> tuple[int, ...]:
+        """The sizes that messages were measured with, ascending."""
+        return tuple(basics.bytes for basics in self.figures.complete)
+
+    @property
+    def rate_bytes_per_s(self) -> float:
+        """That of a stream of the longest messages."""
+        longest = self.figures.complete[-1]
+        return max(longest.bytes, 1) / longest.times["gap"].value * 1e9
+
+    def outside(self, point: Point) -> str | None:
+        """Why a point lies outside the measured sizes, or None."""
+        sizes = self.sizes_bytes
+        if not point.is_sized or sizes[0] <= point.bytes <= sizes[-1]:
+            return None
+        return f"above {format_bytes(sizes[-1])}" if point.bytes > sizes[-1] else f"below {format_bytes(sizes[0])}"
+
+    def content(self, ranks: int, cpus: int = 0) -> dict[str, Any]:
+        """The content of a model of so many ranks: on a switch, or, with `cpus`, on one node with so many of them."""
+        source = f"{self.transport}, {self.title}"
+        content: dict[str, Any] = {
+            "title": self.title,
+            "topology": {"kind": "switch", "nodes": 1 if cpus else ranks, "source": "assumed: one switch"},
+            "class": {"all": {"segment": self._segments(_messages(self.figures.complete), source)}},
+        }
+        if cpus:
+            content |= {"ranks_per_node": ranks, "cpu": {"per_node": cpus, "source": "the CPUs of this machine"}}
+        for name, knots in (("put", _puts(self.figures.basics)), ("get", _gets(self.figures.basics))):
+            if knots:
+                content[name] = {"all": {"segment": self._segments(knots, source)}}
+        return content
+
+    def _segments(self, knots: Sequence[Knot], source: str) -> list[dict[str, Any]]:
+        segments = [
+            {"source": source, "up_to_bytes": knot.bytes, "protocol": knot.protocol, **_written(costs)}
+            for knot, costs in _pieces(knots, self.switches)
+        ]
+        del segments[-1]["up_to_bytes"]
+        return segments
+
+    def resampled(self, count: int, seed: int = 0) -> Iterator[Fit]:
+        """Fits to figures drawn from their intervals, as normal values."""
+        draw = random.Random(seed)
+        for _ in range(count):
+            drawn = tuple(
+                replace(basics, times={name: _drawn(time, draw) for name, time in basics.times.items()})
+                for basics in self.figures.basics
+            )
+            yield replace(self, figures=replace(self.figures, basics=drawn))
+
+
+def fit_machine(run: Run, transport: str, checks: Suite | None = None) -> Fit | NoFit:
+    """The machine that a transport of a run shows: at all sizes with the figures, but for the points of `checks`."""
+    figures = figures_of(run, transport, checks)
+    if not figures.complete:
+        return NoFit(_NEEDS)
+    launch = next((launch for launch in run.launches.values() if launch.transport == transport), None)
+    library, launcher = (launch.library, launch.argv[0] if launch.argv else "") if launch is not None else ("", "")
+    thresholds = thresholds_of(transport, run.facts, library, launcher)
+    title = f"fitted to run {run.id}{f', {figures.state}' if figures.state else ''}"
+    return Fit(figures, tuple(sorted({threshold.first_bytes for threshold in thresholds})), title)
+
+
+def _drawn(time: Estimate, draw: random.Random) -> Estimate:
+    deviation = (time.high - time.low) / 2 / _INTERVAL
+    value = max(draw.gauss(time.value, deviation), _LEAST * time.value)
+    return Estimate(value, value, value)
+
+
+# ---- one size ------------------------------------------------------------------------------------------------------
+
+
+def _messages(measured: Iterable[Basics]) -> list[Knot]:
+    """The costs at each size. What is measured of small ones alone, an exchange takes longer by, is kept beyond."""
+    knots: list[Knot] = []
+    answer_ns = None
+    for basics in measured:
+        answer_ns = basics.times["half"].value if answer_ns is None else answer_ns
+        knots.append(_knot(basics, answer_ns, knots[-1] if knots else None))
+    return knots
+
+
+def _knot(basics: Basics, answer_ns: float, before: Knot | None) -> Knot:
+    """`answer_ns`: what the acknowledgement of a stream takes."""
+    times = {name: time.value for name, time in basics.times.items()}
+    half = times["half"]
+    gap = times["gap"] - max(0.0, half + answer_ns - times["gap"]) / basics.acknowledged
+    both = 2 * times["both"] if "both" in times else min(2 * gap, half)  # of a message each way
+    busy, send, blocking = _overheads(basics, times)
+    waits = _WAITS * half
+    if (gap if blocking is None else blocking) > waits and (send is None or send > waits):
+        protocol, exchange = "rendezvous", None if blocking is None else blocking - half
+        transfer = min(gap, half)
+        costs = {"latency": half - transfer, "transfer": transfer, "out": transfer, "in": transfer}
+        explained = transfer
+    else:
+        protocol, exchange = "eager", None if busy is None else busy - half
+        send_cpu, recv_cpu, port = _eager(half, gap, both, send, busy)
+        transfer = port if send_cpu + recv_cpu + port <= half else 0.0
+        costs = {"send_cpu": send_cpu, "recv_cpu": recv_cpu, "latency": half - send_cpu - recv_cpu - transfer}
+        costs |= {"transfer": transfer, "out": port, "in": port}
+        explained = max(send_cpu + recv_cpu, transfer)
+    if exchange is None and before is not None:
+        exchange = before.costs["exchange"]
+    costs |= {"duplex": both - explained - (half - transfer) / WINDOW if transfer else 0.0, "exchange": exchange or 0.0}
+    return Knot(basics.bytes, protocol, {name: max(0.0, cost) for name, cost in costs.items()})
+
+
+def _overheads(basics: Basics, times: Mapping[str, float]) -> tuple[float | None, float | None, float | None]:
+    """By prtt: o_s + o_r, o_s, and the time per message of a stream of blocking sends. See stats/fit/loggp.py."""
+    busy = send = blocking = None
+    if "one_delayed" in times and basics.delay_ns > times["half"]:
+        busy = times["one_delayed"] - basics.delay_ns
+        if "spaced" in times:
+            send = (times["spaced"] - times["one_delayed"]) / (basics.messages - 1) - basics.delay_ns
+    if "one" in times and "burst" in times:
+        blocking = (times["burst"] - times["one"]) / (basics.messages - 1)
+    return busy, send, blocking
+
+
+def _eager(half: float, gap: float, both: float, send: float | None, busy: float | None) -> tuple[float, float, float]:
+    """The CPU of the sender and of the receiver, and for how long their ways out and in are busy.
+
+    A stream is as fast as the slowest of these, and two streams cost each CPU both; there a window waits for its last
+    message. Without overheads that can be, the sender is the slowest.
+    """
+    if send is None or busy is None or send > busy:
+        send_cpu = min(gap, both)
+        return send_cpu, max(0.0, min(both - send_cpu, (WINDOW * both - half) / (WINDOW - 1))), 0.0
+    send_cpu = min(max(send, 0.0), gap)
+    recv_cpu = min(busy - send_cpu, gap, max(0.0, both - send_cpu))
+    return send_cpu, recv_cpu, gap if gap > _CLEARLY * max(send_cpu, recv_cpu) else 0.0
+
+
+def _puts(measured: Iterable[Basics]) -> list[Knot]:
+    """A put costs its source's CPU; of a ping-pong the word that follows alone takes the latency."""
+    knots: list[Knot] = []
+    word_ns = None
+    for basics in measured:
+        if "put" not in basics.times:
+            continue
+        put_ns = basics.times["put"].value
+        latency_ns = 0.0
+        if "putpong" in basics.times:
+            latency_ns = max(0.0, basics.times["putpong"].value - put_ns - (word_ns or 0.0))
+            word_ns = basics.times["putpong"].value if word_ns is None else word_ns
+        knots.append(Knot(basics.bytes, "eager", {"send_cpu": put_ns, "latency": latency_ns}))
+    return knots
+
+
+def _gets(measured: Iterable[Basics]) -> list[Knot]:
+    return [
+        Knot(basics.bytes, "eager", {"send_cpu": basics.times["get"].value})
+        for basics in measured
+        if "get" in basics.times
+    ]
+
+
+def _written(costs: Mapping[str, float | Mapping[str, float]]) -> dict[str, Any]:
+    """As they stand in a model: with six digits, and only those that are not zero."""
+    written: dict[str, Any] = {}
+    for name, cost in costs.items():
+        parts = cost if isinstance(cost, Mapping) else {"fixed_ns": cost}
+        left = {part: float(f"{value:.6g}") for part, value in parts.items() if value > 0}
+        written |= {name: left} if left else {}
+    return written
+
+
+# ---- between sizes -------------------------------------------------------------------------------------------------
+
+
+def _pieces(knots: Sequence[Knot], switches: Sequence[int]) -> Iterator[tuple[Knot, dict[str, Any]]]:
+    """The segments of a model: each by its last knot, and its costs. At each knot they have its costs."""
+    if knots[0].bytes > 0 or len(knots) == 1:
+        yield knots[0], dict(knots[0].costs)
+    for low, high in itertools.pairwise(knots):
+        switch = next((first for first in switches if low.bytes < first <= high.bytes), None)
+        jumps = switch is not None and _half(high) * low.bytes > _half(low) * high.bytes
+        if low.protocol == high.protocol and not jumps:
+            yield from _between(low, high)
+            continue
+        last = switch - 1 if switch is not None else round((low.bytes * high.bytes) ** 0.5)
+        if last > low.bytes:
+            yield replace(low, bytes=last), dict(low.costs)
+        yield high, dict(high.costs)
+
+
+def _half(knot: Knot) -> float:
+    """Half a round trip."""
+    return sum(knot.costs.get(name, 0.0) for name in ("send_cpu", "recv_cpu", "latency", "transfer"))
+
+
+def _between(low: Knot, high: Knot) -> Iterator[tuple[Knot, dict[str, Any]]]:
+    """A segment, or several where a cost falls or grows by more than in proportion."""
+    is_line = low.bytes == 0 or all(
+        cost <= high.costs[name] <= cost * high.bytes / low.bytes for name, cost in low.costs.items()
+    )
+    steps = 1 if is_line else _STEPS
+    ends = [low]
+    for step in range(1, steps):
+        size = round(low.bytes * (high.bytes / low.bytes) ** (step / steps))
+        ends.append(Knot(size, high.protocol, {name: _at(size, low, high, name) for name in high.costs}))
+    for first, last in itertools.pairwise([*ends, high]):
+        if last.bytes > first.bytes:
+            yield last, {name: _line(first, last, name) for name in last.costs}
+
+
+def _at(size: int, low: Knot, high: Knot, name: str) -> float:
+    """A cost between two sizes: on a line, or, where it grows by more than in proportion, as a power of the size."""
+    a, b = low.costs[name], high.costs[name]
+    share = (size - low.bytes) / (high.bytes - low.bytes)
+    if 0 < a * high.bytes / low.bytes < b:
+        return float(a * (b / a) ** math.log(size / low.bytes, high.bytes / low.bytes))
+    return a + (b - a) * share
+
+
+def _line(low: Knot, high: Knot, name: str) -> dict[str, float]:
+    """The line through both costs; without a fixed part below zero, and of a cost that falls the last value."""
+    a, b = low.costs[name], high.costs[name]
+    per_byte = max(0.0, min((b - a) / (high.bytes - low.bytes), b / high.bytes))
+    return {"fixed_ns": max(0.0, b - per_byte * high.bytes), "per_byte_ns": per_byte}

@@ -1,0 +1,43 @@
+"""Predictions next to what was measured: how far off a fitted machine is."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hockney.analysis.predict.prediction import Prediction
+from hockney.model import Point
+from hockney.stats.interval import Estimate
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A point that the fit did not use."""
+
+    prediction: Prediction
+    measured_ns: Estimate
+
+    @property
+    def error(self) -> float:
+        """How much more is predicted than measured, as a fraction."""
+        return self.prediction.time_ns / self.measured_ns.value - 1
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The points of a transport in one machine state (None: in all), and why others could not be predicted."""
+
+    transport: str
+    state: str | None
+    rows: Sequence[Checked]
+    missing: Mapping[Point, str]
+
+    @property
+    def median_error(self) -> float | None:
+        """The median size of the errors; None without points."""
+        return statistics.median(abs(row.error) for row in self.rows) if self.rows else None
+
+    def share_within(self, limit: float) -> float | None:
+        """Which fraction of the points is off by at most so much."""
+        return sum(abs(row.error) <= limit for row in self.rows) / len(self.rows) if self.rows else None

@@ -1,0 +1,146 @@
+"""What `hockney predict` runs: the points of a suite on a given model, or on machines fitted to a run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hockney.analysis.predict import Change, Prediction, changed, improvements
+from hockney.analysis.predict.fit import Fit, fit_machine
+from hockney.analysis.predict.topology import parse_topology
+from hockney.cli.predicted import Predicted, of_model
+from hockney.cli.progress import ProgressDisplay
+from hockney.cli.rerun import typed
+from hockney.cli.run_options import read_model_options
+from hockney.errors import HockneyError, unknown
+from hockney.measure.fitted import DRAWS, predict_fitted
+from hockney.measure.on_model import times_of
+from hockney.measure.plan import Plan, make_plan, refuse_empty
+from hockney.measure.predict import effects_of, tolerances_of
+from hockney.model import Point
+from hockney.results.runs import Run, open_results
+from hockney.stats.fit import NoFit
+from hockney.suites import Suite
+from hockney.units import RANKS_MAX
+from hockney.worker.catalogue import load, matches
+from hockney.worker.machine_model import Model, load_model
+
+Content = Callable[[Fit], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Points, and the models of their transports; `model` is the plain one. `fit`: what it was fitted from."""
+
+    model: Model
+    plan: Plan
+    models: Mapping[str, Model]
+    fit: tuple[Fit, Content] | None = None
+    assumptions: Sequence[str] = ()
+
+
+def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
+    """A suite on a model. Raises UsageError."""
+    model, catalogue = load_model(machine), load(["null"])
+    plan = make_plan(suite, read_model_options(machine, words), catalogue)
+    refuse_empty(plan)
+    models = {point.transport: catalogue.transports[point.transport].model or model for point in plan.points}
+    return Case(model, plan, models)
+
+
+def on_fits(
+    suite: Suite, store: Path | None, reference: str, transports: Sequence[str], topology: str | None, words: Any
+) -> list[Case]:
+    """A suite on the machine that each transport of a run shows. Raises UsageError, StoreError, HockneyError."""
+    with open_results(store) as results:
+        fits = _fits(results.run(reference), transports)
+    return [_on_fit(suite, fit, topology, words) for fit in fits]
+
+
+def transports_of(run: Run, words: Sequence[str]) -> list[str]:
+    """The transports of a run that the words name; all without words. Raises UsageError for a word without any."""
+    known = list(dict.fromkeys(series.point.transport for series in run.series if series.point.transport != "null"))
+    for word in words:
+        if not any(matches(word, name) for name in known):
+            raise unknown(f"transport of run {run.id}", word, known)
+    return [name for name in known if not words or any(matches(word, name) for word in words)]
+
+
+def _fits(run: Run, transports: Sequence[str]) -> list[Fit]:
+    """Raises HockneyError where a transport that is named has no fit, or none has."""
+    fits = {name: fit_machine(run, name) for name in transports_of(run, transports)}
+    fitted = [fit for fit in fits.values() if isinstance(fit, Fit)]
+    for name, fit in fits.items():
+        if isinstance(fit, NoFit) and (transports or not fitted):
+            raise HockneyError(
+                f"run {run.id} shows no machine on {name}: {fit.reason}. Measure them",
+                argv=("hockney", "run", "basics", "-t", name),
+            )
+    return fitted
+
+
+def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, Any]) -> Case:
+    extended = {} if topology is None else parse_topology(topology, fit.rate_bytes_per_s)
+
+    def content_for(ranks: int) -> Content:
+        return lambda each: {**each.content(ranks), **extended}
+
+    catalogue, name = load(["null"]), f"sim@{fit.transport}"
+    catalogue.add_model(name, Model.from_content(fit.transport, content_for(RANKS_MAX)(fit)))
+    plan = make_plan(suite, read_model_options(fit.transport, words), catalogue)
+    refuse_empty(plan)
+    content_of = content_for(max(point.ranks for point in plan.points))
+    model = Model.from_content(fit.transport, content_of(fit))
+    way = "all hang on one switch" if topology is None else f"topology {topology}"
+    assumptions = [
+        f"Assumed: a CPU for each rank, and {way}. Between measured sizes costs are lines.",
+        f"The interval is that of the figures alone. For the model's errors: {typed('predict', '--validate')}",
+    ]
+    return Case(model, plan, {name: model}, (fit, content_of), assumptions)
+
+
+def predicted(
+    case: Case, changes: Sequence[Change], *, sensitivity: bool, tolerance: bool, with_curves: bool
+) -> Predicted:
+    """The times of a case, and what else was asked for. Raises UsageError for a change of nothing."""
+    plan, after = case.plan, changed(case.models, changes)
+    display = ProgressDisplay()
+    with contextlib.closing(display):
+        predictions, missing = _plain(case, display)
+        new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
+        if changes:
+            tick = display.simulating("changed", len(plan.points))
+            new_ns = times_of(plan.points, after, tick=tick).time_ns
+        effects = tolerances = None
+        if sensitivity:
+            tick = display.simulating("sensitivity", len(new_ns) * len(improvements(after.values())))
+            effects = effects_of(new_ns, after, tick=tick)
+        if tolerance:
+            tick = display.simulating("tolerance", len(new_ns))
+            tolerances = tolerances_of(new_ns, after, with_curves=with_curves, tick=tick)
+    return Predicted(
+        case.model,
+        plan.suite,
+        predictions,
+        missing,
+        changes=[change.word for change in changes],
+        changed_ns=new_ns if changes else None,
+        effects=effects,
+        tolerances=tolerances,
+        assumptions=case.assumptions,
+    )
+
+
+def _plain(case: Case, display: ProgressDisplay) -> tuple[list[Prediction], dict[Point, str]]:
+    """The predictions without changes, and why points have none."""
+    points = case.plan.points
+    if case.fit is None:
+        times = times_of(points, case.models, tick=display.simulating("times", len(points)))
+        return of_model(case.plan, times)
+    fit, content_of = case.fit
+    tick = display.simulating("times", len(points) * (1 + DRAWS))
+    predictions, failed = predict_fitted(fit, points, content_of, tick=tick)
+    return predictions, {skipped.point: skipped.reason for skipped in case.plan.skipped} | failed

@@ -1,0 +1,136 @@
+"""`hockney predict`: times of a suite or some patterns on a model of a machine, or on one fitted to a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hockney.cli import complete
+from hockney.cli.common import command, duration_option, file_option
+from hockney.errors import ExitCode
+
+_EXAMPLES = """hockney predict alltoall -n 64 --bytes 8,64K
+hockney predict halo2d --from 3 -t tcp -n 64 --topology torus:8x8
+hockney predict --validate -t shm,tcp
+hockney predict halo2d --machine t3d -n 8 --set L=0.5x --set link.bandwidth=2x
+hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --tolerance"""
+
+
+@command("predict", example=_EXAMPLES)
+@click.argument("what", metavar="[SUITE|PATTERN,…|FILE.toml]", nargs=-1, shell_complete=complete.suites_and_patterns)
+@click.option(
+    "--from",
+    "reference",
+    metavar="RUN",
+    help="The run whose figures of two ranks a machine is fitted to. [default: last]",
+    shell_complete=complete.runs,
+)
+@click.option(
+    "--machine",
+    metavar="MODEL",
+    help="A model instead, as `hockney list machines` names it.",
+    shell_complete=complete.models,
+)
+@click.option(
+    "-t",
+    "--transport",
+    "transports",
+    multiple=True,
+    metavar="NAME,…",
+    help="Transports of the run. [default: all]",
+    shell_complete=complete.transports,
+)
+@click.option("-n", "--ranks", multiple=True, metavar="N,…", help="Numbers of ranks. [default: the suite's]")
+@click.option(
+    "--bytes", "sizes", multiple=True, metavar="SIZES", help="Message sizes: 8, or 0,8,1K, or 1:1M for powers of two."
+)
+@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern.")
+@click.option(
+    "--topology", metavar="TOPOLOGY", help="torus:4x4x4, mesh:8x8, or FILE.toml with [topology]. [default: one switch]"
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="NAME=CHANGE",
+    help="What if: L=0.5x, o_s=+1us, link.bandwidth=2x, or a key of the model.",
+    shell_complete=complete.parameters,
+)
+@click.option("--sensitivity", is_flag=True, help="Rank the parameters by what each gains where it is twice as good.")
+@click.option(
+    "--tolerance", is_flag=True, help="How much latency is added or bandwidth lost until 1, 2 and 5 % slower."
+)
+@click.option("--validate", is_flag=True, help="Measure points that no fit uses, and compare; --from: of that run.")
+@duration_option("--time", "time_s", help="Time for measuring with --validate. [default: 6m]")
+@file_option("--write", help="Also write the model, changed, to FILE for --machine.")
+def predict(
+    *,
+    as_json: bool,
+    store: Path | None,
+    what: tuple[str, ...],
+    reference: str | None,
+    machine: str | None,
+    transports: tuple[str, ...],
+    topology: str | None,
+    changes: tuple[str, ...],
+    sensitivity: bool,
+    tolerance: bool,
+    validate: bool,
+    time_s: float | None,
+    write: Path | None,
+    **words: tuple[str, ...],
+) -> int:
+    """Predict times of a suite or some patterns on a machine fitted to a run, or on a model.
+
+    Nothing is measured or stored: the patterns run in virtual time, each point once. A model without noise is exact.
+    NAME is L, o_s, o_r, g, G, bandwidth, link.bandwidth, compute, or a key of the model as docs/machines.md has it.
+    """
+    from hockney.analysis.predict import changed, parse_change
+    from hockney.cli.cases import on_fits, on_machine, predicted
+    from hockney.cli.common import names, refuse_output
+    from hockney.cli.predicted import predicted_json, print_predicted
+    from hockney.cli.render import print_json
+    from hockney.cli.rerun import typed
+    from hockney.cli.run_options import find_suite
+    from hockney.errors import UsageError
+    from hockney.worker.machine_model import write_model
+
+    wanted = [parse_change(word) for word in changes]
+    named = names("--transport", transports)
+    if machine is not None and (reference is not None or named or topology is not None):
+        raise UsageError("--machine predicts on a model alone: leave out --from, --transport and --topology")
+    if validate:
+        if what or machine or wanted or sensitivity or tolerance or write or topology or any(words.values()):
+            raise UsageError("--validate has points of its own: combine it with --from, --transport and --time only")
+        if reference is not None and time_s is not None:
+            raise UsageError("--validate --from measures nothing: leave out --time")
+        from hockney.cli.validation import show_validation
+
+        return show_validation(store, reference, named, time_s, as_json=as_json)
+    if time_s is not None:
+        raise UsageError("only --validate measures: leave out --time")
+    if not what:
+        raise UsageError(f"name what to predict, for example: {typed('predict', 'alltoall', '-n', '64')}")
+    if write is not None:
+        refuse_output("--write", write, [] if machine is None else [Path(machine)])
+    suite = find_suite(",".join(what))
+    if machine is not None:
+        cases = [on_machine(suite, machine, words)]
+    else:
+        cases = on_fits(suite, store, reference or "last", named, topology, words)
+    if len(cases) > 1 and (write is not None or as_json):
+        option, known = "--json" if as_json else "--write", ", ".join(case.model.name for case in cases)
+        raise UsageError(f"{option} is for one transport: add -t with one of {known}")
+    done = [
+        predicted(case, wanted, sensitivity=sensitivity, tolerance=tolerance, with_curves=as_json) for case in cases
+    ]
+    if write is not None:
+        head = "Written by hockney predict. docs/machines.md explains the keys; times are ns."
+        write_model(changed({"": cases[0].model}, wanted)[""], write, head)
+    if as_json:
+        print_json("predict", predicted_json(done[0]))
+    else:
+        for number, each in enumerate(done):
+            print_predicted(each, first=number == 0)
+    return ExitCode.DONE if any(each.predictions for each in done) else ExitCode.INCOMPLETE

@@ -1,0 +1,114 @@
+"""`hockney predict --validate`: what was predicted from a run, next to what it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hockney.analysis.predict.validation import Checked, Validation
+from hockney.cli import render
+from hockney.cli.cases import transports_of
+from hockney.cli.changes import point_json
+from hockney.cli.curves import name_of, size_text
+from hockney.cli.measuring import command_line, measuring
+from hockney.cli.render import Column
+from hockney.errors import ExitCode, HockneyError
+from hockney.measure import run as running
+from hockney.measure.fitted import validate
+from hockney.measure.plan import RunOptions, make_plan, transport_words
+from hockney.results.runs import Run, open_results
+from hockney.stats.fit import NoFit
+from hockney.suites import Suite, load_suite
+from hockney.units import format_ns
+
+_WITHIN = (0.10, 0.25)
+
+
+def show_validation(
+    store: Path | None, reference: str | None, transports: Sequence[str], time_s: float | None, *, as_json: bool
+) -> int:
+    """Validate a stored run, or without one measure it first; returns the exit code. Raises UsageError, StoreError."""
+    if reference is not None:
+        with open_results(store) as results:
+            return _show(results.run(reference), transports, as_json=as_json)
+    suite, asked = _both_suites(), RunOptions(transports=tuple(transports), time_s=time_s)
+    with measuring(store, create=True, quiet=False, words=transport_words(suite, asked)) as (catalogue, results, bar):
+        plan = make_plan(suite, asked, catalogue)
+        outcome = running.measure(plan, catalogue, results, bar, command=command_line("predict"))
+        bar.close()
+        return _show(Run(results, outcome.run_id), (), as_json=as_json)
+
+
+def _both_suites() -> Suite:
+    """The basic figures and the points that check a fit, as one suite: so both see the same machine."""
+    basics, checks = load_suite("basics"), load_suite("validate")
+    series = (*basics.series, *checks.series)
+    return checks.model_copy(update={"series": series, "time_s": basics.time_s + checks.time_s})
+
+
+def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
+    results = [validate(run, name) for name in transports_of(run, transports)]
+    done = [each for each in results if isinstance(each, Validation)]
+    if not done:
+        reason = next((each.reason for each in results if isinstance(each, NoFit)), "it has no transport")
+        raise HockneyError(
+            f"run {run.id} cannot be validated: {reason}. Measure a new run", argv=("hockney", "predict", "--validate")
+        )
+    if as_json:
+        render.print_json("predict", {"run": run.id, "validation": [_json(each) for each in done]})
+    else:
+        _print(run, done)
+    return ExitCode.DONE if any(each.rows for each in done) else ExitCode.INCOMPLETE
+
+
+def _print(run: Run, done: Sequence[Validation]) -> None:
+    render.title(f"Predictions from the basic figures of run {run.id}, next to its other figures", first=True)
+    columns = [Column("what", key=True, wrap=True), Column("size", right=True, key=True)]
+    columns += [Column(name, right=True) for name in ("predicted", "measured", "error")]
+    for each in done:
+        render.title(f"{each.transport}{f', {each.state}' if each.state else ''}")
+        render.table(columns, map(_cells, each.rows))
+        for reason in dict.fromkeys(each.missing.values()):
+            names = dict.fromkeys(name_of(point) for point, why in each.missing.items() if why == reason)
+            render.item(reason, head="; ".join(names))
+    render.title("Size of the errors")
+    heads = ["points", "median", *(f"within {limit:.0%}" for limit in _WITHIN)]
+    rows = [[each.transport, str(len(each.rows)), *_summary(each)] for each in done]
+    render.table([Column("transport", key=True), *(Column(name, right=True) for name in heads)], rows)
+
+
+def _cells(row: Checked) -> list[str]:
+    point, predicted_ns = row.prediction.point, row.prediction.time_ns
+    return [
+        name_of(point),
+        size_text(point),
+        format_ns(predicted_ns),
+        format_ns(row.measured_ns.value),
+        f"{row.error:+.1%}",
+    ]
+
+
+def _summary(each: Validation) -> list[str]:
+    if each.median_error is None:
+        return []
+    return [f"{each.median_error:.1%}", *(f"{each.share_within(limit) or 0:.0%}" for limit in _WITHIN)]
+
+
+def _json(each: Validation) -> dict[str, Any]:
+    return {
+        "transport": each.transport,
+        "state": each.state,
+        "median_error": each.median_error,
+        "within_10_percent": each.share_within(0.10),
+        "within_25_percent": each.share_within(0.25),
+        "points": [
+            {
+                "point": point_json(row.prediction.point),
+                "predicted_ns": row.prediction.time_ns,
+                "measured_ns": row.measured_ns.value,
+                "error": row.error,
+            }
+            for row in each.rows
+        ],
+    }

@@ -1,0 +1,74 @@
+"""Predictions on fitted machines, with intervals, and next to what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from hockney.analysis.predict import Prediction
+from hockney.analysis.predict.fit import Fit, fit_machine
+from hockney.analysis.predict.validation import Checked, Validation
+from hockney.machine.files import parse_cpus
+from hockney.measure.on_model import Models, Tick, times_of
+from hockney.model import Point
+from hockney.results.runs import Run
+from hockney.stats.fit import NoFit
+from hockney.suites import load_suite
+from hockney.worker.machine_model import Model
+
+DRAWS = 20  # the least and the greatest of so many enclose about 95 %
+
+
+def predict_fitted(
+    fit: Fit, points: Sequence[Point], content_of: Callable[[Fit], Mapping[str, Any]], *, tick: Tick = lambda: None
+) -> tuple[list[Prediction], dict[Point, str]]:
+    """The times of points on the model that `content_of` makes of a fit, and why points have none.
+
+    The interval is that of the fit's figures: from models fitted to figures that are drawn from theirs. It leaves out
+    by how much such models are wrong. Raises as times_of.
+    """
+
+    def models(each: Fit) -> Models:
+        return dict.fromkeys((point.transport for point in points), Model.from_content(fit.transport, content_of(each)))
+
+    times = times_of(points, models(fit), tick=tick)
+    known = list(times.time_ns)
+    draws = [times_of(known, models(drawn), tick=tick).time_ns for drawn in fit.resampled(DRAWS)]
+    predictions = []
+    for point in known:
+        seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
+        predictions.append(Prediction(point, seen_ns[0], min(seen_ns), max(seen_ns), fit.outside(point)))
+    return predictions, times.failed
+
+
+def validate(run: Run, transport: str) -> Validation | NoFit:
+    """A transport's points of the suite validate, predicted from the others of the run. Raises as times_of."""
+    fit = fit_machine(run, transport, load_suite("validate"))
+    if isinstance(fit, NoFit):
+        return fit
+    rows: list[Checked] = []
+    missing: dict[Point, str] = {}
+    for points, cpus in _by_cpus(run, fit):
+        ranks = max(point.ranks for point in points)
+        predictions, failed = predict_fitted(fit, points, lambda each: each.content(ranks, cpus))  # noqa: B023
+        rows += [Checked(prediction, fit.figures.others[prediction.point]) for prediction in predictions]
+        missing |= failed
+    return Validation(transport, fit.figures.state, rows, missing)
+
+
+def _by_cpus(run: Run, fit: Fit) -> Iterable[tuple[list[Point], int]]:
+    """Points whose ranks share the CPUs of this machine, for each number of them, and the others (0)."""
+    here = len(parse_cpus((run.facts.get("limits") or {}).get("usable_cpus")) or ())
+    crowded = {
+        launch.ranks
+        for launch in run.launches.values()
+        if launch.transport == fit.transport and launch.oversubscribed and len(set(launch.hosts)) == 1
+    }
+    points = list(fit.figures.others)
+    free = [point for point in points if point.ranks not in crowded or not here]
+    if free:
+        yield free, 0
+    for ranks in sorted(crowded) if here else ():
+        of_ranks = [point for point in points if point.ranks == ranks]
+        if of_ranks:
+            yield of_ranks, here

@@ -1,0 +1,123 @@
+"""What a run says of points with more ranks than CPUs: their times on the model fitted to its figures of two ranks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hockney.analysis.predict.fit import Fit, fit_machine
+from hockney.errors import HockneyError
+from hockney.machine.facts import fact
+from hockney.machine.files import parse_cpus
+from hockney.model import NOT_MEASURED, Launch, Measurement, Point, PointStatus
+from hockney.results.runs import Run, Series, curve_figures
+from hockney.stats import UNKNOWN, State
+from hockney.stats.fit import NoFit
+from hockney.stats.npb import ft_class, ft_operations
+from hockney.units import format_bytes
+
+ASSUMED = "Predicted here: from this run's two ranks, with a CPU for each rank and one switch without limits."
+_PORTABLE = "Predicted with hockney's own algorithm over messages, where a library's own was measured."
+_BEYOND = 2  # times the longest message of a fit are still predicted
+_OF_A_PAIR = ("source", "target", "distance")
+
+
+class Predicted(Series):
+    """A point of a run that was not measured: its one measurement on the model, or the reason why there is none."""
+
+    def __init__(self, run: Run, point: Point, outcome: Measurement | str) -> None:
+        self._run = run
+        self.point = point
+        self.status = PointStatus.SKIPPED if isinstance(outcome, str) else PointStatus.PRECISE
+        self.reason = outcome if isinstance(outcome, str) else None
+        self._measurements = () if isinstance(outcome, str) else (outcome,)
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        return self._measurements
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        return (UNKNOWN,) * len(self._measurements)
+
+    @property
+    def measurements_by_state(self) -> Counter[str]:
+        return Counter(state.name for state in self.states)
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        return ()
+
+    @property
+    def is_exact(self) -> bool:
+        return True
+
+
+def predicted_series(run: Run, at_ranks: Mapping[str, int]) -> list[Predicted]:
+    """Every point that was skipped and has more ranks than the run had CPUs.
+
+    `at_ranks`: patterns whose published figures are of so many ranks, whatever was measured. One switch makes all pairs
+    of ranks alike, so one pair stands for all.
+    """
+    plan = run.info.plan
+    cpus = len(set(plan.get("cpus", ()))) or len(parse_cpus(fact(run.facts, "limits.usable_cpus")))
+    points: dict[str, dict[Point, None]] = {}
+    for series in run.series if not plan.get("hosts") else ():
+        point, is_crowded = series.point, 0 < cpus < series.point.ranks
+        if point.transport in ("null", *plan.get("virtual", {})) or point.role == "basic":
+            continue
+        if point.pattern in at_ranks and (is_crowded or series.status not in NOT_MEASURED):
+            options = tuple(option for option in point.options if option[0] not in _OF_A_PAIR)
+            point = replace(point, ranks=at_ranks[point.pattern], options=options)
+            is_crowded = 0 < cpus < point.ranks
+        elif series.status is not PointStatus.SKIPPED:
+            continue
+        if is_crowded:
+            points.setdefault(point.transport, {})[point] = None
+    return [each for transport, members in points.items() for each in _predicted(run, transport, list(members))]
+
+
+def prediction_notes(measured: Iterable[Series], predicted: Iterable[Series]) -> list[str]:
+    """What a table's predictions assume; nothing without any."""
+    here, there = (
+        {each.measurements[0].definition.algorithm for each in series if each.measurements}
+        for series in (measured, predicted)
+    )
+    return [*([ASSUMED] if there else []), *([_PORTABLE] if "native" in here and "portable" in there else [])]
+
+
+def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[Predicted]:
+    from hockney.measure.on_model import times_of  # with pydantic, which light commands do not load
+    from hockney.worker.machine_model import Model
+
+    fit = fit_machine(run, transport)
+    if isinstance(fit, NoFit):
+        return (Predicted(run, point, fit.reason) for point in points)
+    content = {**fit.content(max(point.ranks for point in points)), **_computing(run, transport)}
+    try:
+        times = times_of(points, {transport: Model.from_content(f"{transport} here", content)})
+    except HockneyError as error:
+        return (Predicted(run, point, str(error)) for point in points)
+    outcomes = {**times.failed, **{point: _within(fit, each) for point, each in times.measured.items()}}
+    return (Predicted(run, point, outcomes[point]) for point in points)
+
+
+def _within(fit: Fit, measurement: Measurement) -> Measurement | str:
+    """The measurement, or why it says nothing: a fit does not know how messages far longer than its own go on."""
+    definition, longest = measurement.definition, fit.sizes_bytes[-1]
+    size = definition.bytes_per_rep // max(1, definition.messages_per_rep)
+    if size <= _BEYOND * longest:
+        return measurement
+    return f"its messages of {format_bytes(size)} are far longer than those of the fit, {format_bytes(longest)}"
+
+
+def _computing(run: Run, transport: str) -> dict[str, Any]:
+    """How fast one rank computes in NPB FT, of the largest class; {} where that was not measured."""
+    rates: dict[float, float] = {}
+    for series in run.find(pattern="ft", transport=transport, ranks=1):
+        operations = ft_operations(str(ft_class(series.point)))
+        for figure in curve_figures([series])[1].values():
+            rates[operations] = operations / (figure.value_ns * figure.definition.divisor) * 1e9
+    return {"cpu": {"flops_per_s": rates[max(rates)], "source": "NPB FT on one rank"}} if rates else {}

@@ -1,0 +1,284 @@
+"""A model of a machine as a platform of SimGrid, whose SMPI runs MPI programs on it.
+
+Ranks are hosts, each behind a link of its own that holds the costs of a message, as SMPI's factors want them. The links
+of the topology follow; SimGrid chooses among the shortest routes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import quoteattr
+
+from hockney.errors import UsageError
+from hockney.worker.machine_model import Model
+from hockney.worker.machine_schema import (
+    Clos,
+    FatTree,
+    Graph,
+    Hierarchy,
+    Link,
+    Machine,
+    Mesh,
+    PairClass,
+    Switch,
+    Torus,
+)
+from hockney.worker.machine_text import level_of, nodes_of, places, ranks_of
+from hockney.worker.simgrid_costs import ENVELOPE_BYTES, Overhead, SmpiCosts, smpi_costs
+
+_SIZE_MAX = (1 << 31) - 1  # of an int, as SMPI has sizes in its settings
+_UNLIMITED_BPS = 1e18
+_FLOPS_PER_S = 1e9  # of a CPU whose rate the model does not have
+_FACTOR_MAX = 4
+_RANKS_MAX = 4096  # each is a host, and routes between them are looked for
+_LEFT_OUT = ("both", "node", "duplex", "rest", "exchange", "late", "ack")
+
+
+@dataclass(frozen=True)
+class Platform:
+    """`xml`: the file. `left_out`: keys of the model that it has nothing for."""
+
+    xml: str
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Network:
+    """`home`: at which switch each node is. `edges`: between two switches, with the level of their link.
+
+    `home_level`: that of the links of nodes, which are part of each route; None where nodes are switches.
+    """
+
+    home: Sequence[int]
+    home_level: int | None
+    edges: Sequence[tuple[int, int, int]]
+
+
+def platform_of(model: Model) -> Platform:
+    """The platform of a model. Raises UsageError for one that SimGrid cannot hold."""
+    machine = model.machine
+    if ranks_of(machine) > _RANKS_MAX:
+        raise _refusal(model, f"ranks: at most {_RANKS_MAX}, not {ranks_of(machine)}; ask for fewer")
+    name, pairs = _pairs_of(model)
+    for number, segment in enumerate(pairs.segment, 1):
+        if segment.protocol == "synchronous":
+            raise _refusal(model, f"class.{name}.segment[{number}]: SMPI has no synchronous messages")
+        if any(cost.per_packet_ns for cost in segment.costs().values()):
+            raise _refusal(model, f"class.{name}.segment[{number}]: SMPI has no costs per packet")
+    network = _network(model)
+    levels = {level_of(link, machine): link for link in machine.link}
+    costs = _costs(pairs, network, levels)
+    lines = (*_head(model, costs), *_zone(machine, network, levels, costs), "</platform>", "")
+    return Platform("\n".join(lines), tuple(_left_out(machine, pairs)))
+
+
+def _refusal(model: Model, why: str) -> UsageError:
+    return UsageError(f"{model.name} cannot be a platform of SimGrid: {why}")
+
+
+def _pairs_of(model: Model) -> tuple[str, PairClass]:
+    """The class of all pairs of ranks: SMPI has one set of costs."""
+    machine = model.machine
+    names = []
+    for name, pairs in machine.classes.items():
+        if pairs.same_node and not _shares_nodes(machine):
+            continue
+        names.append(name)
+        if pairs.is_for_all or (pairs.same_node and nodes_of(machine) == 1):
+            break
+    if len(names) > 1:
+        raise _refusal(model, f"class: SMPI has the same costs for all pairs, and this model {len(names)} classes")
+    return names[0], machine.classes[names[0]]
+
+
+def _shares_nodes(machine: Machine) -> bool:
+    homes = places(machine, ranks_of(machine))
+    return len(set(homes)) < len(homes)
+
+
+# ---- costs ----------------------------------------------------------------------------------------------------------
+
+
+def _link(levels: Mapping[int, Link], level: int) -> Link | None:
+    return levels.get(level, levels.get(0))
+
+
+def _costs(pairs: PairClass, network: _Network, levels: Mapping[int, Link]) -> SmpiCosts:
+    """With the links that are part of every route."""
+    if len(network.home) == 1:
+        return smpi_costs(pairs, link_latency_ns=0.0, link_per_byte_ns=0.0)
+    if network.home_level is not None:
+        link = _link(levels, network.home_level)
+        latency_ns = 2 * link.latency_ns if link is not None else 0.0
+        rate = link.bytes_per_s if link is not None else None
+    else:
+        links = [_link(levels, level) for _, _, level in network.edges]
+        rates = [link.bytes_per_s if link is not None else None for link in links]
+        latency_ns = 0.0
+        rate = max((rate for rate in rates if rate is not None), default=None) if None not in rates else None
+    return smpi_costs(pairs, link_latency_ns=latency_ns, link_per_byte_ns=1e9 / rate if rate is not None else 0.0)
+
+
+def _latency_ns(costs: SmpiCosts) -> float:
+    """Of the ports of two ranks: that of short messages. Factors, which links between switches have too, stay small."""
+    return max(costs.ranges[0].latency_ns, max(each.latency_ns for each in costs.ranges) / _FACTOR_MAX)
+
+
+def _overheads(overheads: Sequence[Overhead]) -> str:
+    return ";".join(f"{each.above_bytes}:{each.fixed_ns / 1e9:g}:{each.per_byte_ns / 1e9:g}" for each in overheads)
+
+
+def _factors(costs: SmpiCosts) -> tuple[str, str]:
+    """Of the latency, and of the bandwidth."""
+    latency_ns, per_byte_ns = _latency_ns(costs), costs.ranges[-1].per_byte_ns
+    above = [0, *(each.above_bytes + ENVELOPE_BYTES for each in costs.ranges[1:])]
+    rows = list(zip(above, costs.ranges, strict=True))
+    return (
+        ";".join(f"{size}:{each.latency_ns / latency_ns if latency_ns else 1:.5g}" for size, each in rows),
+        ";".join(f"{size}:{per_byte_ns / each.per_byte_ns:.5g}" for size, each in rows),
+    )
+
+
+def _head(model: Model, costs: SmpiCosts) -> Iterator[str]:
+    eager = _SIZE_MAX if costs.eager_bytes is None else min(costs.eager_bytes + 1, _SIZE_MAX)
+    latency_factors, bandwidth_factors = _factors(costs)
+    settings = {
+        "network/model": "SMPI",
+        "network/TCP-gamma": f"{_UNLIMITED_BPS:g}",
+        "network/crosstraffic": "no",
+        "network/weight-S": "0",
+        "smpi/async-small-thresh": str(eager),
+        "smpi/send-is-detached-thresh": str(eager),
+        "smpi/os": _overheads(costs.send),
+        "smpi/ois": _overheads(costs.send),
+        "smpi/or": _overheads(costs.receive),
+        "smpi/lat-factor": latency_factors,
+        "smpi/bw-factor": bandwidth_factors,
+    }
+    yield '<?xml version="1.0"?>'
+    yield '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">'
+    said = f"{model.machine.title}: written by hockney export from {model.name}"
+    yield f"<!-- {re.sub('--+', '-', ''.join(filter(str.isprintable, said)))} -->"
+    yield '<platform version="4.1">'
+    yield "  <config>"
+    yield from (f"    <prop id={quoteattr(key)} value={quoteattr(value)}/>" for key, value in settings.items())
+    yield "  </config>"
+
+
+def _left_out(machine: Machine, pairs: PairClass) -> Iterator[str]:
+    cpu = machine.cpu
+    if cpu is not None and (cpu.slice_ns or cpu.compute_fixed_ns or cpu.compute_factor != 1):
+        yield "cpu"
+    yield from (
+        key for key in ("noise", "barrier", "alltoall", "stream", "slower", "put", "get") if getattr(machine, key)
+    )
+    if _shares_nodes(machine):
+        yield "ranks_per_node"
+    if isinstance(machine.topology, Torus | Mesh) and machine.topology.turn_ns:
+        yield "topology.turn_ns"
+    given = {name for segment in pairs.segment for name in segment.costs()}
+    yield from (f"class.{name}" for name in _LEFT_OUT if name in given)
+
+
+# ---- network --------------------------------------------------------------------------------------------------------
+
+
+def _network(model: Model) -> _Network:
+    machine = model.machine
+    topology, count = machine.topology, nodes_of(machine)
+    match topology:
+        case Switch():
+            return _tree([topology.nodes], [1])
+        case FatTree():
+            return _tree(topology.down, topology.up)
+        case Clos():
+            return _tree([topology.nodes_per_board, topology.boards], [1, topology.crossbars])
+        case Hierarchy():
+            return _tree([level.holds for level in topology.level], [1] * len(topology.level))
+        case Torus():
+            return _Network(range(count), None, list(_grid(topology.dimensions, is_ring=True)))
+        case Mesh():
+            edges = [(a, b, 0) for a, b, _ in _grid(topology.dimensions, is_ring=False)]
+            return _Network(range(count), 0, edges)
+        case Graph() if not topology.via:
+            return _Network(range(count), None, [(a, b, 0) for a, b in topology.edges])
+    what = "graph with routes of its own" if isinstance(topology, Graph) else topology.kind
+    raise _refusal(model, f"topology: its shortest routes are not those of a {what}")
+
+
+def _tree(down: Sequence[int], up: Sequence[int]) -> _Network:
+    """Switches level by level; the k-th parent of a switch is the k-th of those over all of its part of the tree."""
+    nodes = math.prod(down)
+    beside: list[int] = [1, *itertools.accumulate(up, operator.mul)]
+    below: list[int] = [1, *itertools.accumulate(down, operator.mul)]
+    first = [0, 0]  # the number of the first switch of each level
+    for level in range(1, len(down)):
+        first.append(first[level] + nodes // below[level] * beside[level])
+
+    def switch(level: int, part: int, place: int) -> int:
+        return first[level] + part * beside[level] + place
+
+    edges = [
+        (switch(level, part, place), switch(level + 1, part // down[level], place * up[level] + k), level + 1)
+        for level in range(1, len(down))
+        for part in range(nodes // below[level])
+        for place in range(beside[level])
+        for k in range(up[level])
+    ]
+    return _Network([switch(1, node // down[0], 0) for node in range(nodes)], 1, edges)
+
+
+def _grid(dimensions: Sequence[int], *, is_ring: bool) -> Iterator[tuple[int, int, int]]:
+    """From each place to the next one of each dimension, and from the last to the first of a ring."""
+    stride = 1
+    for level, length in enumerate(dimensions, 1):
+        for place in range(math.prod(dimensions)):
+            at = place // stride % length
+            if at < length - 1:
+                yield place, place + stride, level
+            elif is_ring and length > 2:  # of two, one link leads both ways
+                yield place, place - at * stride, level
+        stride *= length
+
+
+def _zone(machine: Machine, network: _Network, levels: Mapping[int, Link], costs: SmpiCosts) -> Iterator[str]:
+    """Names sort as numbers do, since SMPI places ranks in the order of names."""
+    homes = [network.home[node] for node in places(machine, ranks_of(machine))]
+    used = sorted({*homes, *(place for edge in network.edges for place in edge[:2])})
+    digits = len(str(max(len(homes) - 1, used[-1])))
+    hosts = [f"rank-{rank:0{digits}}" for rank in range(len(homes))]
+    switches = {place: f"switch-{place:0{digits}}" for place in used}
+    rate_bps, latency_ns = 1e9 / costs.ranges[-1].per_byte_ns, _latency_ns(costs)
+    links: list[str] = []
+    routes: list[str] = []
+    for host, home in zip(hosts, homes, strict=True):
+        links.append(_link_tag(f"port-{host}", rate_bps, latency_ns / 2))
+        routes += _both_ways(host, switches[home], f"port-{host}")
+    for number, (a, b, level) in enumerate(network.edges):
+        link = _link(levels, level)
+        rate = link.bytes_per_s if link is not None else None
+        links.append(_link_tag(f"link-{number}", rate or _UNLIMITED_BPS, link.latency_ns if link is not None else 0.0))
+        routes += _both_ways(switches[a], switches[b], f"link-{number}")
+    yield '  <zone id="machine" routing="Dijkstra">'
+    flops = machine.cpu.flops_per_s if machine.cpu is not None else None
+    yield from (f'    <host id="{host}" speed="{flops or _FLOPS_PER_S:g}f"/>' for host in hosts)
+    yield from (f'    <router id="{switch}"/>' for switch in switches.values())
+    yield from links
+    yield from routes
+    yield "  </zone>"
+
+
+def _link_tag(name: str, rate_bps: float, latency_ns: float) -> str:
+    costs = f'bandwidth="{rate_bps:.9g}Bps" latency="{latency_ns:.9g}ns"'
+    return f'    <link id="{name}" {costs} sharing_policy="SPLITDUPLEX"/>'
+
+
+def _both_ways(a: str, b: str, link: str) -> Iterator[str]:
+    for source, target, direction in ((a, b, "UP"), (b, a, "DOWN")):
+        way = f'<link_ctn id="{link}" direction="{direction}"/>'
+        yield f'    <route src="{source}" dst="{target}" symmetrical="NO">{way}</route>'

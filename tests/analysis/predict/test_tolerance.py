@@ -1,0 +1,60 @@
+"""The search for what may be added, on times that are known functions of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from hockney.analysis.predict import Change, Tolerance, bandwidth_tolerance, latency_tolerance
+
+PLAIN_NS = 5000.0
+
+
+def of_latency(time_ns: Callable[[float], float]) -> Tolerance:
+    def with_change(change: Change) -> float:
+        assert change.added_ns is not None
+        return time_ns(change.added_ns)
+
+    return latency_tolerance(PLAIN_NS, with_change, with_curve=True)
+
+
+@pytest.mark.parametrize("messages", [0.001, 1, 3, 1000])
+def test_a_line_is_met_exactly(messages: float) -> None:
+    found = of_latency(lambda added_ns: PLAIN_NS + messages * added_ns)
+    assert found.limits == {part: pytest.approx(part * PLAIN_NS / messages, rel=3e-3) for part in (0.01, 0.02, 0.05)}
+    assert found.curve[0] == (0.0, 0.0)
+    assert len(found.curve) == 8
+    for added_ns, slowdown in found.curve:
+        assert slowdown == pytest.approx(messages * added_ns / PLAIN_NS)
+
+
+def test_slack_is_added_before_anything_is_slower() -> None:
+    found = of_latency(lambda added_ns: PLAIN_NS + max(0.0, 2 * (added_ns - 30_000)))
+    assert found.limits == {part: pytest.approx(30_000 + part * PLAIN_NS / 2, rel=3e-3) for part in (0.01, 0.02, 0.05)}
+
+
+def test_a_jump_is_all_three() -> None:
+    """As of a time slice that is missed."""
+    found = of_latency(lambda added_ns: PLAIN_NS * (1.5 if added_ns >= 777 else 1.0))
+    assert found.limits == dict.fromkeys((0.01, 0.02, 0.05), pytest.approx(777, rel=3e-3))
+
+
+def test_what_never_slows_a_pattern_has_no_limit() -> None:
+    assert of_latency(lambda added_ns: PLAIN_NS) == Tolerance(dict.fromkeys((0.01, 0.02, 0.05)), ())
+    found = of_latency(lambda added_ns: PLAIN_NS * (1 + 0.015 * (1 - math.exp(-added_ns))))
+    assert found.limits[0.01] is not None
+    assert (found.limits[0.02], found.limits[0.05]) == (None, None)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+def test_bandwidth_is_lost_as_a_part_of_it(share: float) -> None:
+    """Of a pattern that moves bytes for this share of its time."""
+
+    def with_change(change: Change) -> float:
+        assert change.factor is not None
+        return PLAIN_NS * (1 - share + share / change.factor)
+
+    found = bandwidth_tolerance(PLAIN_NS, with_change)
+    assert found.limits == {part: pytest.approx(1 - 1 / (1 + part / share), rel=3e-3) for part in (0.01, 0.02, 0.05)}

@@ -1,0 +1,134 @@
+"""What changes of a made-up model gain, and how much change it bears, where both are known in closed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.analysis.predict.machines import (
+    GAP,
+    LATENCY,
+    PER_BYTE,
+    RECEIVE,
+    SEND,
+    half_round_trip_ns,
+    model,
+)
+from tests.builders import make_point
+
+from hockney.analysis.predict import Tolerance, changed, parse_change
+from hockney.measure.on_model import times_of
+from hockney.measure.predict import effects_of, tolerances_of
+from hockney.model import Point
+from hockney.worker.machine_model import Model
+
+SIZE = 4096
+PINGPONG = make_point(SIZE, "sim@made-up")
+BARRIER = make_point(0, "sim@made-up", pattern="barrier", ranks=8)
+COMPUTING = make_point(8, "sim@made-up", pattern="oneway", options=(("compute_us", "3"), ("until", "sent")))
+
+
+def times(*points: Point, of: Model | None = None) -> dict[Point, float]:
+    found = times_of(points, {"sim@made-up": of or model()})
+    assert found.failed == {}
+    return found.time_ns
+
+
+def effects(*points: Point, **tables: Any) -> dict[str, dict[Point, float]]:
+    of = model(**tables)
+    return {effect.change.word: dict(effect.gains) for effect in effects_of(times(*points, of=of), {"sim@made-up": of})}
+
+
+def test_a_change_changes_the_time_by_its_part() -> None:
+    models = changed({"sim@made-up": model()}, [parse_change("L=+1us"), parse_change("bandwidth=2x")])
+    time_ns = times_of([PINGPONG], models).time_ns[PINGPONG]
+    assert time_ns == pytest.approx(half_round_trip_ns(SIZE) + 1000 - PER_BYTE * SIZE / 2, rel=1e-4)
+
+
+def test_the_gain_of_each_parameter_is_its_part_of_the_time() -> None:
+    parts = {"L": LATENCY, "o_s": SEND, "o_r": RECEIVE, "g": GAP, "G": PER_BYTE * SIZE, "compute": 0.0}
+    gains = effects(PINGPONG)
+    assert {word: gain[PINGPONG] for word, gain in gains.items()} == {
+        f"{name}=0.5x": pytest.approx(part / 2 / half_round_trip_ns(SIZE), abs=1e-4) for name, part in parts.items()
+    }
+    assert list(gains) == [f"{name}=0.5x" for name in sorted(parts, key=lambda name: -parts[name])]
+
+
+def test_a_gain_of_several_points_is_that_of_their_geometric_mean() -> None:
+    of = {"sim@made-up": model()}
+    latency = effects_of(times(PINGPONG, BARRIER), of)[0]
+    assert latency.change.word == "L=0.5x"
+    kept = 1.0
+    for point, gain in latency.gains.items():
+        trip_ns = half_round_trip_ns(SIZE if point == PINGPONG else 0)
+        assert gain == pytest.approx(LATENCY / 2 / trip_ns, abs=0.02)
+        kept *= 1 - gain
+    assert latency.gain == pytest.approx(1 - kept**0.5)
+
+
+def test_computing_gains_from_computing() -> None:
+    gains = {word: gain[COMPUTING] for word, gain in effects(COMPUTING).items()}
+    assert gains["compute=0.5x"] == pytest.approx(1500 / (3000 + SEND), rel=0.01)
+    assert gains["o_s=0.5x"] == pytest.approx(SEND / 2 / (3000 + SEND), rel=0.02)
+    assert gains["L=0.5x"] == pytest.approx(0, abs=1e-3)
+
+
+def test_a_funnel_waits_for_its_receiver() -> None:
+    """Seven messages, each handled by its CPU for o_r, while their latencies overlap."""
+    funnel = make_point(8, "sim@made-up", pattern="funnel", ranks=8)
+    assert times(funnel)[funnel] == pytest.approx(7 * RECEIVE, rel=0.05)
+    gains = {word: gain[funnel] for word, gain in effects(funnel).items()}
+    assert gains["o_r=0.5x"] == pytest.approx(0.5, abs=0.05)
+    assert max(abs(gain) for word, gain in gains.items() if word != "o_r=0.5x") < 0.05
+
+
+def test_the_links_of_a_model_are_a_parameter_of_their_own() -> None:
+    """Its bytes cross two links, as quick as the channel is, at once with it; the slower one counts."""
+    slow = {"bytes_per_s": 1e9 / (2 * PER_BYTE), "source": "made up"}
+    gains = {word: gain[PINGPONG] for word, gain in effects(PINGPONG, link=[slow]).items()}
+    whole_ns = half_round_trip_ns(SIZE) - GAP + PER_BYTE * SIZE
+    assert gains["link.bandwidth=2x"] == pytest.approx((PER_BYTE * SIZE - GAP) / whole_ns, rel=0.01)
+    assert gains["G=0.5x"] == pytest.approx(0, abs=1e-4)
+
+
+def tolerance(point: Point) -> tuple[Tolerance, Tolerance]:
+    (row,) = tolerances_of(times(point), {"sim@made-up": model()}, with_curves=True)
+    assert row.point == point
+    return row.latency, row.bandwidth
+
+
+def test_the_tolerance_of_a_round_trip() -> None:
+    """A part p of its time is p T of latency, and p T / (G bytes) more time for each byte."""
+    latency, bandwidth = tolerance(PINGPONG)
+    whole_ns = half_round_trip_ns(SIZE)
+    for part in (0.01, 0.02, 0.05):
+        assert latency.limits[part] == pytest.approx(part * whole_ns, rel=0.01)
+        more = part * whole_ns / (PER_BYTE * SIZE)
+        assert bandwidth.limits[part] == pytest.approx(more / (1 + more), rel=0.01)
+    assert list(latency.curve[-1]) == pytest.approx([4 * 0.05 * whole_ns, 0.2], rel=0.01)
+
+
+def test_the_tolerance_of_a_barrier_is_shared_by_its_rounds() -> None:
+    latency, bandwidth = tolerance(BARRIER)
+    for part in (0.01, 0.02, 0.05):
+        assert latency.limits[part] == pytest.approx(part * half_round_trip_ns(0), rel=0.03)
+    assert set(bandwidth.limits.values()) == {None}
+
+
+def test_what_no_message_delays_bears_any_latency() -> None:
+    latency, bandwidth = tolerance(COMPUTING)
+    assert set(latency.limits.values()) == set(bandwidth.limits.values()) == {None}
+
+
+def test_noise_hides_neither_gains_nor_limits() -> None:
+    """All models are run with one seed, so both sides of a comparison have the same noise."""
+    noisy = {"sim@made-up": model(noise={"law": "lognormal", "sigma": 0.3, "source": "made up"})}
+    times_ns = times(PINGPONG, of=noisy["sim@made-up"])
+    whole_ns = half_round_trip_ns(SIZE)
+    gains = {effect.change.word: effect.gain for effect in effects_of(times_ns, noisy)}
+    assert gains["L=0.5x"] == pytest.approx(LATENCY / 2 / whole_ns, abs=0.02)
+    assert gains["o_s=0.5x"] == pytest.approx(SEND / 2 / whole_ns, abs=0.01)
+    (row,) = tolerances_of(times_ns, noisy, with_curves=False)
+    for part in (0.01, 0.02, 0.05):
+        assert row.latency.limits[part] == pytest.approx(part * whole_ns, rel=0.1)
+    assert row.latency.curve == ()

@@ -1,0 +1,197 @@
+"""Rows of a report that need more ranks than there are CPUs, predicted from the run's own figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.report.cells import MPI, about, figure, point, reason, row, tables
+from tests.report.runs import FACTS, Made, crowded, store_run, stored
+
+from hockney.archive import published
+from hockney.cli import execute
+from hockney.report.classic import make_report, predicted
+from hockney.report.classic.predicted import ASSUMED
+from hockney.report.classic.values import Measured, Table
+from hockney.report.classic.view import view_of
+from hockney.results.runs import Run
+from hockney.results.store import Store
+from hockney.stats.fit import NoFit
+
+TWO_CPUS = {**FACTS, "limits": {"usable_cpus": "0-1"}}
+PINGPONG = point("shm", "pingpong", 2, 8)
+
+
+class MadeUp:
+    """A message takes 900 ns and its receiver 100 ns, a put 500 ns; each byte is 1 ns on the way out."""
+
+    sizes_bytes = (4, 4 << 20)
+
+    def content(self, ranks: int) -> dict[str, Any]:
+        message = {"latency": 900, "recv_cpu": 100, "out": {"per_byte_ns": 1}, "source": "made up"}
+        put = {"latency": 500, "out": {"per_byte_ns": 1}, "source": "made up"}
+        return {
+            "title": "made up",
+            "topology": {"kind": "switch", "nodes": ranks, "source": "made up"},
+            "class": {"all": {"segment": [message]}},
+            "put": {"all": {"segment": [put]}},
+        }
+
+
+def fitted(run: Run, transport: str) -> MadeUp | NoFit:
+    return NoFit("it lacks pingpong") if transport == MPI else MadeUp()
+
+
+@pytest.fixture(autouse=True)
+def _made_up_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predicted, "fit_machine", fitted)
+
+
+def tables_of(path: Path, suite: str, made: Sequence[Made]) -> dict[str, Table]:
+    return tables(path, suite, made, facts=TWO_CPUS)
+
+
+def test_what_needs_more_ranks_than_cpus_is_predicted_next_to_what_was_measured(tmp_path: Path) -> None:
+    made = [
+        Made(point("shm", "alltoall", 4, 4, algorithm="flat"), 700),
+        crowded("shm", "alltoall", 8, 4, algorithm="flat"),
+    ]
+    table = tables_of(tmp_path, "atlas", made)["com-1.3"]
+    assert [column.title for column in table.columns] == [
+        "processors",
+        "packet size",
+        "published",
+        "shm, algorithm=flat",
+        "shm, algorithm=flat: predicted here",
+    ]
+    *_, measured, none = row(table, "4", "4")
+    assert (figure(measured), none) == (about(0.7), "")
+    *_, absent, guessed = row(table, "8", "4")
+    assert reason(absent).startswith("skipped: more ranks than CPUs")
+    assert figure(guessed) == about(0.9 + 0.7)  # all seven come at once, and are received one after the other
+    assert ASSUMED in table.notes
+
+
+def test_a_table_that_needs_more_ranks_than_cpus_throughout_is_not_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [crowded("shm", "funnel", 5, 64), crowded("shm", "pushfarm", 5, 16, senders=2), Made(PINGPONG, 500)]
+    store_run(tmp_path / "r.db", "atlas", made, facts=TWO_CPUS)
+    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
+    text = capsys.readouterr().out
+    funnel = text.partition("Com-1.7")[2].partition("Com-2.1")[0]
+    assert "shm: predicted here" in " ".join(funnel.split())
+    there = next(one for one in published("atlas") if one.matches({"benchmark": "Com-1.7", "senders": 4, "bytes": 64}))
+    assert re.search(rf"^4 +64 +{there.printed} +0\.400 x", funnel, re.MULTILINE)
+    assert "±" not in funnel
+    assert text.count(" ".join(ASSUMED.split()[:4])) == 1
+    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables", "--json"]) == 0
+    of = {table["name"]: table for table in json.loads(capsys.readouterr().out)["tables"]["of"]}
+    assert [column["kind"] for column in of["com-2.1"]["columns"]][-2:] == ["measured", "predicted"]
+    (guessed,) = (one[-1] for one in of["com-2.1"]["rows"] if one[:2] == ["2", "2"])
+    assert guessed["value"] > 3  # three messages, one after the other
+    assert (guessed["low"], guessed["high"], guessed["exact"], guessed["computed"]) == (None, None, False, True)
+
+
+def test_best_rates_and_means_are_those_of_the_model(tmp_path: Path) -> None:
+    made = [crowded("shm", "bisection", 16, size) for size in (64, 4096)]
+    best = row(tables_of(tmp_path, "scabench", made)["bisection"], "16")[-1]
+    assert isinstance(best, Measured)
+    assert (best.at_bytes, best.state) == (4096, None)
+    assert figure(best) == about(16_000)  # eight pairs; each rank's way out is busy for 4096 ns of a round trip
+    (tmp_path / "another").mkdir()
+    event = row(tables_of(tmp_path / "another", "atlas", [crowded("shm", "robpull", 3, 1024)])["com-3.2"], "3", "0")[-1]
+    assert figure(event) > 2  # asked, and answered
+
+
+def test_the_t3d_is_compared_with_as_many_ranks_as_it_had(tmp_path: Path) -> None:
+    """On one switch one pair stands for all: half a round trip of puts is 500 ns, and 1 ns a byte busy on its way."""
+    made = [Made(point("shm", "putpong", 2, 8, **ends), 40, divisor=2) for ends in ({}, {"source": 1, "target": 0})]
+    made += [Made(point("shm", "putring", 2, size), 20 + size) for size in (8, 4096)]
+    found = tables_of(tmp_path, "t3d", [*made, Made(point("mpi", "putpong", 2, 8), skipped="it has no puts")])
+    single, loaded = found["ping_pong"], found["multiple_pairs"]
+    assert single.columns[-1].title == "shm, putpong, 16 ranks: predicted here"
+    assert [figure(row(single, f"{which} latency")[-1]) for which in ("max", "min", "average")] == [about(0.5)] * 3
+    assert loaded.columns[-1].title == "shm, put (store rate), 16 ranks: predicted here"
+    assert figure(row(loaded, "Rmax (Rinf)")[-1]) == pytest.approx(1000, rel=0.1)
+
+
+def test_ft_computes_as_fast_as_one_rank_did(tmp_path: Path) -> None:
+    made = [Made(point("shm", "ft", 1, 0, **{"class": kind}), ns) for kind, ns in (("S", 1e8), ("A", 7.1e9))]
+    table = tables_of(tmp_path, "scabench", [*made, crowded("shm", "ft", 4, 0, **{"class": "A"})])["npb-ft"]
+    assert figure(row(table, "Scali-1", "A", "4")[-1]) == pytest.approx(1000, rel=0.1)  # less what its exchanges take
+
+
+def test_a_librarys_own_collective_is_predicted_as_hockneys(tmp_path: Path) -> None:
+    """The dissemination of four ranks has two rounds, each of a message."""
+    crowd = crowded("shm", "barrier", 4, 0)
+    table = tables_of(tmp_path, "scabench", [crowd, Made(point("shm", "barrier", 2, 0), 50, algorithm="native")])[
+        "barrier"
+    ]
+    assert figure(row(table, "4")[-1]) == about(2)
+    assert (
+        table.notes[-1] == "Predicted with hockney's own algorithm over messages, where a library's own was measured."
+    )
+    (tmp_path / "another").mkdir()
+    alone = tables_of(tmp_path / "another", "scabench", [crowd])["barrier"]
+    assert alone.notes[-1] == ASSUMED
+
+
+def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = [crowded(name, "funnel", 5, size) for name in ("shm", MPI) for size in (4, 64)]
+    made += [crowded("shm", "multicast", 5, 4, algorithm="native"), crowded(MPI, "outfarm", 5, 4)]
+    found = tables_of(tmp_path, "atlas", made)
+    assert reason(row(found["com-1.7"], "4", "4")[-1]) == "not predicted: it lacks pingpong"
+    assert reason(row(found["com-1.6"], "4", "4")[-1]) == "not predicted: sim has no broadcast of its own"
+    views = {name: view_of(table) for name, table in found.items()}
+    assert views["com-1.7"].left_out[-1].sentence("(2)") == f"Not predicted (2): {MPI}."
+    assert views["com-1.5"].left_out[-1].sentence("(2)") == "Not predicted (2)."
+    assert [column.kind for column in views["com-1.5"].columns] == ["key", "key", "published"]
+    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
+    assert capsys.readouterr().out.count("not predicted: it lacks pingpong") == 1
+
+
+def test_what_is_far_beyond_the_fit_is_not_predicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MadeUp, "sizes_bytes", (4, 128))
+    made = [crowded("shm", "funnel", 5, size) for size in (256, 1024)]
+    table = tables_of(tmp_path, "atlas", made)["com-1.7"]
+    assert figure(row(table, "4", "256")[-1]) > 0
+    assert reason(row(table, "4", "1024")[-1]) == (
+        "not predicted: its messages of 1 KiB are far longer than those of the fit, 128 B"
+    )
+
+
+def test_conclusions_are_judged_on_what_was_measured(tmp_path: Path) -> None:
+    made = [crowded("shm", "outfarm", 5, 4), crowded("shm", "multicast", 5, 4), Made(PINGPONG, 500)]
+    store_run(tmp_path / "r.db", "atlas", made, facts=TWO_CPUS)
+    with Store.open(tmp_path / "r.db") as store:
+        report = make_report(stored(store))
+    assert report is not None
+    verdicts = {judgement.verdict for conclusion in report.conclusions for judgement in conclusion.judgements}
+    assert verdicts == {"not testable"}
+
+
+def test_a_machine_with_a_cpu_for_every_rank_needs_no_prediction(tmp_path: Path) -> None:
+    made = [Made(point("shm", "funnel", 5, 64), 500), Made(point("shm", "funnel", 9, 64), skipped="it cannot")]
+    table = tables(tmp_path, "atlas", made, facts={**FACTS, "limits": {"usable_cpus": "0-15"}})["com-1.7"]
+    assert {column.kind for column in table.columns} == {"key", "published", "measured"}
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_line_is_wider_than_the_screen(
+    width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    names = ("shm", "mpi@mpich-5.0.2", "mpi@mpich-4.0.2")
+    made = [Made(point(name, "oneway", 2, 4), 500) for name in names]
+    made += [crowded(name, "alltoall", 62, size, algorithm="flat") for name in names for size in (4, 64)]
+    made += [crowded(name, "pushfarm", ranks, 16, senders=2) for name in names for ranks in (5, 7)]
+    store_run(tmp_path / "r.db", "atlas", made, facts=TWO_CPUS)
+    assert execute(["show", "last", "--tables"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if len(line) > width] == []

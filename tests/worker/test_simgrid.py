@@ -1,0 +1,257 @@
+"""A model as a platform of SimGrid: the same worker runs on both, and its times agree."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from hockney.analysis.predict.fit import Fit, fit_machine
+from hockney.cli import execute
+from hockney.errors import UsageError
+from hockney.measure.pool import measurement_of
+from hockney.model import Point
+from hockney.results.runs import open_results
+from hockney.worker.build import Recipe, build_worker
+from hockney.worker.launch import Job, StartCommand, launch
+from hockney.worker.machine_model import Model, load_model
+from hockney.worker.machine_text import compiled
+from hockney.worker.session import WorkerSession
+from hockney.worker.simgrid import platform_of
+
+NEEDS_SMPI = pytest.mark.skipif(shutil.which("smpirun") is None, reason="not here: smpirun (scripts/runtimes)")
+SMPI = Recipe("smpi", compiler=("smpicc",), flags=("-fPIC",))
+SETTINGS = {
+    "smpi/simulate-computation": "no",
+    "smpi/host-speed": "1Gf",
+    "smpi/wtime": "0",
+    "smpi/privatization": "no",  # the worker has no globals
+    "surf/precision": "1e-12",
+}
+SWITCH = 'kind = "switch"\nnodes = 8'
+# Of a network, and of shared memory: costs of the CPU, gaps, a rendezvous, a latency that grows with the size.
+NETWORK = """
+[[class.all.segment]]
+up_to_bytes = 4096
+send_cpu = { fixed_ns = 500, per_byte_ns = 0.1 }
+recv_cpu = { fixed_ns = 700, per_byte_ns = 0.2 }
+latency = 12000
+transfer = { fixed_ns = 900, per_byte_ns = 8.5 }
+out = { fixed_ns = 900, per_byte_ns = 8.5 }
+in = { fixed_ns = 900, per_byte_ns = 8.5 }
+source = "made up"
+[[class.all.segment]]
+protocol = "rendezvous"
+latency = 20000
+transfer = { fixed_ns = 3000, per_byte_ns = 8 }
+out = { fixed_ns = 3000, per_byte_ns = 8 }
+in = { fixed_ns = 3000, per_byte_ns = 8 }
+source = "made up"
+"""
+MEMORY = """
+[[class.all.segment]]
+up_to_bytes = 8192
+send_cpu = 40
+recv_cpu = 60
+latency = { fixed_ns = 400, per_byte_ns = 0.05 }
+transfer = { fixed_ns = 50, per_byte_ns = 0.1 }
+out = { fixed_ns = 50, per_byte_ns = 0.1 }
+in = { fixed_ns = 50, per_byte_ns = 0.1 }
+source = "made up"
+[[class.all.segment]]
+send_cpu = 100
+recv_cpu = 100
+latency = 900
+transfer = { per_byte_ns = 0.09 }
+out = { per_byte_ns = 0.09 }
+in = { per_byte_ns = 0.09 }
+source = "made up"
+"""
+SIZES = (0, 8, 104, 1000, 4096, 5000, 40_000, 1_000_000)
+PATTERNS = (
+    ("pingpong", ()),
+    ("oneway", (("window", "16"),)),
+    ("oneway", ()),
+    ("ring", ()),
+    ("alltoall", (("algorithm", "pairwise"),)),
+    ("allreduce", (("algorithm", "doubling"),)),
+)
+POINTS = [
+    *(
+        Point("", pattern, 8, size, options)
+        for pattern, options in PATTERNS
+        for size in SIZES
+        if size or "all" not in pattern
+    ),
+    Point("", "barrier", 8, 0, (("algorithm", "portable"),)),
+]
+
+
+def model_of(folder: Path, costs: str, topology: str = SWITCH, more: str = "") -> Model:
+    path = folder / "machine.toml"
+    path.write_text(f'title = "made up"\n{more}\n[topology]\n{topology}\nsource = "made up"\n{costs}', encoding="utf-8")
+    return load_model(str(path))
+
+
+def smpirun(folder: Path, model: Model, ranks: int) -> StartCommand:
+    """Starts the worker under smpirun, on the platform of a model."""
+    platform = folder / "platform.xml"
+    platform.write_text(platform_of(model).xml, encoding="utf-8")
+    words = ("smpirun", "-np", str(ranks), "-platform", str(platform), *(f"--cfg={k}:{v}" for k, v in SETTINGS.items()))
+    return StartCommand("smpirun", (*words, str(build_worker(SMPI)), "-t", "smpi", "-n", str(ranks)))
+
+
+def times_ns(command: StartCommand, points: Sequence[Point], *, verify: bool = False) -> list[float]:
+    times = []
+    with WorkerSession(command) as session:
+        session.hello()
+        for point in points:
+            answer = session.measure(
+                point.pattern, bytes=point.bytes, batch=10, samples=3, warmup=2, verify=verify, options=point.options
+            )
+            assert answer.verified == verify
+            times.append(statistics.median(measurement_of(point, answer).times_ns()))
+    return times
+
+
+def apart(folder: Path, model: Model, points: Sequence[Point]) -> dict[str, float]:
+    """Points whose times on the model and in SimGrid are more than 5 % apart, and by how much."""
+    ranks = points[0].ranks
+    lines = folder / "lines"
+    lines.write_text(compiled(model, ranks), encoding="utf-8")
+    expected = times_ns(launch(Job(build_worker(Recipe("sim")), "sim", ranks, model=lines)), points)
+    seen = times_ns(smpirun(folder, model, ranks), points)
+    parts = {str(point): b / a - 1 for point, a, b in zip(points, expected, seen, strict=True)}
+    return {name: round(part, 3) for name, part in parts.items() if abs(part) > 0.05}
+
+
+@NEEDS_SMPI
+@pytest.mark.parametrize("costs", [NETWORK, MEMORY], ids=["network", "memory"])
+def test_both_engines_agree_without_contention(tmp_path: Path, costs: str) -> None:
+    assert apart(tmp_path, model_of(tmp_path, costs), POINTS) == {}
+
+
+@NEEDS_SMPI
+def test_a_fitted_machine(tmp_path: Path) -> None:
+    """The platform of a run's fit is that of the fitted model."""
+    store, path = str(tmp_path / "r.db"), tmp_path / "fitted.xml"
+    model_of(tmp_path, MEMORY)
+    assert execute(["run", "basics", "--machine", str(tmp_path / "machine.toml"), "--store", store, "--quiet"]) == 0
+    assert execute(["export", "--simgrid", "-n", "8", "-o", str(path), "--store", store]) == 0
+    with open_results(store) as results:
+        run = results.run()
+        fit = fit_machine(run, run.series[0].point.transport)
+        assert isinstance(fit, Fit)
+        fitted = Model.from_content("fitted", fit.content(8))
+    assert path.read_text().splitlines()[3:] == platform_of(fitted).xml.splitlines()[3:]
+    assert apart(tmp_path, fitted, POINTS) == {}
+
+
+@NEEDS_SMPI
+def test_payloads_arrive(tmp_path: Path) -> None:
+    points = [Point("", "pingpong", 8, 5000), Point("", "ring", 8, 64), Point("", "alltoall", 8, 100)]
+    times_ns(smpirun(tmp_path, model_of(tmp_path, NETWORK), 8), points, verify=True)
+
+
+@NEEDS_SMPI
+@pytest.mark.parametrize(
+    ("topology", "ranks"),
+    [
+        ('kind = "torus"\ndimensions = [4, 3]', 12),
+        ('kind = "mesh"\ndimensions = [4, 3]', 12),
+        ('kind = "fat tree"\ndown = [4, 3]\nup = [1, 2]', 12),
+        ('kind = "hierarchy"\nlevel = [{ name = "host", holds = 4 }, { name = "rack", holds = 3 }]', 12),
+        ('kind = "clos"\nboards = 3\nnodes_per_board = 4\ncrossbars = 2', 12),
+        ('kind = "graph"\nnodes = 4\nswitches = 2\nedges = [[0, 4], [1, 4], [2, 5], [3, 5], [4, 5]]', 4),
+        ('kind = "switch"\nnodes = 12', 12),
+    ],
+    ids=lambda value: value.split('"')[1] if isinstance(value, str) else "",
+)
+def test_every_pair_has_its_way(tmp_path: Path, topology: str, ranks: int) -> None:
+    link = '[[link]]\nbytes_per_s = 1e8\nlatency_ns = 3000\nsource = "made up"\n'
+    model = model_of(tmp_path, link + NETWORK, topology)
+    points = [
+        Point("", "pingpong", ranks, size, (("source", str(source)), ("target", str(target))))
+        for size in (8, 1_000_000)
+        for source, target in ((0, 1), (0, ranks - 1), (1, ranks // 2))
+    ]
+    assert apart(tmp_path, model, points) == {}
+
+
+@pytest.mark.parametrize(
+    ("topology", "costs", "why"),
+    [
+        (
+            'kind = "dragonfly"\ngroups = 2\nrouters_per_group = 2\nnodes_per_router = 1\nglobal_links = 1',
+            NETWORK,
+            "topology: its shortest routes are not those of a dragonfly",
+        ),
+        (
+            'kind = "graph"\nnodes = 2\nswitches = 1\nedges = [[0, 1], [0, 2], [2, 1]]\nvia = [[0, 2, 1]]',
+            NETWORK,
+            "topology: its shortest routes are not those of a graph with routes of its own",
+        ),
+        (
+            SWITCH,
+            NETWORK.replace("rendezvous", "synchronous"),
+            "class.all.segment[2]: SMPI has no synchronous messages",
+        ),
+        (
+            SWITCH,
+            NETWORK.replace("latency = 12000", "packet_bytes = 32\nlatency = { per_packet_ns = 9 }"),
+            "class.all.segment[1]: SMPI has no costs per packet",
+        ),
+        (
+            SWITCH,
+            '[class.near]\nswitches = 1\nsegment = [{ latency = 1, source = "made up" }]\n' + NETWORK,
+            "class: SMPI has the same costs for all pairs, and this model 2 classes",
+        ),
+        ('kind = "switch"\nnodes = 5000', NETWORK, "ranks: at most 4096, not 5000; ask for fewer"),
+    ],
+)
+def test_what_simgrid_cannot_hold(tmp_path: Path, topology: str, costs: str, why: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        platform_of(model_of(tmp_path, costs, topology))
+    assert str(refusal.value) == f"{tmp_path / 'machine.toml'} cannot be a platform of SimGrid: {why}"
+
+
+@pytest.mark.parametrize(
+    "costs",
+    ["latency = 0", "latency = 5\nout = { fixed_ns = 1e6, per_byte_ns = 9 }", "send_cpu = { per_byte_ns = 1e-9 }"],
+    ids=["nothing", "gap", "tiny"],
+)
+def test_odd_costs_make_a_platform(tmp_path: Path, costs: str) -> None:
+    """A port needs a bandwidth, whatever messages cost, and no latency is below zero."""
+    title = "<a> -- b --->\u0007"
+    model = model_of(tmp_path, f'[[class.all.segment]]\nsource = "made up"\n{costs}', 'kind = "switch"\nnodes = 2')
+    model = Model.from_content(title, {**model.content, "title": title})
+    platform = ElementTree.fromstring(platform_of(model).xml)
+    for link in platform.iter("link"):
+        assert float(link.attrib["bandwidth"].removesuffix("Bps")) > 0
+        assert float(link.attrib["latency"].removesuffix("ns")) >= 0
+    settings = {prop.attrib["id"]: prop.attrib["value"] for prop in platform.iter("prop")}
+    for name in ("smpi/lat-factor", "smpi/bw-factor"):
+        assert all(0 <= float(part.partition(":")[2]) < 1e12 for part in settings[name].split(";"))
+
+
+def test_what_is_left_out_is_named(tmp_path: Path) -> None:
+    more = 'ranks_per_node = 2\n[noise]\nlaw = "lognormal"\nsigma = 0.1\nsource = "made up"'
+    late = NETWORK.replace("latency = 12000", "latency = 12000\nlate = 10")
+    assert platform_of(model_of(tmp_path, NETWORK)).left_out == ()
+    assert platform_of(model_of(tmp_path, late, more=more)).left_out == ("noise", "ranks_per_node", "class.late")
+
+
+def test_hosts_sort_as_ranks_do(tmp_path: Path) -> None:
+    """Without a file of hosts, SMPI places ranks in the order of names."""
+    model = model_of(
+        tmp_path, NETWORK, 'kind = "torus"\ndimensions = [4, 3]', '[cpu]\nflops_per_s = 2e9\nsource = "made up"'
+    )
+    hosts = list(ElementTree.fromstring(platform_of(model).xml).iter("host"))
+    names = [host.attrib["id"] for host in hosts]
+    assert names == sorted(names)
+    assert len(names) == 12
+    assert {host.attrib["speed"] for host in hosts} == {"2e+09f"}
