@@ -275,3 +275,15 @@ def test_options_name_a_curve(tmp_path: Path, cli: Cli) -> None:
     assert cli("report", "last", "-o", "r.html").returncode == 0
     data = figures_of((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert [curve["pattern"] for curve in data["curves"]] == ["oneway window=16"]
+
+
+@pytest.mark.full
+def test_quick_writes_one_too(tmp_path: Path, cli: Cli) -> None:
+    done = cli("quick", "--time", "1s", "--report", "r.html", "-q")
+    assert done.returncode in (0, 3), done.stderr  # a second may be too short for an interval
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert figures_of(page)["format"] == "hockney-report"
+    assert "hockney quick --time 1s" in page
+    refused = cli("quick", "--report", "none/r.html")
+    assert refused.returncode == 2
+    assert "there is no folder none" in refused.stderr
