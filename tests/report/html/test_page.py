@@ -135,7 +135,7 @@ def test_the_verdict_answers_what_people_ask(page: str) -> None:
     assert "A message of 8 B takes 48.2 ns" in text  # how fast
     assert "Up to 4 KiB, threads is the fastest; between processes it is shm (as fast" in text  # what to use
     assert "with a library it is Open MPI 4.1.4" in text
-    assert "suspected protocol switch" in text  # what is wrong
+    assert "Look first at Open MPI 4.1.4" in text  # what is wrong
     assert "Half of the figures are known to ±" in text  # how sure
     assert "over 3 launches" in text
     assert "Cray T3D, 1996: 1.10 us" in text  # and then
