@@ -222,7 +222,7 @@ def _first_figure_s(store: Path) -> float:
 
 
 def large(place: Place) -> list[Row]:
-    """The part `large`: explaining a large made-up run and comparing two, in turn; a smaller one with --short."""
+    """The part `large`: explaining, drawing and comparing large made-up runs, in turn; smaller ones with --short."""
     transports = TRANSPORTS[:1] if place.short else TRANSPORTS
     store = place.folder / "large.db"
     for number in (1, 2):
@@ -231,6 +231,7 @@ def large(place: Place) -> list[Row]:
     size = f"{500 * len(transports):,} series, {len(transports)} million samples"
     calls = {
         f"`hockney explain`, {size}": (["explain", "1"], Target("≤ 5 s", high=5.0)),
+        f"`hockney report`, {size}": (["report", "1", "-o", f"{place.folder}/report.html"], Target("≤ 5 s", high=5.0)),
         f"`hockney compare`, twice {size}": (["compare", "1", "2"], Target("≤ 3 s", high=3.0)),
     }
     took_s: dict[str, list[float]] = {name: [] for name in calls}

@@ -116,6 +116,7 @@ def test_a_sheet_without_intervals_shows_medians_and_what_to_do(tmp_path: Path) 
         ([], Output(as_json=False), RunOptions(), None),
         (["-v"], Output(as_json=False, verbose=True), RunOptions(), None),
         (["-q", "--json"], Output(as_json=True, quiet=True), RunOptions(), None),
+        (["--report", "r.html"], Output(as_json=False, report=Path("r.html")), RunOptions(), None),
         (["--time", "20s", "--cpus", "0", "-l", "x"], Output(as_json=False), RunOptions(time_s=20.0, cpus=(0,)), "x"),
     ],
 )

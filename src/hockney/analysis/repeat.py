@@ -22,13 +22,10 @@ INTERLEAVED = "interleaved"
 """In the stored plan of both runs of an interleaved pair: id, side, and what new calls base's transports."""
 
 
-_MORE_OUTPUTS = Fix(f"Import {LAUNCHES} outputs of it together: each counts as a launch")
-
-
 def resume(run: int, info: RunInfo) -> Fix:
     """Continue a run, or repeat it where it is one side of an interleaved pair: no side continues alone."""
     if info.is_imported:
-        return _MORE_OUTPUTS
+        return _more_outputs(run)
     if INTERLEAVED in info.plan:
         words = tuple(_words(info.command, replaced=()))
         return Fix("Measure both variants again", words if words[:2] == ("hockney", "compare") else ())
@@ -42,7 +39,7 @@ def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None =
     argv where no command line does that, as for a run that another program stored.
     """
     if info.is_imported:
-        return _MORE_OUTPUTS
+        return _more_outputs(run)
     time_s, planned = info.plan.get("time_s"), info.plan.get("launches", 1)
     words, text = _words(info.command), f"Measure run {run} again with {launches} launches"
     if words[:2] == ["hockney", "check"]:
@@ -62,6 +59,11 @@ def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None =
     options += [] if info.label is None else ["--label", info.label]
     end = words.index("--") if "--" in words else len(words)
     return Fix(text, (*words[:end], *options, *words[end:]), info.facts)
+
+
+def _more_outputs(run: int) -> Fix:
+    """What another benchmark measured, it has to measure again."""
+    return Fix(f"Instead of run {run}, import {LAUNCHES} such outputs together: each counts as a launch")
 
 
 def more_pairs(info: RunInfo, pairs: int) -> Fix:

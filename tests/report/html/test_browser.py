@@ -81,7 +81,7 @@ def test_every_chart_shows_something_and_nothing_complains(
 def test_no_labels_overlap(browser: Browser, page_file: Path, size: ViewportSize) -> None:
     page, _ = opened(browser, page_file, size)
     overlapping = []
-    labels = page.evaluate(LABELS)
+    labels = [label for label in page.evaluate(LABELS) if label[2] > -500]  # those without room are put there
     assert len(labels) > 40
     for number, (chart, text, x, y, width, height) in enumerate(labels):
         for other, words, left, top, wide, high in labels[number + 1 :]:

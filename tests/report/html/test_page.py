@@ -135,7 +135,7 @@ def test_the_verdict_answers_what_people_ask(page: str) -> None:
     assert "A message of 8 B takes 48.2 ns" in text  # how fast
     assert "Up to 4 KiB, threads is the fastest; between processes it is shm (as fast" in text  # what to use
     assert "with a library it is Open MPI 4.1.4" in text
-    assert "suspected protocol switch" in text  # what is wrong
+    assert "Look first at Open MPI 4.1.4" in text  # what is wrong
     assert "Half of the figures are known to ±" in text  # how sure
     assert "over 3 launches" in text
     assert "Cray T3D, 1996: 1.10 us" in text  # and then
@@ -275,3 +275,15 @@ def test_options_name_a_curve(tmp_path: Path, cli: Cli) -> None:
     assert cli("report", "last", "-o", "r.html").returncode == 0
     data = figures_of((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert [curve["pattern"] for curve in data["curves"]] == ["oneway window=16"]
+
+
+@pytest.mark.full
+def test_quick_writes_one_too(tmp_path: Path, cli: Cli) -> None:
+    done = cli("quick", "--time", "1s", "--report", "r.html", "-q")
+    assert done.returncode in (0, 3), done.stderr  # a second may be too short for an interval
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert figures_of(page)["format"] == "hockney-report"
+    assert "hockney quick --time 1s" in page
+    refused = cli("quick", "--report", "none/r.html")
+    assert refused.returncode == 2
+    assert "there is no folder none" in refused.stderr

@@ -24,6 +24,8 @@ class ComparisonItem:
 
     title: str
     summary: str
+    first: str = ""
+    second: str = ""
     rows: tuple[tuple[str, ...], ...] = ()
     changed: tuple[str, ...] = ()
     disturbed: tuple[str, ...] = ()
@@ -55,7 +57,9 @@ def _item(title: str, comparison: Comparison) -> ComparisonItem:
     names = names_of(comparison)
     return ComparisonItem(
         title=title,
-        summary=counts_text(comparison),
+        summary=f"{counts_text(comparison)}.",
+        first=f"run {comparison.base}",
+        second=f"run {comparison.new}",
         rows=tuple(tuple(row(alike, names)) for alike in ranges),
         changed=tuple(around["changed"]),
         disturbed=tuple(around["disturbed"]),

@@ -23,7 +23,7 @@ from hockney.units import counted, format_bytes, format_ns, format_rate
 SHORT_BYTES = 4096  # a message up to this size is short
 _KINDS = {"memory": "through shared memory", "library": "with a library", "kernel": "through the kernel"}
 _GRAVE = 0.25  # effect of a finding that the verdict names
-_EVIDENCE_MAX = 110  # characters that it quotes
+_EVIDENCE_MAX = 150  # characters that it quotes
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,10 @@ def _verdict(material: Material) -> Iterable[str]:
         yield text
     elif rate is not None:
         yield f"Messages reach {_rate(rate[1])} on {material.name_of(rate[0].transport)}, the most of this run."
+    elif not _curves(material):
+        yield "There were more ranks than CPUs, so these are times of the scheduler."
+    else:
+        yield "This run has no messages between two ranks alone; its times are in the charts and tables below."
     shorts = short_messages(material)
     if len(shorts) > 1:
         yield _choice(material, shorts)
@@ -111,11 +115,16 @@ def _verdict(material: Material) -> Iterable[str]:
 
 
 def _time(time: Estimate) -> str:
-    return f"{format_ns(time.value)} {spread_text(relative(time))}"
+    return f"{format_ns(time.value)} {_spread(time)}".rstrip()
 
 
 def _rate(rate: Estimate) -> str:
-    return f"{format_rate(rate.value)} {spread_text(relative(rate))}"
+    return f"{format_rate(rate.value)} {_spread(rate)}".rstrip()
+
+
+def _spread(value: Estimate) -> str:
+    """Empty of a model, which is exact."""
+    return spread_text(relative(value)) if value.low < value.high else ""
 
 
 def _curves(material: Material) -> list[Curve]:
@@ -196,7 +205,8 @@ def _choice(material: Material, shorts: Sequence[Short]) -> str:
 
 
 def _named(material: Material, short: Short) -> str:
-    times = f"{short.times_best:.1f}" if short.times_best < 9.95 else f"{short.times_best:,.0f}"
+    digits = 2 if short.times_best < 1.995 else 1 if short.times_best < 9.95 else 0
+    times = f"{short.times_best:,.{digits}f}"
     factor = "as fast within the intervals" if short.is_equal else f"{times} times as long"
     return f"{material.name_of(short.curve.transport)} ({factor})"
 
@@ -215,8 +225,9 @@ def _wrong(material: Material, finding: Finding | None) -> str:
         return "Nothing stands out as wrong in this run."
     about = material.name_of(finding.subject.transport)
     evidence = evidence_of(finding)
-    title = f"{title_of(finding)} ({evidence.rstrip('.')})" if 0 < len(evidence) <= _EVIDENCE_MAX else title_of(finding)
-    return f"Most in need of a look is {about}: {title}." if about else f"Most in need of a look: {title}."
+    shown = f" {evidence[:1].upper()}{evidence[1:]}" if len(evidence) <= _EVIDENCE_MAX else ""
+    title = f"{title_of(finding)}.{shown}".rstrip()
+    return f"Look first at {about}: {title}" if about else f"Look first at this: {title}"
 
 
 def _certainty(material: Material) -> str:
@@ -243,10 +254,10 @@ def _cards(material: Material) -> Iterable[Card]:
     if latency is not None:
         size = format_bytes(latency[1].bytes)
         where = material.name_of(latency[0].transport)
-        yield Card("Latency", format_ns(latency[1].time_ns.value), f"{size} on {where}, {_spread(latency[1].time_ns)}")
+        yield Card("Latency", format_ns(latency[1].time_ns.value), f"{size} on {where} {_spread(latency[1].time_ns)}")
     if rate is not None:
         yield Card(
-            "Bandwidth", format_rate(rate[1].value), f"on {material.name_of(rate[0].transport)}, {_spread(rate[1])}"
+            "Bandwidth", format_rate(rate[1].value), f"on {material.name_of(rate[0].transport)} {_spread(rate[1])}"
         )
     shorts = short_messages(material)
     if len(shorts) > 1:
@@ -258,14 +269,10 @@ def _cards(material: Material) -> Iterable[Card]:
         detail = f"half of all figures, 95 % intervals, {counted(launches, 'launch', 'launches')}"
         yield Card("How sure", spread_text(spread), detail)
     then = _in_the_nineties(latency)
-    if then is not None and latency is not None:
+    if then is not None and latency is not None and _spread(latency[1].time_ns):  # a model may be one of these
         factor = then.latency_ns / latency[1].time_ns.value
         detail = f"{then.title}, {then.year}: {format_ns(then.latency_ns)}"
         yield Card("Latency in the 1990s", f"{factor:,.0f} times" if factor >= 9.5 else f"{factor:.1f} times", detail)
-
-
-def _spread(value: Estimate) -> str:
-    return spread_text(relative(value))
 
 
 def _in_the_nineties(latency: object) -> ArchivePoint | None:

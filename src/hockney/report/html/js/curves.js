@@ -3,6 +3,7 @@
 
 const long = data.curves.filter((curve) => curve.drawn);
 const groupName = (curve) => `${curve.pattern}, ${curve.ranks} ranks`;
+const MANY = 12; // curves: each chart then takes the whole width
 const several = data.runs.length > 1;
 const choice = { group: "", transports: new Set(), states: new Set(), runs: new Set(data.runs.map((run) => run.id)), fits: true };
 
@@ -21,18 +22,24 @@ function curveName(curve) {
   return parts.join(", ");
 }
 
+// Solid is the first run in the state of the tables.
+function dashOf(curve) {
+  const run = data.runs.findIndex((each) => each.id === curve.run);
+  return run || !curve.main ? DASHES[1 + (run + (curve.main ? 1 : 0)) % 2] : "";
+}
+
 const SIZE_AXIS = { title: "message size", unit: "bytes", scale: "log2" };
 const TIME_CHART = { kind: "lines", x: SIZE_AXIS, y: { title: "", unit: "ns", scale: "log10" } };
 const RATE_CHART = { kind: "lines", x: SIZE_AXIS, y: { title: "", unit: "bytes/s", scale: "log10" } };
 
 function timeLine(curve) {
   const points = curve.x.map((size, at) => [size, curve.y[at], curve.low[at], curve.high[at]]);
-  return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, points, curve };
+  return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, dash: dashOf(curve), points, curve };
 }
 function rateLine(curve) {
   const rate = (size, time) => (time ? 1e9 * curve.payload * size / time : null);
   const points = curve.x.map((size, at) => [size, rate(size, curve.y[at]), rate(size, curve.high[at]), rate(size, curve.low[at])]);
-  return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, points: points.filter(([size]) => size > 0), curve };
+  return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, dash: dashOf(curve), points: points.filter(([size]) => size > 0), curve };
 }
 
 // Fitted segments as thin dark lines over the curve, protocol switches as marks at the first size beyond.
@@ -77,12 +84,12 @@ function noteOf() {
   const pattern = choice.group.split(/[ ,]/)[0];
   return data.definitions[pattern] || "";
 }
-function curvesOption(isRate) {
+function curvesOption(isRate, width) {
   const curves = shownCurves().filter((curve) => !isRate || curve.payload);
   const chart = isRate ? RATE_CHART : TIME_CHART;
   const lines = curves.map(isRate ? rateLine : timeLine);
   if (!lines.some((line) => line.points.some(([size]) => size > 0))) return emptyOption(isRate && shownCurves().length ? "This pattern has no rate." : "Nothing is switched on.");
-  const option = optionOf(chart, [...lines, ...(isRate ? [] : floorLine(lines))], [], noteOf());
+  const option = optionOf(chart, [...lines, ...(isRate ? [] : floorLine(lines))], [], noteOf(), width);
   option.series.push(...extras(chart, lines, isRate));
   return option;
 }
@@ -154,6 +161,7 @@ function chooseGroup(name, transports) {
   updateCurves();
 }
 function updateCurves() {
+  document.querySelector("#curves .pair").classList.toggle("stacked", shownCurves().length > MANY);
   for (const id of ["curve-time", "curve-rate"]) redraw(document.getElementById(id));
   const details = document.getElementById("curve-table");
   if (details.open) details.dispatchEvent(new Event("toggle"));
@@ -163,8 +171,8 @@ function startCurves() {
   if (!long.length) return;
   const first = long.find((curve) => curve.pattern === "pingpong" && curve.ranks === 2) || long[0];
   choice.group = groupName(first);
-  show(document.getElementById("curve-time"), () => curvesOption(false));
-  show(document.getElementById("curve-rate"), () => curvesOption(true));
+  show(document.getElementById("curve-time"), (width) => curvesOption(false, width));
+  show(document.getElementById("curve-rate"), (width) => curvesOption(true, width));
   chooseGroup(choice.group);
   fillTable(document.getElementById("curve-table"), "curves over message size", curvesTable);
 }

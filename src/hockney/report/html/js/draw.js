@@ -47,7 +47,7 @@ function ticksOf(axis, low, high, most) {
   return ticks;
 }
 
-function axisOption(axis, values, isVertical, names) {
+function axisOption(axis, values, isVertical, names, room) {
   const colors = theme();
   const common = {
     name: axis.title,
@@ -79,7 +79,7 @@ function axisOption(axis, values, isVertical, names) {
   } else if (low === high) {
     [low, high] = [low - 1, high + 1];
   }
-  const ticks = ticksOf(axis, low, high, isWide() ? 8 : 5);
+  const ticks = ticksOf(axis, low, high, isVertical ? 8 : Math.max(3, Math.floor(room / 68)));
   const text = (place) => UNIT_TEXT[axis.unit](axis.unit === "bytes" || axis.unit === "count" ? Math.round(unplaced(axis, place)) : unplaced(axis, place));
   return {
     ...common,
@@ -169,7 +169,7 @@ function lineSeries(chart, line, place, isAlone) {
       symbolSize: isPublished ? 9 : points.length > 40 ? 3 : 6,
       showSymbol: !isReference && chart.y.scale !== "tail" && points.length <= 100,
       showAllSymbol: true,
-      lineStyle: { color: ink, width: isReference ? 1.2 : 2, type: isReference || line.kind === "model" ? "dashed" : style.dash, opacity: isPublished ? 0 : 1 },
+      lineStyle: { color: ink, width: isReference ? 1.2 : 2, type: isReference || line.kind === "model" ? "dashed" : line.dash || style.dash, opacity: isPublished ? 0 : 1 },
       itemStyle: { color: ink },
       endLabel: label,
       labelLayout: { moveOverlap: "shiftY" },
@@ -179,10 +179,19 @@ function lineSeries(chart, line, place, isAlone) {
   ];
 }
 
-// Where a point's label goes: to the right, left, above or below, the first that lies on no other label.
+// Where a point's label goes: to the right, left, above or below, the first place that is free; nowhere if none is. The
+// table has them all. Marks are known from the second layout on, which redraw() asks for.
+const AXIS_WIDTH = 76;
+
 function labelsApart(width) {
-  const taken = [];
-  return ({ labelRect, rect }) => {
+  const marks = new Map();
+  let taken = [];
+  return ({ seriesIndex, labelRect, rect }) => {
+    if (marks.has(seriesIndex) && marks.get(seriesIndex).isSeen) {
+      for (const mark of marks.values()) mark.isSeen = false;
+      taken = [];
+    }
+    marks.set(seriesIndex, { x: rect.x, y: rect.y, wide: rect.width, high: rect.height, isSeen: true });
     const { width: wide, height: high } = labelRect;
     const middle = rect.y + rect.height / 2, centre = rect.x + rect.width / 2;
     const places = [];
@@ -191,10 +200,12 @@ function labelsApart(width) {
       places.push([rect.x + rect.width + 6, y], [rect.x - wide - 6, y]);
     }
     places.push([centre - wide / 2, rect.y - high - 4], [centre - wide / 2, rect.y + rect.height + 4]);
-    const isFree = ([x, y]) => x >= 4 && x + wide <= width - 4 && taken.every((box) => x + wide < box.x || box.x + box.wide < x || y + high < box.y || box.y + box.high < y);
-    const [x, y] = places.find(isFree) || places[0];
-    taken.push({ x, y, wide, high }, { x: rect.x, y: rect.y, wide: rect.width, high: rect.height });
-    return { x, y, align: "left", verticalAlign: "top" };
+    const others = [...taken, ...[...marks].filter(([each]) => each !== seriesIndex).map(([, mark]) => mark)];
+    const isFree = ([x, y]) => x >= AXIS_WIDTH && x + wide <= width - 4 && others.every((box) => x + wide < box.x || box.x + box.wide < x || y + high < box.y || box.y + box.high < y);
+    const place = places.find(isFree);
+    if (!place) return { x: -999, y: -999 };
+    taken.push({ x: place[0], y: place[1], wide, high });
+    return { x: place[0], y: place[1], align: "left", verticalAlign: "top" };
   };
 }
 
@@ -293,19 +304,20 @@ function optionOf(chart, lines, names, note, width) {
   const isBar = chart.kind === "bars" || chart.kind === "intervals";
   const all = lines.flatMap((line) => line.points);
   const ends = (axis, at) => all.flatMap((point) => (axis === chart.x && isBar) || (axis === chart.y && !isBar) ? [point[at], point[2], point[3]] : [point[at]]);
-  const x = axisOption(chart.x, ends(chart.x, 0), false, names);
-  const y = axisOption(chart.y, ends(chart.y, 1), true, names);
   const apart = labelsApart(width);
   const makers = { lines: (line) => lineSeries(chart, line, line.place, lines.length === 1 && !line.isNamed), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, line.place, line.transport !== null), intervals: (line) => intervalSeries(chart, line) };
   const series = lines.flatMap(makers[chart.kind]);
   const hasEndLabels = chart.kind === "lines" && isWide() && (lines.length > 1 || lines.some((line) => line.isNamed));
   const longest = Math.max(0, ...lines.filter((line) => line.kind !== "published").map((line) => labelOf(line).length));
   const right = hasEndLabels ? Math.min(190, 18 + 7 * longest) : 24;
+  const x = axisOption(chart.x, ends(chart.x, 0), false, names, width - AXIS_WIDTH - right);
+  const y = axisOption(chart.y, ends(chart.y, 1), true, names, 0);
   const grid = [gridLines(y, true)];
   if (chart.kind === "points" || chart.kind === "intervals") grid.push(gridLines(x, false));
   if (chart.kind === "intervals") grid.push({ ...gridLines(x, false), markLine: { ...gridLines(x, false).markLine, lineStyle: { color: colors.soft, width: 1, type: "solid" }, data: [{ xAxis: 0 }] } });
   return {
     animation: false,
+    hasLabels: chart.kind === "points",
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
     grid: { left: 12, right, top: chart.y.title ? 34 : 14, bottom: chart.x.title ? 44 : 28, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
     xAxis: x,
@@ -348,6 +360,7 @@ function redraw(target) {
   if (option.height) target.style.height = `${option.height}px`;
   state.chart.resize();
   state.chart.setOption(option.height ? { ...option, height: undefined } : option, { notMerge: true });
+  if (option.hasLabels) state.chart.resize();
 }
 function redrawAll() {
   for (const target of drawn.keys()) redraw(target);
