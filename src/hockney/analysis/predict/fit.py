@@ -185,7 +185,8 @@ def _eager(half: float, gap: float, both: float, send: float | None, busy: float
     """
     if send is None or busy is None or send > busy:
         send_cpu = min(gap, both)
-        return send_cpu, max(0.0, min(both - send_cpu, (WINDOW * both - half) / (WINDOW - 1))), 0.0
+        recv_cpu = max(0.0, min(both - send_cpu, (WINDOW * both - half) / (WINDOW - 1)))
+        return send_cpu, recv_cpu, 0.0 if recv_cpu else gap  # no receive is free
     send_cpu = min(max(send, 0.0), gap)
     recv_cpu = min(busy - send_cpu, gap, max(0.0, both - send_cpu))
     return send_cpu, recv_cpu, gap if gap > _CLEARLY * max(send_cpu, recv_cpu) else 0.0
