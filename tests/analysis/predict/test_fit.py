@@ -153,6 +153,12 @@ def test_a_blocking_send_that_waits_for_its_receiver_is_a_rendezvous() -> None:
     assert long["exchange"]["fixed_ns"] == 101 - 61
 
 
+def test_a_receiver_handles_one_message_after_another_whatever_was_measured() -> None:
+    """Two streams at once that are faster than one leave nothing for the receiver."""
+    fit = fit_of(basics(256, 1000, 500, 400))
+    assert time_ns(fit, "funnel", 256, ranks=9) == pytest.approx(8 * 500, rel=0.1)
+
+
 def test_an_undocumented_switch_lies_half_way() -> None:
     content = fit_of(basics(1024, 100, 10), basics(16384, 1000, 900)).content(2)
     assert [row.get("up_to_bytes") for row in content["class"]["all"]["segment"]] == [1024, 4096, None]
