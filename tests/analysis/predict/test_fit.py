@@ -164,6 +164,12 @@ def test_an_undocumented_switch_lies_half_way() -> None:
     assert [row.get("up_to_bytes") for row in content["class"]["all"]["segment"]] == [1024, 4096, None]
 
 
+def test_a_last_protocol_goes_on_in_proportion() -> None:
+    fit = fit_of(basics(64, 100, 10), basics(4096, 2000, 1800))
+    assert time_ns(fit, "pingpong", 4096) == pytest.approx(2000, rel=0.01)
+    assert time_ns(fit, "oneway", 8192, STREAM) == pytest.approx(2 * 1800, rel=0.02)
+
+
 def test_drawn_figures_scatter_as_their_intervals_say() -> None:
     fit = fit_of(basics(8, 1000, 500))
     halves = [each.figures.basics[0].times["half"].value for each in fit.resampled(400, seed=1)]
