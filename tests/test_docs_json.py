@@ -32,6 +32,7 @@ from hockney.machine import facts
 from hockney.machine.activity import Moment, Program
 from hockney.measure.check import Checked
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
+from hockney.measure.self_test import Check
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate, LogGP
@@ -360,6 +361,13 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
         documents.append(read("doctor"))
     lacking = ("facts.topology.caches.", "facts.topology.nodes.", "facts.network.interfaces.")
     check_page(documents, "doctor", lacking=lacking)
+
+
+def test_self_test(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = Check("LogGP", "L_ns", True, 0, 1000.0, Estimate(1000.0, 990.0, 1010.0))
+    pair = Check("slow link", "slow_ranks", False, planted=(0, 6), named=((0, 5),))
+    monkeypatch.setattr("hockney.measure.self_test.self_test", lambda: iter((figure, pair)))
+    check_page([read("doctor", "--self-test", codes=(1,))], "doctor---self-test")
 
 
 def test_errors(tmp_path: Path, read: Read) -> None:
