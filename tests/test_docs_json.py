@@ -36,6 +36,7 @@ from hockney.machine import facts
 from hockney.machine.activity import Moment, Program
 from hockney.measure.check import Checked
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
+from hockney.measure.self_test import Check
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate, LogGP
@@ -341,6 +342,13 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     check_page(documents, "doctor", lacking=lacking)
 
 
+def test_self_test(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = Check("LogGP", "L_ns", True, 0, 1000.0, Estimate(1000.0, 990.0, 1010.0))
+    pair = Check("slow link", "slow_ranks", False, planted=(0, 6), named=((0, 5),))
+    monkeypatch.setattr("hockney.measure.self_test.self_test", lambda: iter((figure, pair)))
+    check_page([read("doctor", "--self-test", codes=(1,))], "doctor---self-test")
+
+
 def test_errors(tmp_path: Path, read: Read) -> None:
     check_page([read("explain", "--machine", "nowhere", codes=(2,))], "errors")
 
@@ -366,7 +374,7 @@ def test_completion(read: Read) -> None:
 def test_every_command_has_a_schema_that_is_that_of_the_page() -> None:
     """`scripts/schemas` writes them."""
     assert {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()} == texts()
-    assert {*DOCUMENTS} == {*COMMANDS, "error"}
+    assert {*DOCUMENTS} == {*COMMANDS, "error", "self-test"}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -12,6 +12,7 @@ import click
 from hockney.cli import render
 from hockney.cli.common import command
 from hockney.cli.render import Column
+from hockney.errors import ExitCode
 from hockney.machine.files import named_cpus
 from hockney.units import format_bytes, format_ns
 
@@ -21,21 +22,27 @@ if TYPE_CHECKING:
 
 @command(
     "doctor",
-    example="hockney doctor\nhockney doctor --no-facts\nhockney doctor --json\nhockney doctor --json > machine.json",
+    example="hockney doctor\nhockney doctor --no-facts\nhockney doctor --self-test\nhockney doctor --json > pc.json",
+    codes=tuple(ExitCode),
 )
 @click.option("--no-facts", is_flag=True, help="Leave out the description of the machine.")
-def doctor(no_facts: bool, *, as_json: bool, store: Path | None) -> None:
+@click.option("--self-test", "is_self_test", is_flag=True, help="Measure models of known truth instead, in about 10 s.")
+def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | None) -> int:
     """Show what limits precision here, and how to fix it.
 
     Describes the machine, measures for two seconds how long two CPUs take to exchange a cache line (the floor) and
     what other programs and virtual machines take, and lists missing libraries with how to install them.
     """
+    if is_self_test:
+        from hockney.cli.self_test import show_self_test
+
+        return show_self_test(as_json=as_json)
     from hockney.measure.doctor import check_up
 
     checkup = check_up()
     if as_json:
         render.print_json("doctor", _as_json(checkup))
-        return
+        return ExitCode.DONE
     if not no_facts:
         render.title("This machine", first=True)
         render.table(["", Column("", wrap=True)], _machine_rows(checkup.facts))
@@ -46,6 +53,7 @@ def doctor(no_facts: bool, *, as_json: bool, store: Path | None) -> None:
         render.title("What is missing")
         rows = [[missing.name, missing.why, missing.how] for missing in checkup.missing]
         render.table(["", Column("why", wrap=True), Column("how to get it", wrap=True)], rows)
+    return ExitCode.DONE
 
 
 def _as_json(checkup: Checkup) -> dict[str, Any]:

@@ -47,12 +47,16 @@ _MEASUREMENTS_LATER = 8  # of a point in each launch after the first: the scatte
 
 @dataclass(frozen=True)
 class Variant:
-    """What a run measures. `environment`: variables that it adds to its jobs'; `link`: what is stored with the plan."""
+    """What a run measures, with the order of its points and the noise of models by `seed` (None: a new one).
+
+    `environment`: variables that it adds to its jobs'; `link`: what is stored with the plan.
+    """
 
     plan: Plan
     environment: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None
     link: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
 
 
 @dataclass
@@ -96,13 +100,21 @@ def _one_side(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **
 
 
 def measure(
-    plan: Plan, catalogue: Catalogue, store: Store, display: Display, *, command: str, label: str | None = None
+    plan: Plan,
+    catalogue: Catalogue,
+    store: Store,
+    display: Display,
+    *,
+    command: str,
+    label: str | None = None,
+    seed: int | None = None,
 ) -> RunOutcome:
     """Measure a new run. Raises UsageError if the plan has no point, StoreError.
 
-    KeyboardInterrupt stops it: all measurements made are stored, and the outcome is INTERRUPTED.
+    `seed`: of the order of its points and of the noise of models; None: a new one. KeyboardInterrupt stops it: all
+    measurements made are stored, and the outcome is INTERRUPTED.
     """
-    return measure_variants([Variant(plan, label=label)], catalogue, store, display, command=command)[0]
+    return measure_variants([Variant(plan, label=label, seed=seed)], catalogue, store, display, command=command)[0]
 
 
 def measure_variants(
@@ -146,7 +158,7 @@ def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
         suite=plan.suite,
         label=variant.label,
         started_unix_s=time.time(),
-        seed=random.SystemRandom().randrange(1 << 32),
+        seed=random.SystemRandom().randrange(1 << 32) if variant.seed is None else variant.seed,
         version=__version__,
         facts={
             **known,

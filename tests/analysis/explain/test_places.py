@@ -11,9 +11,10 @@ from tests.analysis.explain.places import KINDS, NOISES
 from tests.analysis.explain.test_pairs import idle, matrices
 
 from hockney.analysis.explain.clusters import clusters
-from hockney.analysis.explain.pairs import PairMatrix
+from hockney.analysis.explain.pairs import PairMatrix, Share, classify_pairs
 from hockney.machine.topology import Cache, Topology
 from hockney.report.findings import outlier_text
+from hockney.stats.interval import median
 
 MACHINES = 300
 # Two complexes of six and two CPUs in one package.
@@ -90,6 +91,22 @@ def test_hops_of_a_ring_are_levels() -> None:
     hops = {(a, b): min(b - a, 8 + a - b) for a, b in itertools.combinations(range(8), 2)}
     groups = clusters({pair: 100.0 * 2**count for pair, count in hops.items()}, ())
     assert [{hops[pair] for pair in group} for group in groups] == [{1}, {2}, {3}, {4}]
+
+
+@pytest.mark.parametrize(("lengths", "slow"), [((4, 2), (0, 1)), ((3, 2), None), ((2, 2), None)])
+def test_the_far_side_of_a_torus_is_not_slow(lengths: tuple[int, int], slow: tuple[int, int] | None) -> None:
+    """Long messages take little more for each hop, so that all are one group; a slow link in it is named."""
+    length, width = lengths
+    pairs = list(itertools.combinations(range(length * width), 2))
+    hops = {
+        (a, b): min((a - b) % length, (b - a) % length) + min((a // length - b // length) % width, 1) for a, b in pairs
+    }
+    times = {pair: median([(16 + 3 * count) * 100.0 + i for i in range(9)]) for pair, count in hops.items()}
+    shares = dict.fromkeys(pairs, Share("between hosts", is_certain=False))
+    assert classify_pairs(times, shares)[1] == ()
+    if slow is not None:
+        times[slow] = median([4000.0 + i for i in range(9)])
+        assert [outlier.ranks for outlier in classify_pairs(times, shares)[1]] == [slow]
 
 
 # Least share of machines with the slow one named (or all classes found), greatest share with a healthy one accused.

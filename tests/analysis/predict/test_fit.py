@@ -153,9 +153,21 @@ def test_a_blocking_send_that_waits_for_its_receiver_is_a_rendezvous() -> None:
     assert long["exchange"]["fixed_ns"] == 101 - 61
 
 
+def test_a_receiver_handles_one_message_after_another_whatever_was_measured() -> None:
+    """Two streams at once that are faster than one leave nothing for the receiver."""
+    fit = fit_of(basics(256, 1000, 500, 400))
+    assert time_ns(fit, "funnel", 256, ranks=9) == pytest.approx(8 * 500, rel=0.1)
+
+
 def test_an_undocumented_switch_lies_half_way() -> None:
     content = fit_of(basics(1024, 100, 10), basics(16384, 1000, 900)).content(2)
     assert [row.get("up_to_bytes") for row in content["class"]["all"]["segment"]] == [1024, 4096, None]
+
+
+def test_a_last_protocol_goes_on_in_proportion() -> None:
+    fit = fit_of(basics(64, 100, 10), basics(4096, 2000, 1800))
+    assert time_ns(fit, "pingpong", 4096) == pytest.approx(2000, rel=0.01)
+    assert time_ns(fit, "oneway", 8192, STREAM) == pytest.approx(2 * 1800, rel=0.02)
 
 
 def test_drawn_figures_scatter_as_their_intervals_say() -> None:

@@ -88,7 +88,12 @@ def _slow_within(pairs: Collection[Pair], linked: Collection[Pair]) -> list[Pair
     inside = [(a, b) for a, b in pairs if a in place and place[a] == place.get(b)]
     slow = [pair for pair in inside if pair not in linked]
     count, slow_count = (Counter(place[a] for a, _ in some) for some in (inside, slow))
-    return [(a, b) for a, b in slow if slow_count[place[a]] <= max(_FEW, _FEW_SHARE * count[place[a]])]
+    return [(a, b) for a, b in slow if are_few(slow_count[place[a]], count[place[a]])]
+
+
+def are_few(slow: int, pairs: int) -> bool:
+    """Whether so many slow pairs are exceptions among all; more are a level of their own."""
+    return slow <= max(_FEW, _FEW_SHARE * pairs)
 
 
 def _is_slow_rank(new: Collection[Pair], before: Collection[Pair], linked: Collection[Pair]) -> bool:

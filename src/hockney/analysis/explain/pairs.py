@@ -7,13 +7,14 @@ what two ranks share by the topology; where that is not known, times tell the cl
 from __future__ import annotations
 
 import functools
+import itertools
 import statistics
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from hockney.analysis.estimates import of_all
-from hockney.analysis.explain.clusters import Pair, Reach, clusters, slow_place
+from hockney.analysis.explain.clusters import Pair, Reach, are_few, clusters, slow_place
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series, main_state
@@ -340,9 +341,17 @@ def _outliers(pair_class: PairClass, slow_pairs: Mapping[Pair, Estimate]) -> Ite
         if len(times) >= 3 and 2 * len(times) > sum(rank in pair for pair in pair_class.pairs):
             ranks.add(rank)
             yield _outlier((rank,), times, pair_class, len(times))
-    for pair, time in slow_pairs.items():
-        if not ranks.intersection(pair):
-            yield _outlier(pair, [time], pair_class, len(pair_class.pairs))
+    rest = [pair for pair in slow_pairs if not ranks.intersection(pair)]
+    if not pair_class.by_times or _are_exceptions(rest, pair_class.pairs):
+        for pair in rest:
+            yield _outlier(pair, [slow_pairs[pair]], pair_class, len(pair_class.pairs))
+
+
+def _are_exceptions(slow: Sequence[Pair], pairs: Sequence[Pair]) -> bool:
+    """Whether slow pairs are of one rank, or few and not of all ranks. Others lie farther apart, as across a torus."""
+    if slow and set.intersection(*map(set, slow)):
+        return True
+    return are_few(len(slow), len(pairs)) and len(set(itertools.chain(*slow))) < len(set(itertools.chain(*pairs)))
 
 
 def _outlier(

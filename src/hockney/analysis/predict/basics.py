@@ -53,7 +53,7 @@ class Figures:
     """The times of a transport in a run, in one machine state; None: in all of them.
 
     In all of ranks that wait asleep, as no floor is measured where they outnumber the CPUs; and where one state has
-    less than half of the sizes.
+    less than half of what a fit needs, or of what it is checked by.
     """
 
     transport: str
@@ -65,6 +65,11 @@ class Figures:
     def complete(self) -> tuple[Basics, ...]:
         """The sizes that have what a fit needs."""
         return tuple(each for each in self.basics if {"half", "gap"} <= each.times.keys())
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many sizes are complete, and how many other figures of two ranks there are."""
+        return len(self.complete), sum(point.ranks == 2 for point in self.others)
 
 
 def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures:
@@ -81,7 +86,8 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
     state = None if transport_traits(run.facts, transport).sleeps else main_state(_counts(members))
     in_all = _figures(transport, members, None, left_out)
     in_state = in_all if state in (None, UNKNOWN.name) else _figures(transport, members, state, left_out)
-    return in_state if 2 * len(in_state.complete) >= len(in_all.complete) else in_all
+    is_half = (2 * here >= everywhere for here, everywhere in zip(in_state.counts, in_all.counts, strict=True))
+    return in_state if all(is_half) else in_all
 
 
 def _figures(transport: str, members: Members, state: str | None, left_out: Collection[_Key]) -> Figures:

@@ -98,7 +98,9 @@ class Fit:
         return segments
 
     def resampled(self, count: int, seed: int = 0) -> Iterator[Fit]:
-        """Fits to figures drawn from their intervals, as normal values."""
+        """Fits to figures drawn from their intervals, as normal values; none of exact figures."""
+        if all(time.low == time.high for basics in self.figures.basics for time in basics.times.values()):
+            return
         draw = random.Random(seed)
         for _ in range(count):
             drawn = tuple(
@@ -183,9 +185,11 @@ def _eager(half: float, gap: float, both: float, send: float | None, busy: float
     A stream is as fast as the slowest of these, and two streams cost each CPU both; there a window waits for its last
     message. Without overheads that can be, the sender is the slowest.
     """
+    both = min(both, half)
     if send is None or busy is None or send > busy:
         send_cpu = min(gap, both)
-        return send_cpu, max(0.0, min(both - send_cpu, (WINDOW * both - half) / (WINDOW - 1))), 0.0
+        recv_cpu = max(0.0, min(both - send_cpu, (WINDOW * both - half) / (WINDOW - 1)))
+        return send_cpu, recv_cpu, 0.0 if recv_cpu else gap  # no receive is free
     send_cpu = min(max(send, 0.0), gap)
     recv_cpu = min(busy - send_cpu, gap, max(0.0, both - send_cpu))
     return send_cpu, recv_cpu, gap if gap > _CLEARLY * max(send_cpu, recv_cpu) else 0.0
@@ -241,7 +245,13 @@ def _pieces(knots: Sequence[Knot], switches: Sequence[int]) -> Iterator[tuple[Kn
         last = switch - 1 if switch is not None else round((low.bytes * high.bytes) ** 0.5)
         if last > low.bytes:
             yield replace(low, bytes=last), dict(low.costs)
-        yield high, dict(high.costs)
+        yield high, _in_proportion(high) if high is knots[-1] else dict(high.costs)
+
+
+def _in_proportion(last: Knot) -> dict[str, Any]:
+    """The costs from the last switch on, and beyond all sizes: no line is known."""
+    fixed = ("latency", "exchange")
+    return {name: cost if name in fixed else {"per_byte_ns": cost / last.bytes} for name, cost in last.costs.items()}
 
 
 def _half(knot: Knot) -> float:

@@ -1,0 +1,169 @@
+"""Runs a made-up machine through the whole chain, and compares what explain says with what is known of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hockney.analysis.explain import Explanation, explain_run
+from hockney.analysis.finding import Finding
+from hockney.measure import run as running
+from hockney.measure.interfaces import Progress
+from hockney.measure.plan import Plan, RunOptions, make_plan
+from hockney.measure.self_test.curves import CurveMachine
+from hockney.measure.self_test.pairs import PairsMachine
+from hockney.model import Launch, Measurement, Point, PointStatus
+from hockney.results.runs import Run
+from hockney.results.store import Store
+from hockney.stats.fit import Estimate
+from hockney.suites import Suite
+from hockney.worker.catalogue import Catalogue
+
+_TIME_S = 60.0
+
+
+class _Quiet:
+    """A display that shows nothing."""
+
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None: ...
+
+    def launched(self, launch: Launch) -> None: ...
+
+    def measured(self, measurement: Measurement) -> None: ...
+
+    def progressed(self, progress: Progress) -> None: ...
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None: ...
+
+
+def explained(
+    toml: str, suite: Suite, catalogue: Catalogue, folder: Path, *, seed: int, ranks: int = 2, launches: int = 1
+) -> Explanation:
+    """What `hockney explain` says of a run of the suite on a model; its files are left in the folder."""
+    path = folder / f"{hashlib.sha256(toml.encode()).hexdigest()[:16]}.toml"  # a catalogue knows a model by its name
+    path.write_text(toml, encoding="utf-8")
+    asked = RunOptions(machine=str(path), ranks=(ranks,), launches=launches, time_s=_TIME_S)
+    plan = make_plan(suite, asked, catalogue)
+    with Store.open(folder / "results.db", create=True) as store:
+        outcome = running.measure(plan, catalogue, store, _Quiet(), command="hockney doctor --self-test", seed=seed)
+        return explain_run(Run(store, outcome.run_id))
+
+
+# ---- curves ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a fit beside its true value. `name` ends with its unit; `up_to_bytes` is the end of its segment."""
+
+    name: str
+    up_to_bytes: int
+    truth: float
+    estimate: Estimate
+
+    @property
+    def is_covered(self) -> bool:
+        return self.estimate.low <= self.truth <= self.estimate.high
+
+    @property
+    def error(self) -> float:
+        """Relative to the truth."""
+        return self.estimate.value / self.truth - 1
+
+
+def figures_of_lines(machine: CurveMachine, explanation: Explanation) -> Iterator[Figure]:
+    """t_0, r_inf and n_1/2 of the lines that lie in one segment of the machine."""
+    for line in explanation.lines:
+        segment = machine.segment(line.first_bytes, line.last_bytes)
+        if segment is None:
+            continue
+        start_ns = segment.way_ns(machine.noise)
+        for name, truth, estimate in (
+            ("t0_ns", start_ns, line.t0_ns),
+            ("r_inf_bytes_per_s", 1e9 / segment.ns_per_byte, line.r_inf_bytes_per_s),
+            ("n_half_bytes", start_ns / segment.ns_per_byte, line.n_half_bytes),
+        ):
+            if estimate is not None:
+                yield Figure(name, segment.up_to_bytes, truth, estimate)
+
+
+def figures_of_loggp(machine: CurveMachine, explanation: Explanation) -> Iterator[Figure]:
+    """L, o_s, o_r, g and G of the segments of LogGP that lie in one of the machine."""
+    for parameters in explanation.loggp:
+        fit = parameters.loggp
+        segment = machine.segment(fit.first_bytes, fit.last_bytes)
+        if segment is None:
+            continue
+        mean = machine.noise.mean
+        for name, truth, estimate in (
+            ("L_ns", mean(segment.latency_ns) + segment.gap_ns, fit.latency_ns),
+            ("o_s_ns", mean(segment.send_ns), fit.send_ns),
+            ("o_r_ns", mean(segment.receive_ns), fit.receive_ns),
+            ("g_ns", segment.gap_ns, fit.gap_ns),
+            ("G_ns_per_byte", segment.ns_per_byte, fit.gap_ns_per_byte),
+        ):
+            yield Figure(name, segment.up_to_bytes, truth, estimate)
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Protocol switches by the sizes (below, above) between which explain finds them.
+
+    `placed` and `invented` are confirmed or suspected ones with and without a true jump between them, `missed` true
+    jumps that none of them has.
+    """
+
+    placed: tuple[tuple[int, int], ...]
+    invented: tuple[tuple[int, int], ...]
+    confirmed_invented: int
+    missed: tuple[int, ...]
+
+
+def switches_of(machine: CurveMachine, explanation: Explanation) -> Switches:
+    """The switches of ping-pongs."""
+    findings = [
+        finding
+        for finding in explanation.findings
+        if finding.code == "protocol switch" and finding.facts["answer"] != "not seen"
+    ]
+    placed, invented, confirmed = [], [], 0
+    for finding in findings:
+        between = int(finding.facts["below_bytes"]), int(finding.facts["above_bytes"])
+        if any(between[0] <= jump < between[1] for jump in machine.jumps):
+            placed.append(between)
+        else:
+            invented.append(between)
+            confirmed += finding.facts["answer"] == "confirmed"
+    missed = tuple(jump for jump in machine.jumps if not any(low <= jump < high for low, high in placed))
+    return Switches(tuple(placed), tuple(invented), confirmed, missed)
+
+
+# ---- pairs ----------------------------------------------------------------------------------------------------------
+
+
+def named(explanation: Explanation) -> list[frozenset[int]]:
+    """The ranks, pairs and groups that explain calls slow."""
+    slow = ("slow rank or pair", "slow group")
+    return [ranks for finding in explanation.findings if finding.code in slow for ranks in _named(finding)]
+
+
+def _named(finding: Finding) -> Iterator[frozenset[int]]:
+    facts = finding.facts
+    for key in ("slow_pair", "slow_group"):
+        if key in facts:
+            yield frozenset(facts[key])
+    if "slow_rank" in facts:
+        yield frozenset((int(facts["slow_rank"]),))
+    for text in (*facts.get("others", ()), *facts.get("links", ())):
+        yield frozenset(map(int, str(text).split("-")))
+
+
+def verdict(machine: PairsMachine, said: Sequence[frozenset[int]]) -> str:
+    """`right`, `silent`, `in part` or `false`."""
+    if any(machine.is_false(ranks) for ranks in said):
+        return "false"
+    if not machine.slow or machine.is_right(said):
+        return "right"
+    return "in part" if said else "silent"

@@ -1,0 +1,44 @@
+"""Topologies by words and in files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hockney.analysis.predict.topology import parse_topology
+from hockney.errors import UsageError
+
+
+def test_words_have_links_of_the_measured_rate() -> None:
+    tables = parse_topology("mesh:4x2", 1e9)
+    assert (tables["topology"]["kind"], tables["topology"]["dimensions"]) == ("mesh", [4, 2])
+    assert [link["bytes_per_s"] for link in tables["link"]] == [1e9]
+
+
+def test_a_file_has_its_own_links(tmp_path: Path) -> None:
+    path = tmp_path / "way.toml"
+    path.write_text('ranks_per_node = 2\n[topology]\nkind = "switch"\nnodes = 4\nsource = "x"\n')
+    assert set(parse_topology(str(path), 1e9)) == {"topology", "ranks_per_node"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[class.all]\n", "class is no part of a topology: keep topology, link"),
+        ("ranks_per_node = 2\n", "has no [topology]"),
+        ("[topology\n", "is not TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "way.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as refused:
+        parse_topology(str(path), 1e9)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("word", ["torus", "torus:", "torus:4x", "ring:8", "torus:1000000000", "none.toml"])
+def test_a_wrong_word_is_refused(word: str) -> None:
+    with pytest.raises(UsageError):
+        parse_topology(word, 1e9)
