@@ -239,12 +239,15 @@ def test_a_run_without_figures_has_a_page(tmp_path: Path, cli: Cli) -> None:
     [
         (["last", "-o", "no/r.html"], "there is no folder no"),
         (["last", "-o", "results.db"], "would write over"),
-        (["last", "last", "-o", "r.html"], "run 1 is named twice"),
+        (["last", "last", "-o", "r.html"], "run 2 is named twice"),
+        (["1", "2", "-o", "r.md", "--format", "md"], "Markdown is of one run"),
+        (["last", "-o", "r.pdf", "--format", "pdf"], "unknown format 'pdf'"),
         (["nine", "-o", "r.html"], "unknown run 'nine'"),
     ],
 )
 def test_bad_input_gets_one_sentence(tmp_path: Path, cli: Cli, arguments: list[str], sentence: str) -> None:
-    store_run(tmp_path / "results.db", "quick", [Made(Point("shm", "pingpong", 2, 8), 50.0, 2, 16)])
+    for _ in range(2):
+        store_run(tmp_path / "results.db", "quick", [Made(Point("shm", "pingpong", 2, 8), 50.0, 2, 16)])
     done = cli("report", *arguments)
     assert done.returncode == 2
     assert sentence in done.stderr
@@ -287,3 +290,16 @@ def test_quick_writes_one_too(tmp_path: Path, cli: Cli) -> None:
     refused = cli("quick", "--report", "none/r.html")
     assert refused.returncode == 2
     assert "there is no folder none" in refused.stderr
+
+
+def test_markdown_has_verdict_findings_and_sheet(store: Path, cli: Cli, tmp_path: Path) -> None:
+    done = cli("report", "1", "-o", "r.md", "--format", "md", "--store", str(store))
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "r.md").read_text(encoding="utf-8")
+    assert text.startswith("# Test CPU, 2 cores, 8 GiB")
+    assert "Up to 4 KiB, threads is the fastest" in text
+    assert re.search(r"^- \*\*Open MPI 4\.1\.4 .*suspected protocol switch between 2 KiB and 4 KiB\.\*\*", text, re.M)
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in table}) == 1  # nothing in a cell ends it
+    assert re.search(r"^\| shm \| 50\.\d ns ±\d+% \|", text, re.MULTILINE)
+    assert "<" not in text  # of scripts and images

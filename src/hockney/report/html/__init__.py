@@ -33,7 +33,7 @@ from hockney.results.runs import Results, Run
 
 def html_report(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> str:
     """The page of a run, which is compared with others; `command_line` writes a fix as it is typed."""
-    material = _material(results, run, others, command_line)
+    material = material_of(results, run, others, command_line)
     transports = list(dict.fromkeys(curve.transport for curve in material.curves))
     charts = _charts(material)
     comparisons, changes = comparisons_of(material)
@@ -73,7 +73,8 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
     )
 
 
-def _material(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> Material:
+def material_of(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> Material:
+    """The runs, read once."""
     try:
         reading = read_run(run)
     except HockneyError:  # no figure has an interval

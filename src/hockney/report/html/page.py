@@ -32,6 +32,7 @@ def rendered(data: Mapping[str, Any], sections: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         finalize=_shown,
     )
+    environment.filters["prose"] = _prose
     return environment.get_template("page.html.jinja").render(
         sections,
         policy=policy(scripts, style),
@@ -45,6 +46,17 @@ def rendered(data: Mapping[str, Any], sections: Mapping[str, Any]) -> str:
 def _shown(value: Any) -> Any:
     """A value of the page's; a text from outside without characters that steer a reader's screen."""
     return printable(value) if type(value) is str else value  # Markup is our own
+
+
+def _prose(text: str) -> Any:
+    """A sentence, with what stands in backquotes as code."""
+    from markupsafe import Markup, escape
+
+    parts = str(escape(printable(text))).split("`")
+    if len(parts) % 2 == 0:  # a single one is no quotation
+        return Markup("`".join(parts))  # escaped above
+    quoted = (f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
+    return Markup("".join(quoted))
 
 
 def policy(scripts: list[str], style: str) -> str:

@@ -136,6 +136,10 @@ function band(chart, line, style) {
   }];
 }
 
+function hollow(ink) {
+  return { color: theme().paper, borderColor: ink, borderWidth: 2, opacity: 1 };
+}
+
 // A model's line is dashed, which says so.
 function labelOf(line) {
   return line.name.replace(/, model$/, "");
@@ -165,12 +169,12 @@ function lineSeries(chart, line, place, isAlone) {
       type: "line",
       name: line.name,
       data: points,
-      symbol: isPublished ? `empty${style.mark[0].toUpperCase()}${style.mark.slice(1)}` : style.mark,
+      symbol: style.mark,
       symbolSize: isPublished ? 9 : points.length > 40 ? 3 : 6,
       showSymbol: !isReference && chart.y.scale !== "tail" && points.length <= 100,
       showAllSymbol: true,
       lineStyle: { color: ink, width: isReference ? 1.2 : 2, type: isReference || line.kind === "model" ? "dashed" : line.dash || style.dash, opacity: isPublished ? 0 : 1 },
-      itemStyle: { color: ink },
+      itemStyle: isPublished ? hollow(ink) : { color: ink },
       endLabel: label,
       labelLayout: { moveOverlap: "shiftY" },
       emphasis: { focus: "series", lineStyle: { width: 3 } },
@@ -215,9 +219,9 @@ function pointSeries(chart, line, place, apart) {
   return [{
     type: "scatter",
     name: line.name,
-    symbol: isPublished ? "emptyCircle" : look(place).mark,
+    symbol: isPublished ? "circle" : look(place).mark,
     symbolSize: 11,
-    itemStyle: { color: ink, borderWidth: 2 },
+    itemStyle: isPublished ? hollow(ink) : { color: ink },
     data: line.points.map((point) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line })),
     label: { show: true, formatter: () => line.name, position: "right", color: ink, opacity: 1, fontSize: 12, textBorderColor: theme().paper, textBorderWidth: 3 },
     labelLayout: apart,

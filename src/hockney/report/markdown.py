@@ -1,0 +1,68 @@
+"""A run as Markdown, for issue trackers: verdict, findings, data sheet, and what limits the figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from hockney.analysis.finding import Fix
+from hockney.report.html import material_of
+from hockney.report.html.findings import FixItem, findings_of
+from hockney.report.html.material import Material
+from hockney.report.html.summary import summary_of
+from hockney.report.html.tables import sheet_table
+from hockney.results.runs import Results, Run
+from hockney.units import printable
+
+_FINDINGS_MAX = 10
+_MARKS = re.compile(r"([\\`*_\[\]|#~])")
+
+
+def markdown_report(results: Results, run: Run, command_line: Callable[[Fix], str]) -> str:
+    """The text of a run; nothing from outside is more than text in it. `command_line` as for html_report."""
+    return "\n".join(_lines(material_of(results, run, (), command_line))) + "\n"
+
+
+def _lines(material: Material) -> Iterable[str]:
+    summary = summary_of(material)
+    yield f"# {_plain(summary.machine)}"
+    yield ""
+    yield _plain(f"{summary.host}, {summary.date}; {'; '.join(f'{word}: {text}' for word, text in summary.facts)}")
+    for sentence in summary.verdict:
+        yield from ("", _plain(sentence))
+    findings = findings_of(material, ())
+    if findings.items:
+        yield from ("", "## Findings", "")
+    for text, fix in findings.notes:
+        yield f"- {_plain(text)}{_fix(fix)}"
+    for item in findings.items[:_FINDINGS_MAX]:
+        about = f"{_plain(item.about)}: " if item.about else ""
+        also = f" Also on {_plain(', '.join(item.also))}." if item.also else ""
+        texts = " ".join(filter(None, map(_plain, (item.evidence, item.cause))))
+        yield f"- **{about}{_plain(item.title)}.** {texts}{also}{_fix(item.fix)}".rstrip()
+    if len(findings.items) > _FINDINGS_MAX:
+        yield f"- and {len(findings.items) - _FINDINGS_MAX} more"
+    sheet = sheet_table(material)
+    if sheet is not None:
+        yield from ("", "## Data sheet", "", f"| transport | {' | '.join(map(_plain, sheet.columns))} |")
+        yield "| --- |" + " ---: |" * len(sheet.columns)
+        for name, _, cells in sheet.rows:
+            yield f"| {_plain(name)} | {' | '.join(_plain(f'{cell.text} {cell.spread}'.rstrip()) for cell in cells)} |"
+        yield from ("", _plain(sheet.notes[0]))
+    if material.run.warnings:
+        yield from ("", "## What limits these figures", "")
+        yield from (f"- {_plain(str(warning))}" for warning in material.run.warnings)
+
+
+def _fix(fix: FixItem | None) -> str:
+    if fix is None:
+        return ""
+    ticks = "`" * (1 + max(map(len, re.findall("`+", fix.command)), default=0))
+    return f" Fix: {_plain(fix.text)}" + (f": {ticks} {printable(fix.command)} {ticks}" if fix.command else ".")
+
+
+def _plain(text: str) -> str:
+    """A text in which no character marks up, and no name is called."""
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\n", " ")
+    escaped = re.sub(r"(?<!\w)@", "&#64;", escaped)
+    return _MARKS.sub(r"\\\1", printable(escaped))
