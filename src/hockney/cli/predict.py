@@ -114,6 +114,10 @@ def predict(
         raise UsageError(f"name what to predict, for example: {typed('predict', 'alltoall', '-n', '64')}")
     if write is not None:
         refuse_output("--write", write, [] if machine is None else [Path(machine)])
+        if write.suffix != ".toml":
+            raise UsageError(
+                f"--write makes a model for --machine, whose name ends in .toml: write {write.with_suffix('.toml')}"
+            )
     suite = find_suite(",".join(what))
     if machine is not None:
         cases = [on_machine(suite, machine, words)]
