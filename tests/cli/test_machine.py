@@ -143,6 +143,7 @@ def test_noise_is_measured_like_a_machine(model: Path) -> None:
         (["pingpong", "-t", "sim@gpmim"], "did you mean 'gpmimd'"),
         (["pingpong", "-t", "sim@none.toml"], "cannot read the model none.toml"),
         (["atlas", "--machine", "gpmimd", "-t", "shm"], "leave out --transport"),
+        (["atlas", "--machine", "gpmimd:pairs"], "for one of them: -t sim@gpmimd:pairs"),
         (["atlas", "--machine", "nowhere"], "unknown model 'nowhere'"),
     ],
 )

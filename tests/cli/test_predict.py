@@ -128,6 +128,8 @@ def test_variants_of_a_model_change_too(capsys: pytest.CaptureFixture[str]) -> N
         (("pingpong", "--machine", "m.toml", "--set", "link.bandwidth=2x"), "changes nothing"),
         (("pingpong", "--machine", "m.toml", "-n", "65"), "has room for 64 ranks"),
         (("pingpong", "--machine", "m.toml", "--write", "m.toml"), "would write over m.toml"),
+        (("pingpong", "--machine", "m.toml", "--write", "m.txt"), "write m.toml"),
+        (("memload", "--machine", "m.toml", "-n", "1"), "memload reads this machine's memory, and a model has none"),
         (("pushfarm", "--machine", "m.toml", "-o", "rate=max", "-o", "deadline=1ms"), "predict searches no rate"),
     ],
 )

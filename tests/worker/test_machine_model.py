@@ -183,6 +183,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
         (topology('kind = "mesh"\ndimensions = [70, 70]'), "at most 4096 places"),
         ('base = "machine.toml"\n', "none of itself"),
         ("title = ", "is not TOML"),
+        (SWITCH.replace("kind", "# kind") + COSTS, "topology: it has no kind: add for example kind"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_key(text: str, expected: str, tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_a_launcher_that_was_slow_once_is_asked_again(only: Path, monkeypatch: p
         (["shm", "tcp*"], []),
         (["mpi@mpich"], ["mpi"]),
         (["shm", "pvm:raw"], ["pvm"]),
-        (["sim@gpmimd:boards"], []),
+        (["sim@gpmimd:pairs"], []),
         (["*"], ["mpi", "pvm", "shmem"]),
         (None, ["mpi", "pvm", "shmem"]),
     ],

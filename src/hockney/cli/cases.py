@@ -26,7 +26,7 @@ from hockney.stats.fit import NoFit
 from hockney.suites import Suite
 from hockney.units import RANKS_MAX
 from hockney.worker.catalogue import load, matches
-from hockney.worker.machine_model import Model, load_model
+from hockney.worker.machine_model import Model, load_model, write_model
 
 Content = Callable[[Fit], Mapping[str, Any]]
 
@@ -144,3 +144,9 @@ def _plain(case: Case, display: ProgressDisplay) -> tuple[list[Prediction], dict
     tick = display.simulating("times", len(points) * (1 + DRAWS))
     predictions, failed = predict_fitted(fit, points, content_of, tick=tick)
     return predictions, {skipped.point: skipped.reason for skipped in case.plan.skipped} | failed
+
+
+def write_changed(model: Model, changes: Sequence[Change], path: Path) -> None:
+    """Writes the file of the changed model. Raises HockneyError where it cannot be written."""
+    head = "Written by hockney predict. docs/machines.md explains the keys; times are ns."
+    write_model(changed({"": model}, changes)[""], path, head)

@@ -72,6 +72,22 @@ class OneOf(click.Choice[str]):
         return str(value)
 
 
+def point_options(function: Function) -> Function:
+    """Adds --ranks, --bytes and --option, given to the function as `ranks`, `sizes` and `options`."""
+    ranks = click.option("-n", "--ranks", multiple=True, metavar="N,…", help="Numbers of ranks. [default: the suite's]")
+    sizes = click.option(
+        "--bytes",
+        "sizes",
+        multiple=True,
+        metavar="SIZES",
+        help="Message sizes: 8, or 0,8,1K, or 1:1M for powers of two.",
+    )
+    options = click.option(
+        "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern."
+    )
+    return ranks(sizes(options(function)))
+
+
 def common_options(function: Function) -> Function:
     """Adds --json and --store, given to the function as `as_json` and `store`.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hockney.cli import complete
-from hockney.cli.common import command, duration_option, file_option
+from hockney.cli.common import command, duration_option, file_option, point_options
 from hockney.errors import ExitCode
 
 _EXAMPLES = """hockney predict alltoall -n 64 --bytes 8,64K
@@ -41,11 +41,7 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
     help="Transports of the run. [default: all]",
     shell_complete=complete.transports,
 )
-@click.option("-n", "--ranks", multiple=True, metavar="N,…", help="Numbers of ranks. [default: the suite's]")
-@click.option(
-    "--bytes", "sizes", multiple=True, metavar="SIZES", help="Message sizes: 8, or 0,8,1K, or 1:1M for powers of two."
-)
-@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern.")
+@point_options
 @click.option(
     "--topology", metavar="TOPOLOGY", help="torus:4x4x4, mesh:8x8, or FILE.toml with [topology]. [default: one switch]"
 )
@@ -86,15 +82,15 @@ def predict(
     Nothing is measured or stored: the patterns run in virtual time, each point once. A model without noise is exact.
     NAME is L, o_s, o_r, g, G, bandwidth, link.bandwidth, compute, or a key of the model as docs/machines.md has it.
     """
-    from hockney.analysis.predict import changed, parse_change
-    from hockney.cli.cases import on_fits, on_machine, predicted
-    from hockney.cli.common import names, refuse_output
+    from hockney.analysis.predict import parse_change
+    from hockney.cli.cases import on_fits, on_machine, predicted, write_changed
+    from hockney.cli.common import names
     from hockney.cli.predicted import predicted_json, print_predicted
     from hockney.cli.render import print_json
     from hockney.cli.rerun import typed
     from hockney.cli.run_options import find_suite
+    from hockney.cli.validation import show_validation
     from hockney.errors import UsageError
-    from hockney.worker.machine_model import write_model
 
     wanted = [parse_change(word) for word in changes]
     named = names("--transport", transports)
@@ -103,17 +99,13 @@ def predict(
     if validate:
         if what or machine or wanted or sensitivity or tolerance or write or topology or any(words.values()):
             raise UsageError("--validate has points of its own: combine it with --from, --transport and --time only")
-        if reference is not None and time_s is not None:
-            raise UsageError("--validate --from measures nothing: leave out --time")
-        from hockney.cli.validation import show_validation
-
         return show_validation(store, reference, named, time_s, as_json=as_json)
     if time_s is not None:
         raise UsageError("only --validate measures: leave out --time")
     if not what:
         raise UsageError(f"name what to predict, for example: {typed('predict', 'alltoall', '-n', '64')}")
     if write is not None:
-        refuse_output("--write", write, [] if machine is None else [Path(machine)])
+        _refuse_file(write, machine)
     suite = find_suite(",".join(what))
     if machine is not None:
         cases = [on_machine(suite, machine, words)]
@@ -126,11 +118,21 @@ def predict(
         predicted(case, wanted, sensitivity=sensitivity, tolerance=tolerance, with_curves=as_json) for case in cases
     ]
     if write is not None:
-        head = "Written by hockney predict. docs/machines.md explains the keys; times are ns."
-        write_model(changed({"": cases[0].model}, wanted)[""], write, head)
+        write_changed(cases[0].model, wanted, write)
     if as_json:
         print_json("predict", predicted_json(done[0]))
     else:
         for number, each in enumerate(done):
             print_predicted(each, first=number == 0)
     return ExitCode.DONE if any(each.predictions for each in done) else ExitCode.INCOMPLETE
+
+
+def _refuse_file(write: Path, machine: str | None) -> None:
+    """Raises UsageError for a file that cannot be written, or that --machine would not take."""
+    from hockney.cli.common import refuse_output
+    from hockney.errors import UsageError
+
+    refuse_output("--write", write, [] if machine is None else [Path(machine)])
+    if write.suffix != ".toml":
+        name = write.with_suffix(".toml")
+        raise UsageError(f"--write makes a model for --machine, whose name ends in .toml: write {name}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hockney.cli import complete
-from hockney.cli.common import check_label, command, duration_option, file_option
+from hockney.cli.common import check_label, command, duration_option, file_option, point_options
 from hockney.units import parse_fraction
 
 _EXAMPLES = """hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%
@@ -32,11 +32,7 @@ hockney run --resume"""
     help="Run on a model of a machine, as `hockney list machines` names it.",
     shell_complete=complete.models,
 )
-@click.option("-n", "--ranks", multiple=True, metavar="N,…", help="Numbers of ranks. [default: the suite's]")
-@click.option(
-    "--bytes", "sizes", multiple=True, metavar="SIZES", help="Message sizes: 8, or 0,8,1K, or 1:1M for powers of two."
-)
-@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern.")
+@point_options
 @click.option(
     "--precision",
     type=parse_fraction,

@@ -55,6 +55,10 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         raise UsageError("--cpus places ranks on this host only: leave out --hosts")
     if words.get("machine") is not None and (words["transport"] or hosts or cpus):
         raise UsageError("--machine runs on a model alone: leave out --transport, --hosts and --cpus")
+    if ":" in (words.get("machine") or ""):
+        raise UsageError(
+            f"--machine takes the variants that the model names; for one of them: -t sim@{words['machine']}"
+        )
     options, deadline_ns = _pattern_options(words["options"])
     launches, limit_s = words["launches"], words["limit"]
     if limit_s is not None and not 1 <= limit_s <= _LIMIT_MAX_S:

@@ -13,7 +13,7 @@ from hockney.cli.changes import point_json
 from hockney.cli.curves import name_of, size_text
 from hockney.cli.measuring import command_line, measuring
 from hockney.cli.render import Column
-from hockney.errors import ExitCode, HockneyError
+from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import run as running
 from hockney.measure.fitted import validate
 from hockney.measure.plan import RunOptions, make_plan, transport_words
@@ -30,6 +30,8 @@ def show_validation(
 ) -> int:
     """Validate a stored run, or without one measure it first; returns the exit code. Raises UsageError, StoreError."""
     if reference is not None:
+        if time_s is not None:
+            raise UsageError("--validate --from measures nothing: leave out --time")
         with open_results(store) as results:
             return _show(results.run(reference), transports, as_json=as_json)
     suite, asked = _both_suites(), RunOptions(transports=tuple(transports), time_s=time_s)

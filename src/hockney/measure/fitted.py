@@ -59,16 +59,16 @@ def validate(run: Run, transport: str) -> Validation | NoFit:
 def _by_cpus(run: Run, fit: Fit) -> Iterable[tuple[list[Point], int]]:
     """Points whose ranks share the CPUs of this machine, for each number of them, and the others (0)."""
     here = len(parse_cpus((run.facts.get("limits") or {}).get("usable_cpus")) or ())
-    crowded = {
+    oversubscribed = {
         launch.ranks
         for launch in run.launches.values()
         if launch.transport == fit.transport and launch.oversubscribed and len(set(launch.hosts)) == 1
     }
     points = list(fit.figures.others)
-    free = [point for point in points if point.ranks not in crowded or not here]
+    free = [point for point in points if point.ranks not in oversubscribed or not here]
     if free:
         yield free, 0
-    for ranks in sorted(crowded) if here else ():
+    for ranks in sorted(oversubscribed) if here else ():
         of_ranks = [point for point in points if point.ranks == ranks]
         if of_ranks:
             yield of_ranks, here

@@ -105,6 +105,8 @@ def _form_errors(error: ValidationError, whole: type[BaseModel]) -> Errors:
         if item["type"] == "extra_forbidden":
             fields = model.model_fields
             message = str(unknown("key", str(words[-1]), [field.alias or name for name, field in fields.items()]))
+        elif item["type"] == "union_tag_not_found":
+            message = 'it has no kind: add for example kind = "switch"'
         elif item["type"] == "missing":
             message = _missing(str(words[-1]))
         elif item["type"] != "value_error":

@@ -65,16 +65,16 @@ def predicted_series(run: Run, at_ranks: Mapping[str, int]) -> list[Predicted]:
     cpus = len(set(plan.get("cpus", ()))) or len(parse_cpus(fact(run.facts, "limits.usable_cpus")))
     points: dict[str, dict[Point, None]] = {}
     for series in run.series if not plan.get("hosts") else ():
-        point, is_crowded = series.point, 0 < cpus < series.point.ranks
+        point, is_oversubscribed = series.point, 0 < cpus < series.point.ranks
         if point.transport in ("null", *plan.get("virtual", {})) or point.role == "basic":
             continue
-        if point.pattern in at_ranks and (is_crowded or series.status not in NOT_MEASURED):
+        if point.pattern in at_ranks and (is_oversubscribed or series.status not in NOT_MEASURED):
             options = tuple(option for option in point.options if option[0] not in _OF_A_PAIR)
             point = replace(point, ranks=at_ranks[point.pattern], options=options)
-            is_crowded = 0 < cpus < point.ranks
+            is_oversubscribed = 0 < cpus < point.ranks
         elif series.status is not PointStatus.SKIPPED:
             continue
-        if is_crowded:
+        if is_oversubscribed:
             points.setdefault(point.transport, {})[point] = None
     return [each for transport, members in points.items() for each in _predicted(run, transport, list(members))]
 

@@ -8,6 +8,7 @@
  * Every batch goes on where the one before it has ended. A repetition of the first two is one load, of the last the
  * words of a line. */
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "../cacheline.h"
 #include "../pattern.h"
@@ -28,6 +29,12 @@ typedef struct place {
     const line_t *at; /* what is loaded next */
     uint64_t sum;     /* stream: so that no load is left out */
 } place_t;
+
+static bool memload_fits(const hk_run_t *run, char *why, size_t len)
+{
+    snprintf(why, len, "memload reads this machine's memory, and a model has none");
+    return (run->ctx->tp->caps & HK_CAP_VIRTUAL) == 0;
+}
 
 static hk_plan_t memload_plan(const hk_run_t *run)
 {
@@ -140,6 +147,7 @@ const hk_pattern_t hk_pattern_memload = {
     .grain_bytes = HK_LINE_BYTES,
     .option = {{"access", "chase|stream|read-ahead", CHASE, 0, 0,
                 "each load needs the one before it, in random order; all words in a row; as chase, but in order"}},
+    .fits = memload_fits,
     .plan = memload_plan,
     .prepare = memload_prepare,
     .repeat = memload_repeat,
