@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from hockney.cli.cases import transports_of
 from hockney.cli.changes import point_json
 from hockney.cli.curves import name_of, size_text
 from hockney.cli.measuring import command_line, measuring
+from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import Column
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import run as running
-from hockney.measure.fitted import validate
+from hockney.measure.fitted import DRAWS, fit_to_check, validate
 from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
@@ -50,10 +52,15 @@ def _both_suites() -> Suite:
 
 
 def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
-    results = [validate(run, name) for name in transports_of(run, transports)]
-    done = [each for each in results if isinstance(each, Validation)]
+    fits = [fit_to_check(run, name) for name in transports_of(run, transports)]
+    done: list[Validation] = []
+    with contextlib.closing(ProgressDisplay()) as display:
+        for fit in fits:
+            if not isinstance(fit, NoFit):
+                tick = display.simulating(fit.transport, len(fit.figures.others) * (1 + DRAWS))
+                done.append(validate(run, fit, tick=tick))
     if not done:
-        reason = next((each.reason for each in results if isinstance(each, NoFit)), "it has no transport")
+        reason = next((fit.reason for fit in fits if isinstance(fit, NoFit)), "it has no transport")
         raise HockneyError(
             f"run {run.id} cannot be validated: {reason}. Measure a new run", argv=("hockney", "predict", "--validate")
         )

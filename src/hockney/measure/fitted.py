@@ -41,19 +41,21 @@ def predict_fitted(
     return predictions, times.failed
 
 
-def validate(run: Run, transport: str) -> Validation | NoFit:
-    """A transport's points of the suite validate, predicted from the others of the run. Raises as times_of."""
-    fit = fit_machine(run, transport, load_suite("validate"))
-    if isinstance(fit, NoFit):
-        return fit
+def fit_to_check(run: Run, transport: str) -> Fit | NoFit:
+    """The machine that a transport shows without the points of the suite validate."""
+    return fit_machine(run, transport, load_suite("validate"))
+
+
+def validate(run: Run, fit: Fit, *, tick: Tick = lambda: None) -> Validation:
+    """The figures that a fit did not use, predicted. Raises as times_of."""
     rows: list[Checked] = []
     missing: dict[Point, str] = {}
     for points, cpus in _by_cpus(run, fit):
         ranks = max(point.ranks for point in points)
-        predictions, failed = predict_fitted(fit, points, lambda each: each.content(ranks, cpus))  # noqa: B023
+        predictions, failed = predict_fitted(fit, points, lambda each: each.content(ranks, cpus), tick=tick)  # noqa: B023
         rows += [Checked(prediction, fit.figures.others[prediction.point]) for prediction in predictions]
         missing |= failed
-    return Validation(transport, fit.figures.state, rows, missing)
+    return Validation(fit.transport, fit.figures.state, rows, missing)
 
 
 def _by_cpus(run: Run, fit: Fit) -> Iterable[tuple[list[Point], int]]:
