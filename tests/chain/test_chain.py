@@ -49,6 +49,14 @@ def test_switches_and_lines(seed: int, catalogue: Catalogue, tmp_path: Path) -> 
     assert [figure for figure in figures if not is_right(figure, machine)] == []
 
 
+def test_a_seed_gives_the_same_again(catalogue: Catalogue, tmp_path: Path) -> None:
+    toml = curve_machine(Random(1), "segments").toml
+    first, again, other = (
+        explained(toml, pattern_suite("pingpong"), catalogue, tmp_path, seed=seed).lines for seed in (1, 1, 2)
+    )
+    assert first == again != other
+
+
 @pytest.mark.parametrize("kind", ["packets", "smooth"])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_switch_is_invented(kind: str, seed: int, catalogue: Catalogue, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from hockney.measure.self_test.chain import (
     verdict,
 )
 from hockney.measure.self_test.curves import curve_machine, loggp_machine
-from hockney.measure.self_test.pairs import Slow, healthy, planted
+from hockney.measure.self_test.pairs import SLOW, Slow, healthy, planted
 from hockney.stats.fit import Estimate
 from hockney.suites import Suite, SuiteSeries
 from hockney.worker.catalogue import Catalogue, load
@@ -32,7 +32,6 @@ _NEAR = 0.02  # a figure this close to the truth is right
 _COVERED = 0.75  # of the intervals contain the truth, at least: of 95 % that is certain
 _CURVE, _LOGGP, _SMOOTH, _PAIRS = 12, 3, 2, 1  # seeds: two switches, one switch, and several levels of pairs
 _BYTES = ("0", "8", "64", "256", "1K", "2K", "3K", "4K", "6K", "8K", "12K", "16K")
-_SLOW: tuple[Slow, ...] = ("", "rank", "link", "switch", "uplink")
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def self_test() -> Iterator[Check]:
         share = Estimate(covered, covered, covered)
         yield Check("all of these", "intervals_share", covered >= _COVERED, truth=_COVERED, estimate=share)
         yield from _smooth(catalogue, folder)
-        for slow in _SLOW:
+        for slow in SLOW:
             yield _pairs(catalogue, folder, slow)
 
 
