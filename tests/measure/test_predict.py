@@ -17,9 +17,13 @@ from tests.analysis.predict.machines import (
 from tests.builders import make_point
 
 from hockney.analysis.predict import Tolerance, changed, parse_change
+from hockney.analysis.predict.basics import Basics, Figures
+from hockney.analysis.predict.fit import Fit
+from hockney.measure.fitted import predict_fitted
 from hockney.measure.on_model import times_of
 from hockney.measure.predict import effects_of, tolerances_of
 from hockney.model import Point
+from hockney.stats.interval import Estimate
 from hockney.worker.machine_model import Model
 
 SIZE = 4096
@@ -132,3 +136,15 @@ def test_noise_hides_neither_gains_nor_limits() -> None:
     for part in (0.01, 0.02, 0.05):
         assert row.latency.limits[part] == pytest.approx(part * whole_ns, rel=0.1)
     assert row.latency.curve == ()
+
+
+def test_a_prediction_from_figures_without_an_interval_has_none() -> None:
+    """A single measurement is its own range, but not exact."""
+    single, interval = Estimate(1000, 1000, 1000), Estimate(5000, 4900, 5100)
+    times = {8: single, 4096: interval}
+    sizes = tuple(Basics(size, {"half": time, "gap": time}, acknowledged=1000) for size, time in times.items())
+    short, long = (make_point(size, "shm") for size in (8, 4096))
+    predictions, _ = predict_fitted(Fit(Figures("shm", None, sizes, {})), [short, long], lambda fit: fit.content(2))
+    of = {prediction.point: prediction for prediction in predictions}
+    assert (of[short].low_ns, of[short].high_ns) == (None, None)
+    assert (of[long].low_ns or 0) < of[long].time_ns < (of[long].high_ns or 0)

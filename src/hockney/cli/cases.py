@@ -15,7 +15,7 @@ from hockney.cli.predicted import Predicted, of_model
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.rerun import typed
 from hockney.cli.run_options import read_model_options
-from hockney.errors import HockneyError, unknown
+from hockney.errors import HockneyError, UsageError, unknown
 from hockney.measure.fitted import DRAWS, predict_fitted
 from hockney.measure.on_model import times_of
 from hockney.measure.plan import Plan, make_plan, refuse_empty
@@ -65,7 +65,7 @@ def transports_of(run: Run, words: Sequence[str]) -> list[str]:
     known = list(dict.fromkeys(series.point.transport for series in run.series if series.point.transport != "null"))
     for word in words:
         if not any(matches(word, name) for name in known):
-            raise unknown(f"transport of run {run.id}", word, known)
+            raise UsageError(f"{unknown(f'transport of run {run.id}', word, known)}; --from names another run")
     return [name for name in known if not words or any(matches(word, name) for word in words)]
 
 

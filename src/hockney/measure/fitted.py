@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hockney.analysis.predict import Prediction
@@ -37,7 +38,11 @@ def predict_fitted(
     predictions = []
     for point in known:
         seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
-        predictions.append(Prediction(point, seen_ns[0], min(seen_ns), max(seen_ns), fit.outside(point)))
+        low_ns, high_ns = min(seen_ns), max(seen_ns)
+        prediction = Prediction(point, seen_ns[0], outside=fit.outside(point))
+        if low_ns < high_ns:  # equal ones are not exact: the figures of the fit have no interval
+            prediction = replace(prediction, low_ns=low_ns, high_ns=high_ns)
+        predictions.append(prediction)
     return predictions, times.failed
 
 

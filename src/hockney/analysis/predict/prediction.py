@@ -9,9 +9,10 @@ from hockney.model import Point
 
 @dataclass(frozen=True)
 class Prediction:
-    """The time of a point in ns. `low_ns` and `high_ns`: its 95 % interval, None where the model is given, not fitted.
+    """The time of a point in ns.
 
-    `outside`: why the point lies outside the range that the model was fitted to; None: it does not.
+    `low_ns` and `high_ns`: its 95 % interval; None where the model is given, and where the figures that it is fitted to
+    have none. `outside`: why the point lies outside the range that the model was fitted to; None: it does not.
     """
 
     point: Point
