@@ -77,6 +77,16 @@ def test_a_variant_for_some_points_has_no_column_of_its_own(tmp_path: Path) -> N
     assert figure(cell(table, "4", "4")) == about(13)
 
 
+def test_parameters_that_a_variant_changes_name_it(tmp_path: Path) -> None:
+    parameters = RECORD["parameters"]
+    boards = {**RECORD, "variant": "boards", "parameters": [*parameters, ["placement.nodes", "0,8", "the text"]]}
+    table = tables_of(tmp_path, "atlas", made(), facts={**facts(), "models": {SIM: RECORD, f"{SIM}:boards": boards}})
+    assert table["model"].rows == (
+        ("cpu", "slice_ns 256000", "the T9000's time slice"),
+        ("boards: placement", "nodes 0,8", "the text"),
+    )
+
+
 def test_what_is_not_modelled_says_why(tmp_path: Path) -> None:
     table = tables_of(tmp_path, "atlas", made(), facts=facts())["com-1.7"]
     assert reason(cell(table, "4", "4")) == "not modelled: its row is doubtful"

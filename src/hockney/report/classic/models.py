@@ -101,11 +101,16 @@ def _rows(records: Sequence[Record], key: str) -> list[Any]:
 
 
 def _parameters(records: Sequence[Record]) -> list[tuple[str, str, str]]:
-    """The parameters of each table of the models' files with their source."""
+    """The parameters of each table of the models' files with their source; of a variant those that it changes."""
     tables: dict[tuple[str, str], list[str]] = {}
-    for key, value, source in _rows(records, "parameters"):
-        table, _, name = key.rpartition(".")
-        tables.setdefault((table, source), []).append(f"{name} {value}")
+    shown: list[Any] = []
+    for record in records:
+        variant = f"{record['variant']}: " if record["variant"] and shown else ""
+        new = [row for row in record["parameters"] if row not in shown]
+        for key, value, source in new:
+            table, _, name = key.rpartition(".")
+            tables.setdefault((f"{variant}{table}", source), []).append(f"{name} {value}")
+        shown += new
     return [(table, "; ".join(texts), source) for (table, source), texts in tables.items()]
 
 
