@@ -82,5 +82,5 @@ def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None
     elif listed_by is not None and len(names) > _SHOWN_MAX:
         hint = f"known are {', '.join(names[:_SHOWN_MAX])} …; `{listed_by}` lists all"
     else:
-        hint = f"known are {', '.join(names)}"
+        hint = f"known are {', '.join(names)}" if names else "there is none"
     return UsageError(f"unknown {kind} '{word}': {hint}")

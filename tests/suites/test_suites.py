@@ -76,7 +76,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         "colour",
         "bytes of the 1st [[series]]",
         "pattern of the 2nd [[series]]",
-        "ranks[0] of the 2nd [[series]]",
+        "ranks[1] of the 2nd [[series]]",
     ):
         assert f"\n  {place}" in text, place
     assert "'8x' is not a size" in text
@@ -87,7 +87,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     [
         ("name = 'quick'", "name: 'quick' is a suite that comes with hockney: give this one another name"),
         ("name = 5", "name: 5: input should be a valid string"),
-        ("transports = [7]", "transports[0]: 7: input should be a valid string"),
+        ("transports = [7]", "transports[1]: 7: input should be a valid string"),
         ("transports = { a = 1 }", "transports: {'a': 1}: input should be a valid tuple"),
         ("precision = 5", "precision: '5' has no unit: write 5%"),
         ("precision = '0.5'", "precision: '0.5' has no unit: write 0.5% (or 50% for the fraction)"),
@@ -98,12 +98,12 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ("launches = 0", "launches: 0: input should be greater than or equal to 1"),
         ("launches = 1001", "launches: 1001: input should be less than or equal to 1000"),
         ("series = 'x'", "series: x: input should be a valid tuple"),
-        ("series = [3]", "the 1st [[series]]: 3: input should be a valid dictionary"),
+        ("series = [3]", "the 1st [[series]]: 3: it should be a table"),
         ("series = []", "series: it is empty: name one at least"),
         ("series = [{}]", "pattern of the 1st [[series]]: it is missing: add for example pattern = "),
         (
             "series = [{ pattern = 'put', ranks = 2000000 }]",
-            "ranks[0] of the 1st [[series]]: 2000000: input should be less",
+            "ranks[1] of the 1st [[series]]: 2000000: input should be less",
         ),
         (
             "series = [{ pattern = 'put', refine = 'yes' }]",

@@ -75,7 +75,13 @@ class Cost(_Table):
     per_packet_ns: Ns = 0.0
 
 
-Costs = Annotated[Cost, BeforeValidator(lambda value: {"fixed_ns": value} if isinstance(value, int | float) else value)]
+def _as_cost(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError(f"'{value}' is no cost: write a number of ns, or {{ fixed_ns = 100, per_byte_ns = 0.5 }}")
+    return {"fixed_ns": value} if isinstance(value, int | float) else value
+
+
+Costs = Annotated[Cost, BeforeValidator(_as_cost)]
 
 
 class Segment(_Table):

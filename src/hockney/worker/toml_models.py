@@ -17,9 +17,10 @@ FROM_FILE = "file"  # the context of what a person wrote, which may mean two thi
 _TABLES = ("series", "expect")
 _EXAMPLES = {  # of keys that must be there
     "name": '"my-suite"',
-    "title": '"What it measures"',
+    "title": '"What it is"',
     "pattern": '"pingpong"',
     "transports": '["shm", "tcp"]',
+    "source": '"data sheet"',
 }
 _SHOWN_MAX = 40  # characters of a wrong value
 Model = TypeVar("Model", bound=BaseModel)
@@ -83,10 +84,11 @@ def _refusal(path: str, wrong: Errors) -> UsageError:
 
 def _for_people(place: str) -> str:
     """`series[1].bytes` -> `bytes of the 2nd [[series]]`: who looks for a table in a file counts from 1."""
+    place = re.sub(r"\[(\d+)\]", lambda number: f"[{int(number[1]) + 1}]", place)
     table = re.fullmatch(rf"({'|'.join(_TABLES)})\[(\d+)\](?:\.(.+))?", place)
     if table is None:
         return place or "the file"
-    return f"{f'{table[3]} of ' if table[3] else ''}the {ordinal(int(table[2]) + 1)} [[{table[1]}]]"
+    return f"{f'{table[3]} of ' if table[3] else ''}the {ordinal(int(table[2]))} [[{table[1]}]]"
 
 
 def _missing(key: str) -> str:
@@ -109,6 +111,10 @@ def _form_errors(error: ValidationError, whole: type[BaseModel]) -> Errors:
             message = 'it has no kind: add for example kind = "switch"'
         elif item["type"] == "missing":
             message = _missing(str(words[-1]))
+        elif item["type"] == "union_tag_invalid":
+            message = f"{item['ctx']['tag']}: the kind should be one of {item['ctx']['expected_tags']}"
+        elif item["type"] == "model_type":
+            message = f"{str(item['input'])[:_SHOWN_MAX]}: it should be a table"
         elif item["type"] != "value_error":
             message = f"{str(item['input'])[:_SHOWN_MAX]}: {message[0].lower()}{message[1:]}"
         wrong.append((place, message))
