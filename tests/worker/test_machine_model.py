@@ -172,6 +172,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
         (SWITCH + COSTS.replace("latency = 100", "up_to_bytes = 8"), "growing up_to_bytes"),
         (SWITCH + COSTS + '[[link]]\nlevel = "host"\nsource = "s"\n', "level of the hierarchy 'host': there is none"),
         (SWITCH + COSTS + '[placement]\nnodes = "0-9"\nsource = "s"\n', "there is no node 9 among 4"),
+        (SWITCH + COSTS + '[[link]]\nlevel = 2\nsource = "s"\n', "link: there is no level 2: a switch like this has 1"),
         (SWITCH + COSTS + '[placement]\nnodes = "a"\nsource = "s"\n', "'a' is no node"),
         (SWITCH + COSTS + '[noise]\nlaw = "lognormal"\nmean_ns = 3\nsource = "s"\n', "lognormal needs sigma"),
         (SWITCH + COSTS + '[[run]]\nvariants = "far"\nread_from = "t"\n', "unknown variant 'far'"),

@@ -410,4 +410,27 @@ class Machine(_Table):
             for word in words:
                 if word not in known:
                     raise ValueError(str(unknown(what, word, known)))
+        last = _levels(self.topology)
+        for link in self.link:
+            if last is not None and isinstance(link.level, int) and link.level > last:
+                raise ValueError(f"link: there is no level {link.level}: a {self.topology.kind} like this has {last}")
         return self
+
+
+def _levels(topology: Topology) -> int | None:
+    """How many levels or dimensions its links have; None: edges of a graph, as which a mesh is handed over."""
+    match topology:
+        case Switch():
+            return 1
+        case FatTree():
+            return len(topology.down)
+        case Clos():
+            return 2
+        case Hierarchy():
+            return len(topology.level)
+        case Torus():
+            return len(topology.dimensions)
+        case Dragonfly():
+            return 3
+        case Mesh() | Graph():
+            return None
