@@ -39,7 +39,8 @@ def _lines(material: Material) -> Iterable[str]:
         about = f"{_plain(item.about)}: " if item.about else ""
         also = f" Also on {_plain(', '.join(item.also))}." if item.also else ""
         texts = " ".join(filter(None, map(_plain, (item.evidence, item.cause))))
-        yield f"- **{about}{_plain(item.title)}.** {texts}{also}{_fix(item.fix)}".rstrip()
+        kind = "Problem" if item.is_problem else "Note"
+        yield f"- {kind}: **{about}{_plain(item.title)}.** {texts}{also}{_fix(item.fix)}".rstrip()
     if len(findings.items) > _FINDINGS_MAX:
         yield f"- and {len(findings.items) - _FINDINGS_MAX} more"
     sheet = sheet_table(material)

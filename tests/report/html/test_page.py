@@ -24,7 +24,9 @@ from hockney.report.html.charts import plain
 from hockney.report.html.machines import archive_points
 from hockney.report.html.page import json_block
 from hockney.report.html.pairs import MISSING, matrix_json
+from hockney.report.sheet import make_sheet
 from hockney.results.runs import open_results
+from hockney.units import format_bytes, format_rate
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe
 
@@ -133,12 +135,30 @@ def test_every_section_is_there_and_linked(page: str) -> None:
 def test_the_verdict_answers_what_people_ask(page: str) -> None:
     text = " ".join(" ".join(parsed(page).texts).split())
     assert "A message of 8 B takes 48.2 ns" in text  # how fast
-    assert "Up to 4 KiB, threads is the fastest; between processes it is shm (as fast" in text  # what to use
-    assert "with a library it is Open MPI 4.1.4" in text
-    assert "Look first at Open MPI 4.1.4" in text  # what is wrong
+    assert "At 8 B, threads and shm cannot be told apart; of libraries, Open MPI 4.1.4 " in text  # what to use
+    assert "is fastest (121 ns, 2.5 times as long); through the kernel, unix is fastest (14.0 us, " in text
+    assert "Look first at shm: slow rank or pair. Ranks 1, 3 take 210 ns, 3.00 times their class" in text
     assert "Half of the figures are known to ±" in text  # how sure
     assert "over 3 launches" in text
-    assert "Cray T3D, 1996: 1.10 us" in text  # and then
+    assert "times shorter than a Cray T3D's (1.10 us, 1996); " in text  # and then
+
+
+def test_bandwidth_is_that_of_the_sheet(page: str, store: Path) -> None:
+    with open_results(store) as results:
+        sheet = make_sheet(results.run(1))
+    values = [row.values["bandwidth_bytes_per_s"] for row in sheet.rows]
+    best = max((value for value in values if value is not None), key=lambda value: value.value)
+    text = " ".join(" ".join(parsed(page).texts).split())
+    messages = f"{format_bytes(best.at_bytes or 0)}, 16 in flight"
+    assert f"messages of {messages}, reach {format_rate(best.value)} " in text
+    assert f"Bandwidth {format_rate(best.value)} messages of {messages} on " in text
+
+
+def test_problems_stand_before_notes_and_say_so(page: str) -> None:
+    kinds = re.findall(r'<li class="finding( problem)?">\s*<h3><span class="kind">(\w+)</span>', page)
+    assert {kind for _, kind in kinds} == {"Problem", "Note"}
+    assert all(bool(mark) == (kind == "Problem") for mark, kind in kinds)
+    assert kinds == sorted(kinds, reverse=True)
 
 
 def test_figures_are_those_of_the_run(page: str, store: Path) -> None:
@@ -297,8 +317,10 @@ def test_markdown_has_verdict_findings_and_sheet(store: Path, cli: Cli, tmp_path
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "r.md").read_text(encoding="utf-8")
     assert text.startswith("# Test CPU, 2 cores, 8 GiB")
-    assert "Up to 4 KiB, threads is the fastest" in text
-    assert re.search(r"^- \*\*Open MPI 4\.1\.4 .*suspected protocol switch between 2 KiB and 4 KiB\.\*\*", text, re.M)
+    assert "At 8 B, threads and shm cannot be told apart" in text
+    assert re.search(
+        r"^- \w+: \*\*Open MPI 4\.1\.4 .*suspected protocol switch between 2 KiB and 4 KiB\.\*\*", text, re.M
+    )
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in table}) == 1  # nothing in a cell ends it
     assert re.search(r"^\| shm \| 50\.\d ns ±\d+% \|", text, re.MULTILINE)

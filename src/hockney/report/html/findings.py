@@ -10,6 +10,12 @@ from hockney.analysis.finding import Finding, Fix
 from hockney.report.findings import cause_of, evidence_of, grouped, note_text, title_of
 from hockney.report.html.material import Material
 
+# Of the others, a machine or a library that works as it should has some: a switch of protocols, a cache that ends.
+_PROBLEMS = {
+    *("slower than its parts", "broken scaling law", "slow rank or pair", "slow group", "outliers"),
+    *("yielding library", "far above the floor", "identical rows", "kinked scaling law", "two speeds"),
+}
+
 
 @dataclass(frozen=True)
 class FixItem:
@@ -29,7 +35,7 @@ class FindingItem:
     evidence: str
     cause: str
     fix: FixItem | None
-    weight: str
+    is_problem: bool
     chart: str
     shows: dict[str, Any] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
@@ -53,18 +59,24 @@ class Findings:
     gaps: tuple[Gap, ...]
 
 
+def is_problem(finding: Finding) -> bool:
+    """Whether something is wrong, and not only worth knowing."""
+    return finding.code in _PROBLEMS
+
+
 def findings_of(material: Material, charts: Iterable[str]) -> Findings:
-    """The findings of the first run, the strongest first; `charts` are those of the page."""
+    """The findings of the first run: problems, then notes, the strongest first; `charts` are those of the page."""
     explanation = material.explanation
     if explanation is None:
         return Findings((), (), ())
     known = set(charts)
+    groups = sorted(grouped(explanation.findings), key=lambda group: not is_problem(group[0]))
     reasons: dict[str, list[tuple[str, str]]] = {}
     for gap in explanation.not_checked:
         command = material.command_line(gap.how) if gap.how else ""
         reasons.setdefault(gap.reason.value, []).append((f"{gap.what}: {gap.detail}", command))
     return Findings(
-        tuple(_item(material, group, known) for group in grouped(explanation.findings)),
+        tuple(_item(material, group, known) for group in groups),
         tuple((note_text(note), _fix(material, note.fix)) for note in explanation.notes),
         tuple(
             Gap(
@@ -90,7 +102,7 @@ def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> Fin
         evidence=evidence_of(finding),
         cause=cause_of(finding),
         fix=_fix(material, finding.fix),
-        weight=_weight(finding.effect),
+        is_problem=is_problem(finding),
         chart=chart,
         shows=shows,
         sources=finding.sources,
@@ -99,11 +111,6 @@ def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> Fin
 
 def _fix(material: Material, fix: Fix | None) -> FixItem | None:
     return None if fix is None else FixItem(fix.text.rstrip("."), material.command_line(fix))
-
-
-def _weight(effect: float) -> str:
-    """`a fifth of the time`: how much is at stake, in a word for sorting by eye."""
-    return "strong" if effect >= 1 else "medium" if effect >= 0.25 else "slight"
 
 
 def _evidence_chart(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hockney.analysis.estimates import relative
 from hockney.analysis.explain.curve import Curve, CurvePoint
 from hockney.analysis.finding import Finding
 from hockney.report.findings import evidence_of, grouped, title_of
+from hockney.report.html.findings import is_problem
 from hockney.report.html.machines import ArchivePoint, archive_points
 from hockney.report.html.material import Material
 from hockney.report.words import machine_text, placement_text, spread_text
@@ -20,8 +20,7 @@ from hockney.results.traits import transport_traits
 from hockney.stats import Estimate
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
-SHORT_BYTES = 4096  # a message up to this size is short
-_KINDS = {"memory": "through shared memory", "library": "with a library", "kernel": "through the kernel"}
+_KINDS = {"memory": "through shared memory", "library": "of libraries", "kernel": "through the kernel"}
 _GRAVE = 0.25  # effect of a finding that the verdict names
 _EVIDENCE_MAX = 150  # characters that it quotes
 
@@ -49,12 +48,22 @@ class Summary:
 
 @dataclass(frozen=True)
 class Short:
-    """A transport's short messages: how many times as long as the best one's, over the sizes that both have."""
+    """A transport's time of the shortest message. `is_equal`: its interval overlaps with the best one's."""
 
-    curve: Curve
+    transport: str
     kind: str
+    time_ns: Estimate
     times_best: float
     is_equal: bool
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The highest rate in one direction between two ranks, and the messages that it was measured with."""
+
+    transport: str
+    rate: Estimate
+    messages: str
 
 
 def summary_of(material: Material) -> Summary:
@@ -98,20 +107,24 @@ def _verdict(material: Material) -> Iterable[str]:
     latency, rate = _best_latency(material), _best_rate(material)
     if latency is not None:
         text = f"A message of {format_bytes(latency[1].bytes)} takes {_time(latency[1].time_ns)} on "
-        text += f"{material.name_of(latency[0].transport)}, the fastest transport of this run"
-        text += f"; long messages reach {_rate(rate[1])} on {material.name_of(rate[0].transport)}." if rate else "."
-        yield text
+        text += material.name_of(latency[0].transport)
+        yield f"{text}; {_reached(material, rate)}." if rate else f"{text}."
     elif rate is not None:
-        yield f"Messages reach {_rate(rate[1])} on {material.name_of(rate[0].transport)}, the most of this run."
+        text = _reached(material, rate)
+        yield f"{text[0].upper()}{text[1:]}, the most of this run."
     elif not _curves(material):
         yield "There were more ranks than CPUs, so these are times of the scheduler."
     else:
         yield "This run has no messages between two ranks alone; its times are in the charts and tables below."
     shorts = short_messages(material)
     if len(shorts) > 1:
-        yield _choice(material, shorts)
+        yield _choice(material, shorts, latency[1].bytes if latency else 0)
     grave = _gravest(material)
     yield f"{_wrong(material, grave)} {_certainty(material)}"
+
+
+def _reached(material: Material, rate: Rate) -> str:
+    return f"{rate.messages} reach {_rate(rate.rate)} on {material.name_of(rate.transport)}"
 
 
 def _time(time: Estimate) -> str:
@@ -146,77 +159,76 @@ def _best_latency(material: Material) -> tuple[Curve, CurvePoint] | None:
     )
 
 
-def _best_rate(material: Material) -> tuple[Curve, Estimate] | None:
-    """The highest rate in one direction between two ranks."""
+def _best_rate(material: Material) -> Rate | None:
+    """The bandwidth of the data sheet; without one, the highest rate of the curves."""
+    rows = [] if material.sheet is None else [row for row in material.sheet.rows if not row.oversubscribed]
     rates = [
-        (curve, rate)
+        Rate(row.transport, value, f"messages of {format_bytes(value.at_bytes)}, 16 in flight,")
+        for row in rows
+        if (value := row.values["bandwidth_bytes_per_s"]) is not None and value.has_interval and value.at_bytes
+    ]
+    rates = rates or [
+        Rate(curve.transport, rate, f"messages of {format_bytes(point.bytes)}")
         for curve in _curves(material)
         if curve.pattern in ("pingpong", "oneway") and curve.ranks == 2
         for point in curve.points
         if (rate := point.rate_bytes_per_s) is not None
     ]
-    return max(rates, key=lambda pair: pair[1].value, default=None)
+    return max(rates, key=lambda each: each.rate.value, default=None)
 
 
 def short_messages(material: Material) -> list[Short]:
-    """The transports of the state of the fastest one by their short messages, the best first."""
-    curves = [curve for curve in _curves(material) if curve.name == "pingpong"]
+    """The transports of the state of the fastest one by their shortest message, the best first."""
     best = _best_latency(material)
     if best is None:
         return []
-    alike = [curve for curve in curves if (curve.state, curve.ranks) == (best[0].state, best[0].ranks)]
-    sizes = [size for size in best[0].sizes if 0 < size <= SHORT_BYTES and all(curve.at(size) for curve in alike)]
-    if not sizes:
-        return []
-    logs = {
-        curve.transport: statistics.fmean(math.log(time.value) for size in sizes if (time := curve.at(size)))
-        for curve in alike
-    }
-    first = min(alike, key=lambda curve: logs[curve.transport])
+    size, least = best[1].bytes, best[1].time_ns
     shorts = [
         Short(
-            curve,
+            curve.transport,
             transport_traits(material.run.facts, curve.transport).carrier,
-            math.exp(logs[curve.transport] - logs[first.transport]),
-            all(_overlap(curve.at(size), first.at(size)) for size in sizes),
+            time_ns,
+            time_ns.value / least.value,
+            time_ns.low <= least.high and least.low <= time_ns.high,
         )
-        for curve in alike
+        for curve in _curves(material)
+        if (curve.name, curve.state, curve.ranks) == ("pingpong", best[0].state, best[0].ranks)
+        and (time_ns := curve.at(size)) is not None
     ]
     return sorted(shorts, key=lambda short: short.times_best)
 
 
-def _overlap(a: Estimate | None, b: Estimate | None) -> bool:
-    return a is not None and b is not None and a.low <= b.high and b.low <= a.high
-
-
-def _choice(material: Material, shorts: Sequence[Short]) -> str:
-    """`Up to 4 KiB, shm is the fastest; with a library it is MPICH 4.0.2 (3.2 times as long), …`."""
-    best = shorts[0]
-    others = []
-    if best.curve.transport == "threads":
-        between = (short for short in shorts if short.kind == "memory" and short is not best)
-        others += [f"between processes it is {_named(material, short)}" for short in between][:1]
+def _choice(material: Material, shorts: Sequence[Short], size: int) -> str:
+    """`At 8 B, threads and shm cannot be told apart; of libraries, MPICH 4.0.2 is fastest (137 ns, 3.1 times …)`."""
+    equal = [short for short in shorts if short.is_equal]
+    names = listed([material.name_of(short.transport) for short in equal], "and")
+    text = f"At {format_bytes(size)}, {names} " + ("cannot be told apart" if len(equal) > 1 else "is fastest")
+    parts = [text]
     for kind, words in _KINDS.items():
         first = next((short for short in shorts if short.kind == kind), None)
-        if first is not None and kind != best.kind:
-            others.append(f"{words} it is {_named(material, first)}")
-    text = f"Up to {format_bytes(SHORT_BYTES)}, {material.name_of(best.curve.transport)} is the fastest"
-    return f"{text}; {', '.join(others)}." if others else f"{text}."
+        if first is not None and kind not in {short.kind for short in equal}:
+            times = f"{format_ns(first.time_ns.value)}, {_times(first.times_best)} as long"
+            parts.append(f"{words}, {material.name_of(first.transport)} is fastest ({times})")
+    return f"{'; '.join(parts)}."
 
 
-def _named(material: Material, short: Short) -> str:
-    digits = 2 if short.times_best < 1.995 else 1 if short.times_best < 9.95 else 0
-    times = f"{short.times_best:,.{digits}f}"
-    factor = "as fast within the intervals" if short.is_equal else f"{times} times as long"
-    return f"{material.name_of(short.curve.transport)} ({factor})"
+def listed(names: Sequence[str], word: str) -> str:
+    """`shm, threads and tcp`."""
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _times(factor: float) -> str:
+    """`3.1 times`."""
+    digits = 2 if factor < 1.995 else 1 if factor < 9.95 else 0
+    return f"{factor:,.{digits}f} times"
 
 
 def _gravest(material: Material) -> Finding | None:
-    """The strongest finding that something can be done about, else the strongest."""
+    """The strongest problem that something can be done about, else the strongest."""
     if material.explanation is None:
         return None
     groups = [group[0] for group in grouped(material.explanation.findings)]
-    wrong = [each for each in groups if each.code not in ("flat latency", "drift") and each.effect >= _GRAVE]
+    wrong = [each for each in groups if is_problem(each) and each.effect >= _GRAVE]
     return next((each for each in wrong if each.fix), wrong[0] if wrong else None)
 
 
@@ -224,9 +236,11 @@ def _wrong(material: Material, finding: Finding | None) -> str:
     if finding is None:
         return "Nothing stands out as wrong in this run."
     about = material.name_of(finding.subject.transport)
-    evidence = evidence_of(finding)
+    values = {name: fact.value if isinstance(fact, Estimate) else fact for name, fact in finding.facts.items()}
+    short = replace(finding, facts=values)  # its intervals stand in the list of findings
+    evidence = evidence_of(short)
     shown = f" {evidence[:1].upper()}{evidence[1:]}" if len(evidence) <= _EVIDENCE_MAX else ""
-    title = f"{title_of(finding)}.{shown}".rstrip()
+    title = f"{title_of(short)}.{shown}".rstrip()
     return f"Look first at {about}: {title}" if about else f"Look first at this: {title}"
 
 
@@ -242,8 +256,11 @@ def _certainty(material: Material) -> str:
 
 
 def _typical_spread(material: Material) -> float | None:
-    spreads = [relative(point.time_ns) for curve in _curves(material) for point in curve.points]
-    return statistics.median(spreads) if spreads else None
+    return statistics.median(spreads) if (spreads := _spreads(material)) else None
+
+
+def _spreads(material: Material) -> list[float]:
+    return [relative(point.time_ns) for curve in _curves(material) for point in curve.points]
 
 
 # ---- the cards ------------------------------------------------------------------------------------------------------
@@ -256,23 +273,27 @@ def _cards(material: Material) -> Iterable[Card]:
         where = material.name_of(latency[0].transport)
         yield Card("Latency", format_ns(latency[1].time_ns.value), f"{size} on {where} {_spread(latency[1].time_ns)}")
     if rate is not None:
-        yield Card(
-            "Bandwidth", format_rate(rate[1].value), f"on {material.name_of(rate[0].transport)} {_spread(rate[1])}"
-        )
+        where = f"{rate.messages.rstrip(',')} on {material.name_of(rate.transport)}"
+        yield Card("Bandwidth", format_rate(rate.rate.value), f"{where} {_spread(rate.rate)}".rstrip())
     shorts = short_messages(material)
-    if len(shorts) > 1:
+    if len(shorts) > 1 and latency is not None:
         library = next((short for short in shorts if short.kind == "library"), None)
-        detail = f"for MPI programs: {material.name_of(library.curve.transport)}" if library else "the least time"
-        yield Card(f"Up to {format_bytes(SHORT_BYTES)}, use", material.name_of(shorts[0].curve.transport), detail)
+        detail = f"for MPI programs: {material.name_of(library.transport)}" if library else "the least time"
+        names = listed([material.name_of(short.transport) for short in shorts if short.is_equal], "or")
+        yield Card(f"At {format_bytes(latency[1].bytes)}, use", names, detail)
     if spread:  # a model's is 0
         launches = len({launch.index for launch in material.run.launches.values()})
-        detail = f"half of all figures, 95 % intervals, {counted(launches, 'launch', 'launches')}"
-        yield Card("How sure", spread_text(spread), detail)
+        headline = f"latency above {_spread(latency[1].time_ns)}, " if latency is not None else ""
+        detail = f"half of all figures; {headline}the worst {spread_text(max(_spreads(material)))}"
+        yield Card("How sure", spread_text(spread), f"{detail} (95 %, {counted(launches, 'launch', 'launches')})")
     then = _in_the_nineties(latency)
     if then is not None and latency is not None and _spread(latency[1].time_ns):  # a model may be one of these
         factor = then.latency_ns / latency[1].time_ns.value
-        detail = f"{then.title}, {then.year}: {format_ns(then.latency_ns)}"
-        yield Card("Latency in the 1990s", f"{factor:,.0f} times" if factor >= 9.5 else f"{factor:.1f} times", detail)
+        answer = f"{_times(factor)} shorter" if factor >= 1 else f"{_times(1 / factor)} longer"
+        detail = f"than a {then.title}'s ({format_ns(then.latency_ns)}, {then.year})"
+        if rate is not None:
+            detail += f"; {_times(rate.rate.value / then.rate_bytes_per_s)} its bandwidth"
+        yield Card("Latency now", answer, detail)
 
 
 def _in_the_nineties(latency: object) -> ArchivePoint | None:
