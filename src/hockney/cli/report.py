@@ -1,7 +1,8 @@
-"""`hockney report`: runs as one HTML file."""
+"""`hockney report`: runs as one HTML file, as Markdown, or as pictures."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     "report",
     example="""hockney report last -o report.html
     hockney report monday tuesday -o changes.html
-    hockney report last~1 last -o changes.html""",
+    hockney report last~1 last -o changes.html
+    hockney report last --format svg -o pictures""",
 )
 @click.argument("references", nargs=-1, required=True, metavar="RUN [RUN …]", shell_complete=complete.runs)
 @click.option(
@@ -29,15 +31,16 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="The file to write.",
+    help="The file to write; for svg and png the folder.",
 )
 @click.option(
     "--format",
     "form",
-    type=OneOf("format", ("html", "md")),
+    type=OneOf("format", ("html", "md", "svg", "png")),
     default="html",
     metavar="FORMAT",
-    help="html or md: verdict, findings and data sheet as Markdown, for issue trackers. [default: html]",
+    help="html; md: verdict, findings and data sheet as Markdown, for issue trackers; svg or png: a picture of each "
+    "chart. [default: html]",
 )
 def report(references: tuple[str, ...], output: Path, form: str, *, as_json: bool, store: Path | None) -> None:
     """Write an HTML report of runs.
@@ -49,7 +52,10 @@ def report(references: tuple[str, ...], output: Path, form: str, *, as_json: boo
     from hockney.results.runs import open_results
 
     with open_results(store) as results:
-        refuse_output("--output", output, [results.path])
+        if form in ("svg", "png"):
+            _refuse_folder(output)
+        else:
+            refuse_output("--output", output, [results.path])
         runs = [results.run(reference) for reference in references]
         ids = [run.id for run in runs]
         if len(set(ids)) < len(ids):
@@ -63,11 +69,26 @@ def report(references: tuple[str, ...], output: Path, form: str, *, as_json: boo
         render.note(f"Wrote {output} ({size_bytes / 1e3:,.0f} kB).")
 
 
+def _refuse_folder(path: Path) -> None:
+    """Raises UsageError where a folder cannot be written to."""
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"cannot write pictures to {path}: it is a file; name a folder")
+    if not path.exists() and not path.parent.is_dir():
+        raise UsageError(f"cannot write pictures to {path}: there is no folder {path.parent}; make it first")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"cannot write pictures to {path}: permission denied; name another folder")
+
+
 def write_report(results: Results, runs: Sequence[Run], output: Path, form: str = "html") -> int:
-    """Write the page of the first run, which the others are compared with; returns its size in bytes."""
+    """Write the page or pictures of the first run, which the others are compared with; returns their size in bytes."""
     from hockney.cli.export import written
     from hockney.cli.rerun import command_line
 
+    if form in ("svg", "png"):
+        from hockney.report.html import material_of
+        from hockney.report.pictures import write_pictures
+
+        return write_pictures(material_of(results, runs[0], runs[1:], command_line), output, form)
     if form == "md":
         from hockney.report.markdown import markdown_report
 

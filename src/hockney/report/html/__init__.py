@@ -35,7 +35,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
     """The page of a run, which is compared with others; `command_line` writes a fix as it is typed."""
     material = material_of(results, run, others, command_line)
     transports = list(dict.fromkeys(curve.transport for curve in material.curves))
-    charts = _charts(material)
+    charts = charts_of(material)
     comparisons, changes = comparisons_of(material)
     matrices = matrices_of(material)
     pairs = [matrix_item(material, matrix) for matrix in matrices]
@@ -93,7 +93,8 @@ def material_of(results: Results, run: Run, others: Sequence[Run], command_line:
     )
 
 
-def _charts(material: Material) -> list[Chart]:
+def charts_of(material: Material) -> list[Chart]:
+    """The charts that have a section each."""
     made = (
         samples.distribution_chart(material),
         layers.layers_chart(material),

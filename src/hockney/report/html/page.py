@@ -43,6 +43,12 @@ def rendered(data: Mapping[str, Any], sections: Mapping[str, Any]) -> str:
     )
 
 
+def light_colors() -> dict[str, str]:
+    """The colours of the light theme, by name."""
+    pairs = re.findall(r"--([\w-]+): light-dark\((#\w+)", (_FOLDER / _STYLE).read_text(encoding="utf-8"))
+    return dict(pairs)
+
+
 def _shown(value: Any) -> Any:
     """A value of the page's; a text from outside without characters that steer a reader's screen."""
     return printable(value) if type(value) is str else value  # Markup is our own

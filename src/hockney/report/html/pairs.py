@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hockney.analysis.explain.pairs import PairMatrix
 from hockney.report.findings import class_text, inconclusive_text, outlier_text
 from hockney.report.html.charts import plain
 from hockney.report.html.material import Material
 from hockney.units import format_bytes
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
 
 MISSING = 0xFFFF
 _LARGEST = 0xFFFE
@@ -51,6 +54,18 @@ def matrix_item(material: Material, matrix: PairMatrix) -> MatrixItem:
     )
 
 
+def matrix_times_ns(matrix: PairMatrix) -> FloatArray:
+    """A row for each rank; NaN where a pair has no time. A pair measured one way has that time both ways."""
+    import numpy as np
+
+    times = np.full((matrix.ranks, matrix.ranks), np.nan)
+    for (a, b), time in matrix.times.items():
+        times[a, b] = time.value
+        if (b, a) not in matrix.times:
+            times[b, a] = time.value
+    return times
+
+
 def matrix_json(matrix: PairMatrix, name: str) -> dict[str, Any]:
     """As the page embeds it: the logarithm of each time in 16 bits, row by row, little-endian.
 
@@ -59,11 +74,7 @@ def matrix_json(matrix: PairMatrix, name: str) -> dict[str, Any]:
     """
     import numpy as np
 
-    times = np.full((matrix.ranks, matrix.ranks), np.nan)
-    for (a, b), time in matrix.times.items():
-        times[a, b] = time.value
-        if (b, a) not in matrix.times:
-            times[b, a] = time.value
+    times = matrix_times_ns(matrix)
     known = times[~np.isnan(times)]
     low, high = float(known.min()), float(known.max())
     step = max(math.log(high / low), 1e-9) / _LARGEST

@@ -1,0 +1,128 @@
+"""The charts of the page as pictures: each is drawn, its texts are in it, and labels lie apart."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.report.html.made import store_made
+from tests.report.html.test_page import figures_of
+
+from hockney.cli import execute
+from hockney.report.html import material_of
+from hockney.report.pictures import Picture, pictures_of
+from hockney.results.runs import open_results
+
+LABEL = "$a^$ weekly"  # no formula
+TEXT = "{http://www.w3.org/2000/svg}text"
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs, the second of them slower."""
+    path = tmp_path_factory.mktemp("pictures") / "r.db"
+    for slower in (1.0, 1.3):
+        store_made(path, label=LABEL, slower=slower)
+    return path
+
+
+@pytest.fixture(scope="module")
+def pictures(labelled: Path) -> list[Picture]:
+    with open_results(labelled) as results:
+        return pictures_of(material_of(results, results.run("1"), [results.run("2")], lambda fix: " ".join(fix.argv)))
+
+
+@pytest.fixture(scope="module")
+def folder(labelled: Path) -> Path:
+    path = labelled.with_name("svg")
+    assert execute(["report", "1", "2", "--format", "svg", "-o", str(path), "--store", str(labelled)]) == 0
+    return path
+
+
+def texts_of(path: Path) -> list[str]:
+    return ["".join(each.itertext()) for each in ElementTree.parse(path).iter(TEXT)]
+
+
+def test_every_chart_of_the_page_has_its_pictures(labelled: Path, pictures: list[Picture], folder: Path) -> None:
+    assert sorted(path.name for path in folder.iterdir()) == sorted(f"{picture.name}.svg" for picture in pictures)
+    page = labelled.with_name("page.html")
+    assert execute(["report", "1", "2", "-o", str(page), "--store", str(labelled)]) == 0
+    figures = figures_of(page.read_text(encoding="utf-8"))
+    counts = {name: len(chart["views"]) for name, chart in figures["charts"].items()}
+    drawn = [picture.chart.id for picture in pictures if picture.chart is not None]
+    assert {name: drawn.count(name) for name in counts} == counts
+    assert sum(picture.matrix is not None for picture in pictures) == len(figures["matrices"]) > 0
+    patterns = {(curve["pattern"], curve["ranks"]) for curve in figures["curves"] if curve["drawn"] and curve["main"]}
+    for pattern, ranks in patterns:
+        assert {f"curves {pattern} {ranks} ranks time", f"curves {pattern} {ranks} ranks bandwidth"} <= {*drawn}
+
+
+def test_a_picture_has_the_title_and_the_name_of_every_line(pictures: list[Picture], folder: Path) -> None:
+    for picture in pictures:
+        texts = texts_of(folder / f"{picture.name}.svg")
+        if picture.chart is not None:
+            assert picture.chart.title in texts
+            assert not picture.chart.x.title or picture.chart.x.title in texts
+            names = [line.name for line in picture.view.lines if line.points]
+            for name in (*names, *picture.view.names):
+                short = name.removesuffix(", model")[:30]
+                assert any(text.startswith(short) for text in texts), (picture.name, name)
+        if picture.view.name:
+            assert picture.view.name in texts
+
+
+def test_a_picture_says_what_was_measured_and_in_which_unit(folder: Path) -> None:
+    texts = texts_of(folder / "curves-pingpong-2-ranks-time.svg")
+    assert {"64 B", "1 MiB", "1 us", f"run 1 ({LABEL}), run 2 ({LABEL})"} <= {*texts}
+    assert "1 GB/s" in texts_of(folder / "curves-pingpong-2-ranks-bandwidth.svg")
+
+
+def test_labels_of_lines_lie_apart(folder: Path) -> None:
+    for name in ("time", "bandwidth"):
+        elements = ElementTree.parse(folder / f"curves-pingpong-2-ranks-{name}.svg").iter(TEXT)
+        labels = [
+            each for each in elements if "run" in "".join(each.itertext()) and "(" not in "".join(each.itertext())
+        ]
+        heights = sorted(float(each.get("y", "nan")) for each in labels)
+        assert len(heights) == 8
+        assert min(b - a for a, b in itertools.pairwise(heights)) > 9
+
+
+def test_png(labelled: Path, pictures: list[Picture], capsys: pytest.CaptureFixture[str]) -> None:
+    folder = labelled.with_name("png")
+    folder.mkdir()
+    assert execute(["report", "1", "2", "--format", "png", "-o", str(folder), "--store", str(labelled)]) == 0
+    assert f"Wrote {folder} (" in capsys.readouterr().out
+    files = sorted(folder.iterdir())
+    assert [path.stem for path in files] == sorted(picture.name for picture in pictures)
+    for path in files:
+        content = path.read_bytes()
+        assert content.startswith(b"\x89PNG\r\n\x1a\n")
+        width, height = struct.unpack(">II", content[16:24])
+        assert 700 < width < 3000, path
+        assert 200 < height < 3000, path
+
+
+def test_without_matplotlib_a_sentence_says_how_to_get_it(
+    labelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert execute(["report", "1", "--format", "svg", "-o", str(tmp_path / "x"), "--store", str(labelled)]) == 2
+    expected = "hockney: --format svg needs matplotlib: install it with pip install 'hockney[pictures]'\n"
+    assert capsys.readouterr().err == expected
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("r.db", "it is a file; name a folder"), ("none/pictures", "there is no folder {folder}/none; make it first")],
+)
+def test_a_bad_folder(name: str, sentence: str, labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = labelled.parent / name
+    assert execute(["report", "1", "--format", "png", "-o", str(path), "--store", str(labelled)]) == 2
+    expected = f"hockney: cannot write pictures to {path}: {sentence.format(folder=labelled.parent)}\n"
+    assert capsys.readouterr().err == expected
