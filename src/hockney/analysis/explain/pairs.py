@@ -10,7 +10,7 @@ import functools
 import itertools
 import statistics
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hockney.analysis.estimates import of_all
@@ -135,7 +135,26 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
         for key, cells in groups.items()
         if len({frozenset(pair) for pair, _ in cells}) > 1
     ]
-    return [matrix for matrix in matrices if matrix is not None]
+    known = [matrix for matrix in matrices if matrix is not None]
+    return [_slow_when_idle_too(matrix, known) for matrix in known]
+
+
+def _slow_when_idle_too(matrix: PairMatrix, matrices: Sequence[PairMatrix]) -> PairMatrix:
+    """Without pairs that are slow under load alone: they may share a link with another pair of their round."""
+    names = matrix.transport, matrix.options, matrix.bytes, matrix.ranks
+    idle = next(
+        (
+            each
+            for each in matrices
+            if each.load == "idle" and names == (each.transport, each.options, each.bytes, each.ranks)
+        ),
+        matrix,
+    )
+    slow = {outlier.ranks for outlier in idle.outliers}
+    outliers = (
+        each for each in matrix.outliers if len(each.ranks) != 2 or each.reach is not None or each.ranks in slow
+    )
+    return replace(matrix, outliers=tuple(outliers))
 
 
 def partners(ranks: int, round_: int) -> list[Pair]:
