@@ -140,19 +140,28 @@ def test_the_step_checks_and_posts_markdown(tmp_path: Path, hockney: str) -> Non
     head, _, rest = done.stdout.partition("```\n")
     assert head == f"### hockney: {verdict}\n\n"
     assert "run 2 against run 1, limit +900 %" in rest
-    assert rest.endswith("```\n")
+    report = rest.partition("```\n")[2]
+    assert report.startswith("\n<details><summary>Report of this run</summary>\n\n# ")
+    assert report.endswith("\n\n</details>\n")
+    assert sorted(path.name for path in tmp_path.glob("r.md*")) == ["r.md"]
 
 
 @pytest.mark.parametrize(("code", "verdict"), [(1, "slower"), (2, "not checked"), (3, "inconclusive")])
 def test_the_step_comments_and_ends_as_the_check_does(tmp_path: Path, code: int, verdict: str) -> None:
-    told = program(tmp_path / "hockney", "echo 'slower: a ```b```'", "echo 'hockney: why' >&2", f"exit {code}")
+    reported = '[ "$1" != report ] || { echo "# of $*" >r.md.run; exit 0; }'
+    told = program(
+        tmp_path / "hockney", reported, "echo 'slower: a ```b```'", "echo 'hockney: why' >&2", f"exit {code}"
+    )
     program(tmp_path / "gh", 'echo "$@" > called; cat "$5" > body')
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = call(tmp_path, str(CHECK), "r.db", "main", HOCKNEY=told, PULL_REQUEST="12", PATH=path)
     assert done.returncode == code
     assert (tmp_path / "called").read_text() == "pr comment 12 --body-file r.md\n"
     body = (tmp_path / "body").read_text()
-    assert body == f"### hockney: {verdict}\n\n```\nslower: a '''b'''\nhockney: why\n```\n"
+    head = f"### hockney: {verdict}\n\n```\nslower: a '''b'''\nhockney: why\n```\n"
+    report = "# of report last --format md --store r.db -o r.md.run"
+    details = f"\n<details><summary>Report of this run</summary>\n\n{report}\n\n</details>\n"
+    assert body == head + (details if code != 2 else "")
 
 
 def test_the_action_hands_each_input_to_the_script() -> None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks against a baseline and posts the result as Markdown: check.sh STORE BASELINE [OPTION of hockney check …]
+# Checks against a baseline and posts the result, with the report of the new run, as Markdown:
+# check.sh STORE BASELINE [OPTION of hockney check …]
 # The Markdown goes to FILE.md next to the store, to the summary of the step, and (with PULL_REQUEST and GH_TOKEN) into a
 # comment of the pull request. Ends with the exit code of the check.
 set -uo pipefail
@@ -26,7 +27,11 @@ esac
     { printf '%s\n' "$output" && grep '^hockney: ' "$markdown.err"; } | sed "s/$fence/'''/g"
     echo "$fence"
 } >"$markdown"
-rm -f "$markdown.err"
+# Only a check that ended with 2 may have no run of its own.
+if [ "$code" -ne 2 ] && "$hockney" report last --format md --store "$store" -o "$markdown.run" >&2; then
+    printf '\n<details><summary>Report of this run</summary>\n\n%s\n\n</details>\n' "$(cat "$markdown.run")" >>"$markdown"
+fi
+rm -f "$markdown.err" "$markdown.run"
 
 cat "$markdown"
 [ -z "${GITHUB_STEP_SUMMARY-}" ] || cat "$markdown" >>"$GITHUB_STEP_SUMMARY"
