@@ -17,14 +17,13 @@ from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import Column
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import run as running
-from hockney.measure.fitted import DRAWS, fit_to_check, validate
+from hockney.measure.fitted import fit_to_check, validate
 from hockney.measure.plan import RunOptions, make_plan, transport_words
+from hockney.report.words import ERROR_COLUMNS, error_cells
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import Suite, load_suite
 from hockney.units import format_ns
-
-_WITHIN = (0.10, 0.25)
 
 
 def show_validation(
@@ -57,7 +56,7 @@ def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
     with contextlib.closing(ProgressDisplay()) as display:
         for fit in fits:
             if not isinstance(fit, NoFit):
-                tick = display.simulating(fit.transport, len(fit.figures.others) * (1 + DRAWS))
+                tick = display.simulating(fit.transport, len(fit.figures.others))
                 done.append(validate(run, fit, tick=tick))
     if not done:
         reason = next((fit.reason for fit in fits if isinstance(fit, NoFit)), "it has no transport")
@@ -82,26 +81,18 @@ def _print(run: Run, done: Sequence[Validation]) -> None:
             names = dict.fromkeys(name_of(point) for point, why in each.missing.items() if why == reason)
             render.item(reason, head="; ".join(names))
     render.title("Size of the errors")
-    heads = ["points", "median", *(f"within {limit:.0%}" for limit in _WITHIN)]
-    rows = [[each.transport, str(len(each.rows)), *_summary(each)] for each in done]
-    render.table([Column("transport", key=True), *(Column(name, right=True) for name in heads)], rows)
+    rows = [[each.transport, *error_cells(each)] for each in done]
+    render.table([Column("transport", key=True), *(Column(name, right=True) for name in ERROR_COLUMNS)], rows)
 
 
 def _cells(row: Checked) -> list[str]:
-    point, predicted_ns = row.prediction.point, row.prediction.time_ns
     return [
-        name_of(point),
-        size_text(point),
-        format_ns(predicted_ns),
+        name_of(row.point),
+        size_text(row.point),
+        format_ns(row.predicted_ns),
         format_ns(row.measured_ns.value),
         f"{row.error:+.1%}",
     ]
-
-
-def _summary(each: Validation) -> list[str]:
-    if each.median_error is None:
-        return []
-    return [f"{each.median_error:.1%}", *(f"{each.share_within(limit) or 0:.0%}" for limit in _WITHIN)]
 
 
 def _json(each: Validation) -> dict[str, Any]:
@@ -113,8 +104,8 @@ def _json(each: Validation) -> dict[str, Any]:
         "within_25_percent": each.share_within(0.25),
         "points": [
             {
-                "point": point_json(row.prediction.point),
-                "predicted_ns": row.prediction.time_ns,
+                "point": point_json(row.point),
+                "predicted_ns": row.predicted_ns,
                 "measured_ns": row.measured_ns.value,
                 "error": row.error,
             }

@@ -57,9 +57,10 @@ def validate(run: Run, fit: Fit, *, tick: Tick = lambda: None) -> Validation:
     missing: dict[Point, str] = {}
     for points, cpus in _by_cpus(run, fit):
         ranks = max(point.ranks for point in points)
-        predictions, failed = predict_fitted(fit, points, lambda each: each.content(ranks, cpus), tick=tick)  # noqa: B023
-        rows += [Checked(prediction, fit.figures.others[prediction.point]) for prediction in predictions]
-        missing |= failed
+        model = Model.from_content(fit.transport, fit.content(ranks, cpus))
+        times = times_of(points, {fit.transport: model}, tick=tick)
+        rows += [Checked(point, time_ns, fit.figures.others[point]) for point, time_ns in times.time_ns.items()]
+        missing |= times.failed
     return Validation(fit.transport, fit.figures.state, rows, missing)
 
 
@@ -71,7 +72,7 @@ def _by_cpus(run: Run, fit: Fit) -> Iterable[tuple[list[Point], int]]:
         for launch in run.launches.values()
         if launch.transport == fit.transport and launch.oversubscribed and len(set(launch.hosts)) == 1
     }
-    points = list(fit.figures.others)
+    points = [point for point, time in fit.figures.others.items() if time.value > 0]
     free = [point for point in points if point.ranks not in oversubscribed or not here]
     if free:
         yield free, 0

@@ -1,4 +1,4 @@
-"""A run as Markdown, for issue trackers: verdict, findings, data sheet, and what limits the figures."""
+"""A run as Markdown, for issue trackers: verdict, findings, data sheet, predictions, and what limits the figures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hockney.analysis.finding import Fix
 from hockney.report.html import material_of
 from hockney.report.html.findings import FixItem, findings_of
 from hockney.report.html.material import Material
+from hockney.report.html.predictions import predictions_of
 from hockney.report.html.summary import summary_of
 from hockney.report.html.tables import sheet_table
 from hockney.results.runs import Results, Run
@@ -50,6 +51,11 @@ def _lines(material: Material) -> Iterable[str]:
         for name, _, cells in sheet.rows:
             yield f"| {_plain(name)} | {' | '.join(_plain(f'{cell.text} {cell.spread}'.rstrip()) for cell in cells)} |"
         yield from ("", _plain(sheet.notes[0]))
+    predictions = predictions_of(material)
+    if predictions is not None:
+        yield from ("", "## Measured against predicted", "", f"| {' | '.join(predictions.columns)} |")
+        yield "| --- |" + " ---: |" * (len(predictions.columns) - 1)
+        yield from (f"| {' | '.join(map(_plain, row))} |" for row in predictions.rows)
     if material.run.warnings:
         yield from ("", "## What limits these figures", "")
         yield from (f"- {_plain(str(warning))}" for warning in material.run.warnings)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from hockney.analysis.predict.validation import Validation
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.units import counted
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _SPREAD_MAX = 9.99
 _CPUS_NAMED_MAX = 8  # more are printed as ranges
+_ERRORS_WITHIN = (0.10, 0.25)
+ERROR_COLUMNS = ("points", "median error", *(f"within {limit:.0%}" for limit in _ERRORS_WITHIN))
 
 
 def machine_text(facts: dict[str, Any]) -> str:
@@ -38,6 +41,13 @@ def machine_text(facts: dict[str, Any]) -> str:
 def spread_text(fraction: float) -> str:
     """`±2%`, rounded up; `±?` of tenfold and more, and where there is no interval."""
     return "±?" if fraction >= _SPREAD_MAX else f"±{math.ceil(100 * fraction)}%"
+
+
+def error_cells(validation: Validation) -> list[str]:
+    """How far predictions are from what was measured, by ERROR_COLUMNS."""
+    shares = map(validation.share_within, _ERRORS_WITHIN)
+    median, count = validation.median_error, str(len(validation.rows))
+    return [count] if median is None else [count, f"{median:.1%}", *(f"{share or 0:.0%}" for share in shares)]
 
 
 def placement_text(run: Run) -> str | None:

@@ -147,6 +147,18 @@ def test_the_keyboard_walks_along_a_curve_and_a_matrix(browser: Browser, page_fi
     assert re.match(r"Rank 1 .* to rank|Rank 1 .* to 1", page.locator(".reading").inner_text())
 
 
+def test_a_prediction_says_what_it_is_of(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    chart = page.locator("[data-chart=predictions-chart]")
+    assert not chart.locator("canvas").first.evaluate(BLANK)
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    text = chart.locator(".tip").inner_text()
+    assert re.search(r"alltoall, 1 KiB, 2 ranks: [+-]", text)
+    assert "measured" in text
+    assert "predicted" in text
+
+
 def test_a_link_from_a_finding_sets_the_curves(browser: Browser, page_file: Path) -> None:
     page, _ = opened(browser, page_file)
     link = page.locator('a[href="#curves"][data-shows*="mpi@openmpi"]').first

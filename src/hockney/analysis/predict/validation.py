@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hockney.analysis.predict.prediction import Prediction
 from hockney.model import Point
 from hockney.stats.interval import Estimate
 
@@ -15,13 +14,14 @@ from hockney.stats.interval import Estimate
 class Checked:
     """A point that the fit did not use."""
 
-    prediction: Prediction
+    point: Point
+    predicted_ns: float
     measured_ns: Estimate
 
     @property
     def error(self) -> float:
         """How much more is predicted than measured, as a fraction."""
-        return self.prediction.time_ns / self.measured_ns.value - 1
+        return self.predicted_ns / self.measured_ns.value - 1
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from hockney.report.html.history import history_chart
 from hockney.report.html.material import Material
 from hockney.report.html.page import rendered
 from hockney.report.html.pairs import matrices_of, matrix_item, matrix_json
+from hockney.report.html.predictions import predictions_of
 from hockney.report.html.reports import report_charts
 from hockney.report.html.summary import summary_of
 from hockney.report.html.tables import environment_of, sheet_table
@@ -42,6 +43,8 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
     has_curves = any(curve.is_drawn for curve in material.curves)
     known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices)]
     figures = report_charts()
+    predictions = predictions_of(material)
+    checked = [predictions.chart] if predictions else []
     data: dict[str, Any] = {
         "format": "hockney-report",
         "version": 1,
@@ -50,7 +53,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
         "curves": curves_json(material.curves, transports),
         **fits_json(material.explanation, run.id, transports),
         "matrices": [matrix_json(matrix, item.name) for matrix, item in zip(matrices, pairs, strict=True)],
-        "charts": {chart.id: chart_json(chart) for chart in (*charts, *changes, *figures)},
+        "charts": {chart.id: chart_json(chart) for chart in (*charts, *checked, *changes, *figures)},
         "definitions": _definitions(material.curves),
     }
     return rendered(
@@ -64,6 +67,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "pairs": pairs,
             "comparisons": comparisons,
             "changes": changes,
+            "predictions": predictions,
             "reports": figures,
             "classic": classic_items(material),
             "environment": environment_of(material),

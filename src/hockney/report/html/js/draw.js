@@ -214,16 +214,19 @@ function labelsApart(width) {
 }
 
 function pointSeries(chart, line, place, apart) {
+  if (line.kind === "reference") return lineSeries(chart, line, place, true);
   const isPublished = line.kind === "published";
   const ink = isPublished ? theme().soft : look(place).color;
   return [{
     type: "scatter",
     name: line.name,
     symbol: isPublished ? "circle" : look(place).mark,
-    symbolSize: 11,
+    symbolSize: line.points.length > 1 ? 8 : 11,
     itemStyle: isPublished ? hollow(ink) : { color: ink },
-    data: line.points.map((point) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line })),
-    label: { show: true, formatter: () => line.name, position: "right", color: ink, opacity: 1, fontSize: 12, textBorderColor: theme().paper, textBorderWidth: 3 },
+    data: line.points
+      .map((point, number) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line, text: line.labels[number] }))
+      .filter(({ point }) => isDrawable(chart.x, point[0]) && isDrawable(chart.y, point[1])),
+    label: { show: line.points.length === 1, formatter: () => line.name, position: "right", color: ink, opacity: 1, fontSize: 12, textBorderColor: theme().paper, textBorderWidth: 3 },
     labelLayout: apart,
   }];
 }
@@ -282,8 +285,8 @@ function tip(chart, names, note) {
     for (const item of ordered.slice(0, ROWS_MAX)) {
       const { point, line } = item.data;
       if (chart.kind === "points") {
-        for (const text of line.labels) table.append(element("tr", {}, element("td", {}, text)));
-        table.append(row("latency", UNIT_TEXT[chart.x.unit](point[0])), row("bandwidth", unit(point[1])));
+        if (item.data.text) table.append(row(item.data.text));
+        table.append(row(chart.x.title, UNIT_TEXT[chart.x.unit](point[0])), row(chart.y.title, unit(point[1])));
         continue;
       }
       const value = isBar ? point[0] : point[1];
@@ -408,7 +411,8 @@ function fillTable(details, label, make) {
 function tableOf(chart, view) {
   const isBar = chart.kind === "bars" || chart.kind === "intervals";
   const [x, y] = isBar ? [null, chart.x] : [chart.x, view.y];
-  const rows = view.lines.flatMap((line) => line.points.map((point, number) => {
+  const lines = chart.kind === "points" ? view.lines.filter((line) => line.kind !== "reference") : view.lines;
+  const rows = lines.flatMap((line) => line.points.map((point, number) => {
     const at = isBar ? view.names[point[1]] : UNIT_TEXT[x.unit](point[0]);
     const value = isBar ? point[0] : point[1];
     const text = UNIT_TEXT[y.unit];

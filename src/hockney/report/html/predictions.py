@@ -1,0 +1,102 @@
+"""Measured against predicted: the figures that no fit uses, on machines fitted to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hockney.analysis.predict.fit import Fit
+from hockney.analysis.predict.validation import Checked, Validation
+from hockney.errors import HockneyError
+from hockney.measure.fitted import fit_to_check, validate
+from hockney.model import Point
+from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
+from hockney.report.html.material import Material
+from hockney.report.words import ERROR_COLUMNS, error_cells
+from hockney.stats.fit import NoFit
+from hockney.units import counted, format_bytes
+
+_POINTS_MIN = 3  # of a transport: fewer show nothing
+_POINTS_MAX = 300  # of all transports: each is simulated
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The chart, and a table of how large the errors are: a row for each transport, its name first."""
+
+    chart: Chart
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def predictions_of(material: Material) -> Predictions | None:
+    """None where no transport has a fit and points that check it, or where they cannot be simulated here."""
+    fits = _fits(material)
+    chosen = [_thinned(fit, _POINTS_MAX // len(fits)) for fit in fits]
+    try:
+        validations = [validate(material.run, fit) for fit in chosen]
+    except HockneyError:  # no compiler, as where a report is read on another machine
+        return None
+    done = [validation for validation in validations if validation.rows]
+    if not done:
+        return None
+    known, asked = (sum(len(fit.figures.others) for fit in each) for each in (fits, chosen))
+    missing = sum(len(validation.missing) for validation in validations)
+    notes = (
+        "On the dashed line the prediction equals the measurement.",
+        f"Of {known:,} points {asked} are predicted, chosen evenly." if asked < known else "",
+        f"{counted(missing, 'point')} cannot be predicted." if missing else "",
+    )
+    chart = Chart(
+        id="predictions-chart",
+        title="Predicted against measured times",
+        about="A mark for each point that the fit does not use, both axes logarithmic, with the line of equality.",
+        kind="points",
+        x=Axis("measured", "ns"),
+        y=Axis("predicted", "ns"),
+        views=tuple(_view(material, validation) for validation in done),
+        note=" ".join(filter(None, notes)),
+    )
+    rows = ((_name(material, validation), *error_cells(validation)) for validation in done)
+    return Predictions(chart, ("transport", *ERROR_COLUMNS), tuple(rows))
+
+
+def _fits(material: Material) -> Sequence[Fit]:
+    transports = dict.fromkeys(
+        series.point.transport for series in material.run.series if series.point.transport != "null"
+    )
+    fits = [fit_to_check(material.run, transport) for transport in transports]
+    return [fit for fit in fits if not isinstance(fit, NoFit) and len(fit.figures.others) >= _POINTS_MIN]
+
+
+def _thinned(fit: Fit, most: int) -> Fit:
+    """With so many points to check, or one."""
+    others = list(fit.figures.others.items())
+    step = -(-len(others) // max(most, 1))
+    return replace(fit, figures=replace(fit.figures, others=dict(others[::step])))
+
+
+def _name(material: Material, validation: Validation) -> str:
+    return material.name_of(validation.transport) + (f", {validation.state}" if validation.state else "")
+
+
+def _view(material: Material, validation: Validation) -> View:
+    points: list[PointValues] = [(row.measured_ns.value, row.predicted_ns, None, None) for row in validation.rows]
+    ends = [end(time for point in points for time in point[:2]) for end in (min, max)]
+    name = _name(material, validation)
+    return View(
+        name,
+        (
+            Line(name, points, transport=validation.transport, labels=tuple(map(_label, validation.rows))),
+            Line("equal", [(end, end, None, None) for end in ends], "reference"),
+        ),
+    )
+
+
+def _label(row: Checked) -> str:
+    return f"{_what(row.point)}: {row.error:+.1%}"
+
+
+def _what(point: Point) -> str:
+    size = f", {format_bytes(point.bytes)}" if point.is_sized else ""
+    return f"{point.pattern_text}{size}, {point.ranks_text}"
