@@ -179,6 +179,25 @@ def test_every_chart_has_its_figures_as_a_table(browser: Browser, page_file: Pat
         assert tables.nth(number).locator("thead th").count() >= 3
 
 
+def test_charts_are_drawn_again_when_the_width_changes(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    page.set_viewport_size(PHONE)
+    fits = "[...drawn].every(([target, state]) => state.chart.getWidth() === target.clientWidth)"
+    page.wait_for_function(fits, timeout=5000)
+    assert (
+        page.evaluate(
+            "Math.max(...[...document.querySelectorAll('select')].map(each => each.getBoundingClientRect().right))"
+        )
+        <= 390
+    )
+
+
+def test_a_bar_has_its_sum_at_its_end(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    texts = [text for chart, text, *_ in page.evaluate(LABELS) if chart == "layers"]
+    assert {"48.2 ns", "121 ns"} <= set(texts)
+
+
 def test_the_button_saves_every_figure_as_csv(browser: Browser, page_file: Path) -> None:
     page, _ = opened(browser, page_file)
     with page.expect_download() as download:

@@ -119,8 +119,9 @@ def machines_chart(material: Material) -> Chart | None:
         x=Axis("latency", "ns"),
         y=Axis("bandwidth", "bytes/s"),
         views=(View("", (*published, *measured)),),
-        note="Up and to the left is better. Hollow marks are published figures. The archive has no latency of the "
-        "Intel Paragon (72 MB/s, 1995), and of the T3E and the Origin 2000 only a row of an application.",
+        note="Up and to the left is better; bandwidth is the best of all sizes. Hollow marks are published figures. "
+        "The archive has no latency of the Intel Paragon (72 MB/s, 1995), and of the T3E and the Origin 2000 only a "
+        "row of an application.",
     )
 
 

@@ -37,6 +37,7 @@ class SheetTable:
     """The data sheet: `rows` are names with their cells."""
 
     columns: tuple[str, ...]
+    definitions: tuple[str, ...]
     rows: tuple[tuple[str, str, tuple[Cell, ...]], ...]
     notes: tuple[str, ...]
 
@@ -56,7 +57,8 @@ def sheet_table(material: Material) -> SheetTable | None:
         cells = tuple(_cell(column, row.values[column.key], values[column.key]) for column in COLUMNS)
         name = row.name + (f" ({row.state})" if row.state != sheet.state else "") + ("*" if row.oversubscribed else "")
         rows.append((name, row.library, cells))
-    return SheetTable(tuple(column.title for column in COLUMNS), tuple(rows), tuple(_notes(sheet)))
+    titles, definitions = zip(*((column.title, column.definition) for column in COLUMNS), strict=True)
+    return SheetTable(titles, definitions, tuple(rows), tuple(_notes(sheet)))
 
 
 def _cell(column: Column, value: Value | None, of_column: Iterable[Value | None]) -> Cell:

@@ -65,7 +65,8 @@ function axisOption(axis, values, isVertical, names, room) {
   }
   if (axis.scale === "linear" || axis.scale === "time") {
     const label = { ...common.axisLabel, formatter: axis.scale === "time" ? undefined : (value) => UNIT_TEXT[axis.unit](value) };
-    const limits = axis.scale === "time" ? {} : { min: 0 };
+    const isPart = axis.unit === "share" && values.every((value) => value <= 1);
+    const limits = axis.scale === "time" ? {} : isPart ? { min: 0, max: 1 } : { min: 0 };
     const type = axis.scale === "time" ? "time" : "value";
     return { ...common, ...limits, type, splitNumber: isWide() ? 6 : 3, axisLabel: label, splitLine: { show: axis.scale === "linear", lineStyle: { color: colors.hair } } };
   }
@@ -160,9 +161,11 @@ function lineSeries(chart, line, place, isAlone) {
     color: ink,
     fontSize: 12,
     distance: 6,
+    lineHeight: 14,
     textBorderColor: theme().paper,
     textBorderWidth: 3,
   };
+  const width = place === 0 ? 4.5 : 2; // of the first, so that it is seen below another that takes as long
   return [
     ...band(chart, line, style),
     {
@@ -173,7 +176,7 @@ function lineSeries(chart, line, place, isAlone) {
       symbolSize: isPublished ? 9 : points.length > 40 ? 3 : 6,
       showSymbol: !isReference && chart.y.scale !== "tail" && points.length <= 100,
       showAllSymbol: true,
-      lineStyle: { color: ink, width: isReference ? 1.2 : 2, type: isReference || line.kind === "model" ? "dashed" : line.dash || style.dash, opacity: isPublished ? 0 : 1 },
+      lineStyle: { color: ink, width: isReference ? 1.2 : line.kind === "measured" ? width : 2, type: isReference || line.kind === "model" ? "dashed" : line.dash || style.dash, opacity: isPublished ? 0 : 1 },
       itemStyle: isPublished ? hollow(ink) : { color: ink },
       endLabel: label,
       labelLayout: { moveOverlap: "shiftY" },
@@ -199,8 +202,8 @@ function labelsApart(width) {
     const { width: wide, height: high } = labelRect;
     const middle = rect.y + rect.height / 2, centre = rect.x + rect.width / 2;
     const places = [];
-    for (const shift of [0, 1, -1, 2, -2]) {
-      const y = middle - high / 2 + shift * high * 0.9;
+    for (const shift of [0, 0.6, -0.6]) {
+      const y = middle - high / 2 + shift * high;
       places.push([rect.x + rect.width + 6, y], [rect.x - wide - 6, y]);
     }
     places.push([centre - wide / 2, rect.y - high - 4], [centre - wide / 2, rect.y + rect.height + 4]);
@@ -231,7 +234,15 @@ function pointSeries(chart, line, place, apart) {
   }];
 }
 
-function barSeries(chart, line, place, isOfTransport) {
+// The value at the end of a bar is written by the last line that has a part of it.
+function barSums(lines) {
+  const sums = new Map();
+  for (const line of lines) for (const [part, row] of line.points) sums.set(row, { sum: part + (sums.get(row)?.sum || 0), last: line });
+  return sums;
+}
+
+function barSeries(chart, line, place, isOfTransport, sums) {
+  const unit = UNIT_TEXT[chart.x.unit];
   const style = look(place);
   const ink = isOfTransport ? style.color : line.name === "floor" ? theme().floor : style.color;
   return [{
@@ -240,6 +251,7 @@ function barSeries(chart, line, place, isOfTransport) {
     stack: "all",
     barMaxWidth: 22,
     data: line.points.map((point) => ({ value: [point[0], point[1]], point, line })),
+    label: { show: true, position: "right", color: theme().ink, fontSize: 12, formatter: ({ data: { point } }) => sums.get(point[1]).last === line ? unit(sums.get(point[1]).sum) : "" },
     itemStyle: { color: ink, borderColor: theme().paper, borderWidth: 0.5 },
     emphasis: { focus: "series" },
   }];
@@ -312,11 +324,12 @@ function optionOf(chart, lines, names, note, width) {
   const all = lines.flatMap((line) => line.points);
   const ends = (axis, at) => all.flatMap((point) => (axis === chart.x && isBar) || (axis === chart.y && !isBar) ? [point[at], point[2], point[3]] : [point[at]]);
   const apart = labelsApart(width);
-  const makers = { lines: (line) => lineSeries(chart, line, line.place, lines.length === 1 && !line.isNamed), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, line.place, line.transport !== null), intervals: (line) => intervalSeries(chart, line) };
+  const sums = barSums(chart.kind === "bars" ? lines : []);
+  const makers = { lines: (line) => lineSeries(chart, line, line.place, lines.length === 1 && !line.isNamed), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, line.place, line.transport !== null, sums), intervals: (line) => intervalSeries(chart, line) };
   const series = lines.flatMap(makers[chart.kind]);
   const hasEndLabels = chart.kind === "lines" && isWide() && (lines.length > 1 || lines.some((line) => line.isNamed));
   const longest = Math.max(0, ...lines.filter((line) => line.kind !== "published").map((line) => labelOf(line).length));
-  const right = hasEndLabels ? Math.min(190, 18 + 7 * longest) : 24;
+  const right = hasEndLabels ? Math.min(190, 18 + 7 * longest) : chart.kind === "bars" ? 64 : 24;
   const x = axisOption(chart.x, ends(chart.x, 0), false, names, width - AXIS_WIDTH - right);
   const y = axisOption(chart.y, ends(chart.y, 1), true, names, 0);
   const grid = [gridLines(y, true)];
@@ -345,9 +358,13 @@ function optionOf(chart, lines, names, note, width) {
 
 // Draws an element when it is first seen, and again when the theme or the width changes. `make` returns the option.
 function show(target, make) {
-  drawn.set(target, { make, chart: null });
+  drawn.set(target, { make, chart: null, width: 0 });
   seen.observe(target);
+  widths.observe(target);
 }
+const widths = new ResizeObserver((entries) => {
+  for (const { target } of entries) if (drawn.get(target).width !== target.clientWidth) redraw(target);
+});
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries) if (entry.isIntersecting) drawNow(entry.target);
 }, { rootMargin: "600px" });
@@ -363,7 +380,8 @@ function drawNow(target) {
 function redraw(target) {
   const state = drawn.get(target);
   if (!state || !state.chart) return;
-  const option = state.make(target.clientWidth);
+  state.width = target.clientWidth;
+  const option = state.make(state.width);
   if (option.height) target.style.height = `${option.height}px`;
   state.chart.resize();
   state.chart.setOption(option.height ? { ...option, height: undefined } : option, { notMerge: true });
