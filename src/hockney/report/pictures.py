@@ -23,6 +23,7 @@ from hockney.report.html.curves import CurveData
 from hockney.report.html.material import Material
 from hockney.report.html.page import light_colors
 from hockney.report.html.pairs import matrices_of, matrix_item, matrix_times_ns
+from hockney.report.html.predictions import predictions_of
 from hockney.report.html.reports import report_charts
 from hockney.units import format_bytes, format_ns, format_rate, printable
 
@@ -93,7 +94,9 @@ def pictures_of(material: Material) -> list[Picture]:
     """Every chart of the page, in its order."""
     run = material.run
     source = ", ".join(f"run {each.id}" + (f" ({each.label})" if each.label else "") for each in material.runs)
-    measured = [*_curve_charts(material), *charts_of(material), *comparisons_of(material)[1]]
+    predictions = predictions_of(material)
+    checked = [predictions.chart] if predictions else []
+    measured = [*_curve_charts(material), *charts_of(material), *checked, *comparisons_of(material)[1]]
     pictures = [Picture(f"{chart.id} {view.name}", chart, view, source) for chart in measured for view in chart.views]
     for matrix in matrices_of(material):
         title = matrix_item(material, matrix).name
@@ -240,6 +243,9 @@ def _draw_chart(axes: Axes, chart: Chart, view: View, places: dict[str, int], co
             is_published = line.kind == "published"
             x, y = [point[0] for point in line.points], [point[1] for point in line.points]
             ink = colors["soft"] if is_published else color
+            if line.kind == "reference":
+                axes.plot(x, y, "--", color=ink, lw=1.0)
+                continue
             axes.plot(x, y, "o" if is_published else mark, ms=6, mew=1.5, mec=ink, mfc="white" if is_published else ink)
     else:
         _draw_lines(axes, chart, view, looks)
@@ -438,13 +444,14 @@ def _apart(values: Sequence[float], apart: float) -> list[float]:
 
 
 def _label_points(axes: Axes, view: View, looks: Sequence[tuple[str, str]], colors: dict[str, str]) -> None:
-    """The name of each point next to it, at the first place that is free; to its right if none is."""
+    """The name of each line of one point next to it, at the first place that is free; to its right if none is."""
     wide_in, high_in = _WIDTH_IN, axes.figure.get_figheight()  # type: ignore[union-attr]
     point = (1 / 72 / wide_in, 1 / 72 / high_in)  # a point of type, as a share of the axes
-    at = [_of_axes(axes, *line.points[0][:2]) for line in view.lines]
+    named = [(line, look) for line, look in zip(view.lines, looks, strict=True) if len(line.points) == 1]
+    at = [_of_axes(axes, *line.points[0][:2]) for line, _ in named]
     marks = [(x - 5 * point[0], y - 5 * point[1], x + 5 * point[0], y + 5 * point[1]) for x, y in at]
     taken: list[_Box] = []
-    for number, (line, (color, _), (x, y)) in enumerate(zip(view.lines, looks, at, strict=True)):
+    for number, ((line, (color, _)), (x, y)) in enumerate(zip(named, at, strict=True)):
         name = _text(line.name)
         wide, high, gap = 5.4 * len(name) * point[0], 11 * point[1], 7 * point[0]
         corners = [(left, y + up * high) for up in (-0.5, 0.4, -1.4, 1.3, -2.3) for left in (x + gap, x - gap - wide)]
