@@ -252,8 +252,10 @@ def test_large_runs_are_explained_and_compared() -> None:
     rows = done.stdout.partition("\n\n")[0].splitlines()[2:]
     assert [line.strip("| ").split(" | ")[0] for line in rows] == [
         "`hockney explain`, 500 series, 1 million samples",
+        "`hockney report`, 500 series, 1 million samples",
         "`hockney compare`, twice 500 series, 1 million samples",
         "`hockney explain`, 500 series, 1 million samples: memory",
+        "`hockney report`, 500 series, 1 million samples: memory",
         "`hockney compare`, twice 500 series, 1 million samples: memory",
     ]
     assert not any("not measured" in line for line in rows)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hockney.analysis.predict.validation import Validation
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.units import counted
 
 if TYPE_CHECKING:
+    from hockney.analysis.predict.validation import Validation
     from hockney.results.runs import Run
 
 _SPREAD_MAX = 9.99
