@@ -9,7 +9,7 @@ from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import pytest
-from tests.builders import make_launch
+from tests.builders import make_launch, make_transport
 from tests.measure.contended_machine import ContendedMachine
 from tests.measure.made_up_machine import Machine
 from tests.measure.test_run import Silent
@@ -21,6 +21,7 @@ from hockney.model import Measurement, Point, PointStatus
 from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue
 
+CATALOGUE = Catalogue({}, {"shm": make_transport("shm")}, ())
 POINTS = tuple(Point("shm", "pingpong", 2, 1 << place) for place in range(24))
 START_S = 0.7
 
@@ -83,7 +84,7 @@ def measured(
     monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [])
     plan = Plan("test", POINTS, precision=0.02, time_s=60.0, launches=6, **more)
     with Store.open(path) as store:
-        run_id = running.measure(plan, Catalogue({}, {}, ()), store, Silent(), command="test").run_id
+        run_id = running.measure(plan, CATALOGUE, store, Silent(), command="test").run_id
         rows = store.points(run_id)
         seen = {row.id: {measurement.launch_id for measurement in store.measurements(row)} for row in rows}
     precise = sum(row.status is PointStatus.PRECISE for row in rows)

@@ -53,7 +53,7 @@ def test_what_fails_has_its_reason_and_leaves_the_others() -> None:
 def test_a_wrong_content_is_refused_with_its_place() -> None:
     wrong = content()
     wrong["class"]["all"]["segment"][0]["latency"] = -1
-    with pytest.raises(UsageError, match=r"mine has 1 error:\n  class.all.segment\[0\].latency.*greater"):
+    with pytest.raises(UsageError, match=r"mine has 1 error:\n  class.all.segment\[1\].latency.*greater"):
         Model.from_content("mine", wrong)
 
 

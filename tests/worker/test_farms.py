@@ -91,7 +91,8 @@ def planned(catalogue: Catalogue, *, oversubscribe: bool) -> tuple[list[Point], 
     asked = RunOptions(transports=("shm",), oversubscribe=oversubscribe)
     without_mpi = replace(catalogue, missing=(Missing("mpi", "no MPI is here", "install one"),))
     plan = make_plan(load_suite("atlas"), asked, without_mpi, cpus=2)
-    plan = replace(plan, points=tuple(point for point in plan.points if point.transport == "shm"))
+    published = (point for point in plan.points if point.transport == "shm" and point.role != "basic")
+    plan = replace(plan, points=tuple(published))
     return list(plan.points), [(skipped.point, skipped.reason) for skipped in plan.skipped]
 
 
