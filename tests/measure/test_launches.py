@@ -84,7 +84,7 @@ def measured(
     monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [])
     plan = Plan("test", POINTS, precision=0.02, time_s=60.0, launches=6, **more)
     with Store.open(path) as store:
-        run_id = running.measure(plan, CATALOGUE, store, Silent(), command="test").run_id
+        run_id = running.measure(plan, CATALOGUE, store, Silent(), command="test", seed=5).run_id
         rows = store.points(run_id)
         seen = {row.id: {measurement.launch_id for measurement in store.measurements(row)} for row in rows}
     precise = sum(row.status is PointStatus.PRECISE for row in rows)
