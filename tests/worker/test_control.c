@@ -2,7 +2,7 @@
  *
  *     W=src/hockney/worker/csrc
  *     cc -std=c17 -D_GNU_SOURCE -g -fsanitize=address,undefined -I$W tests/worker/test_control.c \
- *        $W/{control,rendezvous,status}.c
+ *        $W/{address,control,io,rendezvous,status}.c
  *
  * Ends with 0 and one line for each test, or with 1 and the check that failed. */
 #include <arpa/inet.h>
@@ -17,6 +17,7 @@
 
 #include "check.h"
 #include "control.h"
+#include "io.h"
 
 enum { SIZE = 4, LIMIT_S = 20, LARGE_BYTES = 1 << 20, LOG_MAX = 4096 };
 
@@ -52,7 +53,7 @@ static void run(int size, body_t *body)
     hk_address_t address;
     pid_t pids[SIZE];
     hk_control_t control;
-    CHECK(hk_control_listen(NULL, &listener, &address) == HK_OK);
+    CHECK(hk_address_listen(NULL, 0, &listener, &address) == HK_OK);
     for (int rank = 1; rank < size; rank++) {
         pids[rank] = start_rank(&address, listener, rank, size, body);
     }
@@ -164,7 +165,7 @@ static void strangers_are_refused(void)
     hk_address_t address;
     pid_t pids[SIZE];
     hk_control_t control;
-    CHECK(hk_control_listen(NULL, &listener, &address) == HK_OK);
+    CHECK(hk_address_listen(NULL, 0, &listener, &address) == HK_OK);
     pids[0] = check_fork();
     if (pids[0] == 0) {
         (void)close(listener);
@@ -204,7 +205,7 @@ static void second_of_a_rank_is_refused(void)
     hk_address_t address;
     pid_t pids[4];
     hk_control_t control;
-    CHECK(hk_control_listen("127.0.0.1", &listener, &address) == HK_OK);
+    CHECK(hk_address_listen("127.0.0.1", 0, &listener, &address) == HK_OK);
     CHECK(pipe(told) == 0);
     for (int i = 0; i < 2; i++) {
         pids[i] = check_fork();
@@ -241,7 +242,7 @@ static void limits_hold(void)
     int listener = -1;
     hk_address_t address;
     hk_control_t control = {.rank = 7};
-    CHECK(hk_control_listen(NULL, &listener, &address) == HK_OK);
+    CHECK(hk_address_listen(NULL, 0, &listener, &address) == HK_OK);
     const double start_s = now_s();
     CHECK(hk_control_accept(listener, &address, 2, 1, &control) == HK_ERR_PEER);
     CHECK(hk_control_connect(&address, 1, 2, 1, &control) == HK_ERR_PEER); /* the listener is closed now */
@@ -255,11 +256,11 @@ static void early_rank_waits(void)
     int listener = -1, again = -1;
     hk_address_t address, other;
     hk_control_t control;
-    CHECK(hk_control_listen(NULL, &listener, &address) == HK_OK);
+    CHECK(hk_address_listen(NULL, 0, &listener, &address) == HK_OK);
     (void)close(listener);
     const pid_t pid = start_rank(&address, -1, 1, 2, agreement);
     (void)usleep(100000);
-    CHECK(hk_control_listen(NULL, &again, &other) == HK_OK); /* for a socket of the right kind */
+    CHECK(hk_address_listen(NULL, 0, &again, &other) == HK_OK); /* for a socket of the right kind */
     (void)close(again);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(address.port)};
     const int yes = 1;
@@ -277,18 +278,18 @@ static void hosts(void)
 {
     int listener = -1;
     hk_address_t address, second;
-    CHECK(hk_control_listen(NULL, &listener, &address) == HK_OK);
+    CHECK(hk_address_listen(NULL, 0, &listener, &address) == HK_OK);
     CHECK(strcmp(address.host, "127.0.0.1") == 0 && address.port != 0);
     (void)close(listener);
-    CHECK(hk_control_listen("lo", &listener, &second) == HK_OK);
+    CHECK(hk_address_listen("lo", 0, &listener, &second) == HK_OK);
     CHECK(strcmp(second.host, "127.0.0.1") == 0);
     CHECK(memcmp(address.token, second.token, HK_TOKEN_BYTES) != 0);
     (void)close(listener);
     listener = -7;
-    CHECK(hk_control_listen("0.0.0.0", &listener, &second) == HK_ERR_ARGUMENT);
-    CHECK(hk_control_listen("::", &listener, &second) == HK_ERR_ARGUMENT);
-    CHECK(hk_control_listen("999.999.999.999", &listener, &second) == HK_ERR_ARGUMENT);
-    CHECK(hk_control_listen("192.0.2.1", &listener, &second) == HK_ERR_SYSTEM); /* an address of nobody's */
+    CHECK(hk_address_listen("0.0.0.0", 0, &listener, &second) == HK_ERR_ARGUMENT);
+    CHECK(hk_address_listen("::", 0, &listener, &second) == HK_ERR_ARGUMENT);
+    CHECK(hk_address_listen("999.999.999.999", 0, &listener, &second) == HK_ERR_ARGUMENT);
+    CHECK(hk_address_listen("192.0.2.1", 0, &listener, &second) == HK_ERR_SYSTEM); /* an address of nobody's */
     CHECK(listener == -7);
 }
 

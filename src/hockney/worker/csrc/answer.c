@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control.h"
+#include "io.h"
 
 static void put(hk_answer_t *answer, const char *text, size_t len)
 {

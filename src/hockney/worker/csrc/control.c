@@ -9,77 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "rendezvous.h"
-
-/* ---- stream helpers ---------------------------------------------------------------------------------------------- */
-
-/* A descriptor inherited from elsewhere (standard output of an mpiexec) may be O_NONBLOCK: wait, don't fail. */
-static bool try_again(int fd, short events)
-{
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        struct pollfd ready = {.fd = fd, .events = events};
-        (void)poll(&ready, 1, -1);
-        return true;
-    }
-    return errno == EINTR;
-}
-
-static hk_status_t status_of_errno(void)
-{
-    return errno == EPIPE || errno == ECONNRESET ? HK_ERR_PEER : HK_ERR_SYSTEM;
-}
-
-hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes)
-{
-    const unsigned char *from = buf;
-    bool is_socket = true;
-    while (len_bytes > 0) {
-        /* A dead reader must not kill a process that hasn't ignored SIGPIPE. */
-        const ssize_t count = is_socket ? send(fd, from, len_bytes, MSG_NOSIGNAL) : write(fd, from, len_bytes);
-        if (count >= 0) {
-            from += count;
-            len_bytes -= (size_t)count;
-        } else if (is_socket && errno == ENOTSOCK) {
-            is_socket = false;
-        } else if (!try_again(fd, POLLOUT)) {
-            return status_of_errno();
-        }
-    }
-    return HK_OK;
-}
-
-hk_status_t hk_read_all(int fd, void *buf, size_t len_bytes)
-{
-    unsigned char *to = buf;
-    while (len_bytes > 0) {
-        const ssize_t count = read(fd, to, len_bytes);
-        if (count > 0) {
-            to += count;
-            len_bytes -= (size_t)count;
-        } else if (count == 0) {
-            return HK_ERR_PEER;
-        } else if (!try_again(fd, POLLIN)) {
-            return status_of_errno();
-        }
-    }
-    return HK_OK;
-}
-
-size_t hk_read_some(int fd, void *buf, size_t room_bytes)
-{
-    ssize_t count;
-    do {
-        count = read(fd, buf, room_bytes);
-    } while (count < 0 && try_again(fd, POLLIN));
-    return count > 0 ? (size_t)count : 0;
-}
+#include "io.h"
 
 /* ---- joining and leaving ----------------------------------------------------------------------------------------- */
-
-hk_status_t hk_control_listen(const char *host, int *listener_p, hk_address_t *address_p)
-{
-    return hk_rendezvous_listen(host, 0, listener_p, address_p);
-}
 
 static int *no_fds(int count)
 {
@@ -193,7 +125,7 @@ static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *
                 if (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK) {
                     continue;
                 }
-                return lose(control, peer, status_of_errno());
+                return lose(control, peer, hk_io_status());
             }
             got_bytes[peer] += (size_t)count;
             if (got_bytes[peer] == len_bytes) {

@@ -7,11 +7,9 @@
 #define HK_CONTROL_H
 
 #include <stddef.h>
-#include <stdint.h>
 
+#include "rendezvous.h"
 #include "status.h"
-
-enum { HK_TOKEN_BYTES = 16 };
 
 /* Instead of the star, where ranks share one thread and none may sleep in a read. */
 typedef struct hk_control_calls {
@@ -25,16 +23,6 @@ typedef struct hk_control {
     int *fds;                        /* rank 0: fds[r] leads to rank r; others: fds[0] leads to rank 0 */
     const hk_control_calls_t *calls; /* NULL: the star */
 } hk_control_t;
-
-/* Everything a rank needs to join over TCP. */
-typedef struct hk_address {
-    char host[64]; /* numeric */
-    uint16_t port;
-    unsigned char token[HK_TOKEN_BYTES]; /* a stranger who doesn't know it is refused */
-} hk_address_t;
-
-/* A socket listening on host (the loopback if NULL), its address and a fresh random token in *address_p. */
-hk_status_t hk_control_listen(const char *host, int *listener_p, hk_address_t *address_p);
 
 /* Rank 0: take size - 1 ranks that know the token; strangers are dropped. Closes the listener.
  * HK_ERR_PEER if a rank hasn't come within the limit. */
@@ -56,12 +44,5 @@ hk_status_t hk_control_allgather(hk_control_t *control, const void *mine, size_t
 
 /* The worst status of all ranks, on every rank: nobody goes on alone. */
 hk_status_t hk_control_agree(hk_control_t *control, hk_status_t mine);
-
-/* Stream helpers that go on after EINTR and short counts. */
-hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes);
-hk_status_t hk_read_all(int fd, void *buf, size_t len_bytes);
-
-/* What is there, at least one byte; 0 at the end of the stream or when it fails. */
-size_t hk_read_some(int fd, void *buf, size_t room_bytes);
 
 #endif

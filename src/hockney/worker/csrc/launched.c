@@ -1,13 +1,9 @@
 /* cold */
 #include "launched.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -40,53 +36,18 @@ hk_status_t hk_launched_begin(const hk_args_t *args, int *local_rank_p)
     return *local_rank_p < 0 ? HK_OK : hk_pin(args, *local_rank_p);
 }
 
-static bool is_loopback(const struct sockaddr *address)
-{
-    return address->sa_family == AF_INET &&
-           ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
-}
-
-/* An IPv4 address of this host that others can reach: its name's, or where the name leads to the loopback (as
- * /etc/hosts often has it) that of the first interface that is up. */
-static bool find_own_address(char *host_p, size_t room)
-{
-    char name[256] = "";
-    struct addrinfo *found = NULL;
-    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
-    bool ok = false;
-    if (gethostname(name, sizeof name - 1) == 0 && getaddrinfo(name, NULL, &hints, &found) == 0) {
-        for (const struct addrinfo *at = found; at != NULL && !ok; at = at->ai_next) {
-            ok = !is_loopback(at->ai_addr) &&
-                 getnameinfo(at->ai_addr, at->ai_addrlen, host_p, (socklen_t)room, NULL, 0, NI_NUMERICHOST) == 0;
-        }
-        freeaddrinfo(found);
-    }
-    struct ifaddrs *interfaces = NULL;
-    if (ok || getifaddrs(&interfaces) != 0) {
-        return ok;
-    }
-    for (const struct ifaddrs *at = interfaces; at != NULL && !ok; at = at->ifa_next) {
-        ok = at->ifa_addr != NULL && at->ifa_addr->sa_family == AF_INET && (at->ifa_flags & IFF_UP) != 0 &&
-             !is_loopback(at->ifa_addr) &&
-             getnameinfo(at->ifa_addr, sizeof(struct sockaddr_in), host_p, (socklen_t)room, NULL, 0, NI_NUMERICHOST) ==
-                 0;
-    }
-    freeifaddrs(interfaces);
-    return ok;
-}
-
 /* Rank 0: a socket that the others can reach. */
 static hk_status_t listen_for_others(const hk_world_t *world, int *listener_p, hk_address_t *address_p)
 {
     char host[NI_MAXHOST];
     if (world->one_host) {
-        return hk_control_listen(NULL, listener_p, address_p);
+        return hk_address_listen(NULL, 0, listener_p, address_p);
     }
-    if (!find_own_address(host, sizeof host)) {
+    if (!hk_address_of_host(host, sizeof host)) {
         hk_log(0, "%s: the ranks are on several hosts, and this one has no address but the loopback", hk_family.name);
         return HK_ERR_SYSTEM;
     }
-    return hk_control_listen(host, listener_p, address_p);
+    return hk_address_listen(host, 0, listener_p, address_p);
 }
 
 /* The control star, bootstrapped by one broadcast of the library: a waiting rank then sleeps in a read, which few

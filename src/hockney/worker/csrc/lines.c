@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "answer.h"
-#include "control.h"
+#include "io.h"
 #include "registry.h"
 
 /* The next line of standard input without its end; -1 at the end of input, -2 if it is longer than a line may be. */

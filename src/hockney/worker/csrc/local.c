@@ -16,6 +16,7 @@
 #include "answer.h"
 #include "control.h"
 #include "family.h"
+#include "io.h"
 
 enum { RANKS_MAX = 4096 };
 
@@ -341,7 +342,7 @@ static int start_remote(const hk_args_t *args)
     int listener = -1;
     hk_status_t status = read_token(token);
     if (status == HK_OK && args->rank == 0) {
-        status = hk_control_listen(args->listen, &listener, &address);
+        status = hk_address_listen(args->listen, 0, &listener, &address);
         if (status == HK_OK) {
             memcpy(address.token, token, sizeof token);
             tell_address(&address);

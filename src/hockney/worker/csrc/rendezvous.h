@@ -6,11 +6,7 @@
 #ifndef HK_RENDEZVOUS_H
 #define HK_RENDEZVOUS_H
 
-#include "control.h"
-
-/* A socket listening on host (a numeric address, a name, or a network interface; the loopback if NULL), its numeric
- * address and a fresh random token in *address_p. The caller closes it. rank only names the caller in the log. */
-hk_status_t hk_rendezvous_listen(const char *host, int rank, int *listener_p, hk_address_t *address_p);
+#include "address.h"
 
 /* Rank `rank` takes ranks first .. size-1 into fds[first .. size-1]; blocking sockets with TCP_NODELAY. Leaves the
  * listener open. On error none of these fds is open. HK_ERR_PEER if one hasn't come within limit_s. */
@@ -19,8 +15,5 @@ hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int 
 
 /* Connect to the listener at address; tries again while nobody listens there yet, until limit_s have passed. */
 hk_status_t hk_rendezvous_connect(const hk_address_t *address, int rank, int size, int limit_s, int *fd_p);
-
-/* The numeric address of this end of a TCP connection: one under which other hosts reach this one. */
-hk_status_t hk_rendezvous_local_host(int fd, int rank, char host[64]);
 
 #endif

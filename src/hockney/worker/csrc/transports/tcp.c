@@ -35,13 +35,13 @@ static hk_status_t listen_here(const hk_job_t *job, int *listener_p, hk_address_
     char own[sizeof address_p->host];
     if (job->remote != 0 && job->size > 1) {
         const int fd = job->control->fds[job->rank == 0 ? 1 : 0];
-        const hk_status_t status = hk_rendezvous_local_host(fd, job->rank, own);
+        const hk_status_t status = hk_address_of_socket(fd, job->rank, own);
         if (status != HK_OK) {
             return status;
         }
         host = own;
     }
-    return hk_rendezvous_listen(host, job->rank, listener_p, address_p);
+    return hk_address_listen(host, job->rank, listener_p, address_p);
 }
 
 static hk_status_t exchange_places(const hk_job_t *job, int *listener_p, tcp_place_t *places)

@@ -1,0 +1,201 @@
+/* cold */
+#include "address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "io.h"
+
+static hk_status_t draw_token(int rank, unsigned char *token)
+{
+    ssize_t got_bytes;
+    do {
+        got_bytes = getrandom(token, HK_TOKEN_BYTES, 0);
+    } while (got_bytes < 0 && errno == EINTR);
+    if (got_bytes == HK_TOKEN_BYTES) {
+        return HK_OK;
+    }
+    /* Kernels and containers without the call. */
+    const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    const hk_status_t status = fd < 0 ? HK_ERR_SYSTEM : hk_read_all(fd, token, HK_TOKEN_BYTES);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (status != HK_OK) {
+        hk_log(rank, "rendezvous: this system gives no random token: %s", strerror(errno));
+    }
+    return status == HK_OK ? HK_OK : HK_ERR_SYSTEM;
+}
+
+/* True if name is a network interface with an address. IPv4 first: link-local IPv6 addresses need a scope, which a
+ * numeric address in a job's description can't carry to another host. */
+static bool find_interface(const char *name, hk_place_t *place)
+{
+    struct ifaddrs *list = NULL;
+    if (getifaddrs(&list) != 0) {
+        return false;
+    }
+    place->len = 0;
+    for (const struct ifaddrs *at = list; at != NULL; at = at->ifa_next) {
+        if (at->ifa_addr == NULL || strcmp(at->ifa_name, name) != 0) {
+            continue;
+        }
+        if (at->ifa_addr->sa_family == AF_INET) {
+            place->len = sizeof(struct sockaddr_in);
+            memcpy(&place->at, at->ifa_addr, place->len);
+            break;
+        }
+        if (at->ifa_addr->sa_family == AF_INET6 && place->len == 0) {
+            const struct sockaddr_in6 *six = (const void *)at->ifa_addr;
+            if (!IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) {
+                place->len = sizeof *six;
+                memcpy(&place->at, six, place->len);
+            }
+        }
+    }
+    freeifaddrs(list);
+    return place->len > 0;
+}
+
+hk_status_t hk_address_resolve(int rank, const char *host, uint16_t port, hk_place_t *place)
+{
+    char service[8];
+    (void)snprintf(service, sizeof service, "%u", (unsigned)port);
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *list = NULL;
+    const int code = getaddrinfo(host, service, &hints, &list);
+    if (code != 0) {
+        hk_log(rank, "rendezvous: '%s' is no address, name or interface known here: %s", host, gai_strerror(code));
+        return HK_ERR_ARGUMENT;
+    }
+    place->len = list->ai_addrlen;
+    memcpy(&place->at, list->ai_addr, place->len);
+    freeaddrinfo(list);
+    return HK_OK;
+}
+
+static bool is_wildcard(const hk_place_t *place)
+{
+    if (place->at.ss_family == AF_INET6) {
+        return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)&place->at)->sin6_addr);
+    }
+    return ((const struct sockaddr_in *)(const void *)&place->at)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+/* Nonblocking, because a guest may leave between poll and accept. */
+static int listen_at(const hk_place_t *place)
+{
+    const int fd = socket(place->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int yes = 1;
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+        bind(fd, (const struct sockaddr *)&place->at, place->len) == 0 && listen(fd, SOMAXCONN) == 0) {
+        return fd;
+    }
+    if (fd >= 0) {
+        const int reason = errno;
+        (void)close(fd);
+        errno = reason;
+    }
+    return -1;
+}
+
+static bool name_socket(int fd, hk_address_t *address)
+{
+    hk_place_t place = {.len = sizeof place.at};
+    char service[8];
+    if (getsockname(fd, (struct sockaddr *)&place.at, &place.len) != 0 ||
+        getnameinfo((const struct sockaddr *)&place.at, place.len, address->host, sizeof address->host, service,
+                    sizeof service, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+        return false;
+    }
+    address->port = (uint16_t)strtoul(service, NULL, 10);
+    return true;
+}
+
+hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_address_t *address_p)
+{
+    const char *where = host == NULL ? "127.0.0.1" : host;
+    hk_place_t place;
+    memset(&place, 0, sizeof place);
+    if (host == NULL || !find_interface(host, &place)) {
+        const hk_status_t status = hk_address_resolve(rank, where, 0, &place);
+        if (status != HK_OK) {
+            return status;
+        }
+    }
+    if (is_wildcard(&place)) {
+        hk_log(rank, "rendezvous: '%s' stands for every address; name one that the other hosts can reach", where);
+        return HK_ERR_ARGUMENT;
+    }
+    hk_address_t address;
+    memset(&address, 0, sizeof address);
+    const hk_status_t status = draw_token(rank, address.token);
+    if (status != HK_OK) {
+        return status;
+    }
+    const int fd = listen_at(&place);
+    if (fd < 0 || !name_socket(fd, &address)) {
+        hk_log(rank, "rendezvous: cannot listen on %s: %s", where, strerror(errno));
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return HK_ERR_SYSTEM;
+    }
+    *listener_p = fd;
+    *address_p = address;
+    return HK_OK;
+}
+
+hk_status_t hk_address_of_socket(int fd, int rank, char host[64])
+{
+    hk_address_t address;
+    if (!name_socket(fd, &address)) {
+        hk_log(rank, "rendezvous: cannot tell this host's own address: %s", strerror(errno));
+        return HK_ERR_SYSTEM;
+    }
+    memcpy(host, address.host, sizeof address.host);
+    return HK_OK;
+}
+
+static bool is_loopback(const struct sockaddr *address)
+{
+    return address->sa_family == AF_INET &&
+           ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+}
+
+bool hk_address_of_host(char *host_p, size_t room)
+{
+    char name[256] = "";
+    struct addrinfo *found = NULL;
+    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    bool ok = false;
+    if (gethostname(name, sizeof name - 1) == 0 && getaddrinfo(name, NULL, &hints, &found) == 0) {
+        for (const struct addrinfo *at = found; at != NULL && !ok; at = at->ai_next) {
+            ok = !is_loopback(at->ai_addr) &&
+                 getnameinfo(at->ai_addr, at->ai_addrlen, host_p, (socklen_t)room, NULL, 0, NI_NUMERICHOST) == 0;
+        }
+        freeaddrinfo(found);
+    }
+    struct ifaddrs *interfaces = NULL;
+    if (ok || getifaddrs(&interfaces) != 0) {
+        return ok;
+    }
+    for (const struct ifaddrs *at = interfaces; at != NULL && !ok; at = at->ifa_next) {
+        ok = at->ifa_addr != NULL && at->ifa_addr->sa_family == AF_INET && (at->ifa_flags & IFF_UP) != 0 &&
+             !is_loopback(at->ifa_addr) &&
+             getnameinfo(at->ifa_addr, sizeof(struct sockaddr_in), host_p, (socklen_t)room, NULL, 0, NI_NUMERICHOST) ==
+                 0;
+    }
+    freeifaddrs(interfaces);
+    return ok;
+}

@@ -1,0 +1,69 @@
+/* cold */
+#include "io.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A descriptor inherited from elsewhere (standard output of an mpiexec) may be O_NONBLOCK: wait, don't fail. */
+static bool try_again(int fd, short events)
+{
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        struct pollfd ready = {.fd = fd, .events = events};
+        (void)poll(&ready, 1, -1);
+        return true;
+    }
+    return errno == EINTR;
+}
+
+hk_status_t hk_io_status(void)
+{
+    return errno == EPIPE || errno == ECONNRESET ? HK_ERR_PEER : HK_ERR_SYSTEM;
+}
+
+hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes)
+{
+    const unsigned char *from = buf;
+    bool is_socket = true;
+    while (len_bytes > 0) {
+        /* A dead reader must not kill a process that hasn't ignored SIGPIPE. */
+        const ssize_t count = is_socket ? send(fd, from, len_bytes, MSG_NOSIGNAL) : write(fd, from, len_bytes);
+        if (count >= 0) {
+            from += count;
+            len_bytes -= (size_t)count;
+        } else if (is_socket && errno == ENOTSOCK) {
+            is_socket = false;
+        } else if (!try_again(fd, POLLOUT)) {
+            return hk_io_status();
+        }
+    }
+    return HK_OK;
+}
+
+hk_status_t hk_read_all(int fd, void *buf, size_t len_bytes)
+{
+    unsigned char *to = buf;
+    while (len_bytes > 0) {
+        const ssize_t count = read(fd, to, len_bytes);
+        if (count > 0) {
+            to += count;
+            len_bytes -= (size_t)count;
+        } else if (count == 0) {
+            return HK_ERR_PEER;
+        } else if (!try_again(fd, POLLIN)) {
+            return hk_io_status();
+        }
+    }
+    return HK_OK;
+}
+
+size_t hk_read_some(int fd, void *buf, size_t room_bytes)
+{
+    ssize_t count;
+    do {
+        count = read(fd, buf, room_bytes);
+    } while (count < 0 && try_again(fd, POLLIN));
+    return count > 0 ? (size_t)count : 0;
+}
