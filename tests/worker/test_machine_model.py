@@ -8,7 +8,7 @@ import pytest
 
 from hockney.errors import UsageError
 from hockney.worker.machine_model import Model, builtin_models, load_model
-from hockney.worker.machine_text import compiled, nodes_of, why_unfit
+from hockney.worker.machine_text import compiled, why_unfit
 
 SWITCH = 'title = "a machine"\n[topology]\nkind = "switch"\nnodes = 4\nsource = "made up"\n'
 COSTS = '[class.all]\n[[class.all.segment]]\nlatency = 100\nsource = "made up"\n'
@@ -69,7 +69,7 @@ def test_a_topology_becomes_lines(words: str, nodes: int, expected: list[str], t
     at = text.index(expected[0])
     assert text[at : at + len(expected)] == expected
     assert not [line for line in text if line.startswith(("edge", "via", "turn")) and line not in expected]
-    assert nodes_of(load_model(str(tmp_path / "machine.toml")).machine) == nodes
+    assert load_model(str(tmp_path / "machine.toml")).machine.topology.node_count == nodes
 
 
 def test_costs_become_lines(tmp_path: Path) -> None:
@@ -139,7 +139,11 @@ def test_a_model_changes_its_base(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text(SWITCH + COSTS, encoding="utf-8")
     changed = 'base = "base.toml"\ntitle = "changed"\n[topology]\nnodes = 7\n'
     model = model_of(tmp_path, changed)
-    assert (model.machine.title, nodes_of(model.machine), list(model.machine.classes)) == ("changed", 7, ["all"])
+    assert (model.machine.title, model.machine.topology.node_count, list(model.machine.classes)) == (
+        "changed",
+        7,
+        ["all"],
+    )
 
 
 def test_runs_choose_variants(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ Times are ns. Every group of numbers says where it comes from (`source`).
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -15,10 +17,6 @@ from hockney.errors import unknown
 from hockney.units import RANKS_MAX
 from hockney.worker.toml_models import some
 
-COSTS = (
-    *("send_cpu", "recv_cpu", "latency", "transfer", "out", "both", "in", "node"),
-    *("duplex", "rest", "exchange", "late", "handshake", "ack"),
-)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?:/([1-9]\d{0,8}))?)?")
 
@@ -108,8 +106,8 @@ class Segment(_Table):
 
     def costs(self) -> dict[str, Cost]:
         """The costs that are given, by their names."""
-        given = {name: getattr(self, "into" if name == "in" else name) for name in COSTS}
-        return {name: cost for name, cost in given.items() if cost is not None}
+        given = ((field.alias or name, getattr(self, name)) for name, field in Segment.model_fields.items())
+        return {name: cost for name, cost in given if isinstance(cost, Cost)}
 
     @model_validator(mode="after")
     def _packets_have_a_size(self) -> Segment:
@@ -193,22 +191,53 @@ class Link(_Table):
 
 
 class _Topology(_Table):
+    """`node_count`: of all its nodes. `levels`: of its links, counted from below; None: they are edges."""
+
     source: Text
 
+    @property
+    def levels(self) -> int | None:
+        return None
 
-class Switch(_Topology):
+
+class Tree(_Topology):
+    """What is a tree by another name: level by level from below, the children of a switch and the parents of each."""
+
+    @property
+    def branches(self) -> tuple[Sequence[int], Sequence[int]]:
+        """How many children a switch of each level has, and how many parents each child has."""
+        raise NotImplementedError
+
+    @property
+    def node_count(self) -> int:
+        return math.prod(self.branches[0])
+
+    @property
+    def levels(self) -> int:
+        return len(self.branches[0])
+
+
+class Switch(Tree):
     """One switch that all nodes hang on."""
 
     kind: Literal["switch"] = "switch"
     nodes: Positive
 
+    @property
+    def branches(self) -> tuple[Sequence[int], Sequence[int]]:
+        return [self.nodes], [1]
 
-class FatTree(_Topology):
+
+class FatTree(Tree):
     """Level by level from below: how many children a switch has, and how many parents each child has."""
 
     kind: Literal["fat tree"] = "fat tree"
     down: Numbers
     up: Numbers
+
+    @property
+    def branches(self) -> tuple[Sequence[int], Sequence[int]]:
+        return self.down, self.up
 
     @model_validator(mode="after")
     def _levels_agree(self) -> FatTree:
@@ -217,13 +246,17 @@ class FatTree(_Topology):
         return self
 
 
-class Clos(_Topology):
+class Clos(Tree):
     """Crossbars in two stages: `boards` with `nodes_per_board` nodes each, which `crossbars` connect."""
 
     kind: Literal["clos"] = "clos"
     boards: Positive
     nodes_per_board: Positive
     crossbars: Positive
+
+    @property
+    def branches(self) -> tuple[Sequence[int], Sequence[int]]:
+        return [self.nodes_per_board, self.boards], [1, self.crossbars]
 
 
 class Level(_Table):
@@ -233,27 +266,46 @@ class Level(_Table):
     holds: Positive
 
 
-class Hierarchy(_Topology):
+class Hierarchy(Tree):
     """Levels from below, as sockets of cores, hosts of sockets, racks of hosts; one link leaves each."""
 
     kind: Literal["hierarchy"] = "hierarchy"
     level: Annotated[tuple[Level, ...], AfterValidator(some)]
 
+    @property
+    def branches(self) -> tuple[Sequence[int], Sequence[int]]:
+        return [level.holds for level in self.level], [1] * len(self.level)
 
-class Torus(_Topology):
+
+class _Grid(_Topology):
+    dimensions: Numbers
+    turn_ns: Ns = 0.0
+
+    @property
+    def node_count(self) -> int:
+        return math.prod(self.dimensions)
+
+
+class Torus(_Grid):
     """A ring in each dimension; a message goes along the first, then the second … `turn_ns`: each change between."""
 
     kind: Literal["torus"] = "torus"
-    dimensions: Numbers
-    turn_ns: Ns = 0.0
+
+    @property
+    def levels(self) -> int:
+        return len(self.dimensions)
 
 
-class Mesh(_Topology):
-    """A torus whose ends are open."""
+class Mesh(_Grid):
+    """A torus whose ends are open. The worker gets it as a graph."""
 
     kind: Literal["mesh"] = "mesh"
-    dimensions: Numbers
-    turn_ns: Ns = 0.0
+
+    @model_validator(mode="after")
+    def _fits(self) -> Mesh:
+        if self.node_count > 4096:
+            raise ValueError(f"dimensions: a mesh has at most 4096 places, not {self.node_count}")
+        return self
 
 
 class Dragonfly(_Topology):
@@ -265,6 +317,14 @@ class Dragonfly(_Topology):
     nodes_per_router: Positive
     global_links: Positive
 
+    @property
+    def node_count(self) -> int:
+        return self.groups * self.routers_per_group * self.nodes_per_router
+
+    @property
+    def levels(self) -> int:
+        return 3
+
 
 class Graph(_Topology):
     """Nodes 0 … nodes-1, then switches; edges between two of them, and routes that are not the shortest."""
@@ -274,6 +334,29 @@ class Graph(_Topology):
     switches: Count
     edges: tuple[tuple[Count, Count], ...]
     via: tuple[Annotated[tuple[Count, ...], Field(min_length=3)], ...] = ()
+
+    @property
+    def node_count(self) -> int:
+        return self.nodes
+
+    @model_validator(mode="after")
+    def _has_its_edges(self) -> Graph:
+        count = self.nodes + self.switches
+        last = max(itertools.chain((0,), *self.edges))
+        if last >= count:
+            raise ValueError(f"edges: there is no {last} among {count} nodes and switches")
+        reached = {0}
+        while more := [edge for edge in self.edges if len(reached.intersection(edge)) == 1]:
+            reached.update(*more)
+        lost = next((node for node in range(self.nodes) if node not in reached), None)
+        if lost is not None:
+            raise ValueError(f"edges: there is no route from node 0 to node {lost}")
+        known = {frozenset(edge) for edge in self.edges}
+        for route in self.via:
+            for a, b in itertools.pairwise(route):
+                if frozenset((a, b)) not in known:
+                    raise ValueError(f"via {' '.join(map(str, route))}: there is no edge from {a} to {b}")
+        return self
 
 
 Topology = Annotated[
@@ -410,27 +493,17 @@ class Machine(_Table):
             for word in words:
                 if word not in known:
                     raise ValueError(str(unknown(what, word, known)))
-        last = _levels(self.topology)
+        last = self.topology.levels
         for link in self.link:
             if last is not None and isinstance(link.level, int) and link.level > last:
                 raise ValueError(f"link: there is no level {link.level}: a {self.topology.kind} like this has {last}")
         return self
 
-
-def _levels(topology: Topology) -> int | None:
-    """How many levels or dimensions its links have; None: edges of a graph, as which a mesh is handed over."""
-    match topology:
-        case Switch():
-            return 1
-        case FatTree():
-            return len(topology.down)
-        case Clos():
-            return 2
-        case Hierarchy():
-            return len(topology.level)
-        case Torus():
-            return len(topology.dimensions)
-        case Dragonfly():
-            return 3
-        case Mesh() | Graph():
-            return None
+    @model_validator(mode="after")
+    def _places_are_known(self) -> Machine:
+        placement, nodes = self.placement, self.topology.node_count
+        for key in ("nodes", "second_half") if placement is not None else ():
+            last = max(getattr(placement, key) or (0,))
+            if last >= nodes:
+                raise ValueError(f"placement.{key}: there is no node {last} among {nodes}")
+        return self

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from hockney.errors import UsageError
 from hockney.units import counted
 from hockney.worker import cache
 from hockney.worker.machine_model import Model
 from hockney.worker.machine_schema import (
-    Clos,
     Dragonfly,
-    FatTree,
     Graph,
     Hierarchy,
     Link,
@@ -25,35 +21,15 @@ from hockney.worker.machine_schema import (
     PairClass,
     Switch,
     Torus,
+    Tree,
 )
-
-_VERSION = 1
-_MESH_MAX = 4096  # switches of a mesh, which is handed over as a graph
-
-
-def nodes_of(machine: Machine) -> int:
-    """How many nodes a machine has."""
-    topology = machine.topology
-    match topology:
-        case Switch() | Graph():
-            return topology.nodes
-        case FatTree():
-            return math.prod(topology.down)
-        case Clos():
-            return topology.boards * topology.nodes_per_board
-        case Hierarchy():
-            return math.prod(level.holds for level in topology.level)
-        case Torus() | Mesh():
-            return math.prod(topology.dimensions)
-        case Dragonfly():
-            return topology.groups * topology.routers_per_group * topology.nodes_per_router
 
 
 def ranks_of(machine: Machine) -> int:
     """The most ranks that a machine takes."""
     placement = machine.placement
     if placement is None:
-        most = nodes_of(machine) * machine.ranks_per_node
+        most = machine.topology.node_count * machine.ranks_per_node
     elif placement.second_half is None:
         most = len(placement.nodes)
     else:
@@ -70,17 +46,19 @@ def why_unfit(model: Model, ranks: int) -> str | None:
 
 
 def compiled(model: Model, ranks: int) -> str:
-    """The lines for a job of so many ranks. Raises UsageError for a route or a place that does not exist."""
+    """The lines for a job of so many ranks."""
     machine = model.machine
-    _refuse_unknown_nodes(model)
     lines = [
-        f"hockney-model {_VERSION}",
+        "hockney-model 1",
         f"name {re.sub(r'[^A-Za-z0-9_.-]', '_', Path(model.name).stem)[:40]}",
         f"ranks {ranks_of(machine)}",
         f"ranks_per_node {machine.ranks_per_node}",
         *_cpu(machine),
-        *_topology(model),
-        *_links(machine),
+        *_topology(machine),
+        *(
+            f"link {level_of(link, machine)} {_number(link.bytes_per_s or 0.0)} {_number(link.latency_ns)}"
+            for link in machine.link
+        ),
         *(f"place {rank} {node}" for rank, node in enumerate(places(machine, ranks)) if machine.placement is not None),
     ]
     for prefix, classes in (("", machine.classes), ("put:", machine.put), ("get:", machine.get)):
@@ -95,7 +73,7 @@ def compiled(model: Model, ranks: int) -> str:
 
 
 def write_compiled(model: Model, ranks: int) -> Path:
-    """The file with these lines, which is kept beside the workers. Raises as compiled, CacheUnusable."""
+    """The file with these lines, which is kept next to the workers. Raises CacheUnusable."""
     text = compiled(model, ranks)
     path = cache.default_folder() / f"model-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
     if not cache.touch(path):
@@ -124,85 +102,46 @@ def _cpu(machine: Machine) -> Iterator[str]:
 # ---- topology ------------------------------------------------------------------------------------------------------
 
 
-def _topology(model: Model) -> Iterator[str]:
-    topology = model.machine.topology
+def _topology(machine: Machine) -> Iterator[str]:
+    topology = machine.topology
     match topology:
         case Switch():
             yield "topology switch"
-        case FatTree():
-            yield _tree(topology.down, topology.up)
-        case Clos():
-            yield _tree([topology.nodes_per_board, topology.boards], [1, topology.crossbars])
-        case Hierarchy():
-            yield _tree([level.holds for level in topology.level], [1] * len(topology.level))
+        case Tree():
+            down, up = topology.branches
+            yield f"topology tree {len(down)} down:{','.join(map(str, down))} width:{','.join(map(str, up))}"
         case Torus():
             yield f"topology torus {_listed(topology.dimensions)}"
             yield f"turn {_number(topology.turn_ns)}"
-        case Mesh():
-            yield from _mesh(model, topology)
+        case Mesh():  # as a graph: on switch s hangs node s
+            count = topology.node_count
+            yield f"topology graph {count} {count}"
+            yield from (f"edge {node} {count + node}" for node in range(count))
+            yield from (f"edge {count + a} {count + b}" for a, b, _ in grid_edges(topology.dimensions, is_ring=False))
         case Dragonfly():
             size = (topology.groups, topology.routers_per_group, topology.nodes_per_router, topology.global_links)
             yield f"topology dragonfly {_listed(size)}"
         case Graph():
-            yield from _graph(model, topology)
+            yield f"topology graph {topology.switches} {topology.nodes}"
+            yield from (f"edge {a} {b}" for a, b in topology.edges)
+            yield from (f"via {route[0]} {route[-1]} {_listed(route[1:-1])}" for route in topology.via)
 
 
 def _listed(numbers: Iterable[int]) -> str:
     return " ".join(map(str, numbers))
 
 
-def _tree(down: Sequence[int], up: Sequence[int]) -> str:
-    return f"topology tree {len(down)} down:{','.join(map(str, down))} width:{','.join(map(str, up))}"
-
-
-def _mesh(model: Model, mesh: Mesh) -> Iterator[str]:
-    """As a graph: switch s, on which node s hangs, next to its neighbours in each dimension."""
-    count = math.prod(mesh.dimensions)
-    if count > _MESH_MAX:
-        raise UsageError(f"{model.name}: dimensions: a mesh has at most {_MESH_MAX} places, not {count}")
-    yield f"topology graph {count} {count}"
-    yield from (f"edge {node} {count + node}" for node in range(count))
+def grid_edges(dimensions: Sequence[int], *, is_ring: bool) -> Iterator[tuple[int, int, int]]:
+    """From each place to the next one of each dimension, and from the last to the first of a ring; the dimension."""
     stride = 1
-    for length in mesh.dimensions:
-        yield from (
-            f"edge {count + place} {count + place + stride}"
-            for place in range(count)
-            if place // stride % length < length - 1
-        )
+    for level, length in enumerate(dimensions, 1):
+        for place in range(math.prod(dimensions)):
+            at = place // stride % length
+            if at < length - 1:
+                yield place, place + stride, level
+            elif is_ring and length > 2:  # of two, one link leads both ways
+                yield place, place - at * stride, level
         stride *= length
-
-
-def _graph(model: Model, graph: Graph) -> Iterator[str]:
-    """Nodes have the numbers 0 to nodes - 1, switches those that follow."""
-    count = graph.nodes + graph.switches
-    root = list(range(count))
-
-    def top(place: int) -> int:
-        while root[place] != place:
-            root[place] = root[root[place]]
-            place = root[place]
-        return place
-
-    for a, b in graph.edges:
-        if max(a, b) >= count:
-            raise UsageError(f"{model.name}: edges: there is no {max(a, b)} among {count} nodes and switches")
-        root[top(a)] = top(b)
-    lost = next((node for node in range(graph.nodes) if top(node) != top(0)), None)
-    if lost is not None:
-        raise UsageError(f"{model.name}: edges: there is no route from node 0 to node {lost}")
-    known = {frozenset(edge) for edge in graph.edges}
-    for route in graph.via:
-        for step in itertools.pairwise(route):
-            if frozenset(step) not in known:
-                raise UsageError(f"{model.name}: via {_listed(route)}: there is no edge from {step[0]} to {step[1]}")
-    yield f"topology graph {graph.switches} {graph.nodes}"
-    yield from (f"edge {a} {b}" for a, b in graph.edges)
-    yield from (f"via {route[0]} {route[-1]} {_listed(route[1:-1])}" for route in graph.via)
-
-
-def _links(machine: Machine) -> Iterator[str]:
-    for link in machine.link:
-        yield f"link {level_of(link, machine)} {_number(link.bytes_per_s or 0.0)} {_number(link.latency_ns)}"
 
 
 def level_of(link: Link, machine: Machine) -> int:
@@ -215,14 +154,6 @@ def _level_names(machine: Machine) -> list[str]:
 
 
 # ---- places and costs ----------------------------------------------------------------------------------------------
-
-
-def _refuse_unknown_nodes(model: Model) -> None:
-    placement, nodes = model.machine.placement, nodes_of(model.machine)
-    for key in ("nodes", "second_half") if placement is not None else ():
-        places = getattr(placement, key) or (0,)
-        if max(places) >= nodes:
-            raise UsageError(f"{model.name}: placement.{key}: there is no node {max(places)} among {nodes}")
 
 
 def places(machine: Machine, ranks: int) -> list[int]:

@@ -16,19 +16,8 @@ from xml.sax.saxutils import quoteattr
 
 from hockney.errors import UsageError
 from hockney.worker.machine_model import Model
-from hockney.worker.machine_schema import (
-    Clos,
-    FatTree,
-    Graph,
-    Hierarchy,
-    Link,
-    Machine,
-    Mesh,
-    PairClass,
-    Switch,
-    Torus,
-)
-from hockney.worker.machine_text import level_of, nodes_of, places, ranks_of
+from hockney.worker.machine_schema import Graph, Link, Machine, Mesh, PairClass, Torus, Tree
+from hockney.worker.machine_text import grid_edges, level_of, places, ranks_of
 from hockney.worker.simgrid_costs import ENVELOPE_BYTES, Overhead, SmpiCosts, smpi_costs
 
 _SIZE_MAX = (1 << 31) - 1  # of an int, as SMPI has sizes in its settings
@@ -89,7 +78,7 @@ def _pairs_of(model: Model) -> tuple[str, PairClass]:
         if pairs.same_node and not _shares_nodes(machine):
             continue
         names.append(name)
-        if pairs.is_for_all or (pairs.same_node and nodes_of(machine) == 1):
+        if pairs.is_for_all or (pairs.same_node and machine.topology.node_count == 1):
             break
     if len(names) > 1:
         raise _refusal(model, f"class: SMPI has the same costs for all pairs, and this model {len(names)} classes")
@@ -189,21 +178,14 @@ def _left_out(machine: Machine, pairs: PairClass) -> Iterator[str]:
 
 
 def _network(model: Model) -> _Network:
-    machine = model.machine
-    topology, count = machine.topology, nodes_of(machine)
+    topology, count = model.machine.topology, model.machine.topology.node_count
     match topology:
-        case Switch():
-            return _tree([topology.nodes], [1])
-        case FatTree():
-            return _tree(topology.down, topology.up)
-        case Clos():
-            return _tree([topology.nodes_per_board, topology.boards], [1, topology.crossbars])
-        case Hierarchy():
-            return _tree([level.holds for level in topology.level], [1] * len(topology.level))
+        case Tree():
+            return _tree(*topology.branches)
         case Torus():
-            return _Network(range(count), None, list(_grid(topology.dimensions, is_ring=True)))
+            return _Network(range(count), None, list(grid_edges(topology.dimensions, is_ring=True)))
         case Mesh():
-            edges = [(a, b, 0) for a, b, _ in _grid(topology.dimensions, is_ring=False)]
+            edges = [(a, b, 0) for a, b, _ in grid_edges(topology.dimensions, is_ring=False)]
             return _Network(range(count), 0, edges)
         case Graph() if not topology.via:
             return _Network(range(count), None, [(a, b, 0) for a, b in topology.edges])
@@ -231,19 +213,6 @@ def _tree(down: Sequence[int], up: Sequence[int]) -> _Network:
         for k in range(up[level])
     ]
     return _Network([switch(1, node // down[0], 0) for node in range(nodes)], 1, edges)
-
-
-def _grid(dimensions: Sequence[int], *, is_ring: bool) -> Iterator[tuple[int, int, int]]:
-    """From each place to the next one of each dimension, and from the last to the first of a ring."""
-    stride = 1
-    for level, length in enumerate(dimensions, 1):
-        for place in range(math.prod(dimensions)):
-            at = place // stride % length
-            if at < length - 1:
-                yield place, place + stride, level
-            elif is_ring and length > 2:  # of two, one link leads both ways
-                yield place, place - at * stride, level
-        stride *= length
 
 
 def _zone(machine: Machine, network: _Network, levels: Mapping[int, Link], costs: SmpiCosts) -> Iterator[str]:
