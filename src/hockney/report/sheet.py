@@ -14,11 +14,13 @@ from typing import Any
 
 from hockney.analysis.estimates import relative
 from hockney.analysis.explain.layers import Layer, layer_at
-from hockney.model import NOT_MEASURED, PointStatus, Warning_
+from hockney.model import NOT_MEASURED, Definition, PointStatus, Warning_
 from hockney.report.names import readable_names
 from hockney.results.runs import Run, Series, table_state
+from hockney.results.store import MeasurementSummary
 from hockney.results.traits import transport_traits
-from hockney.stats import LAUNCHES, ONE_LAUNCH, Figure, place
+from hockney.stats import EXACT, LAUNCHES, ONE_LAUNCH, State, place, rate_bytes_per_s, time_of
+from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit import Segment, SegmentFit, fit_segments
 from hockney.stats.interval import Estimate
 
@@ -26,6 +28,7 @@ _HARNESS = "null"
 _LATENCY_BYTES = 8
 _STREAM_BYTES = (1 << 16, 1 << 20)
 _STREAM_OPTIONS = (("window", "16"),)
+Members = list[tuple[Series, list[tuple[MeasurementSummary, State]]]]  # of a transport
 _SHOWN = {
     *((pattern, ()) for pattern in ("pingpong", "barrier")),
     *((pattern, _STREAM_OPTIONS) for pattern in ("oneway", "twoway")),
@@ -51,17 +54,14 @@ class Value(Estimate):
 
 
 class TransportFigures:
-    """The figures of one transport in one machine state."""
+    """The figures of one transport in one machine state, from stored medians: no samples are read."""
 
-    def __init__(self, series: Iterable[Series], state: str) -> None:
-        self._figures: dict[Series, Figure | None] = {}
-        for each in series:
-            if (each.point.pattern, each.point.options) not in _SHOWN:
-                continue  # its samples would be read for nothing
-            figures = [figure for figure in each.figures() if figure.state == state]
-            self._figures[each] = next((figure for figure in figures if figure.low_ns is not None), None) or (
-                figures[0] if figures else None
-            )
+    def __init__(self, members: Members, state: str) -> None:
+        self._figures: dict[Series, tuple[Value, Definition] | None] = {
+            series: _figure(series, [each for each, of in measurements if of.name == state])
+            for series, measurements in members
+            if (series.point.pattern, series.point.options) in _SHOWN
+        }
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
         """The time of a pattern without options."""
@@ -75,7 +75,7 @@ class TransportFigures:
     def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
         """The better of two sizes with 16 messages in flight; None where one is missing, as it may be the better."""
         rates = [
-            _rate(figure, series.point.bytes)
+            None if figure is None else _rate(*figure, series.point.bytes)
             for series, figure in self._figures.items()
             if (series.point.pattern, series.point.options) == (pattern, _STREAM_OPTIONS)
             and series.point.bytes in _STREAM_BYTES
@@ -113,24 +113,35 @@ class TransportFigures:
         for series, figure in self._figures.items():
             point = series.point
             if figure is not None and (point.pattern, point.options) == (pattern, ()):
-                times.setdefault(point.bytes, _time(figure))
+                times.setdefault(point.bytes, figure[0])
         return dict(sorted(times.items()))
 
 
-def _time(figure: Figure) -> Value:
-    low, high = figure.low_ns, figure.high_ns
-    interval = (0.0, math.inf) if low is None or high is None else (low, high)
-    return Value(figure.value_ns, *interval, figure.interval_over, None, figure.is_short)
+def _figure(series: Series, measurements: Iterable[MeasurementSummary]) -> tuple[Value, Definition] | None:
+    """The time, and what it is of. Definitions are not mixed: the first with an interval counts, else the first."""
+    by_definition: dict[Definition, list[MeasurementSummary]] = {}
+    for measurement in measurements:
+        if measurement.median_ns is not None:
+            by_definition.setdefault(measurement.definition, []).append(measurement)
+    figures = [(_time(series, definition, members), definition) for definition, members in by_definition.items()]
+    return next((figure for figure in figures if figure[0].has_interval), None) or (figures[0] if figures else None)
 
 
-def _rate(figure: Figure | None, size: int) -> Value | None:
-    if figure is None:
+def _time(series: Series, definition: Definition, measurements: Sequence[MeasurementSummary]) -> Value:
+    medians_ns = [each.median_ns for each in measurements if each.median_ns is not None]
+    time, over = time_of(medians_ns, [each.launch_id for each in measurements])
+    interval = (0.0, math.inf) if time.low is None or time.high is None else (time.low, time.high)
+    if series.is_exact:
+        interval, over = (time.value, time.value), EXACT
+    is_short = series.point.is_stream and measurements[0].batch * definition.divisor < STREAM_EVENTS_MIN
+    return Value(time.value, *interval, over, None, is_short)
+
+
+def _rate(time: Value, definition: Definition, size: int) -> Value | None:
+    rates = [rate_bytes_per_s(definition, time_ns) for time_ns in (time.value, time.high, time.low)]
+    if rates[0] is None:
         return None
-    rate, low, high = figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s
-    if rate is None:
-        return None
-    interval = (0.0, math.inf) if low is None or high is None else (low, high)
-    return Value(rate, *interval, figure.interval_over, size, figure.is_short)
+    return Value(rates[0], rates[1] or 0.0, rates[2] or math.inf, time.over, size, time.is_short)
 
 
 @dataclass(frozen=True)
@@ -240,16 +251,19 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
 
     A transport is shown without any interval only where it has none in any of them.
     """
-    by_transport: dict[str, list[Series]] = {}
-    for series in run.series:
-        by_transport.setdefault(series.point.transport, []).append(series)
+    by_transport: dict[str, Members] = {}
+    for member in run.summaries():
+        by_transport.setdefault(member[0].point.transport, []).append(member)
     harness = by_transport.pop(_HARNESS, [])
-    measured = [series for members in by_transport.values() for series in members]
-    state = table_state(measured)
+    state = table_state(series for members in by_transport.values() for series, _ in members)
     states = _states(run)
     rows: list[Row] = []
     for transport, members in by_transport.items():
-        names = [each.name for each in states if each.name != "mixed"] if every_state else [state, table_state(members)]
+        names = (
+            [each.name for each in states if each.name != "mixed"]
+            if every_state
+            else [state, table_state(series for series, _ in members)]
+        )
         known = [row for name in dict.fromkeys(names) if name and (row := _row(run, transport, members, name, states))]
         known = [row for row in known if row.has_interval] or known[:1]
         rows += known if every_state else known[:1]
@@ -276,9 +290,9 @@ def _states(run: Run) -> tuple[StateCount, ...]:
     return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)
 
 
-def _row(run: Run, transport: str, series: Sequence[Series], state: str, states: Iterable[StateCount]) -> Row | None:
+def _row(run: Run, transport: str, members: Members, state: str, states: Iterable[StateCount]) -> Row | None:
     """None where no point of the table was measured in that state."""
-    figures = TransportFigures(series, state)
+    figures = TransportFigures(members, state)
     values = {column.key: column.pick(figures) for column in COLUMNS}
     if not any(values.values()):
         return None
@@ -298,10 +312,10 @@ def _row(run: Run, transport: str, series: Sequence[Series], state: str, states:
     )
 
 
-def _harness_ns(series: Sequence[Series]) -> Value | None:
+def _harness_ns(members: Members) -> Value | None:
     """A whole repetition: the ping-pong's figure is half of one. The harness waits for nobody, so any state will do."""
-    state = table_state(series)
-    half = TransportFigures(series, state).latency_ns if state else None
+    state = table_state(series for series, _ in members)
+    half = TransportFigures(members, state).latency_ns if state else None
     if half is None or not half.has_interval:
         return None
     return Value(2 * half.value, 2 * half.low, 2 * half.high, half.over)
@@ -321,16 +335,16 @@ def _layers(rows: Sequence[Row], facts: Mapping[str, Any]) -> Iterable[Layer]:
             yield layer_at(_LATENCY_BYTES, transport, lower, state, upper, below)
 
 
-def _failures(by_transport: dict[str, list[Series]], rows: Iterable[Row]) -> Iterable[Failure]:
+def _failures(by_transport: Mapping[str, Members], rows: Iterable[Row]) -> Iterable[Failure]:
     """Points that failed or were skipped, and transports without enough measurements in any one state."""
     shown = {row.transport for row in rows}
-    for transport, series in by_transport.items():
+    for transport, members in by_transport.items():
         ended = Counter(
             (each.status, each.reason or "no reason is known")
-            for each in series
+            for each, _ in members
             if each.status in (PointStatus.FAILED, PointStatus.SKIPPED)
         )
         yield from (Failure(transport, status, points, reason) for (status, reason), points in ended.items())
-        points = sum(bool(each.measurements_by_state) for each in series)
+        points = sum(bool(each.measurements_by_state) for each, _ in members)
         if points and transport not in shown:
             yield Failure(transport, PointStatus.BUDGET, points, "too few measurements in any one machine state")

@@ -116,6 +116,10 @@ class Run:
 
         Measurements of another batch than most of their state are left out; they are in no figure.
         """
+        return self._counted
+
+    @functools.cached_property
+    def _counted(self) -> list[tuple[Series, list[tuple[MeasurementSummary, stats.State]]]]:
         listed = []
         for series in self.series:
             measurements = self._summaries.get(series._stored.id, [])

@@ -97,7 +97,8 @@ def geometric_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> I
     mean = statistics.fmean(logs)
     if len(logs) == 1:
         return Interval(math.exp(mean), None, None, 1, None)
-    half = t_quantile(len(logs) - 1, confidence) * statistics.stdev(logs, mean) / math.sqrt(len(logs))
+    deviation = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1))  # a tenth of stdev's time
+    half = t_quantile(len(logs) - 1, confidence) * deviation / math.sqrt(len(logs))
     return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs), confidence)
 
 

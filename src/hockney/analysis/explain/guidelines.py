@@ -92,10 +92,10 @@ def _variable(library: str, worst: _Made) -> str:
 
 def _by_algorithm(reading: Reading) -> Iterator[_Made]:
     """Collectives of the library and the same by another algorithm: both are timed in the same way."""
-    for whole, other in itertools.permutations(reading.curves, 2):
-        parts = _PARTS.get(other.algorithm or "")
-        is_same = whole.pattern == other.pattern and is_like(whole, other) and _options(whole) == _options(other)
-        if whole.algorithm != "native" or whole.oversubscribed or not parts or not is_same:
+    natives = [curve for curve in reading.curves if curve.algorithm == "native" and not curve.oversubscribed]
+    others = [(curve, parts) for curve in reading.curves if (parts := _PARTS.get(curve.algorithm or ""))]
+    for whole, (other, parts) in itertools.product(natives, others):
+        if whole.pattern != other.pattern or not is_like(whole, other) or _options(whole) != _options(other):
             continue
         # The library's alltoall copies the own block too, which is taken to cost as much as another message.
         blocks = whole.ranks / (whole.ranks - 1) if whole.pattern == "alltoall" else 1.0
