@@ -1,4 +1,5 @@
-"""What holds for every test: long matrices run with --full; where all runtimes must be present, a skip is a failure.
+"""What holds for every test: seeds are fixed, long matrices run with --full, and where all runtimes must be present a
+skip is a failure.
 
 What MPICH leaves behind where a test kills its launcher is removed at the end.
 """
@@ -7,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,14 @@ ALL_RUNTIMES = os.environ.get("HOCKNEY_ALL_RUNTIMES") == "1"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # Where it is exported, tables are folded to it in a pipe too.
 os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fixed_seeds() -> Iterator[None]:
+    """A run in this process has the same seed each time: the order of its points and the noise of models are fixed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(random, "SystemRandom", lambda: random.Random(7))
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,4 +1,4 @@
-"""`hockney explain` as it is called: on a real short run, on recorded ones, and where there is nothing to explain."""
+"""`hockney explain` on a short real run, on recorded runs, and without anything to explain."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hockney.worker.libraries import find_mpis
 
 @pytest.fixture(scope="module")
 def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A short real run over shared memory, TCP and every MPI that is here; of few sizes, so each has its interval."""
+    """A short real run over shared memory, TCP and every installed MPI, with few sizes so that each has an interval."""
     path = tmp_path_factory.mktemp("explain") / "results.db"
     arguments = ["run", "pingpong", "-t", "shm,tcp,mpi", "--bytes", "0,8,64,1K,4K,8K,64K", "--time", "15s"]
     code = execute([*arguments, "--oversubscribe", "--store", str(path)])
@@ -45,25 +45,25 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 
 def test_a_real_run_is_explained(real_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    told = document(capsys, "last", "--store", str(real_store))
-    assert told["subject"] == "run 1"
-    gaps = {gap["what"]: gap["reason"] for gap in told["not_checked"]}
-    is_oversubscribed = "oversubscribed" in {note["code"] for note in told["notes"]}
+    explained = document(capsys, "last", "--store", str(real_store))
+    assert explained["subject"] == "run 1"
+    gaps = {gap["what"]: gap["reason"] for gap in explained["not_checked"]}
+    is_oversubscribed = "oversubscribed" in {note["code"] for note in explained["notes"]}
     assert gaps["duplex limits"] == ("not applicable" if is_oversubscribed else "not measured")
-    # A half round trip over so many sizes has a line, or the machine leaves it without one and that is said.
+    # Each transport has a line through its sizes, or is listed as not checked.
     without = " ".join(what for what in gaps if what.startswith("lines through"))
     for transport in () if is_oversubscribed else ("shm", "tcp"):
-        assert any(line["transport"] == transport for line in told["lines"]) or f"on {transport}" in without
+        assert any(line["transport"] == transport for line in explained["lines"]) or f"on {transport}" in without
     assert execute(["explain", "last", "--all", "--store", str(real_store)]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith(f"run 1: {len(told['findings']) or 'no'} finding")
+    assert printed.startswith(f"run 1: {len(explained['findings']) or 'no'} finding")
     assert all(gap in " ".join(printed.split()) for gap in gaps)
 
 
 def test_the_documented_threshold_of_a_real_library_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Open MPI announces messages of more than 4,040 B: they take several times as long. A busy machine needs time."""
+    """Open MPI uses rendezvous above 4,040 B, which takes several times as long. A busy machine needs more time."""
     if not any(mpi.kind == "openmpi" for mpi in find_mpis()):
         pytest.skip("Open MPI is not installed")
     path = str(tmp_path / "r.db")
@@ -71,17 +71,19 @@ def test_the_documented_threshold_of_a_real_library_is_named(
     for time in ("3s", "9s", "27s", "60s"):
         assert execute(["run", *what, "--time", time, "--store", path]) in (0, 3)  # 3: no interval yet
         capsys.readouterr()
-        there = []
+        switches = []
         if execute(["explain", "--store", path]) != 0:  # no interval yet
             continue
         capsys.readouterr()
-        told = document(capsys, "last", "--store", path)["findings"]
-        there = [
-            one for one in told if one["code"] == "protocol switch" and one["subject"]["sizes_bytes"] == [3072, 4096]
+        findings = document(capsys, "last", "--store", path)["findings"]
+        switches = [
+            finding
+            for finding in findings
+            if finding["code"] == "protocol switch" and finding["subject"]["sizes_bytes"] == [3072, 4096]
         ]
-        if there and there[0]["cause"] == "documented":
+        if switches and switches[0]["cause"] == "documented":
             break
-    (switch,) = there
+    (switch,) = switches
     assert switch["subject"]["transport"].startswith("mpi@openmpi")
     assert switch["facts"]["threshold"] in ("btl_vader_eager_limit", "btl_sm_eager_limit")
 
@@ -97,7 +99,7 @@ def test_the_screen_of_a_recorded_quick(
     store_quick(tmp_path / "r.db")
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
-    monkeypatch.setenv("PATH", "")  # where no library's program is
+    monkeypatch.setenv("PATH", "")  # without the programs of libraries
     assert execute(["explain"]) == 0
     screen = capsys.readouterr().out
     assert len(screen.splitlines()) <= 40
@@ -117,7 +119,7 @@ def screen_of(
     return capsys.readouterr().out.splitlines()
 
 
-def test_many_findings_take_40_lines_and_the_rest_is_counted(
+def test_many_findings_take_40_lines_and_count_the_rest(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     findings = tuple(finding(f"kind {number}", "shm") for number in range(30))
@@ -147,7 +149,7 @@ def test_findings_of_one_kind_on_several_transports_are_one_group() -> None:
             finding("yielding library", "udp"),
         ]
     )
-    names = [[(one.subject.transport, one.subject.state) for one in group] for group in groups]
+    names = [[(each.subject.transport, each.subject.state) for each in group] for group in groups]
     assert names == [
         [("tcp", "near"), ("tcp", "far"), ("shm", "near")],
         [("unix", "near")],
@@ -158,7 +160,7 @@ def test_findings_of_one_kind_on_several_transports_are_one_group() -> None:
     ]
 
 
-def test_what_was_not_checked_stands_by_reason_with_the_commands_that_measure_it(
+def test_gaps_are_listed_by_reason_with_the_commands_that_measure_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     loggp = Fix("Measure the suite loggp", ("hockney", "run", "loggp"))
@@ -178,7 +180,7 @@ def test_what_was_not_checked_stands_by_reason_with_the_commands_that_measure_it
     ]
 
 
-def test_suites_that_measure_what_is_missing_exist() -> None:
+def test_suites_of_gaps_exist() -> None:
     assert set(_SUITES) <= {*(detector.what for detector in DETECTORS), "LogGP"}
     assert set(_SUITES.values()) <= set(builtin_names())
 
@@ -188,7 +190,7 @@ def test_every_machine_of_the_archive_can_be_explained(machine: str, capsys: pyt
     assert execute(["explain", "--machine", machine]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"{machine}: ")
-    assert "()" not in printed, "what a report does not tell, as a state, takes no room"
+    assert "()" not in printed, "an unknown state takes no room"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +208,7 @@ def test_every_machine_of_the_archive_can_be_explained(machine: str, capsys: pyt
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_nothing_to_explain_is_one_sentence(
+def test_a_run_that_cannot_be_explained_is_one_sentence(
     arguments: list[str], words: str, code: int, filled_store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert execute(["explain", *arguments, "--store", str(filled_store)]) == code
@@ -219,8 +221,8 @@ def test_nothing_to_explain_is_one_sentence(
 def test_a_run_with_failed_and_skipped_points_is_explained(
     filled_store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = document(capsys, "2", "--store", str(filled_store))
-    assert any("rank 1 was killed by SIGKILL" in note["text"] for note in told["notes"])
+    notes = document(capsys, "2", "--store", str(filled_store))["notes"]
+    assert any("rank 1 was killed by SIGKILL" in note["text"] for note in notes)
 
 
 def test_machines_are_completed(cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""Sessions with stubs in the place of launchers and workers: whatever comes back, it ends in a sentence and in time."""
+"""Sessions with stubs instead of launchers and workers: each wrong answer or end is one sentence, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def stub(tmp_path: Path) -> Stub:
 
 
 def ask(launched: StartCommand) -> WorkerSession:
-    """A session that has said hello and asked for one point; for stubs that answer wrongly."""
+    """A session that asks for hello and one point; for stubs that answer wrongly."""
     with WorkerSession(launched, start_limit_s=20) as session:
         session.hello()
         session.measure("pingpong", bytes=8, batch=1, samples=2, timeout_s=1)
@@ -97,7 +97,7 @@ def ask(launched: StartCommand) -> WorkerSession:
 
 
 def answering(answer: object, verb: str = "measure") -> str:
-    """A stub that answers one command with this, and hello rightly unless hello is the one."""
+    """A stub that gives this answer to one command; its hello is right unless hello is that command."""
     greeting = "" if verb == "hello" else "hear(); tell(HELLO)\n"
     return f"{greeting}hear(); tell({answer!r}); hear()\n"
 
@@ -105,7 +105,7 @@ def answering(answer: object, verb: str = "measure") -> str:
 # ---- answers -------------------------------------------------------------------------------------------------------
 
 
-def test_the_stub_is_right_where_nothing_is_changed(stub: Stub) -> None:
+def test_a_right_answer_is_read(stub: Stub) -> None:
     launched = stub.launch(answering(MEASURE) + "tell({'v': 1, 'kind': 'bye', 'id': 3})\n")
     with WorkerSession(launched) as session:
         assert session.hello().floor_why is None
@@ -138,7 +138,7 @@ def test_the_stub_is_right_where_nothing_is_changed(stub: Stub) -> None:
     ids=lambda text: text[:20].decode(errors="replace"),
 )
 @pytest.mark.parametrize("verb", ["hello", "measure"])
-def test_what_is_no_answer_is_a_protocol_error(stub: Stub, verb: str, text: bytes) -> None:
+def test_an_unreadable_answer_is_a_protocol_error(stub: Stub, verb: str, text: bytes) -> None:
     with pytest.raises(ProtocolError):
         ask(stub.launch(answering(text, verb)))
 
@@ -223,7 +223,7 @@ def test_a_wrong_hello_is_a_protocol_error(stub: Stub, key: str, value: object) 
         ask(stub.launch(answering({**HELLO, key: value}, "hello")))
 
 
-def test_rubbish_around_answers_is_kept_as_noise_and_bounded(stub: Stub) -> None:
+def test_noise_around_answers_is_kept_and_bounded(stub: Stub) -> None:
     body = """
 for n in range(5000):
     print("warning", n)
@@ -240,7 +240,7 @@ hear(); tell(HELLO); print("@ hk", flush=True); hear(); tell(MEASURE); hear(); t
         assert {"no end", "@hkx", "@ hk"} <= set(session.noise)
 
 
-def test_much_on_standard_error_neither_stops_nor_fills(stub: Stub) -> None:
+def test_a_flood_on_standard_error_is_bounded(stub: Stub) -> None:
     body = "hear()\nfor n in range(200_000):\n    print('warning number', n, file=sys.stderr)\ntell(HELLO); hear()\n"
     with WorkerSession(stub.launch(body)) as session:
         session.hello()
@@ -251,22 +251,22 @@ def test_much_on_standard_error_neither_stops_nor_fills(stub: Stub) -> None:
 # ---- ends ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_launcher_that_is_not_there() -> None:
+def test_a_missing_launcher_is_a_failed_launch() -> None:
     with pytest.raises(LaunchFailed, match="No such file"):
         WorkerSession(StartCommand("mpiexec", ("/nowhere/mpiexec", "-n", "2"))).start()
 
 
 def test_a_launcher_that_fails_is_quoted(stub: Stub) -> None:
-    said = "print('-' * 60, file=sys.stderr); print('There are not enough slots', file=sys.stderr); sys.exit(3)"
+    script = "print('-' * 60, file=sys.stderr); print('There are not enough slots', file=sys.stderr); sys.exit(3)"
     with pytest.raises(LaunchFailed) as error:
-        ask(stub.launch(said))
+        ask(stub.launch(script))
     assert str(error.value) == (
         "stub did not start the worker: it ended with exit code 3; stub said: There are not enough slots"
     )
 
 
 @pytest.mark.parametrize("body", ["time.sleep(600)", "while True: print('.', flush=True)"])
-def test_a_start_that_does_not_end_is_ended(stub: Stub, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_hangs_is_ended(stub: Stub, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     session = WorkerSession(stub.launch(body), start_limit_s=1)
     with pytest.raises(LaunchFailed) as error, session:
@@ -276,8 +276,8 @@ def test_a_start_that_does_not_end_is_ended(stub: Stub, body: str, monkeypatch: 
     assert not psutil.pid_exists(session.pids[0])
 
 
-def test_who_would_wait_in_vain_is_not_told_to_wait_longer(stub: Stub) -> None:
-    """What the ranks of tcp say when they can't meet, though all of them had started."""
+def test_a_longer_limit_is_not_advised_where_it_would_not_help(stub: Stub) -> None:
+    """The message of tcp's ranks when they cannot meet although all have started."""
     said = "hockney worker: rank 0: rendezvous: 1 of 1 ranks haven't come in time"
     session = WorkerSession(stub.launch(f"print({said!r}, file=sys.stderr); sys.exit(3)"), start_limit_s=20)
     with pytest.raises(LaunchFailed, match="it ended with exit code 3; stub said: ") as error, session:
@@ -285,13 +285,13 @@ def test_who_would_wait_in_vain_is_not_told_to_wait_longer(stub: Stub) -> None:
     assert "--limit" not in str(error.value)
 
 
-def test_an_answer_that_does_not_come(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_answer_times_out(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     with pytest.raises(WorkerTimedOut, match="no end after 1 s in pingpong of 8 B"):
         ask(stub.launch("hear(); tell(HELLO); hear(); time.sleep(600)"))
 
 
-def test_half_an_answer(stub: Stub) -> None:
+def test_half_an_answer_is_a_protocol_error(stub: Stub) -> None:
     body = "hear(); tell(HELLO); hear(); sys.stdout.write('@hk ' + json.dumps(MEASURE)[:50]); sys.exit(0)"
     with pytest.raises(ProtocolError, match="Invalid JSON"):
         ask(stub.launch(body))
@@ -305,7 +305,7 @@ def test_half_an_answer(stub: Stub) -> None:
         ("tell({'v':1,'kind':'lost','id':0,'rank':3,'signal':9,'exit':0})", "rank 3 was killed by SIGKILL: libfoo"),
     ],
 )
-def test_an_end_in_the_middle_says_who_and_how(stub: Stub, end: str, text: str) -> None:
+def test_an_early_end_names_the_rank_and_the_cause(stub: Stub, end: str, text: str) -> None:
     body = f"hear(); tell(HELLO); hear(); print('libfoo: out of credits', file=sys.stderr, flush=True); {end}"
     with pytest.raises(WorkerDied) as death:
         ask(stub.launch(body))
@@ -313,7 +313,7 @@ def test_an_end_in_the_middle_says_who_and_how(stub: Stub, end: str, text: str) 
     assert death.value.exit_code == 3  # of the command: measured in part
 
 
-def test_children_that_hide_are_ended_too(stub: Stub) -> None:
+def test_children_in_sessions_of_their_own_are_ended_too(stub: Stub) -> None:
     hidden = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
     body = f"""
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -337,7 +337,7 @@ hear(); tell(HELLO); time.sleep(600)
 # ---- pieces --------------------------------------------------------------------------------------------------------
 
 
-def test_lines_do_not_depend_on_how_they_arrive(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_do_not_depend_on_chunks(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = ["noise", "@h", "x" * 4096, "", "@hk " + "y" * 10_000, "@hk {}", "the rest"]
     launched = stub.launch(f"sys.stdout.write({chr(10).join(pieces)!r})")
     for chunk_bytes in (1, 3, 4097, 1 << 18):
@@ -353,7 +353,7 @@ def test_lines_do_not_depend_on_how_they_arrive(stub: Stub, monkeypatch: pytest.
         assert list(channel.noise) == [b"noise", b"@h", b"x" * 4096, b"the rest"]
 
 
-def test_the_reason_is_the_cause_and_not_what_followed() -> None:
+def test_the_reason_is_the_first_cause() -> None:
     said = (
         "libfoo: hello\n"
         "hockney worker: rank 1: shm: the peer is gone\n"
@@ -386,8 +386,8 @@ def test_no_descriptor_leaks(stub: Stub) -> None:
     assert psutil.Process().num_fds() == before
 
 
-def test_orphans_that_go_on_printing_do_not_hold_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hockney.worker.channel, "_CHUNK_BYTES", 16)  # as if they printed faster than we read
+def test_orphans_that_print_do_not_delay_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hockney.worker.channel, "_CHUNK_BYTES", 16)  # slower than they print
     channel = Channel()
     channel.spawn(["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do yes >&2 & done; exit 3"], {})
     codes: list[int | None] = []

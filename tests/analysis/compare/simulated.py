@@ -1,7 +1,7 @@
-"""Rates of comparisons and checks of known truth: `scripts/check-rates --simulated 1000` prints those of the docs.
+"""Error rates of comparisons and checks on simulated launches; `scripts/check-rates --simulated 1000` prints the table.
 
-The truth is harder than the method assumes: launches have heavy tails and skewed outliers, neighbouring ones are
-correlated, both sides scatter differently, and drift moves each series, the floor and the pace by different amounts.
+The launches violate what the method assumes: heavy tails, skewed outliers, correlated neighbours, a different scatter
+on each side, and drift that moves each series, the floor and the pace by different amounts.
 """
 
 from __future__ import annotations
@@ -40,51 +40,51 @@ _CHECKED_PARTS = 4  # new launches, in times those of the baseline, as its patie
 
 
 def noise(rng: np.random.Generator, kind: str, series: int, m: int, n: int) -> FloatArray:
-    """Logs of times: 2 % of scatter; with wild launches; on two levels 15 % apart; 0.5 % in base and 3 % in new.
+    """Logs of times: 2 % of scatter; heavy tails; two levels that differ by 15 %; 0.5 % in base and 3 % in new.
 
     All series of a launch share another 2 % of scatter.
     """
     plain = rng.standard_normal((series, m + n))
-    own = {
+    scatter = {
         "normal": 0.02 * plain,
         "heavy": 0.02 * rng.standard_t(2, (series, m + n)),
         "two levels": 0.15 * rng.integers(0, 2, (series, m + n)) + 0.005 * plain,
         "sides": np.where(np.arange(m + n) < m, 0.005, 0.03) * plain,
     }[kind]
-    result: FloatArray = own + 0.02 * rng.standard_normal((1, m + n))
+    result: FloatArray = scatter + 0.02 * rng.standard_normal((1, m + n))
     return result
 
 
 def named(logs: FloatArray, m: int) -> set[int]:
-    """The series that are called different; the first m launches are of base."""
+    """The series that are reported as different; the first m launches are those of base."""
     times = np.exp(logs)
-    found = shifts([(row[:m].tolist(), row[m:].tolist()) for row in times])
-    return {number for number, (_, chance) in enumerate(found) if chance is not None and chance <= SIGNIFICANT}
+    changes = shifts([(row[:m].tolist(), row[m:].tolist()) for row in times])
+    return {number for number, (_, chance) in enumerate(changes) if chance is not None and chance <= SIGNIFICANT}
 
 
 def holds(rng: np.random.Generator, kind: str, m: int, n: int, series: int = 1) -> bool:
     """Whether the interval of the first series contains the true ratio."""
     times = np.exp(noise(rng, kind, series, m, n))
-    found = shifts([(row[:m].tolist(), row[m:].tolist()) for row in times])[0][0]
-    assert found.low is not None
-    assert found.high is not None
-    return found.low <= 1 <= found.high
+    shift, _ = shifts([(row[:m].tolist(), row[m:].tolist()) for row in times])[0]
+    assert shift.low is not None
+    assert shift.high is not None
+    return shift.low <= 1 <= shift.high
 
 
 def alarms(rng: np.random.Generator, kind: str, m: int, n: int, series: int) -> bool:
-    """Whether any unchanged series is called different."""
+    """Whether any unchanged series is reported as different."""
     return bool(named(noise(rng, kind, series, m, n), m))
 
 
 def is_named(rng: np.random.Generator, kind: str, m: int, n: int, series: int) -> bool:
-    """Whether a slowdown of one series is called different."""
+    """Whether the slowdown of one series is reported."""
     logs = noise(rng, kind, series, m, n)
     logs[0, m:] += math.log(SLOWDOWN)
     return 0 in named(logs, m)
 
 
 def rate(trial: Callable[[np.random.Generator], bool], trials: int) -> float:
-    """How often a trial is true, with fixed seeds."""
+    """The share of trials that are true, with fixed seeds."""
     return sum(trial(np.random.default_rng(seed)) for seed in range(trials)) / trials
 
 
@@ -93,16 +93,16 @@ def rate(trial: Callable[[np.random.Generator], bool], trials: int) -> float:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a baseline and a check of it meet.
+    """The machine on which a baseline and its check run.
 
-    `slowed` series take `ratio` times as long in the check. `bad` is the run with a launch that is 25 % slow. `drift`
-    is how the machine changes; where it is not `seen`, floor and pace stay what they were.
+    `slower` series take `ratio` times as long in the check. `bad` is the run with one launch that is 25 % slower.
+    `drift` is the kind of drift; floor and pace follow it only where it is `seen`.
     """
 
     transports: int = 2
     sizes: int = 4
     launches: int = 6
-    slowed: int = 0
+    slower: int = 0
     ratio: float = SLOWDOWN
     bad: str | None = None
     drift: str | None = None
@@ -116,7 +116,7 @@ class Machine:
 
 
 def check(machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.05) -> dict[int, Verdict]:
-    """What a check says of each series, as hockney.measure.check judges."""
+    """The verdict of a check on each series, by the rules of hockney.measure.check."""
     maker = _Maker(machine, np.random.default_rng(seed))
     base = maker.run("base", 0.0, machine.launches)
     verdicts = {
@@ -138,7 +138,7 @@ def check(machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.
 
 
 def compare(machine: Machine, seed: int, gap_s: float = _GAP_S) -> dict[int, Verdict]:
-    """What a comparison says of each series."""
+    """The verdict of a comparison on each series."""
     maker = _Maker(machine, np.random.default_rng(seed))
     runs = maker.run("base", 0.0, machine.launches), maker.run("new", gap_s, machine.launches)
     return {number: change.verdict for number, change in enumerate(_changes(machine, *runs, 1.0))}
@@ -188,7 +188,7 @@ class _Maker:
         if machine.bad == side:
             logs[:, rng.integers(launches)] += math.log(1.25)
         if side == "new":
-            logs[: machine.slowed] += math.log(machine.ratio)
+            logs[: machine.slower] += math.log(machine.ratio)
         floors, paces = (
             scatter * rng.standard_normal(launches) + shown * drift
             for scatter, shown in zip((0.004, 0.002), self._shown, strict=True)
@@ -225,11 +225,11 @@ def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[Ser
     return judge(series, (base.probes(), new.probes(), sleeping), margin)
 
 
-# ---- what is printed ------------------------------------------------------------------------------------------------
+# ---- the table ------------------------------------------------------------------------------------------------------
 
 
 def print_rates(cases: int) -> None:
-    """Print each row as soon as it is known: all take minutes."""
+    """Print each row when it is ready; the whole table takes minutes."""
     for line in (*_launch_lines(cases), *_bad_launch_lines(cases), *_drift_lines(cases)):
         print(line, flush=True)
 
@@ -241,7 +241,7 @@ def _launch_lines(cases: int) -> Iterator[str]:
         cells = []
         for trial in (holds, alarms, is_named):
             rates = (rate(partial(trial, kind=kind, m=m, n=n, series=30), cases) for kind in KINDS)
-            cells.append(", ".join(f"{100 * one:.1f}" for one in rates))
+            cells.append(", ".join(f"{100 * share:.1f}" for share in rates))
         yield f"| {m} and {n} | {' % | '.join(cells)} % |"
 
 
@@ -251,10 +251,10 @@ def _bad_launch_lines(cases: int) -> Iterator[str]:
     for bad in (None, "base", "new"):
         for transports, sizes in ((1, 1), (2, 4), (5, 6)):
             machine = Machine(transports, sizes, bad=bad)
-            slowed = Machine(transports, sizes, bad=bad, slowed=1)
-            found = _share([check(slowed, seed)[0] is Verdict.SLOWER for seed in range(cases)])
-            wrong = _share([Verdict.SLOWER in check(machine, seed).values() for seed in range(cases)])
-            yield f"| {bad or 'none'} | {machine.series} | {found} | {wrong} |"
+            slower = Machine(transports, sizes, bad=bad, slower=1)
+            detected = _share([check(slower, seed)[0] is Verdict.SLOWER for seed in range(cases)])
+            alarmed = _share([Verdict.SLOWER in check(machine, seed).values() for seed in range(cases)])
+            yield f"| {bad or 'none'} | {machine.series} | {detected} | {alarmed} |"
 
 
 def _drift_lines(cases: int) -> Iterator[str]:
@@ -270,13 +270,13 @@ def _drift_lines(cases: int) -> Iterator[str]:
     for name, machine in plans.items():
         for drift in DRIFTS:
             drifting = replace(machine, drift=drift)
-            wrong = _share([Verdict.SLOWER in check(drifting, seed).values() for seed in range(cases)])
+            checked = _share([Verdict.SLOWER in check(drifting, seed).values() for seed in range(cases)])
             moved = {Verdict.SLOWER, Verdict.FASTER}
-            apart = _share([not moved.isdisjoint(compare(drifting, seed).values()) for seed in range(cases)])
-            yield f"| {drift} | {name} | {wrong} | {apart} |"
-        slowed = replace(machine, slowed=1, ratio=1.1, scatter=0.015)
-        found = _share([check(slowed, seed)[0] is Verdict.SLOWER for seed in range(cases)])
-        yield f"| none, one series x1.10 | {name} | found: {found} | |"
+            compared = _share([not moved.isdisjoint(compare(drifting, seed).values()) for seed in range(cases)])
+            yield f"| {drift} | {name} | {checked} | {compared} |"
+        slower = replace(machine, slower=1, ratio=1.1, scatter=0.015)
+        detected = _share([check(slower, seed)[0] is Verdict.SLOWER for seed in range(cases)])
+        yield f"| none, one series x1.10 | {name} | found: {detected} | |"
 
 
 def _share(outcomes: list[bool]) -> str:

@@ -105,18 +105,18 @@ def test_drift_is_seldom_called_a_change(machine: simulated.Machine, drift: str)
     assert alarms <= 12
 
 
-@pytest.mark.parametrize("slowed", [1, 8])
-def test_a_slowdown_on_a_steady_machine_is_found(slowed: int) -> None:
+@pytest.mark.parametrize("slower", [1, 8])
+def test_a_slowdown_on_a_steady_machine_is_found(slower: int) -> None:
     """By 10 %, of one series or of all, with a steady floor and pace."""
-    machine = simulated.Machine(1, 8, scatter=0.015, slowed=slowed, ratio=1.1)
+    machine = simulated.Machine(1, 8, scatter=0.015, slower=slower, ratio=1.1)
     assert sum(simulated.check(machine, seed)[0] is Verdict.SLOWER for seed in range(60)) >= 54
 
 
 @pytest.mark.parametrize("bad", [None, "base", "new"])
 def test_one_bad_launch_hides_no_slowdown(bad: str | None) -> None:
     """A launch in which all series are 25 % slow; nor does it raise a false alarm."""
-    slowed, unchanged = simulated.Machine(bad=bad, slowed=1), simulated.Machine(bad=bad)
-    assert sum(simulated.check(slowed, seed)[0] is Verdict.SLOWER for seed in range(60)) >= 52
+    with_slowdown, unchanged = simulated.Machine(bad=bad, slower=1), simulated.Machine(bad=bad)
+    assert sum(simulated.check(with_slowdown, seed)[0] is Verdict.SLOWER for seed in range(60)) >= 52
     assert sum(Verdict.SLOWER in simulated.check(unchanged, seed).values() for seed in range(60)) <= 2
 
 

@@ -1,6 +1,6 @@
-"""Made-up machines with a slow rank, link or switch, whose ranks wait for each other message by message.
+"""Simulated machines with a slow rank, link or switch, whose ranks wait for each other's messages.
 
-A rank is busy with each message that it sends or receives, a link takes its time, and a rank continues when what it
+Sending and receiving a message take CPU time, a link takes its latency, and a rank continues when the message that it
 waits for has arrived. `python -m tests.analysis.explain.coupled` prints the table.
 """
 
@@ -27,25 +27,25 @@ _BUSY_NS, _LINK_NS = 300.0, 1000.0
 
 @dataclass
 class Machine:
-    """The time that a rank is busy with a message, and that a message takes between ranks, with heavy-tailed noise."""
+    """CPU time for each message by rank, and latency of each link, with heavy-tailed noise."""
 
     rng: np.random.Generator
     busy_ns: Floats = field(default_factory=lambda: np.full(RANKS, _BUSY_NS))
     link_ns: Floats = field(default_factory=lambda: np.full((RANKS, RANKS), _LINK_NS))
 
     def busy(self) -> Floats:
-        return self.busy_ns * self._luck(RANKS)
+        return self.busy_ns * self._noise(RANKS)
 
     def link(self, to: NDArray[np.int_]) -> Floats:
-        """From each rank to that one."""
-        found: Floats = self.link_ns[np.arange(RANKS), to] * self._luck(RANKS)
-        return found
+        """The latency from each rank to its target."""
+        latency_ns: Floats = self.link_ns[np.arange(RANKS), to] * self._noise(RANKS)
+        return latency_ns
 
-    def _luck(self, count: int) -> Floats:
+    def _noise(self, count: int) -> Floats:
         return 1 + 0.02 * np.abs(self.rng.standard_t(3, count))
 
     def step(self, at_ns: Floats, distance: int) -> Floats:
-        """Every rank sends to the one `distance` further on, and receives."""
+        """Each rank sends to the rank `distance` after it, and receives."""
         to = (np.arange(RANKS) + distance) % RANKS
         sent_ns = at_ns + self.busy()
         there_ns = np.roll(sent_ns + self.link(to), distance)
@@ -64,10 +64,10 @@ def barrier(of: Machine, at_ns: Floats) -> Floats:
 
 def alltoall(of: Machine, at_ns: Floats) -> Floats:
     sent_ns = at_ns + (RANKS - 1) * of.busy()
-    there_ns = sent_ns[:, None] + of.link_ns * of._luck(RANKS)[:, None]
+    there_ns = sent_ns[:, None] + of.link_ns * of._noise(RANKS)[:, None]
     np.fill_diagonal(there_ns, 0)
-    found: Floats = np.maximum(sent_ns, there_ns.max(axis=0)) + (RANKS - 1) * of.busy()
-    return found
+    ended_ns: Floats = np.maximum(sent_ns, there_ns.max(axis=0)) + (RANKS - 1) * of.busy()
+    return ended_ns
 
 
 def putring(of: Machine, at_ns: Floats) -> Floats:
@@ -76,7 +76,7 @@ def putring(of: Machine, at_ns: Floats) -> Floats:
 
 
 def bisection(of: Machine, at_ns: Floats) -> Floats:
-    """There and back: both ends are busy with each of the two messages."""
+    """A round trip: both ends take CPU time for each of the two messages."""
     mate = (np.arange(RANKS) + RANKS // 2) % RANKS
     busy, link = of.busy(), of.link(mate)
     one_way = busy + link + busy[mate]
@@ -84,7 +84,7 @@ def bisection(of: Machine, at_ns: Floats) -> Floats:
 
 
 def pairs(of: Machine, at_ns: Floats) -> Floats:
-    """A window of one: the slower end, and the link, decide."""
+    """A window of one message: both ends and the link add up."""
     mate = (np.arange(RANKS) + RANKS // 2) % RANKS
     busy = of.busy()
     return at_ns + busy + of.link(mate) + busy[mate]
@@ -105,7 +105,7 @@ KINDS = ("nothing", "rank", "link", "switch")
 
 @dataclass(frozen=True)
 class Slow:
-    """What is slow and by which factor: a rank's busy times, a link both ways, or all links of some ranks."""
+    """The slow part and its factor: the CPU time of a rank, a link both ways, or all links of some ranks."""
 
     ranks: frozenset[int]
     kind: str
@@ -113,18 +113,18 @@ class Slow:
 
     def machine(self, rng: np.random.Generator) -> Machine:
         of = Machine(rng)
-        own = sorted(self.ranks)
+        ranks = sorted(self.ranks)
         if self.kind == "rank":
-            of.busy_ns[own] *= self.factor
+            of.busy_ns[ranks] *= self.factor
         elif self.kind == "link":
-            of.link_ns[np.ix_(own, own)] *= self.factor
+            of.link_ns[np.ix_(ranks, ranks)] *= self.factor
         elif self.kind == "switch":
-            of.link_ns[own, :] *= self.factor
-            of.link_ns[:, own] *= self.factor
+            of.link_ns[ranks, :] *= self.factor
+            of.link_ns[:, ranks] *= self.factor
         return of
 
     def links(self, pattern: str) -> set[tuple[int, int]]:
-        """The slow links among those that a pattern times. The target of a put takes no part."""
+        """The slow links among those that a pattern times. The target of a put takes no CPU time."""
         ranks, step = (RANKS, 1) if pattern == "putring" else (RANKS // 2, RANKS // 2)
         timed = {(rank, (rank + step) % RANKS) for rank in range(ranks)}
         if self.kind == "link":
@@ -134,18 +134,18 @@ class Slow:
 
 
 def slow(rng: np.random.Generator, pattern: str, kind: str) -> Slow:
-    """A link that the pattern times. A switch has two ranks in a row."""
+    """A random slow part that the pattern times. A switch has two neighbouring ranks."""
     first = int(rng.integers(RANKS))
     step = RANKS // 2 if (pattern, kind) in {("pairs", "link"), ("bisection", "link")} else 1
     count = {"nothing": 0, "rank": 1, "link": 2, "switch": 2}[kind]
-    own = frozenset((first, (first + step) % RANKS)[:count])
-    return Slow(own, kind, float(rng.uniform(1.5, 3) if kind != "rank" else rng.uniform(3, 10)))
+    ranks = frozenset((first, (first + step) % RANKS)[:count])
+    return Slow(ranks, kind, float(rng.uniform(1.5, 3) if kind != "rank" else rng.uniform(3, 10)))
 
 
 def measurements(pattern: str, of: Machine) -> list[tuple[Measurement, State]]:
-    """As a run stores them: ranks leave a barrier almost together, and a sample has many repetitions."""
+    """Measurements as a run stores them: ranks leave a barrier almost at once, and a sample has many repetitions."""
     made = []
-    for _ in range(_MEASUREMENTS):  # so many give an interval
+    for _ in range(_MEASUREMENTS):  # enough for an interval
         samples = []
         for _ in range(_SAMPLES):
             start_ns = of.rng.uniform(0, _LINK_NS, RANKS)
@@ -159,52 +159,52 @@ def measurements(pattern: str, of: Machine) -> list[tuple[Measurement, State]]:
     return made
 
 
-def told(pattern: str, made: list[tuple[Measurement, State]]) -> list[Finding] | None:
-    """The findings; None where nothing can be said."""
-    found = slow_links(
+def findings_of(pattern: str, made: list[tuple[Measurement, State]]) -> list[Finding] | None:
+    """The findings; None where the check was not made."""
+    findings = slow_links(
         reading(
             curve(pattern=pattern, ranks=RANKS),
-            samples=lambda most, patterns=(): [one for one in made if not patterns or pattern in patterns],
+            samples=lambda most, patterns=(): made if not patterns or pattern in patterns else [],
         )
     )
-    return None if isinstance(found, NotChecked) else found
+    return None if isinstance(findings, NotChecked) else findings
 
 
 def named(findings: list[Finding]) -> set[tuple[int, int]]:
-    """The links that are said to be slow."""
+    """The links that the findings call slow."""
     links = [link.split("-") for finding in findings for link in finding.facts["links"]]
     return {(int(a), int(b)) for a, b in links}
 
 
 @dataclass(frozen=True)
 class Score:
-    """Counts of machines: without a claim, with exactly the slow links named, with a healthy link among them.
+    """Counts of machines: not checked, named exactly the slow links, named a healthy link.
 
-    `apart` is the median of the slowest rank's time over the median rank's.
+    `contrast` is the slowest rank's time over the median rank's, as the median of all machines.
     """
 
     machines: int
-    silent: int
+    unchecked: int
     right: int
     accused: int
-    apart: float
+    contrast: float
 
 
 def score(pattern: str, kind: str, machines: int) -> Score:
-    silent = right = accused = 0
-    apart: list[float] = []
+    unchecked = right = accused = 0
+    contrasts: list[float] = []
     for seed in range(machines):
         rng = np.random.default_rng((seed, len(kind)))
-        what = slow(rng, pattern, kind)
-        made = measurements(pattern, what.machine(rng))
+        part = slow(rng, pattern, kind)
+        made = measurements(pattern, part.machine(rng))
         by_rank = np.median([np.median(measurement.elapsed_ns, axis=1) for measurement, _ in made], axis=0)
-        apart.append(float(by_rank.max() / np.median(by_rank)))
-        found = told(pattern, made)
-        links = named(found or [])
-        silent += found is None
-        right += links == what.links(pattern)
-        accused += bool(links - what.links(pattern))
-    return Score(machines, silent, right, accused, float(np.median(apart)))
+        contrasts.append(float(by_rank.max() / np.median(by_rank)))
+        findings = findings_of(pattern, made)
+        links = named(findings or [])
+        unchecked += findings is None
+        right += links == part.links(pattern)
+        accused += bool(links - part.links(pattern))
+    return Score(machines, unchecked, right, accused, float(np.median(contrasts)))
 
 
 def main() -> None:
@@ -213,9 +213,9 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- |")
     for pattern in PATTERNS:
         for kind in KINDS:
-            one = score(pattern, kind, 100)
-            right = "no claim" if one.silent == one.machines else f"{one.right} %"
-            print(f"| {pattern} | {kind} | {one.apart:.2f} | {right} | {one.accused} % |", flush=True)
+            row = score(pattern, kind, 100)
+            right = "not checked" if row.unchecked == row.machines else f"{row.right} %"
+            print(f"| {pattern} | {kind} | {row.contrast:.2f} | {right} | {row.accused} % |", flush=True)
 
 
 if __name__ == "__main__":
