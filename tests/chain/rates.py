@@ -59,7 +59,7 @@ def curves(kind: CurveKind, seeds: Iterable[int], catalogue: Catalogue, folder: 
     by_law: dict[str, Curves] = {}
     for seed in seeds:
         machine = curve_machine(Random(seed), kind)
-        explanation = explained(machine.toml, pattern_suite("pingpong"), catalogue, folder, seed=seed)
+        explanation = explained(machine.content, pattern_suite("pingpong"), catalogue, folder, seed=seed)
         switches = switches_of(machine, explanation)
         score = by_law.setdefault(machine.noise.law, Curves())
         score.machines += 1
@@ -76,7 +76,7 @@ def loggp(seeds: Iterable[int], catalogue: Catalogue, folder: Path) -> dict[str,
     by_law: dict[str, list[Figure]] = {}
     for seed in seeds:
         machine = loggp_machine(Random(seed))
-        explanation = explained(machine.toml, load_suite("loggp"), catalogue, folder, seed=seed)
+        explanation = explained(machine.content, load_suite("loggp"), catalogue, folder, seed=seed)
         by_law.setdefault(machine.noise.law, []).extend(figures_of_loggp(machine, explanation))
     return by_law
 
@@ -88,7 +88,9 @@ def pairs(
     verdicts: Counter[str] = Counter()
     for seed in seeds:
         machine = make(Random(seed))
-        explanation = explained(machine.toml, load_suite("allpairs"), catalogue, folder, seed=seed, ranks=machine.size)
+        explanation = explained(
+            machine.content, load_suite("allpairs"), catalogue, folder, seed=seed, ranks=machine.size
+        )
         verdicts[verdict(machine, named(explanation))] += 1
     return verdicts
 

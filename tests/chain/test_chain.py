@@ -41,7 +41,7 @@ def is_right(figure: Figure, machine: CurveMachine) -> bool:
 @pytest.mark.parametrize("seed", range(8))
 def test_switches_and_lines(seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = curve_machine(Random(seed), "segments")
-    explanation = explained(machine.toml, pattern_suite("pingpong"), catalogue, tmp_path, seed=seed)
+    explanation = explained(machine.content, pattern_suite("pingpong"), catalogue, tmp_path, seed=seed)
     switches = switches_of(machine, explanation)
     assert (switches.missed, switches.invented) == ((), ())
     figures = list(figures_of_lines(machine, explanation))
@@ -50,9 +50,9 @@ def test_switches_and_lines(seed: int, catalogue: Catalogue, tmp_path: Path) -> 
 
 
 def test_a_seed_gives_the_same_again(catalogue: Catalogue, tmp_path: Path) -> None:
-    toml = curve_machine(Random(1), "segments").toml
+    content = curve_machine(Random(1), "segments").content
     first, again, other = (
-        explained(toml, pattern_suite("pingpong"), catalogue, tmp_path, seed=seed).lines for seed in (1, 1, 2)
+        explained(content, pattern_suite("pingpong"), catalogue, tmp_path, seed=seed).lines for seed in (1, 1, 2)
     )
     assert first == again != other
 
@@ -61,14 +61,14 @@ def test_a_seed_gives_the_same_again(catalogue: Catalogue, tmp_path: Path) -> No
 @pytest.mark.parametrize("seed", range(3))
 def test_no_switch_is_invented(kind: str, seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = curve_machine(Random(seed), "packets" if kind == "packets" else "smooth")
-    explanation = explained(machine.toml, pattern_suite("pingpong"), catalogue, tmp_path, seed=seed)
+    explanation = explained(machine.content, pattern_suite("pingpong"), catalogue, tmp_path, seed=seed)
     assert switches_of(machine, explanation).invented == ()
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_loggp(seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = loggp_machine(Random(seed))
-    explanation = explained(machine.toml, load_suite("loggp"), catalogue, tmp_path, seed=seed)
+    explanation = explained(machine.content, load_suite("loggp"), catalogue, tmp_path, seed=seed)
     figures = list(figures_of_loggp(machine, explanation))
     assert len(figures) == 5 * len(machine.segments)
     assert [figure for figure in figures if not is_right(figure, machine)] == []
@@ -78,14 +78,14 @@ def test_loggp(seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_is_slow_is_named_and_nothing_else(slow: Slow, seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = planted(Random(seed), slow)
-    explanation = explained(machine.toml, load_suite("allpairs"), catalogue, tmp_path, seed=seed, ranks=machine.size)
+    explanation = explained(machine.content, load_suite("allpairs"), catalogue, tmp_path, seed=seed, ranks=machine.size)
     assert verdict(machine, named(explanation)) == "right"
 
 
 @pytest.mark.parametrize("seed", [4, 13, 32])  # tori of 2 x 2, 4 x 2 and 3 x 2
 def test_distance_is_no_slowness(seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = healthy(Random(seed))
-    explanation = explained(machine.toml, load_suite("allpairs"), catalogue, tmp_path, seed=seed, ranks=machine.size)
+    explanation = explained(machine.content, load_suite("allpairs"), catalogue, tmp_path, seed=seed, ranks=machine.size)
     assert named(explanation) == []
 
 

@@ -24,7 +24,7 @@ from hockney.measure import run as running
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
 from hockney.measure.precision import judge_over_launches
-from hockney.measure.recorder import RunOutcome
+from hockney.measure.recorder import Display, RunOutcome
 from hockney.model import Launch, Measurement, PatternTraits, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -41,28 +41,19 @@ def catalogue() -> Catalogue:
     return load(recipe=Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(FAULT,)), libraries=())
 
 
-class Silent:
-    """A Display that shows nothing, and may stop the run."""
+class Silent(Display):
+    """Keeps the launches, and may stop the run."""
 
     def __init__(self, stop_after_rounds: int | None = None) -> None:
         self.stop_after_rounds = stop_after_rounds
         self.launches: list[Launch] = []
 
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
-        pass
-
     def launched(self, launch: Launch) -> None:
         self.launches.append(launch)
-
-    def measured(self, measurement: Measurement) -> None:
-        pass
 
     def progressed(self, progress: Progress) -> None:
         if self.stop_after_rounds is not None and progress.round >= self.stop_after_rounds:
             raise KeyboardInterrupt
-
-    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        pass
 
 
 def measure(

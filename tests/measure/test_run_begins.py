@@ -15,12 +15,11 @@ import pytest
 from tests.builders import make_info, make_launch, make_library, make_measurement, make_point
 
 from hockney.cli import execute
-from hockney.cli.progress import ProgressDisplay
 from hockney.errors import UsageError
 from hockney.machine import facts
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, Skipped
-from hockney.measure.recorder import Recorder
+from hockney.measure.recorder import Display, Recorder
 from hockney.measure.run_warnings import KernelShare
 from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
@@ -48,7 +47,7 @@ def test_what_disturbs_the_loopback_is_said_of_what_uses_it(
     monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [of_bbr])
     plan = Plan("test", (make_point(8, transport),), time_s=0.3, hosts=hosts)
     with Store.open(tmp_path / "r.db") as store:
-        running.measure(plan, catalogue, store, ProgressDisplay(quiet=True), command="test")
+        running.measure(plan, catalogue, store, Display(), command="test")
         assert (of_bbr in store.run(1).warnings) is warned
 
 
@@ -73,18 +72,18 @@ def test_ctrl_c_before_the_first_measurement_is_an_interruption_that_can_go_on(
     plan = Plan("test", (make_point(8), make_point(64)), precision=0.9, time_s=0.3)
     with Store.open(path) as store, monkeypatch.context() as patched:  # it comes while other programs are watched
         patched.setattr(running, "warnings_before", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
-        outcome = running.measure(plan, catalogue, store, ProgressDisplay(quiet=True), command="test")
+        outcome = running.measure(plan, catalogue, store, Display(), command="test")
     assert (outcome.status, outcome.failed) == (RunStatus.INTERRUPTED, 0)
     with Store.open(path) as store:
         assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
-        assert running.resume("last", catalogue, store, ProgressDisplay(quiet=True)).status is RunStatus.DONE
+        assert running.resume("last", catalogue, store, Display()).status is RunStatus.DONE
 
 
 def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_path: Path) -> None:
     """Told to spin they would wait for each other's time slices, so nobody is advised to."""
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
-        recorder = Recorder(store, run_id, ProgressDisplay(quiet=True))
+        recorder = Recorder(store, run_id, Display())
         for crowded, added in ((True, False), (False, True)):
             number = recorder.started(make_launch(oversubscribed=crowded))
             measurement = make_measurement(make_point(transport="shm"), launch_id=number)
@@ -114,7 +113,7 @@ def test_a_library_whose_messages_go_through_sockets_does_not_yield(
         monkeypatch.setenv(name, value)
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
-        recorder = Recorder(store, run_id, ProgressDisplay(quiet=True))
+        recorder = Recorder(store, run_id, Display())
         number = recorder.started(make_launch(library=library))
         recorder.measured(make_measurement(make_point(), launch_id=number))
         assert bool(recorder.kernel_share.wall_ns) is is_counted
@@ -124,13 +123,13 @@ BEGINS = """
 import os, signal, sys
 from pathlib import Path
 from hockney.measure import run as running
-from hockney.cli.progress import ProgressDisplay
+from hockney.measure.recorder import Display
 from hockney.results.store import Store
 from tests.measure.test_run_begins import PLAN, load
 path, last_word = sys.argv[1:]
 with Store.open(path) as store:
     store._db.set_trace_callback(lambda sql: sql.startswith(last_word) and os.kill(os.getpid(), signal.SIGKILL))
-    running.measure(PLAN, load(libraries=()), store, ProgressDisplay(quiet=True), command="test")
+    running.measure(PLAN, load(libraries=()), store, Display(), command="test")
 """
 PLAN = Plan(
     "test", (make_point(8), make_point(64)), (Skipped(make_point(128), "as a test"),), precision=0.9, time_s=0.3
@@ -152,7 +151,7 @@ def test_a_kill_as_a_run_begins_leaves_one_that_can_go_on_or_none(
         assert [(run.id, run.status) for run in store.runs()] == [(1, RunStatus.KILLED)] * runs
         if runs:
             assert len(store.points(1)) == 3
-            assert running.resume("last", catalogue, store, ProgressDisplay(quiet=True)).status is RunStatus.DONE
+            assert running.resume("last", catalogue, store, Display()).status is RunStatus.DONE
 
 
 @pytest.mark.parametrize("statement", ["INSERT INTO run", "INSERT OR IGNORE INTO point", "COMMIT"])
@@ -166,11 +165,11 @@ def test_ctrl_c_as_a_run_is_stored_leaves_one_that_can_go_on(
                 os.kill(os.getpid(), signal.SIGINT)
 
         store._db.set_trace_callback(press)
-        outcome = running.measure(PLAN, catalogue, store, ProgressDisplay(quiet=True), command="test")
+        outcome = running.measure(PLAN, catalogue, store, Display(), command="test")
         store._db.set_trace_callback(None)
         assert outcome.status is RunStatus.INTERRUPTED
         assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
-        assert running.resume("last", catalogue, store, ProgressDisplay(quiet=True)).status is RunStatus.DONE
+        assert running.resume("last", catalogue, store, Display()).status is RunStatus.DONE
     assert [file.name for file in tmp_path.iterdir()] == ["r.db"]
 
 
@@ -187,13 +186,13 @@ def test_no_other_program_takes_a_run_that_begins_for_killed(
 
     def try_to_resume(*_: object, **__: object) -> list[Warning_]:
         with Store.open(path) as other, pytest.raises(UsageError, match="is being measured by another hockney"):
-            running.resume("last", catalogue, other, ProgressDisplay(quiet=True))
+            running.resume("last", catalogue, other, Display())
         return []
 
     monkeypatch.setattr(running, "alone", look_and_lock)
     monkeypatch.setattr(running, "warnings_before", try_to_resume)
     with Store.open(path) as store:
-        running.measure(PLAN, catalogue, store, ProgressDisplay(quiet=True), command="test")
+        running.measure(PLAN, catalogue, store, Display(), command="test")
     assert seen == [RunStatus.RUNNING]  # by who tried to resume; before it was locked nobody saw it
 
 
@@ -218,7 +217,7 @@ def test_ctrl_c_while_earlier_measurements_are_read_changes_nothing(
     path = tmp_path / "r.db"
     monkeypatch.setenv("HOCKNEY_STORE", str(path))
     with Store.open(path) as store:
-        running.measure(replace(PLAN, precision=1e-9), catalogue, store, ProgressDisplay(quiet=True), command="test")
+        running.measure(replace(PLAN, precision=1e-9), catalogue, store, Display(), command="test")
         before = store.run(1)
     read = Store.measurements
 

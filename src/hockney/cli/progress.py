@@ -20,6 +20,7 @@ from hockney.machine.files import format_cpus, named_cpus
 from hockney.measure.estimate import enough_text, first_rounds_s, is_too_short
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
+from hockney.measure.recorder import Display
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 
@@ -27,8 +28,8 @@ _REDRAW_S = 0.25
 _LOG_S = 30.0
 
 
-class ProgressDisplay:
-    """Implements measure.recorder.Display on standard error; `quiet` prints nothing."""
+class ProgressDisplay(Display):
+    """On standard error; `quiet` prints nothing."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Protocol
 
 from hockney.machine import Moment, warnings_during
 from hockney.measure.interfaces import Progress
@@ -26,31 +25,26 @@ _WORST_FIRST = (
 )  # fmt: skip
 
 
-class Display(Protocol):
-    """Shows a run while it measures. Called between measurements only, so it may take some ms."""
+class Display:
+    """Shows a run while it measures; this one shows nothing. Called between measurements, so it may take some ms."""
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
         """The run has a number; nothing is started yet.
 
         `goes_on`: it is resumed. `precise`: how many points are precise already.
         """
-        ...
 
     def launched(self, launch: Launch) -> None:
         """A job is up."""
-        ...
 
     def measured(self, measurement: Measurement) -> None:
         """A measurement is made."""
-        ...
 
     def progressed(self, progress: Progress) -> None:
         """A round is stored."""
-        ...
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """A point is finished."""
-        ...
 
 
 @dataclass(frozen=True)

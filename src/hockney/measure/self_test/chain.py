@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hockney.analysis.explain import Explanation, explain_run
 from hockney.analysis.finding import Finding
 from hockney.measure import run as running
-from hockney.measure.interfaces import Progress
-from hockney.measure.plan import Plan, RunOptions, make_plan
+from hockney.measure.plan import RunOptions, make_plan
+from hockney.measure.recorder import Display
 from hockney.measure.self_test.curves import CurveMachine
 from hockney.measure.self_test.pairs import PairsMachine
-from hockney.model import Launch, Measurement, Point, PointStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate
 from hockney.suites import Suite
 from hockney.worker.catalogue import Catalogue
-
-_TIME_S = 60.0
-
-
-class _Quiet:
-    """A display that shows nothing."""
-
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None: ...
-
-    def launched(self, launch: Launch) -> None: ...
-
-    def measured(self, measurement: Measurement) -> None: ...
-
-    def progressed(self, progress: Progress) -> None: ...
-
-    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None: ...
+from hockney.worker.machine_model import Model
 
 
 def explained(
-    toml: str, suite: Suite, catalogue: Catalogue, folder: Path, *, seed: int, ranks: int = 2, launches: int = 1
+    content: Mapping[str, Any],
+    suite: Suite,
+    catalogue: Catalogue,
+    folder: Path,
+    *,
+    seed: int,
+    ranks: int = 2,
 ) -> Explanation:
-    """What `hockney explain` says of a run of the suite on a model; its files are left in the folder."""
-    path = folder / f"{hashlib.sha256(toml.encode()).hexdigest()[:16]}.toml"  # a catalogue knows a model by its name
-    path.write_text(toml, encoding="utf-8")
-    asked = RunOptions(machine=str(path), ranks=(ranks,), launches=launches, time_s=_TIME_S)
+    """What `hockney explain` says of a run of the suite on a model; its results are left in the folder."""
+    catalogue.add_model("sim@made-up", Model.from_content("made-up", content))
+    asked = RunOptions(machine="made-up", ranks=(ranks,), launches=1, time_s=60.0)
     plan = make_plan(suite, asked, catalogue)
     with Store.open(folder / "results.db", create=True) as store:
-        outcome = running.measure(plan, catalogue, store, _Quiet(), command="hockney doctor --self-test", seed=seed)
+        outcome = running.measure(plan, catalogue, store, Display(), command="hockney doctor --self-test", seed=seed)
         return explain_run(Run(store, outcome.run_id))
 
 
@@ -146,7 +135,8 @@ def switches_of(machine: CurveMachine, explanation: Explanation) -> Switches:
 def named(explanation: Explanation) -> list[frozenset[int]]:
     """The ranks, pairs and groups that explain calls slow."""
     slow = ("slow rank or pair", "slow group")
-    return [ranks for finding in explanation.findings if finding.code in slow for ranks in _named(finding)]
+    findings = (finding for finding in explanation.findings if finding.code in slow)
+    return list(dict.fromkeys(ranks for finding in findings for ranks in _named(finding)))
 
 
 def _named(finding: Finding) -> Iterator[frozenset[int]]:

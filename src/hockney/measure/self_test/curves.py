@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Literal
@@ -12,18 +11,14 @@ from typing import Any, Literal
 CurveKind = Literal["segments", "packets", "smooth"]
 CURVE_KINDS: tuple[CurveKind, ...] = ("segments", "packets", "smooth")
 
-_NOISY = 3  # costs of a message that noise acts on: send_cpu, latency, recv_cpu
-_POINTS_PER_OCTAVE = 4  # of a smooth curve, which is a chain of short lines
-_LARGEST = 1 << 22
-_JUMP_MIN = 0.05  # a smaller step of a packet is no switch
-_TEXT = '{{ {end}protocol = "{protocol}", send_cpu = {send}, recv_cpu = {receive}, latency = {latency}, {rest} }}'
+SOURCE = {"source": "made up"}
 
 
 @dataclass(frozen=True)
 class Noise:
-    """The model's law of noise with its number; "" for none."""
+    """The model's law of noise with its number."""
 
-    law: Literal["", "lognormal", "exponential"] = ""
+    law: Literal["lognormal", "exponential"] = "lognormal"
     amount: float = 0.0
 
     def mean(self, cost_ns: float) -> float:
@@ -33,11 +28,9 @@ class Noise:
         return cost_ns * math.exp(self.amount**2 / 2)
 
     @property
-    def toml(self) -> str:
-        if not self.law:
-            return ""
-        number = "sigma" if self.law == "lognormal" else "mean_ns"
-        return f'[noise]\nlaw = "{self.law}"\n{number} = {self.amount!r}\nsource = "made up"\n'
+    def content(self) -> dict[str, Any]:
+        """The table of a model."""
+        return {"law": self.law, "sigma" if self.law == "lognormal" else "mean_ns": self.amount, **SOURCE}
 
 
 @dataclass(frozen=True)
@@ -60,20 +53,23 @@ class Segment:
         return noisy + self.gap_ns + self.handshake_ns
 
     @property
-    def toml(self) -> str:
-        transfer = f"fixed_ns = {self.gap_ns!r}, per_byte_ns = {self.ns_per_byte!r}"
-        rest = f"handshake = {self.handshake_ns!r}, " if self.handshake_ns else ""
-        if self.packet_bytes:
-            rest += f"packet_bytes = {self.packet_bytes}, "
-            transfer += f", per_packet_ns = {self.ns_per_packet!r}"
-        return _TEXT.format(
-            end=f"up_to_bytes = {self.up_to_bytes}, " if self.up_to_bytes else "",
-            protocol="rendezvous" if self.handshake_ns else "eager",
-            send=repr(self.send_ns),
-            receive=repr(self.receive_ns),
-            latency=repr(self.latency_ns),
-            rest=f'{rest}transfer = {{ {transfer} }}, source = "made up"',
-        )
+    def content(self) -> dict[str, Any]:
+        """The table of a model."""
+        return {
+            "up_to_bytes": self.up_to_bytes,
+            "protocol": "rendezvous" if self.handshake_ns else "eager",
+            "send_cpu": self.send_ns,
+            "recv_cpu": self.receive_ns,
+            "latency": self.latency_ns,
+            "handshake": self.handshake_ns,
+            "packet_bytes": self.packet_bytes,
+            "transfer": {
+                "fixed_ns": self.gap_ns,
+                "per_byte_ns": self.ns_per_byte,
+                "per_packet_ns": self.ns_per_packet,
+            },
+            **SOURCE,
+        }
 
 
 @dataclass(frozen=True)
@@ -85,12 +81,14 @@ class CurveMachine:
     noise: Noise
 
     @property
-    def toml(self) -> str:
-        segments = ",\n  ".join(segment.toml for segment in self.segments)
-        return (
-            'title = "made up"\n[topology]\nkind = "switch"\nnodes = 2\nsource = "made up"\n'
-            f"{self.noise.toml}[class.all]\nsegment = [\n  {segments},\n]\n"
-        )
+    def content(self) -> dict[str, Any]:
+        """Its model."""
+        return {
+            "title": "made up",
+            "topology": {"kind": "switch", "nodes": 2, **SOURCE},
+            "noise": self.noise.content,
+            "class": {"all": {"segment": [segment.content for segment in self.segments]}},
+        }
 
     @property
     def jumps(self) -> tuple[int, ...]:
@@ -99,7 +97,7 @@ class CurveMachine:
         if self.kind == "smooth":
             return ()
         segment = self.segments[0]
-        shown = segment.ns_per_packet / _JUMP_MIN - segment.way_ns(self.noise)  # the time of which a step is 5 %
+        shown = segment.ns_per_packet / 0.05 - segment.way_ns(self.noise)  # a smaller step than 5 % is no switch
         per_byte = segment.ns_per_byte + segment.ns_per_packet / segment.packet_bytes
         return tuple(range(segment.packet_bytes, 1 + int(max(0.0, shown) / per_byte), segment.packet_bytes))
 
@@ -116,20 +114,20 @@ def curve_machine(rng: Random, kind: CurveKind) -> CurveMachine:
     """A machine for ping-pongs."""
     first = Segment(
         0,
-        send_ns=_log_uniform(rng, 50, 1000),
-        receive_ns=_log_uniform(rng, 50, 1000),
-        latency_ns=_log_uniform(rng, 300, 20_000),
-        gap_ns=_log_uniform(rng, 10, 300),
-        ns_per_byte=_log_uniform(rng, 0.03, 3),
+        send_ns=log_uniform(rng, 50, 1000),
+        receive_ns=log_uniform(rng, 50, 1000),
+        latency_ns=log_uniform(rng, 300, 20_000),
+        gap_ns=log_uniform(rng, 10, 300),
+        ns_per_byte=log_uniform(rng, 0.03, 3),
     )
-    noise = _noise(rng, first)
+    noise = random_noise(rng, 0.03, first.way_ns(Noise()) / 3)  # of three costs
     segments: tuple[Segment, ...] = (first,)
     if kind == "segments":
         segments = _with_switches(rng, first)
     elif kind == "packets":
         size = rng.choice((512, 1024, 1500, 4096))
         step_ns = rng.uniform(0.02, 0.3) * first.way_ns(Noise())
-        segments = (_changed(first, packet_bytes=size, ns_per_packet=step_ns),)
+        segments = (replace(first, packet_bytes=size, ns_per_packet=step_ns),)
     elif kind == "smooth":
         segments = _smooth(rng, first)
     return CurveMachine(kind, segments, noise)
@@ -137,42 +135,39 @@ def curve_machine(rng: Random, kind: CurveKind) -> CurveMachine:
 
 def loggp_machine(rng: Random) -> CurveMachine:
     """A machine to which LogGP applies: the gap is above both overheads; half of them have a switch up to 6 KiB."""
-    send_ns, receive_ns = _log_uniform(rng, 50, 1000), _log_uniform(rng, 50, 1000)
+    send_ns, receive_ns = log_uniform(rng, 50, 1000), log_uniform(rng, 50, 1000)
     first = Segment(
         0,
         send_ns,
         receive_ns,
-        latency_ns=_log_uniform(rng, 300, 10_000),
+        latency_ns=log_uniform(rng, 300, 10_000),
         gap_ns=max(send_ns, receive_ns) * rng.uniform(1.3, 3),
-        ns_per_byte=_log_uniform(rng, 0.05, 0.5),
+        ns_per_byte=log_uniform(rng, 0.05, 0.5),
     )
-    noise = _noise(rng, first)
+    noise = random_noise(rng, 0.03, first.way_ns(Noise()) / 3)  # of three costs
     if rng.random() < 0.5:
         return CurveMachine("segments", (first,), noise)
     end = rng.randint(1100, 6000)
     more_ns = rng.uniform(0.3, 1.5) * (first.way_ns(noise) + end * first.ns_per_byte)
-    last = _changed(
+    last = replace(
         first,
         latency_ns=first.latency_ns + more_ns / 2,
         receive_ns=first.receive_ns * 1.5,
         gap_ns=first.gap_ns * 1.5 + more_ns / 2,
     )
-    return CurveMachine("segments", (_changed(first, up_to_bytes=end), last), noise)
+    return CurveMachine("segments", (replace(first, up_to_bytes=end), last), noise)
 
 
-def _changed(segment: Segment, **changes: Any) -> Segment:
-    return replace(segment, **changes)
-
-
-def _log_uniform(rng: Random, low: float, high: float) -> float:
+def log_uniform(rng: Random, low: float, high: float) -> float:
+    """Between the two, and as often below their geometric mean as above."""
     return math.exp(rng.uniform(math.log(low), math.log(high)))
 
 
-def _noise(rng: Random, segment: Segment) -> Noise:
-    """1 to 3 % of each cost, in every second case exponential: up to 3 % of the way on average, but skewed."""
+def random_noise(rng: Random, most: float, time_ns: float) -> Noise:
+    """1 % up to `most` of each cost; in every second case exponential, whose mean is such a part of a time."""
     if rng.random() < 0.5:
-        return Noise("lognormal", rng.uniform(0.01, 0.03))
-    return Noise("exponential", rng.uniform(0.01, 0.03) * segment.way_ns(Noise()) / _NOISY)
+        return Noise("lognormal", rng.uniform(0.01, most))
+    return Noise("exponential", rng.uniform(0.01, most) * time_ns)
 
 
 def _with_switches(rng: Random, segment: Segment) -> tuple[Segment, ...]:
@@ -188,10 +183,8 @@ def _with_switches(rng: Random, segment: Segment) -> tuple[Segment, ...]:
         if left_ns < 0.2 * time_ns:  # a fall that the costs of the messages leave no room for
             left_ns, ns_per_byte = before.latency_ns + 0.5 * time_ns, before.ns_per_byte
         handshake_ns = left_ns * rng.choice((0.0, 0.4))
-        segments.append(_changed(before, up_to_bytes=end, latency_ns=before.latency_ns))
-        segments.append(
-            _changed(before, latency_ns=left_ns - handshake_ns, handshake_ns=handshake_ns, ns_per_byte=ns_per_byte)
-        )
+        after = replace(before, latency_ns=left_ns - handshake_ns, handshake_ns=handshake_ns, ns_per_byte=ns_per_byte)
+        segments += [replace(before, up_to_bytes=end), after]
         end *= rng.randint(10, 60)
     return tuple(segments)
 
@@ -200,7 +193,7 @@ def _smooth(rng: Random, segment: Segment) -> tuple[Segment, ...]:
     """t_0 + a * size^p, or a slope that grows or falls around some size."""
     start_ns = segment.way_ns(Noise())
     shape = rng.choice(("power", "knee"))
-    power, middle = rng.uniform(0.4, 0.8), _log_uniform(rng, 4096, 65536)
+    power, middle = rng.uniform(0.4, 0.8), log_uniform(rng, 4096, 65536)
     upper = (
         rng.uniform(0.3, 0.7) if rng.random() < 0.5 else 1 + min(2.0, 0.8 * start_ns / (middle * segment.ns_per_byte))
     )
@@ -214,18 +207,12 @@ def _smooth(rng: Random, segment: Segment) -> tuple[Segment, ...]:
         )
         return start_ns + segment.ns_per_byte * (size + (upper - 1) * bend)
 
-    sizes = _grid()
+    per_octave = 4  # the curve is a chain of short lines
+    sizes = [0, *(round(64 * 2 ** (step / per_octave)) for step in range(16 * per_octave + 1))]
     pieces = []
     for low, high in itertools.pairwise(sizes):
         per_byte = (time_ns(high) - time_ns(low)) / (high - low)
-        over_ns = time_ns(low) - low * per_byte - start_ns
+        latency_ns = max(0.0, segment.latency_ns + (time_ns(low) - low * per_byte - start_ns))
         end = 0 if high == sizes[-1] else high
-        pieces.append(
-            _changed(segment, up_to_bytes=end, latency_ns=max(0.0, segment.latency_ns + over_ns), ns_per_byte=per_byte)
-        )
+        pieces.append(replace(segment, up_to_bytes=end, latency_ns=latency_ns, ns_per_byte=per_byte))
     return tuple(pieces)
-
-
-def _grid() -> Sequence[int]:
-    steps = int(_POINTS_PER_OCTAVE * math.log2(_LARGEST / 64))
-    return [0, *(round(64 * 2 ** (step / _POINTS_PER_OCTAVE)) for step in range(steps + 1))]

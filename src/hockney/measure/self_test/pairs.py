@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
-from hockney.measure.self_test.curves import Noise
+from hockney.measure.self_test.curves import SOURCE, log_uniform, random_noise
 
 Slow = Literal["", "rank", "link", "switch", "uplink"]
 SLOW: tuple[Slow, ...] = ("", "rank", "link", "switch", "uplink")
-
-_APART = 1.35  # two levels of times: explain tells them apart from a factor of 1.25
-_WAY_NS, _NS_PER_BYTE = (1000, 20_000), (0.02, 0.5)
-_NEAR, _FAR, _DETOUR, _UPLINK = 1, 3, 2, 4  # switches on a route
 
 
 @dataclass(frozen=True)
@@ -28,7 +24,7 @@ class PairsMachine:
     """`slow`: what is planted; `ranks` are those of it, empty where nothing is slow."""
 
     size: int
-    toml: str
+    content: dict[str, Any]
     slow: Slow = ""
     ranks: frozenset[int] = frozenset()
 
@@ -42,7 +38,7 @@ class PairsMachine:
 
     def is_false(self, named: frozenset[int]) -> bool:
         """Whether a rank, pair or group is called slow that is not. A pair with one end in what is slow is slow."""
-        if self.slow == "link" or self.slow == "switch":
+        if self.slow in ("link", "switch"):
             return not named <= self.ranks
         if self.slow:
             return not (named <= self.ranks or (len(named) == 2 and named & self.ranks))
@@ -65,72 +61,62 @@ def planted(rng: Random, slow: Slow) -> PairsMachine:
         ranks = sorted(rng.sample(range(nodes), 2))
     elif slow:
         ranks = min(leaves, key=len)
-    near_ns = math.exp(rng.uniform(*map(math.log, _WAY_NS)))
+    near_ns = log_uniform(rng, 1000, 20_000)
     factor, over = rng.uniform(1.5, 3), rng.uniform(1.5, 5)
-    while slow == "switch" and abs(math.log(factor / over)) < math.log(_APART):
+    while slow == "switch" and abs(math.log(factor / over)) < math.log(1.35):  # explain needs a factor of 1.25
         factor, over = rng.uniform(1.5, 3), rng.uniform(1.5, 5)
     far_ns = near_ns * over
     is_near = any(leaf.issuperset(ranks) for leaf in map(set, leaves))
-    times_ns = {
-        _NEAR: near_ns,
-        _DETOUR: factor * (near_ns if is_near else far_ns),
-        _UPLINK: factor * far_ns,
-        _FAR: far_ns,
-    }
+    times_ns = {1: near_ns, 2: factor * (near_ns if is_near else far_ns), 4: factor * far_ns, 3: far_ns}
     busy_ns = near_ns * rng.uniform(0.1, 0.4)
-    parts = ['title = "made up"', _graph(leaves, ranks, slow), _noise(rng, near_ns).toml]
+    content: dict[str, Any] = {
+        "title": "made up",
+        "topology": _graph(leaves, ranks, slow),
+        "noise": random_noise(rng, 0.1, near_ns).content,
+    }
     if slow == "rank":
         slower = 1 + 2 * rng.uniform(0.3, 1.5) * (far_ns if count > 1 else near_ns) / busy_ns
-        parts.append(f'[[slower]]\nnodes = "{ranks[0]}"\nfactor = {slower!r}\nsource = "made up"\n')
-    ns_per_byte = math.exp(rng.uniform(*map(math.log, _NS_PER_BYTE)))
-    for switches, time_ns in times_ns.items():
-        condition = "" if switches == _FAR else f"switches = {switches}\n"  # the last class is for all
-        parts.append(_class(f"over{switches}", condition, busy_ns, time_ns, ns_per_byte))
-    return PairsMachine(nodes, "\n".join(parts), slow, frozenset(ranks))
+        content["slower"] = [{"nodes": ranks, "factor": slower, **SOURCE}]
+    ns_per_byte = log_uniform(rng, 0.02, 0.5)
+    content["class"] = {  # by the switches on the way; the last one is for all
+        f"over{switches}": _class(busy_ns, time_ns, ns_per_byte) | ({} if switches == 3 else {"switches": switches})
+        for switches, time_ns in times_ns.items()
+    }
+    return PairsMachine(nodes, content, slow, frozenset(ranks))
 
 
 def healthy(rng: Random) -> PairsMachine:
     """A machine without anything slow, of another topology: its links are shared, and farther ranks take longer."""
-    near_ns = math.exp(rng.uniform(*map(math.log, _WAY_NS)))
-    ns_per_byte = math.exp(rng.uniform(*map(math.log, _NS_PER_BYTE)))
+    near_ns, ns_per_byte = log_uniform(rng, 1000, 20_000), log_uniform(rng, 0.02, 0.5)
     hop_ns = near_ns * rng.uniform(0.02, 1.0)
     topology, nodes = _topology(rng)
-    parts = [
-        'title = "made up"',
-        f'[topology]\nsource = "made up"\n{topology}',
-        f'[[link]]\nbytes_per_s = {1e9 / ns_per_byte!r}\nlatency_ns = {hop_ns!r}\nsource = "made up"\n',
-        _noise(rng, near_ns).toml,
-        _class("all", "", near_ns * rng.uniform(0.1, 0.4), near_ns, ns_per_byte),
-    ]
-    return PairsMachine(nodes, "\n".join(parts))
+    content: dict[str, Any] = {
+        "title": "made up",
+        "topology": topology,
+        "link": [{"bytes_per_s": 1e9 / ns_per_byte, "latency_ns": hop_ns, **SOURCE}],
+        "noise": random_noise(rng, 0.1, near_ns).content,
+        "class": {"all": _class(near_ns * rng.uniform(0.1, 0.4), near_ns, ns_per_byte)},
+    }
+    return PairsMachine(nodes, content)
 
 
-def _topology(rng: Random) -> tuple[str, int]:
+def _topology(rng: Random) -> tuple[dict[str, Any], int]:
     """Its keys, and how many nodes it has."""
     kind = rng.choice(("hierarchy", "torus", "mesh", "fat tree", "dragonfly"))
     a, b = rng.randint(2, 4), rng.randint(2, 3)
-    keys, nodes = f"dimensions = [{a}, {b}]\n", a * b
+    keys: dict[str, Any] = {"dimensions": [a, b]}
     if kind == "hierarchy":
-        levels = (("host", a), ("rack", b))
-        keys = "".join(f'[[topology.level]]\nname = "{name}"\nholds = {holds}\n' for name, holds in levels)
+        keys = {"level": [{"name": "host", "holds": a}, {"name": "rack", "holds": b}]}
     elif kind == "fat tree":
-        keys = f"down = [{a}, {b}]\nup = [1, 1]\n"
+        keys = {"down": [a, b], "up": [1, 1]}
     elif kind == "dragonfly":
-        keys, nodes = "groups = 3\nrouters_per_group = 2\nnodes_per_router = 2\nglobal_links = 1\n", 12
-    return f'kind = "{kind}"\n{keys}', nodes
+        keys = {"groups": 3, "routers_per_group": 2, "nodes_per_router": 2, "global_links": 1}
+    return {"kind": kind, **keys, **SOURCE}, 12 if kind == "dragonfly" else a * b
 
 
-def _noise(rng: Random, near_ns: float) -> Noise:
-    """Up to 10 % of each cost, or of the way."""
-    if rng.random() < 0.5:
-        return Noise("lognormal", rng.uniform(0.01, 0.1))
-    return Noise("exponential", rng.uniform(0.01, 0.1) * near_ns)
-
-
-def _class(name: str, condition: str, busy_ns: float, time_ns: float, ns_per_byte: float) -> str:
-    costs = f"send_cpu = {busy_ns / 2!r}, recv_cpu = {busy_ns / 2!r}, latency = {time_ns - busy_ns!r}"
-    transfer = f"transfer = {{ per_byte_ns = {ns_per_byte!r} }}"
-    return f'[class.{name}]\n{condition}segment = [{{ {costs}, {transfer}, source = "made up" }}]\n'
+def _class(busy_ns: float, time_ns: float, ns_per_byte: float) -> dict[str, Any]:
+    costs = {"send_cpu": busy_ns / 2, "recv_cpu": busy_ns / 2, "latency": time_ns - busy_ns}
+    return {"segment": [{**costs, "transfer": {"per_byte_ns": ns_per_byte}, **SOURCE}]}
 
 
 def _leaves(rng: Random, count: int, least: int) -> list[list[int]]:
@@ -144,7 +130,7 @@ def _leaves(rng: Random, count: int, least: int) -> list[list[int]]:
     return [list(itertools.islice(rest, size)) for size in sizes]
 
 
-def _graph(leaves: Sequence[Sequence[int]], ranks: Sequence[int], slow: Slow) -> str:
+def _graph(leaves: Sequence[Sequence[int]], ranks: Sequence[int], slow: Slow) -> dict[str, Any]:
     nodes = sum(map(len, leaves))
     core, uplink, first, second = (nodes + len(leaves) + i for i in range(4))
     edges: list[tuple[int, int]] = []
@@ -157,12 +143,6 @@ def _graph(leaves: Sequence[Sequence[int]], ranks: Sequence[int], slow: Slow) ->
             edges.append((number, core))
     if slow in ("link", "switch"):
         edges += [(first, second), *((node, first) for node in ranks[:-1]), *((node, second) for node in ranks[1:])]
-        via = [(a, *way, b) for a, b, way in _detours(ranks, (first, second))]
-    keys = {"nodes": nodes, "switches": len(leaves) + 4, "edges": list(map(list, edges)), "via": list(map(list, via))}
-    listed = "".join(f"{key} = {value}\n" for key, value in keys.items())
-    return f'[topology]\nkind = "graph"\nsource = "made up"\n{listed}'
-
-
-def _detours(ranks: Sequence[int], way: tuple[int, int]) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    for a, b in itertools.permutations(ranks, 2):
-        yield a, b, way if ranks.index(a) < ranks.index(b) else (way[1], way[0])
+        for a, b in itertools.combinations(ranks, 2):
+            via += [(a, first, second, b), (b, second, first, a)]
+    return {"kind": "graph", "nodes": nodes, "switches": len(leaves) + 4, "edges": edges, "via": via, **SOURCE}
