@@ -15,10 +15,6 @@ import difflib
 import enum
 from collections.abc import Iterable
 
-_SHOWN_MAX = 6  # names
-_PART_MIN = 3  # characters of a name
-_LIKENESS_MIN = 0.6  # difflib's ratio: of 'nope' and 'ompi' it is 0.5
-
 
 class ExitCode(enum.IntEnum):
     """What a command ends with."""
@@ -73,14 +69,15 @@ def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None
     """
     names = list(known)
     holding = [name for name in names if word and name.startswith(word)]
-    holding = holding or [name for name in names if len(word) >= _PART_MIN and word in name]
-    close = difflib.get_close_matches(word, holding or names, n=1, cutoff=0.0 if holding else _LIKENESS_MIN)
+    holding = holding or [name for name in names if len(word) > 2 and word in name]
+    # difflib's ratio of 'nope' and 'ompi' is 0.5.
+    close = difflib.get_close_matches(word, holding or names, n=1, cutoff=0.0 if holding else 0.6)
     if close:
         hint = f"did you mean '{close[0]}'?"
     elif any("," in name for name in names):
         hint = f"known are {', '.join(map(repr, names))}"
-    elif listed_by is not None and len(names) > _SHOWN_MAX:
-        hint = f"known are {', '.join(names[:_SHOWN_MAX])} …; `{listed_by}` lists all"
+    elif listed_by is not None and len(names) > 6:
+        hint = f"known are {', '.join(names[:6])} …; `{listed_by}` lists all"
     else:
         hint = f"known are {', '.join(names)}" if names else "there is none"
     return UsageError(f"unknown {kind} '{word}': {hint}")

@@ -16,38 +16,28 @@ BYTES_MAX = 1 << 40  # as the workers' protocol has it
 RANKS_MAX = 1 << 20  # likewise; only models take more than some thousand
 DURATION_MAX_S = 366 * 86400
 
-_QUANTITY_MAX = 1e18  # in any unit
-_INCREASE_MAX = 1e9
 _DIGITS_MAX = 30  # of a whole number: Python refuses to read one of thousands
-_SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*%")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?")
-_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z/]+)")
-_MU = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")  # two characters that look the same
 # C0 and C1, the marks and overrides of direction, separators of lines, what is left of bytes that are no text.
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _PREFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
-_HERTZ = {f"{prefix}Hz": scale for prefix, scale in _PREFIXES.items() if len(prefix) < 2}
 _BYTES_PER_S = {
     f"{prefix}{unit}/s": scale * size_bytes
     for unit, size_bytes in (("B", 1.0), ("bit", 1 / 8), ("b", 1 / 8))
     for prefix, scale in _PREFIXES.items()
 }
-_SECONDS = {"ms": 1e-3, "s": 1.0, None: 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 def parse_bytes(text: str) -> int:
     """`64`, `64K`, `4MiB` -> bytes. Raises UsageError."""
-    match = _SIZE.fullmatch(text.strip())
+    match = re.fullmatch(r"(\d+)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if match is None:
         raise UsageError(
             f"'{text}' is not a size: write bytes from 0 to {BYTES_MAX >> 30}G, such as 8, 64K or 4M (K, M and G are "
             "powers of 1024)"
         )
-    size = int(match[1][:_DIGITS_MAX]) * _SCALE[match[2].upper()]
+    size = int(match[1][:_DIGITS_MAX]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
     if size > BYTES_MAX or len(match[1]) > _DIGITS_MAX:
         raise UsageError(f"'{text}' is too large a message: at most {BYTES_MAX >> 30}G")
     return size
@@ -73,12 +63,12 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 def parse_duration_s(text: str) -> float:
     """`90`, `90s`, `2m`, `1.5h`, `500ms` -> seconds. Raises UsageError."""
-    match = _DURATION.fullmatch(text.strip())
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?", text.strip())
     if match is None:
         raise UsageError(f"'{text}' is not a duration: write for example 30s, 2m or 1h")
     if float(match[1]) <= 0:
         raise UsageError(f"'{text}' is too short a duration: write one above 0, for example 30s, 2m or 1h")
-    value_s = float(match[1]) * _SECONDS[match[2]]
+    value_s = float(match[1]) * {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}.get(match[2], 1.0)
     if value_s > DURATION_MAX_S:
         raise UsageError(f"'{text}' is too long: at most {DURATION_MAX_S // 3600}h, a year")
     return value_s
@@ -97,7 +87,7 @@ def parse_fraction(text: str) -> float:
 
 def parse_increase(text: str) -> float:
     """`5%` or `150 %` -> a part of what was, above 0. Raises UsageError."""
-    return _percentage(text, _INCREASE_MAX, "a percentage above 0")
+    return _percentage(text, 1e9, "a percentage above 0")
 
 
 def _percentage(text: str, below: float, what: str) -> float:
@@ -114,7 +104,9 @@ def _percentage(text: str, below: float, what: str) -> float:
 
 def parse_time_ns(text: str) -> float:
     """`300 ns`, `1.5us`, `2 ms` -> ns; the u may be a mu. Raises UsageError."""
-    return _quantity(text.translate(_MU), _NANOSECONDS, "a time", "1.5 us (units: ns, us, ms, s)")
+    plain = re.sub("[\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}]", "u", text)  # two characters that look the same
+    units = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+    return _quantity(plain, units, "a time", "1.5 us (units: ns, us, ms, s)")
 
 
 def parse_rate_bytes_per_s(text: str) -> float:
@@ -128,7 +120,8 @@ def parse_rate_bytes_per_s(text: str) -> float:
 
 def parse_frequency_hz(text: str) -> int:
     """`100kHz`, `2.5 MHz`, `800 Hz` -> events a second, a whole number. Raises UsageError."""
-    value_hz = _quantity(text, _HERTZ, "a rate of events", "100kHz (units: Hz, kHz, MHz, GHz)")
+    units = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
+    value_hz = _quantity(text, units, "a rate of events", "100kHz (units: Hz, kHz, MHz, GHz)")
     if value_hz != round(value_hz):
         raise UsageError(
             f"'{text}' is not a whole number of events a second: write for example {math.ceil(value_hz)}Hz"
@@ -137,8 +130,8 @@ def parse_frequency_hz(text: str) -> int:
 
 
 def _quantity(text: str, units: Mapping[str, float], what: str, example: str) -> float:
-    match = _QUANTITY.fullmatch(text.strip())
-    if match is None or match[2] not in units or not 0 < float(match[1]) <= _QUANTITY_MAX:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-zA-Z/]+)", text.strip())
+    if match is None or match[2] not in units or not 0 < float(match[1]) <= 1e18:
         raise UsageError(f"'{text}' is not {what}: write for example {example}")
     return float(match[1]) * units[match[2]]
 

@@ -16,10 +16,7 @@ from hockney.analysis.finding import Finding, Subject
 from hockney.stats.fit import Estimate
 
 _SAME = 0.005
-_FASTER = 1.25
 _MATCH = 0.03
-_ONE_BY_ONE = ("robpush", "robpull")  # farms whose messages come one after another
-_PERIODS_NS = (64e3, 128e3, 256e3, 512e3, 1024e3)  # slices of a transputer's scheduler
 _NEAR_PERIOD = 0.005
 
 
@@ -86,9 +83,10 @@ def _kinks(row: LawRow) -> list[Odd]:
 def two_speeds(reading: Reading) -> list[Finding]:
     """A farm whose messages are faster per byte among more ranks: the messages of the fewer took another path."""
     findings = []
-    for fewer, more in _row_pairs(reading, _ONE_BY_ONE):
+    # Farms whose messages come one after another.
+    for fewer, more in _row_pairs(reading, ("robpush", "robpull")):
         slow, fast = (_slope(curve, curve.ranks - 1) for curve in (fewer, more))
-        if not _delay_us(fewer) and is_above(slow, fast) and slow.value > _FASTER * fast.value:
+        if not _delay_us(fewer) and is_above(slow, fast) and slow.value > 1.25 * fast.value:
             facts = {
                 "slow_ns_per_byte": slow,
                 "slow_like": _like(slow, reading),
@@ -168,7 +166,7 @@ def time_slices(reading: Reading) -> list[Finding]:
 def _slices(transport: str, figures: Sequence[tuple[Curve, CurvePoint]]) -> Iterator[Finding]:
     """The slice of which most figures are multiples, if they are a tenth: by chance 1 % are."""
     multiples: list[tuple[int, float, list[str]]] = []
-    for period_ns in _PERIODS_NS:
+    for period_ns in (64e3, 128e3, 256e3, 512e3, 1024e3):  # slices of a transputer's scheduler
         cycles = [(curve.pattern, point.time_ns.value / period_ns) for curve, point in figures]
         on = [pattern for pattern, count in cycles if round(count) > 0 and abs(count - round(count)) <= _NEAR_PERIOD]
         multiples.append((len(on), period_ns, on))

@@ -18,13 +18,6 @@ from hockney.archive.curves import PublishedReading, estimate_of
 from hockney.stats.fit import Estimate, Segment, fit_line
 
 _STEP = 0.10
-_FLAT_FACTOR = 4  # a plateau reaches from the shortest size, or 4 B, to this factor of it
-_NEAR_FACTOR = 16  # a line that begins farther off says nothing of the shortest size
-_STRAIGHT = 0.02
-_OFF = 0.02  # beyond what rounding explains
-_OVERLAP, _WAITS = 0.90, 1.02
-_GAIN = 0.03
-_CACHE_STEP = 0.05
 
 
 def steps(reading: Reading) -> list[Finding]:
@@ -63,14 +56,15 @@ def plateaus(reading: Reading) -> list[Finding]:
 
 def _plateau(curve: Curve) -> Finding | None:
     first, rest = curve.points[0], curve.points[1:]
-    if rest[0].bytes > _NEAR_FACTOR * max(4, first.bytes):
+    shortest = max(4, first.bytes)
+    if rest[0].bytes > 16 * shortest:  # a line that begins farther off says nothing of the shortest size
         return None
     fit = fit_line([point.bytes for point in rest], [point.time_ns.value for point in rest])
-    if not isinstance(fit, Segment) or fit.relative_rms > _STRAIGHT or fit.ns_per_byte.value <= 0:
+    if not isinstance(fit, Segment) or fit.relative_rms > 0.02 or fit.ns_per_byte.value <= 0:
         return None
     time = first.time_ns
     reached = Estimate(*((ns - fit.t0_ns.value) / fit.ns_per_byte.value for ns in (time.value, time.low, time.high)))
-    if time.low < (1 + _STEP) * fit.time_ns(first.bytes) or reached.low < _FLAT_FACTOR * max(4, first.bytes):
+    if time.low < (1 + _STEP) * fit.time_ns(first.bytes) or reached.low < 4 * shortest:
         return None
     facts = {"plateau_ns": time, "first_bytes": first.bytes, "flat_bytes": reached}
     return Finding("flat latency", subject_of(curve, (first.bytes,)), facts)
@@ -85,7 +79,7 @@ def derived_columns(reading: PublishedReading) -> list[Finding]:
     off = []
     for figure, rate in zip(rows, per_cp, strict=True):
         computed, printed = scale * rate, estimate_of(figure)
-        if abs(printed.value / computed - 1) > _OFF and not printed.low <= computed <= printed.high:
+        if abs(printed.value / computed - 1) > 0.02 and not printed.low <= computed <= printed.high:
             off.append((figure, computed))
     if not off:
         return []
@@ -137,8 +131,8 @@ def _order(curve: Curve, pingpong: Curve) -> Finding | None:
         return None
     size, time_ns, half_ns = sizes[0]
     over = ratio(time_ns, half_ns)
-    is_faster = over.high < 1 and over.value < _OVERLAP
-    if not is_faster and (over.low <= 1 or over.value < _WAITS):
+    is_faster = over.high < 1 and over.value < 0.90
+    if not is_faster and (over.low <= 1 or over.value < 1.02):
         return None
     facts = {"size_bytes": size, "time_ns": time_ns, "half_round_trip_ns": half_ns, "time_ratio": over}
     cause = "messages overlap" if is_faster else "the sender waits"
@@ -150,7 +144,7 @@ def faster_under_load(reading: Reading) -> list[Finding]:
     """Messages that are faster with others under way than alone: something else differs between the two."""
     findings = []
     for loaded, idle in loaded_and_idle(reading):
-        faster = [sizes for sizes in common_sizes(loaded, idle) if sizes[1].high < (1 - _GAIN) * sizes[2].low]
+        faster = [sizes for sizes in common_sizes(loaded, idle) if sizes[1].high < 0.97 * sizes[2].low]
         if faster:
             size, loaded_ns, idle_ns = faster[0]
             gain = difference(idle_ns, loaded_ns)
@@ -187,7 +181,7 @@ def _end_of_cache(transport: str, state: str, totals: list[tuple[int, Estimate]]
     cut = max(range(1, len(totals)), key=lambda at: totals[at][1].value - totals[at - 1][1].value)
     below = max((over for _, over in totals[:cut]), key=lambda over: over.high)
     above = min((over for _, over in totals[cut:]), key=lambda over: over.low)
-    if not is_above(above, below) or above.value - below.value < _CACHE_STEP:
+    if not is_above(above, below) or above.value - below.value < 0.05:
         return None
     low, high = totals[cut - 1][0], totals[cut][0]
     facts = {"within_bytes": low, "within_ratio": below, "beyond_bytes": high, "beyond_ratio": above}

@@ -7,17 +7,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hockney.machine.files import ROOT, read_text
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_STEAL_TICKS_MIN = 2  # a tick lasts 10 ms, and a single one may have been due before the first look
-_PROGRAM_CPUS_MIN = 0.1
-_WATCH_MIN_S = 0.3  # in less time, one tick on each CPU would look like a program
-_NAMED_MAX = 3
-# Columns of /proc/PID/stat after the name.
-_STATE, _FLAGS, _UTIME, _STIME, _BEGAN = 0, 6, 11, 12, 19
-_KERNEL_THREAD = 0x00200000  # PF_KTHREAD, of the flags
 
 _Programs = dict[tuple[int, int], tuple[str, int]]
 """(process, when it began) -> name, and clock ticks of CPU time so far."""
@@ -46,8 +40,7 @@ class Moment:
     programs: tuple[Program, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Ticks:
+class _Ticks(NamedTuple):
     """CPU time in clock ticks since boot: in all, of programs without interrupts, and stolen."""
 
     total: int
@@ -106,20 +99,22 @@ class Watch:
         (was_s, was, was_own_s, programs_before), self._last = self._last, self._look()
         now_s, now, own_s, programs_now = self._last
         duration_s = now_s - was_s
-        if was is None or now is None or duration_s < _WATCH_MIN_S or now.total <= was.total:
+        # In less time, one tick on each CPU would look like a program.
+        if was is None or now is None or duration_s < 0.3 or now.total <= was.total:
             return Moment(duration_s)
         stolen = now.steal - was.steal
         programs = _busiest(programs_before, programs_now, _TICKS_PER_S * duration_s)
         # Which CPUs a program used is unknown, so programs count only where all CPUs are watched.
-        are_all = self._cpus is None or len(self._cpus) >= _count_cpus(self._root)
+        are_all = self._cpus is None or len(self._cpus) >= (os.cpu_count() or 1)
         return Moment(
             duration_s,
-            steal=stolen / (now.total - was.total) if stolen >= _STEAL_TICKS_MIN else 0.0,
+            # A single tick, of 10 ms, may have been due before the first look.
+            steal=stolen / (now.total - was.total) if stolen > 1 else 0.0,
             busy_cpus=max(
                 ((now.programs - was.programs) / _TICKS_PER_S - (own_s - was_own_s)) / duration_s,
                 sum(program.cpus for program in programs) if are_all else 0.0,
             ),
-            programs=programs[:_NAMED_MAX],
+            programs=tuple(programs[:3]),
         )
 
     def _look(self) -> tuple[float, _Ticks | None, float, _Programs]:
@@ -146,11 +141,6 @@ def _read_ticks(root: Path, cpus: frozenset[int] | None) -> _Ticks | None:
     return _Ticks(sum(columns), user + nice + system, steal)
 
 
-def _count_cpus(root: Path) -> int:
-    lines = (read_text(root / "proc/stat") or "").splitlines()
-    return sum(1 for line in lines if line.startswith("cpu") and line[3:4].isdigit())
-
-
 def _read_programs(root: Path) -> _Programs:
     """All programs but this process, with the CPU time of each so far."""
     programs: _Programs = {}
@@ -163,18 +153,19 @@ def _read_programs(root: Path) -> _Programs:
             continue
         # `123 (a name) S …`: the name may hold blanks and brackets, so look for the last one.
         head, _, tail = (read_text(root / "proc" / entry / "stat") or "").rpartition(")")
-        columns = tail.split()
-        # A rank that was killed may stay a zombie: its time is ours.
-        if columns and not int(columns[_FLAGS]) & _KERNEL_THREAD and columns[_STATE] != "Z":
-            ticks = int(columns[_UTIME]) + int(columns[_STIME])
-            programs[int(entry), int(columns[_BEGAN])] = (head.partition("(")[2], ticks)
+        if not tail:
+            continue
+        state, _, _, _, _, _, flags, _, _, _, _, user, system, _, _, _, _, _, _, began, *_ = tail.split()
+        # Not those of the kernel (PF_KTHREAD); a rank that was killed may stay a zombie: its time is ours.
+        if not int(flags) & 0x00200000 and state != "Z":
+            programs[int(entry), int(began)] = (head.partition("(")[2], int(user) + int(system))
     return programs
 
 
-def _busiest(before: _Programs, after: _Programs, ticks_per_cpu: float) -> tuple[Program, ...]:
-    """The programs that used CPUs between two looks, the busiest first."""
+def _busiest(before: _Programs, after: _Programs, ticks_per_cpu: float) -> list[Program]:
+    """The programs that used a tenth of a CPU or more between two looks, the busiest first."""
     used = (
         Program(name, pid, (ticks - before.get((pid, began), (name, 0))[1]) / ticks_per_cpu)
         for (pid, began), (name, ticks) in after.items()
     )
-    return tuple(sorted((each for each in used if each.cpus >= _PROGRAM_CPUS_MIN), key=lambda each: -each.cpus))
+    return sorted((program for program in used if program.cpus >= 0.1), key=lambda program: -program.cpus)

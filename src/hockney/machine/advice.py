@@ -16,10 +16,7 @@ from hockney.machine.topology import Topology
 from hockney.model import Warning_
 from hockney.units import counted
 
-_STEAL_MAX = 0.01
 _BUSY_CPUS_MAX = 0.2
-_NAMED_MAX = 3
-_SLOW_CLOCKS = ("hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "xen")  # the kernel is asked for the time
 
 OVERSUBSCRIBED = "Oversubscribed, prefer pipe and unix: their waiting ranks sleep, while spinning ones take CPU time."
 """What to measure with more ranks than CPUs, and why."""
@@ -57,7 +54,7 @@ def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warnin
     for moment in busy:
         for program in moment.programs:
             used_s[_called(program.name)] += program.cpus * moment.duration_s
-    names = sorted(used_s, key=lambda name: -used_s[name])[:_NAMED_MAX]
+    names = sorted(used_s, key=lambda name: -used_s[name])[:3]
     cpus = statistics.median(moment.busy_cpus or 0.0 for moment in busy)
     return [_warning("others", *_busy(when, cpus, names))]
 
@@ -109,7 +106,7 @@ def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Ite
 
 
 def _of_others(moment: Moment, when: str) -> Iterator[Warning_]:
-    if moment.steal is not None and moment.steal > _STEAL_MAX:
+    if moment.steal is not None and moment.steal > 0.01:
         yield _warning(
             "steal",
             f"{when}, the hypervisor took {moment.steal:.0%} of the CPU time for other virtual machines.",
@@ -136,7 +133,7 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
             "As root: cpupower frequency-set -g performance (and afterwards back).",
         )
     clock = fact(facts, "clock.source")
-    if clock in _SLOW_CLOCKS:
+    if clock in ("hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "xen"):  # the kernel is asked for the time
         yield _warning(
             "clock",
             f"The clock is {clock}: reading it costs about a microsecond instead of 25 ns, so batches must be long.",

@@ -22,15 +22,11 @@ from hockney.machine.placement import can_pin, usable_cpus
 from hockney.machine.surroundings import read_container, read_hypervisor, read_quota_cpus
 from hockney.machine.topology import read_topology
 
-_ASK_LIMIT_S = 2
-# Where Linux names the model: x86, MIPS, POWER, RISC-V. Arm names only numbers, which lscpu knows to read.
-_MODEL_KEYS = ("model name", "cpu model", "cpu", "uarch")
 # Variables that change what is measured: of the MPIs and their parts, of UCX, libfabric, OpenMP, memory and loader.
 _VARIABLES = (
     "FI_", "GLIBC_TUNABLES", "GOMP_", "HYDRA_", "I_MPI_", "KMP_", "LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_", "MPICH_",
     "MPIR_CVAR_", "MV2_", "OMPI_", "OMP_", "PMIX_MCA_", "PRTE_MCA_", "PSM2_", "PSM3_", "UCX_",
 )  # fmt: skip
-_OF_A_PLACE = ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")  # they say nothing of a measurement
 _CPUS = "sys/devices/system/cpu"
 
 
@@ -69,8 +65,6 @@ _FILES: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
         "receive_buffer_bytes": ("proc/sys/net/core/rmem_default", int),
     },
 }
-# The facts by which a machine is known again where it has no id.
-_IDENTITY = {"host": "hostname", "CPU": "cpu.model", "list of usable CPUs": "limits.usable_cpus"}
 
 
 def facts(
@@ -135,7 +129,8 @@ def another_machine(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | No
     ids = then.get("machine_id"), now.get("machine_id")
     if all(ids) and ids[0] != ids[1]:
         return "its machine was another one (/etc/machine-id differs)"
-    for what, path in _IDENTITY.items():
+    paths = {"host": "hostname", "CPU": "cpu.model", "list of usable CPUs": "limits.usable_cpus"}
+    for what, path in paths.items():
         was, it_is = fact(then, path), fact(now, path)
         if was and it_is and was != it_is and not (what == "host" and any(ids)):
             return f"its {what} was {was} and is now {it_is}"
@@ -144,7 +139,8 @@ def another_machine(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | No
 
 def library_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Those variables, of an environment or of stored facts, that make libraries measure something else."""
-    return {name: value for name, value in _settings(environment).items() if name not in _OF_A_PLACE}
+    settings = _settings(environment).items()
+    return {name: value for name, value in settings if name not in ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")}
 
 
 def _settings(environment: Mapping[str, str]) -> dict[str, str]:
@@ -204,9 +200,11 @@ def _cpu(root: Path) -> dict[str, Any]:
 
 
 def _model(root: Path, cpuinfo: Mapping[str, str]) -> str | None:
-    named = next((cpuinfo[key] for key in _MODEL_KEYS if cpuinfo.get(key)), None)
+    keys = ("model name", "cpu model", "cpu", "uarch")  # of x86, MIPS, POWER, RISC-V
+    named = next((cpuinfo[key] for key in keys if cpuinfo.get(key)), None)
     if named or root != ROOT:
         return named
+    # Arm names only numbers, which lscpu knows to read.
     listed = re.search(r"^Model name: +(.+)$", _ask(["lscpu"]) or "", re.MULTILINE)
     return listed[1] if listed else _ask(["sysctl", "-n", "machdep.cpu.brand_string"])
 
@@ -267,7 +265,7 @@ def _ask(argv: list[str]) -> str | None:
     """What a program prints; None if it is not there, fails or hangs."""
     options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
     try:
-        done = subprocess.run(argv, timeout=_ASK_LIMIT_S, check=True, env={**os.environ, "LC_ALL": "C"}, **options)
+        done = subprocess.run(argv, timeout=2, check=True, env={**os.environ, "LC_ALL": "C"}, **options)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() or None

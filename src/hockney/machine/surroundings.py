@@ -39,7 +39,6 @@ _CONTAINER_GROUPS = {
     "lxc": "LXC",
     "containerd": "containerd",
 }
-_CONTAINER_FILES = {"run/.containerenv": "Podman", ".dockerenv": "Docker"}
 
 
 def read_hypervisor(root: Path) -> str | None:
@@ -59,9 +58,10 @@ def read_container(root: Path, environment: Mapping[str, str]) -> str | None:
     signs = (
         *(name for variable, name in _CONTAINER_VARIABLES.items() if environment.get(variable)),
         *(name for mark, name in _CONTAINER_GROUPS.items() if mark in groups),
-        *(name for path, name in _CONTAINER_FILES.items() if (root / path).exists()),
+        "Podman" if (root / "run/.containerenv").exists() else None,
+        "Docker" if (root / ".dockerenv").exists() else None,
     )
-    return next(iter(signs), None)
+    return next(filter(None, signs), None)
 
 
 def read_quota_cpus(root: Path) -> float | None:

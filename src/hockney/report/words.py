@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from hockney.analysis.predict.validation import Validation
     from hockney.results.runs import Run
 
-_SPREAD_MAX = 9.99
-_CPUS_NAMED_MAX = 8  # more are printed as ranges
 _ERRORS_WITHIN = (0.10, 0.25)
 ERROR_COLUMNS = ("points", "median error", *(f"within {limit:.0%}" for limit in _ERRORS_WITHIN))
 
@@ -40,7 +38,7 @@ def machine_text(facts: dict[str, Any]) -> str:
 
 def spread_text(fraction: float) -> str:
     """`±2%`, rounded up; `±?` of tenfold and more, and where there is no interval."""
-    return "±?" if fraction >= _SPREAD_MAX else f"±{math.ceil(100 * fraction)}%"
+    return "±?" if fraction >= 9.99 else f"±{math.ceil(100 * fraction)}%"
 
 
 def error_cells(validation: Validation) -> list[str]:
@@ -67,8 +65,8 @@ def placement_text(run: Run) -> str | None:
 
 
 def _cpus_text(cpus: Sequence[int]) -> str:
-    """`CPUs 0, 2 and 4` in the order of the ranks."""
+    """`CPUs 0, 2 and 4` in the order of the ranks, many as ranges."""
     each = list(dict.fromkeys(cpus))
-    if len(each) == 1 or len(each) > _CPUS_NAMED_MAX:
+    if len(each) == 1 or len(each) > 8:
         return named_cpus(format_cpus(each))
     return f"CPUs {', '.join(map(str, each[:-1]))} and {each[-1]}"

@@ -58,7 +58,7 @@ def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
 
 def rows_of(run: Run, series: Series) -> list[dict[str, Any]]:
     """The rows of a series by column: one per state; one without a figure where it has no samples."""
-    front = _csv_front(run, series)
+    front = csv_front(run, series)
     return [{**front, **_csv_figure(figure)} for figure in series.figures()] or [front]
 
 
@@ -71,7 +71,8 @@ def _csv_text(value: object) -> object:
     return printable(value) if isinstance(value, str) else value
 
 
-def _csv_front(run: Run, series: Series) -> dict[str, object]:
+def csv_front(run: Run, series: Series) -> dict[str, object]:
+    """What all rows of a series have in common, by column."""
     point = series.point
     return {
         "run": run.id,

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import TypeVar
 
 from hockney import __version__
 from hockney.errors import UsageError
@@ -20,6 +21,7 @@ from hockney.results.traits import pattern_traits
 from hockney.units import counted
 
 SCALE = 1000
+Known = TypeVar("Known", str, int)
 
 
 @dataclass(frozen=True)
@@ -32,33 +34,63 @@ class Told:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-def completed(output: Output, name: str, told: Told) -> Output:
-    """An output of the file `name` with what the user says of it: pattern, ranks and, if it has one, window are known.
+def store_outputs(
+    store: Store, files: Sequence[tuple[str, Sequence[Output]]], told: Told, *, command: str, label: str | None
+) -> int:
+    """Store the outputs of these files as one run; returns its number. Raises UsageError before anything is stored."""
+    now = time.time()
+    launches: list[Launch] = []
+    measurements: list[Measurement] = []
+    described = []
+    seen: Counter[Point] = Counter()  # outputs of each curve
+    for name, outputs in files:
+        for output in outputs:
+            curve, window = _curve(output, f"{name} ({output.tool})", told)
+            described.append({"file": name, "tool": output.tool, "points": len(output.rows)})
+            launches.append(_launch(curve, now, seen[curve]))
+            seen[curve] += 1
+            measurements += _measurements(output, curve, window, len(launches) - 1, now)
+    tools = dict.fromkeys(output.tool.partition(" ")[0].lower() for _, outputs in files for output in outputs)
+    facts = {"traits": {"patterns": {curve.pattern: asdict(curve.traits) for curve in seen}, "transports": {}}}
+    info = RunInfo(command, "+".join(tools), label, now, 0, __version__, facts, {IMPORTED: described})
+    return store.import_run(info, launches, measurements)
 
-    Raises UsageError where something is neither printed nor told, or is both and differs.
-    """
-    what = f"{name} ({output.tool})"
-    pattern, ranks = output.pattern or told.pattern, output.ranks or told.ranks
-    options = {**told.options}
+
+def _curve(output: Output, what: str, told: Told) -> tuple[Point, int]:
+    """A point of an output that stands for all of its sizes, and how many messages were in flight."""
+    pattern = _agreed(
+        *(what, output.pattern, told.pattern),
+        "what was measured: name it, for example with --pattern allreduce",
+        f"is of {output.pattern}: leave out --pattern {told.pattern}",
+    )
+    ranks = _agreed(
+        *(what, output.ranks, told.ranks),
+        "how many ranks there were: add --ranks",
+        f"is of {counted(output.ranks or 0, 'rank')}: leave out --ranks {told.ranks}",
+    )
+    options, window = {**output.options, **told.options}, 1
     said_window = options.pop("window", None)  # of patterns without one it is not: a file may hold several
-    if pattern is None:
-        raise UsageError(f"{what} does not say what was measured: name it, for example with --pattern allreduce")
-    if ranks is None:
-        raise UsageError(f"{what} does not say how many ranks there were: add --ranks")
-    if told.pattern not in (None, pattern):
-        raise UsageError(f"{what} is of {pattern}: leave out --pattern {told.pattern}")
-    if told.ranks not in (None, ranks):
-        raise UsageError(f"{what} is of {counted(ranks, 'rank')}: leave out --ranks {told.ranks}")
-    window = None
     if pattern in WINDOWED:
-        window = output.window if said_window is None else _window(said_window)
-        if window is None:
-            raise UsageError(f"{what} does not say how many messages were in flight: add -o window=N (usually 64)")
-        if output.window not in (None, window):
-            raise UsageError(f"{what} has {output.window} messages in flight: leave out -o window={window}")
+        window = _agreed(
+            *(what, output.window, None if said_window is None else _window(said_window)),
+            "how many messages were in flight: add -o window=N (usually 64)",
+            f"has {output.window} messages in flight: leave out -o window={said_window}",
+        )
         options["window"] = str(window)
-    transport, options = told.transport or output.transport, {**output.options, **options}
-    return replace(output, pattern=pattern, transport=transport, ranks=ranks, options=options, window=window)
+    known = pattern_traits({}, pattern)
+    traits = PatternTraits(sized=output.is_sized) if known == PatternTraits() else known
+    transport = told.transport or output.transport
+    return Point(transport, pattern, ranks, 0, tuple(sorted(options.items())), "asked", traits), window
+
+
+def _agreed(what: str, printed: Known | None, told: Known | None, unsaid: str, contradiction: str) -> Known:
+    """What is printed or told. Raises UsageError where it is neither, or is both and differs."""
+    if printed is not None and told not in (None, printed):
+        raise UsageError(f"{what} {contradiction}")
+    known = told if printed is None else printed
+    if known is None:
+        raise UsageError(f"{what} does not say {unsaid}")
+    return known
 
 
 def _window(word: str) -> int:
@@ -67,42 +99,12 @@ def _window(word: str) -> int:
     return int(word)
 
 
-def store_outputs(
-    store: Store, files: Sequence[tuple[str, Sequence[Output]]], told: Told, *, command: str, label: str | None
-) -> int:
-    """Store the outputs of these files as one run; returns its number. Raises UsageError before anything is stored."""
-    now = time.time()
-    launches: list[Launch] = []
-    measurements: list[Measurement] = []
-    traits: dict[str, PatternTraits] = {}
-    described = []
-    seen: Counter[tuple[object, ...]] = Counter()  # outputs of each curve
-    for name, outputs in files:
-        for output in outputs:
-            complete = completed(output, name, told)
-            assert complete.pattern is not None
-            assert complete.ranks is not None
-            if complete.pattern not in traits:
-                known = pattern_traits({}, complete.pattern)
-                is_own = known == PatternTraits()
-                traits[complete.pattern] = PatternTraits(sized=complete.is_sized) if is_own else known
-            described.append({"file": name, "tool": complete.tool, "points": len(complete.rows)})
-            curve = complete.transport, complete.pattern, complete.ranks, *sorted(complete.options.items())
-            launches.append(_launch(complete, now, seen[curve]))
-            seen[curve] += 1
-            measurements += _measurements(complete, traits[complete.pattern], len(launches) - 1, now)
-    tools = dict.fromkeys(output.tool.partition(" ")[0].lower() for _, outputs in files for output in outputs)
-    facts = {"traits": {"patterns": {name: asdict(known) for name, known in traits.items()}, "transports": {}}}
-    info = RunInfo(command, "+".join(tools), label, now, 0, __version__, facts, {IMPORTED: described})
-    return store.import_run(info, launches, measurements)
-
-
-def _launch(output: Output, now: float, index: int) -> Launch:
+def _launch(curve: Point, now: float, index: int) -> Launch:
     """Its number counts the outputs of its curve; the rest is unknown."""
     return Launch(
-        transport=output.transport,
+        transport=curve.transport,
         library="",
-        ranks=output.ranks or 0,
+        ranks=curve.ranks,
         started_unix_s=now,
         argv=(),
         cpus=(),
@@ -113,25 +115,20 @@ def _launch(output: Output, now: float, index: int) -> Launch:
     )
 
 
-def _measurements(output: Output, traits: PatternTraits, launch: int, now: float) -> Iterable[Measurement]:
+def _measurements(output: Output, curve: Point, window: int, launch: int, now: float) -> Iterable[Measurement]:
     import numpy as np
 
-    assert output.pattern is not None
-    assert output.ranks is not None
-    options = tuple(sorted(output.options.items()))
     for row in output.rows:
-        point = Point(output.transport, output.pattern, output.ranks, row.bytes, options, "asked", traits)
-        of = definition(output.pattern, output.ranks, row.bytes, output.window or 1, output.timed)
+        of = definition(curve.pattern, curve.ranks, row.bytes, window, output.timed)
         for number, time_ns in enumerate(row.times_ns):
-            elapsed = np.array([[round(time_ns * of.divisor * SCALE)]], dtype=np.int64)
             yield Measurement(
-                point=point,
+                point=replace(curve, bytes=row.bytes),
                 launch_id=launch,
                 round=number,
                 started_unix_s=now,
                 batch=SCALE,
                 definition=of,
-                elapsed_ns=elapsed,
+                elapsed_ns=np.array([[round(time_ns * of.divisor * SCALE)]], dtype=np.int64),
                 cpu_user_ns=(),
                 cpu_system_ns=(),
                 wall_ns=(),

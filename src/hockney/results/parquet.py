@@ -10,14 +10,16 @@ from typing import IO, Any, get_type_hints
 
 from hockney.errors import UsageError
 from hockney.model import Definition
-from hockney.results.export import CSV_COLUMNS, figure_column, rows_of
+from hockney.results.export import CSV_COLUMNS, csv_front, figure_column, rows_of
 from hockney.results.runs import Run, Series
 from hockney.results.store import Store
 from hockney.stats import Figure
 
 _OF_RUN = {"run": int, "label": str, "library": str, "ranks": int, "bytes": int, "oversubscribed": bool}
-# A row of samples is the point, then these.
+# Columns of a row of samples: those of CSV that it has, and others.
+_POINT = {"run": int, "transport": str, "pattern": str, "ranks": int, "bytes": int, "options": str}
 _SAMPLE = {
+    **_POINT,
     "launch_id": int,
     "round": int,
     "state": str,
@@ -27,7 +29,6 @@ _SAMPLE = {
     "sample": int,
     "elapsed_ns": float,
 }
-_POINT = {"run": int, "transport": str, "pattern": str, "ranks": int, "bytes": int, "options": str}
 
 
 def write_parquet(store: Store, run_id: int, file: IO[bytes], *, samples: bool = False) -> None:
@@ -38,7 +39,7 @@ def write_parquet(store: Store, run_id: int, file: IO[bytes], *, samples: bool =
     except ImportError as error:
         raise UsageError("--parquet needs pyarrow: install it with pip install 'hockney[parquet]'") from error
     arrow = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
-    kinds = {**_POINT, **_SAMPLE} if samples else _column_kinds()
+    kinds = _SAMPLE if samples else _column_kinds()
     schema = pa.schema([(name, arrow[kind]) for name, kind in kinds.items()])
     with store.snapshot(), pq.ParquetWriter(file, schema) as writer:
         run = Run(store, run_id)
@@ -78,18 +79,12 @@ def _samples(run: Run, series: Series) -> Iterator[tuple[dict[str, Any], dict[st
     """Of each measurement what all its rows have in common, and its other columns: a row per sample of each rank."""
     import numpy as np
 
-    point, imported = series.point, run.info.is_imported
-    options = " ".join(f"{name}={value}" for name, value in point.options)
+    imported, front = run.info.is_imported, csv_front(run, series)
     for measurement, state in zip(series.measurements, series.states, strict=True):
         ranks, count = measurement.elapsed_ns.shape
         elapsed_ns = measurement.elapsed_ns.reshape(-1) / (measurement.batch if imported else 1)
         same = {
-            "run": run.id,
-            "transport": point.transport,
-            "pattern": point.pattern,
-            "ranks": point.ranks,
-            "bytes": point.bytes,
-            "options": options,
+            **{name: front[name] for name in _POINT},
             "launch_id": measurement.launch_id,
             "round": measurement.round,
             "state": state.name,

@@ -1,36 +1,7 @@
 """Tables as the reports' TOML files describe them: which point belongs to which row.
 
-A `[[table]]` has one or several `[[table.part]]`s, and gives them what they don't say themselves:
-
-    where       which published figures (columns of the archive's file and their values)
-    pattern     the pattern that measures it, or several; the null transport is left out
-    ranks       how many: a number, or the column that says it; "any": a column of this machine for each number
-    bytes       likewise; left out where all sizes count
-    options     the pattern's options: "=VALUE", or the column that says it
-    quantity    what the report prints (reading.QUANTITIES)
-    how         of several series that match: "best"; "t0" or "r_inf" of one straight line through all sizes; "in L1" or
-                "beyond all caches", the largest size there; or a statistic over pairs of ranks (pairs.STATISTICS)
-    scope       "intra-node" or "inter-node": where the ranks must be
-    label       what a row is called, where a table has several parts
-    at          what else a row is, where the report's figures do not have it
-    published   the column of the archive that is printed instead of the figure itself
-    loads, load_bytes  as for reading.Basis
-    per_node    `ranks` counts nodes, with so many ranks on each host, unless there is only one; 0: it counts ranks
-    why         why nothing here measures it
-
-and of its own:
-
-    keys        columns of the archive that make a row's place, with their titles; "what" is the label of its part, "by"
-                the transport, where each has rows of its own ("down")
-    derived     for rows that the report has not: a key as the first of these minus the others
-    columns     figures next to the first one, of the same series and state: a title, a quantity or "fastest", and a
-                column of the archive with a factor to compare with
-    qualifiers  options that make a column of their own wherever they differ
-    places      options that name a pair of ranks: each pattern, and any other option, makes a column of its own
-    heading     how many of the keys stand above the rows that share them
-    sorted      rows by their keys, wherever they come from; else those that the report has not come last
-    down        rows for each transport instead of columns
-    of          a regular expression for the columns that the report's figures are of: only they show a model's errors
+A `[[table]]` has the keys of Layout, and `[[table.part]]`s with those of Part; a table's keys of Part are for all of
+its parts.
 """
 
 from __future__ import annotations
@@ -53,9 +24,6 @@ from hockney.report.classic.values import SEVERAL_STATES, Cell, ClassicColumn, M
 from hockney.results.runs import Series
 from hockney.stats.fit import NoFit, fit_line
 
-_INTER = "inter-node"
-_ONE_HOST = "all ranks were on one host; `hockney run` measures between hosts with `--hosts`"
-_HOSTS = "its ranks were on several hosts"
 _ALL_CACHES = "beyond all caches"
 
 Place = dict[str, Coordinate]
@@ -64,23 +32,25 @@ Label = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Part:
-    """Published figures of a table, and the points that measure them."""
+    """Published figures of a table, and the points that measure them; those of the null transport are left out."""
 
     pattern: str | Sequence[str]
-    where: Mapping[str, Coordinate] = field(default_factory=dict)
-    ranks: int | str = 2
-    bytes: int | str | None = None  # as Point calls it
-    options: Mapping[str, str] = field(default_factory=dict)
-    quantity: str = "time"
+    where: Mapping[str, Coordinate] = field(default_factory=dict)  # columns of the archive's file, and their values
+    ranks: int | str = 2  # or the column that says it; "any": a column of this machine for each number
+    bytes: int | str | None = None  # likewise; None where all sizes count
+    options: Mapping[str, str] = field(default_factory=dict)  # of the pattern: "=VALUE", or the column that says it
+    quantity: str = "time"  # what the report prints (reading.QUANTITIES)
+    # Of several series that match: "best"; "t0" or "r_inf" of one line through all sizes; "in L1" or "beyond all
+    # caches", the largest size there; or a statistic over pairs of ranks (pairs.STATISTICS).
     how: str = ""
-    scope: str | None = None
-    label: str = ""
-    at: Mapping[str, Coordinate] = field(default_factory=dict)
-    published: str | None = None
-    loads: int = 1
+    scope: str | None = None  # "intra-node" or "inter-node": where the ranks must be
+    label: str = ""  # what a row is called, where a table has several parts
+    at: Mapping[str, Coordinate] = field(default_factory=dict)  # what else a row is, which the figures do not say
+    published: str | None = None  # the column of the archive that is printed instead of the figure itself
+    loads: int = 1  # as for reading.Basis, like the next
     load_bytes: int = 0
-    per_node: int = 0
-    why: str | None = None
+    per_node: int = 0  # `ranks` counts nodes, of so many ranks on each host, unless there is only one; 0: ranks
+    why: str | None = None  # why nothing here measures it
 
     @property
     def patterns(self) -> Sequence[str]:
@@ -90,7 +60,10 @@ class Part:
 
 @dataclass(frozen=True)
 class FigureColumn:
-    """A figure of each row and transport; without a `quantity` its part's."""
+    """A figure of each row and transport: of its part's quantity, another one, or the "fastest" sample.
+
+    It is compared with the `published` column of the archive, times `factor`.
+    """
 
     title: str = ""
     quantity: str | None = None
@@ -104,17 +77,19 @@ class Layout:
 
     name: str
     title: str
-    keys: Mapping[str, str]
+    keys: Mapping[
+        str, str
+    ]  # columns that make a row's place, and their titles; "what": the part's label, "by": see down
     parts: tuple[Part, ...]
-    derived: Mapping[str, Sequence[str | int]] = field(default_factory=dict)
-    columns: tuple[FigureColumn, ...] = (FigureColumn(),)
-    qualifiers: Sequence[str] = ()
-    places: Sequence[str] = ()
+    derived: Mapping[str, Sequence[str | int]] = field(default_factory=dict)  # keys of own rows: the first minus others
+    columns: tuple[FigureColumn, ...] = (FigureColumn(),)  # in the file those next to the first one
+    qualifiers: Sequence[str] = ()  # options that make a column of their own wherever they differ
+    places: Sequence[str] = ()  # options that name a pair of ranks: each pattern and other option has its own column
     notes: Sequence[str] = ()
-    heading: int = 0
-    sorted: bool = False
-    down: bool = False
-    of: str = ""
+    heading: int = 0  # how many of the keys stand above the rows that share them
+    sorted: bool = False  # rows by their keys, wherever they come from; else those that the report has not come last
+    down: bool = False  # rows for each transport ("by") instead of columns
+    of: str = ""  # the columns that the report's figures are of (a regular expression): only they show a model's errors
 
     @property
     def patterns(self) -> Iterable[str]:
@@ -125,8 +100,7 @@ class Layout:
 @functools.cache
 def contents(report: str) -> dict[str, Any]:
     """The file of a report."""
-    path = Path(__file__).with_name(f"{report}.toml")
-    return read_toml(path)
+    return read_toml(Path(__file__).with_name(f"{report}.toml"))
 
 
 @functools.cache
@@ -334,7 +308,9 @@ def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series],
     if not matching or part.why:
         return []
     if not inside:
-        return _blanks(layout, line, _ONE_HOST if part.scope == _INTER else _HOSTS)
+        one_host = "all ranks were on one host; `hockney run` measures between hosts with `--hosts`"
+        is_inter = part.scope == "inter-node"
+        return _blanks(layout, line, one_host if is_inter else "its ranks were on several hosts")
     model = models_of(reader.run).get(inside[0].point.transport)
     why = why_not(model, line.figure) if model else None
     if why:
@@ -420,9 +396,7 @@ def _of_line(what: str, series: Sequence[Series], unit: str, reader: RunReader) 
 
 
 def _in_scope(part: Part, series: Series) -> bool:
-    if part.scope is None or not series.measurements:
-        return part.scope != _INTER or bool(series.measurements)
-    return RunReader.between_hosts(series) == (part.scope == _INTER)
+    return part.scope is None or RunReader.between_hosts(series) == (part.scope == "inter-node")
 
 
 def _fills_nodes(part: Part, series: Series) -> bool:

@@ -13,13 +13,12 @@ from hockney.results.runs import Series
 from hockney.stats.fit import JUMP, NoFit, fit_segments
 from hockney.units import format_bytes
 
-_PVM = re.compile("pvm|psend", re.IGNORECASE)
-
 
 def ratio_table(bandwidth: Table) -> Table:
     """The bandwidth of each transport over that of the native one: the fastest that is not PVM."""
     places = [place for place, column in enumerate(bandwidth.columns) if column.kind == "measured"]
-    best = {place: bandwidth.rows[0][place] for place in places if not _PVM.search(bandwidth.columns[place].title)}
+    natives = [place for place in places if not re.search("pvm|psend", bandwidth.columns[place].title, re.IGNORECASE)]
+    best = {place: bandwidth.rows[0][place] for place in natives}
     rates = {place: cell.value for place, cell in best.items() if isinstance(cell, Measured) and cell.value is not None}
     native = max(rates, key=lambda place: rates[place], default=None)
     others = [place for place in places if place != native]

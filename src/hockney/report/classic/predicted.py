@@ -19,9 +19,6 @@ from hockney.stats.npb import ft_class, ft_operations
 from hockney.units import format_bytes
 
 ASSUMED = "Predicted here: from this run's two ranks, with a CPU for each rank and one switch without limits."
-_PORTABLE = "Predicted with hockney's own algorithm over messages, where a library's own was measured."
-_BEYOND = 2  # times the longest message of a fit are still predicted
-_OF_A_PAIR = ("source", "target", "distance")
 
 
 class Predicted(Series):
@@ -69,7 +66,7 @@ def predicted_series(run: Run, at_ranks: Mapping[str, int]) -> list[Predicted]:
         if point.transport in ("null", *plan.get("virtual", {})) or point.role == "basic":
             continue
         if point.pattern in at_ranks and (is_oversubscribed or series.status not in NOT_MEASURED):
-            options = tuple(option for option in point.options if option[0] not in _OF_A_PAIR)
+            options = tuple(option for option in point.options if option[0] not in ("source", "target", "distance"))
             point = replace(point, ranks=at_ranks[point.pattern], options=options)
             is_oversubscribed = 0 < cpus < point.ranks
         elif series.status is not PointStatus.SKIPPED:
@@ -85,7 +82,10 @@ def prediction_notes(measured: Iterable[Series], predicted: Iterable[Series]) ->
         {each.measurements[0].definition.algorithm for each in series if each.measurements}
         for series in (measured, predicted)
     )
-    return [*([ASSUMED] if there else []), *([_PORTABLE] if "native" in here and "portable" in there else [])]
+    notes = [ASSUMED] if there else []
+    if "native" in here and "portable" in there:
+        notes.append("Predicted with hockney's own algorithm over messages, where a library's own was measured.")
+    return notes
 
 
 def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[Predicted]:
@@ -108,7 +108,7 @@ def _within(fit: Fit, measurement: Measurement) -> Measurement | str:
     """The measurement, or why it says nothing: a fit does not know how messages far longer than its own go on."""
     definition, longest = measurement.definition, fit.sizes_bytes[-1]
     size = definition.bytes_per_rep // max(1, definition.messages_per_rep)
-    if size <= _BEYOND * longest:
+    if size <= 2 * longest:
         return measurement
     return f"its messages of {format_bytes(size)} are far longer than those of the fit, {format_bytes(longest)}"
 

@@ -16,8 +16,6 @@ from hockney.stats import Figure
 from hockney.stats.npb import ft_class, ft_mops
 
 NOT_PLANNED = "not asked for in this run"
-_WORD_BYTES = 8
-_LOCAL = ("memload",)  # it sends nothing, so the null transport is as good as any
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "load time": Quantity("ns", lambda of, ns: ns * of.loads),
     "load cycles": Quantity("cp", lambda of, ns: of.cycles(ns), by_clock=True),
     "words per cycle": Quantity(
-        "words/cp", lambda of, ns: (of.load_bytes or of.point.bytes) / _WORD_BYTES / of.cycles(ns), by_clock=True
+        "words/cp", lambda of, ns: (of.load_bytes or of.point.bytes) / 8 / of.cycles(ns), by_clock=True
     ),
     "load rate": Quantity("MB/s", lambda of, ns: (of.load_bytes or of.point.bytes) / (ns * of.loads) * 1e3, True),
     "mean time": Quantity("us", of_measurement=lambda seen: float(seen.times_ns().mean()) / 1e3),
@@ -125,13 +123,16 @@ class RunReader:
         self._state = table_state(run.series)
 
     def series(self, *patterns: str) -> list[Series]:
-        """All series of these patterns for tables, without those of the harness, in the order of the plan."""
+        """All series of these patterns for tables in the order of the plan.
+
+        Those of the harness only of a pattern that sends nothing: the null transport is as good for it as any.
+        """
         return [
             series
             for series in self.run.series
             if series.point.pattern in patterns
             and series.point.role != "basic"
-            and (series.point.transport != "null" or series.point.pattern in _LOCAL)
+            and (series.point.transport != "null" or series.point.pattern == "memload")
         ]
 
     def predicted(self, *patterns: str) -> list[Series]:

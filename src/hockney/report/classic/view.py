@@ -13,7 +13,6 @@ from hockney import stats
 from hockney.archive import Published
 from hockney.report.classic.values import NOTHING, SEVERAL_STATES, Cell, ClassicColumn, Measured, Table
 
-_ACROSS_MAX = 6  # columns of published figures
 _NAMED_MAX = 5  # rows or columns that a sentence lists
 
 
@@ -119,7 +118,7 @@ def laid_across(view: View) -> View:
         grid.setdefault(tuple(head), {})[last] = figure
     values = list(dict.fromkeys(row[-2] for row in view.rows))
     if (
-        len(values) > _ACROSS_MAX
+        len(values) > 6
         or len(view.rows) != len(grid) * len(values)
         or any(list(row) != values for row in grid.values())
     ):

@@ -9,12 +9,20 @@ from __future__ import annotations
 import itertools
 import re
 
-from hockney.results.formats.output import FormatError, Output, checked, lines_of, read_size, row_of_time, rows_of
+from hockney.results.formats.output import (
+    FormatError,
+    Output,
+    checked,
+    has_line,
+    lines_of,
+    read_size,
+    row_of_time,
+    rows_of,
+)
 
 TITLE = "IMB text"
 _VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)")
 _BENCHMARK = re.compile(r"^#\s+Benchmarking\s+(\S+)")
-_PROCESSES = re.compile(r"^#\s+#processes\s*=\s*(\d+)")
 _END = "# All processes entering MPI_Finalize"
 # The pattern with the same definition, whose time, and the column.
 _PATTERNS = {
@@ -30,7 +38,7 @@ _COLUMNS = {"root": "t[usec]", "mean": "t_avg[usec]", "slowest": "t_max[usec]"}
 
 def is_format(text: str) -> bool:
     """Whether a header of IMB is in it."""
-    return re.search(r"^(?:\[\d+,\d+\]<stdout>: ?)?#\s+Benchmarking \S", text, re.MULTILINE) is not None
+    return has_line(text, r"#\s+Benchmarking \S")
 
 
 def read(text: str) -> list[Output]:
@@ -47,7 +55,9 @@ def _read_one(lines: list[str], start: int, version: str) -> Output:
     match = _BENCHMARK.match(lines[start])
     assert match is not None
     name = match[1]
-    ranks = next((int(found[1]) for line in lines[start:] if (found := _PROCESSES.match(line))), None)
+    ranks = next(
+        (int(said[1]) for line in lines[start:] if (said := re.match(r"#\s+#processes\s*=\s*(\d+)", line))), None
+    )
     at = next((number for number in range(start, len(lines)) if "#repetitions" in lines[number]), None)
     if at is None:
         raise FormatError(f"line {start + 1}, {name}, has no table below it: its run failed")
@@ -64,8 +74,6 @@ def _read_one(lines: list[str], start: int, version: str) -> Output:
     for line, cells in rows_of(lines, at + 1, len(titles)):
         size = read_size(cells[titles.index("#bytes")], line) if is_sized else 0
         rows.append(row_of_time(line, size, cells[time_column], 1e3))
-    if not rows:
-        raise FormatError(f"line {at + 1} is the head of a table without figures: its run failed")
     return Output(
         tool=f"Intel MPI Benchmarks {version}, {name}".replace(" ,", ","),
         pattern=pattern,

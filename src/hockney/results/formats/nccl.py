@@ -11,11 +11,7 @@ import re
 from hockney.results.formats.output import FormatError, Output, Row, checked, lines_of, read_size, row_of_time, rows_of
 
 TITLE = "nccl-tests text"
-_NAMED = re.compile(r"^# Collective test starting: (\w+?)_perf")
-_VERSION = re.compile(r"^# (nccl-tests version \S+)")
-_RANK = re.compile(r"^#\s+Rank\s+(\d+) ")
 _END = "# Avg bus bandwidth"
-_PATTERNS = {"all_reduce": "allreduce"}
 
 
 def is_format(text: str) -> bool:
@@ -38,9 +34,10 @@ def _read_one(lines: list[str], start: int, head: int) -> list[Output]:
     above = lines[start:head]
     if not any(line.startswith(_END) for line in lines[head:]):
         raise FormatError(f"the line '{_END}' is missing below line {head + 1}: the run was cut short")
-    named = next((match[1] for line in above if (match := _NAMED.match(line))), None)
-    version = next((match[1] for line in above if (match := _VERSION.match(line))), "nccl-tests")
-    ranks = len({match[1] for line in above if (match := _RANK.match(line))}) or None
+    head_text = "\n".join(above)
+    named = re.search(r"^# Collective test starting: (\w+?)_perf", head_text, re.MULTILINE)
+    version = re.search(r"^# (nccl-tests version \S+)", head_text, re.MULTILINE)
+    ranks = len(set(re.findall(r"^#\s+Rank\s+(\d+) ", head_text, re.MULTILINE))) or None
     titles = lines[head].lstrip("# ").split()
     times = [place for place, title in enumerate(titles) if title == "time"]
     rows: list[list[Row]] = [[] for _ in times]
@@ -51,10 +48,16 @@ def _read_one(lines: list[str], start: int, head: int) -> list[Output]:
                 raise FormatError(f"line {line} has wrong results: {wrong}")
             size = read_size(cells[0], line)
             of_kind.append(row_of_time(line, size, cells[place], 1e3, verified=wrong == "0"))
-    if not rows or not rows[0]:
-        raise FormatError(f"line {head + 1} is the head of a table without figures: its run failed")
-    pattern = None if named is None else _PATTERNS.get(named, f"nccl_{named}")
+    pattern = None if named is None else "allreduce" if named[1] == "all_reduce" else f"nccl_{named[1]}"
     return [
-        Output(version, pattern, "nccl", checked(of_kind), ranks, "mean", {"place": "in"} if kind else {})
+        Output(
+            version[1] if version else "nccl-tests",
+            pattern,
+            "nccl",
+            checked(of_kind),
+            ranks,
+            "mean",
+            {"place": "in"} if kind else {},
+        )
         for kind, of_kind in enumerate(rows)
     ]

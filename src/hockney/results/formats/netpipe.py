@@ -10,7 +10,6 @@ from __future__ import annotations
 from hockney.results.formats.output import FormatError, Output, Row, checked, lines_of, read_number, read_size
 
 TITLE = "NetPIPE np.out"
-_MBIT_BYTES = (1 << 20) / 8
 
 
 def is_format(text: str) -> bool:
@@ -31,7 +30,7 @@ def read(text: str) -> list[Output]:
         size = read_size(cells[0], line)
         rate, half = read_number(cells[1], line, "a rate")
         time_s, time_half_s = read_number(cells[2], line, "a time")
-        by_rate_s = size / (rate * _MBIT_BYTES)
+        by_rate_s = size / (rate * (1 << 20) / 8)
         digits = half / rate, time_half_s / time_s
         if abs(by_rate_s / time_s - 1) > 2 * sum(digits):
             raise FormatError(f"line {line}: {cells[1]} Mbit/s and {cells[2]} s contradict each other at {size} B")

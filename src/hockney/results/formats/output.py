@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hockney.model import Definition
 
-_NUMBER = re.compile(r"\d+(?:\.(\d+))?(?:[eE][+-]?\d+)?")
-_TAGGED = re.compile(r"^\[\d+,\d+\]<std(out|err)>: ?", re.MULTILINE)  # mpirun --tag-output
 _FAILED = re.compile(r"abort|signal|kill|error|fail|terminat|cancel|segmentation", re.IGNORECASE)
-_VALUE_MAX = 1e15  # in any unit of any format
 BYTES_MAX = 1 << 50
 
 
@@ -77,6 +73,11 @@ def definition(pattern: str, ranks: int, size_bytes: int, window: int, timed: st
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
+def has_line(text: str, start: str) -> bool:
+    """Whether a line begins with the regular expression `start`, after what mpirun may put before it."""
+    return re.search(rf"^(?:\[\d+,\d+\]<stdout>: ?)?{start}", text, re.MULTILINE) is not None
+
+
 def lines_of(text: str) -> list[str]:
     """The lines of standard output, without what mpirun puts before them. Raises FormatError where the last is cut."""
     if text and not text.endswith("\n"):
@@ -84,7 +85,7 @@ def lines_of(text: str) -> list[str]:
             f"line {text.count(chr(10)) + 1}, its last, does not end: a part is missing; save the whole output"
         )
     lines = text.replace("\r\n", "\n").split("\n")[:-1]
-    tags = [_TAGGED.match(line) for line in lines]
+    tags = [re.match(r"\[\d+,\d+\]<std(out|err)>: ?", line) for line in lines]  # mpirun --tag-output
     # A line of standard error stays as an empty one, so that the others keep their numbers.
     return [
         line if tag is None else "" if tag[1] == "err" else line[tag.end() :]
@@ -96,7 +97,8 @@ def rows_of(lines: list[str], first: int, columns: int) -> Iterator[tuple[int, l
     """The rows of a table from line `first` (from 0): their numbers (from 1) and cells.
 
     What stands between its head and its first row is passed over; it ends at a line that does not begin with a number.
-    Raises FormatError for a row of fewer cells, and for a line next to its rows with the words of a failure.
+    Raises FormatError for a row of fewer cells, for a line next to its rows with the words of a failure, and without
+    any row.
     """
     any_row = False
     for number, line in enumerate(lines[first:], first + 1):
@@ -110,6 +112,8 @@ def rows_of(lines: list[str], first: int, columns: int) -> Iterator[tuple[int, l
             raise FormatError(f"line {number} says that the run failed: '{line.strip()[:80]}'")
         elif any_row:
             return
+    if not any_row:
+        raise FormatError(f"line {first} is the head of a table without figures: its run failed")
 
 
 def read_size(cell: str, line: int) -> int:
@@ -121,9 +125,9 @@ def read_size(cell: str, line: int) -> int:
 
 def read_number(cell: str, line: int, what: str) -> tuple[float, float]:
     """A number above 0, and half a unit of its last digit. Raises FormatError."""
-    match = _NUMBER.fullmatch(cell)
+    match = re.fullmatch(r"\d+(?:\.(\d+))?(?:[eE][+-]?\d+)?", cell)
     value = float(cell) if match and len(cell) < 40 else 0.0
-    if match is None or not 0 < value < _VALUE_MAX or not math.isfinite(value):
+    if match is None or not 0 < value < 1e15:
         raise FormatError(f"line {line}: '{cell}' is not {what} above 0")
     return value, 0.0 if "e" in cell.lower() else 0.5 * 10.0 ** -len(match[1] or "")
 

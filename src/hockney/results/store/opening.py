@@ -20,7 +20,6 @@ _READONLY = "attempt to write a readonly database"
 _CANT_OPEN = "unable to open database file"
 _NOT_A_DATABASE = "file is not a database"
 _DAMAGED, _NOT_TEXT = "malformed", "Could not decode to UTF-8"
-_DATABASE_BYTES_MIN = 512  # one page of the smallest size
 # SQLite's file format, "The Database Header".
 _MAGIC, _HEAD_BYTES, _APPLICATION_ID = b"SQLite format 3\0", 100, slice(68, 72)
 _ANOTHER = "name another file with --store or HOCKNEY_STORE"
@@ -135,10 +134,10 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    # SQLite takes a file shorter than its own head for an empty one, and would write over it. Only its size is asked:
+    # SQLite takes a file shorter than a page for an empty one, and would write over it. Only its size is asked:
     # to open and close it here would drop the locks of this program's other connections (POSIX).
     with contextlib.suppress(OSError):  # SQLite reports what cannot be read
-        if path.is_file() and 0 < path.stat().st_size < _DATABASE_BYTES_MIN:
+        if path.is_file() and 0 < path.stat().st_size < 512:
             raise sqlite3.DatabaseError(_NOT_A_DATABASE)
     # Autocommit (None): transactions are begun and ended by name, in one place.
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
