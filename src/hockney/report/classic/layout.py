@@ -1,7 +1,7 @@
 """Tables as the reports' TOML files describe them: which point belongs to which row.
 
 A `[[table]]` has the keys of Layout, and `[[table.part]]`s with those of Part; a table's keys of Part are for all of
-its parts.
+its parts. What it leaves out is as in the table that it is `like`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,10 @@ def contents(report: str) -> dict[str, Any]:
 @functools.cache
 def layouts(report: str) -> tuple[Layout, ...]:
     """The tables of a report."""
-    return tuple(_layout(row) for row in contents(report).get("table", ()))
+    rows: dict[str, Mapping[str, Any]] = {}
+    for row in contents(report).get("table", ()):
+        rows[row["name"]] = {**rows.get(row.get("like", ""), {}), **row}
+    return tuple(map(_layout, rows.values()))
 
 
 def _layout(row: Mapping[str, Any]) -> Layout:
@@ -116,7 +119,7 @@ def _layout(row: Mapping[str, Any]) -> Layout:
         Part(**{**shared, **part, "where": {**shared.get("where", {}), **part.get("where", {})}})
         for part in row.get("part", ({},))
     )
-    of_table = {name: value for name, value in row.items() if name not in of_parts and name != "part"}
+    of_table = {name: value for name, value in row.items() if name not in {*of_parts, "part", "like"}}
     columns = tuple(FigureColumn(**column) for column in of_table.pop("columns", ()))
     return Layout(parts=parts, columns=columns if row.get("down") else (FigureColumn(), *columns), **of_table)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from hockney import __version__
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.errors import HockneyError
 from hockney.machine.facts import fact
 from hockney.machine.files import parse_cpus
-from hockney.model import NOT_MEASURED, Launch, Measurement, Point, PointStatus
+from hockney.model import NOT_MEASURED, Definition, Launch, Measurement, Point, PointStatus
 from hockney.results.runs import Run, Series, curve_figures
 from hockney.stats import UNKNOWN, State
 from hockney.stats.fit import NoFit
@@ -89,19 +91,60 @@ def prediction_notes(measured: Iterable[Series], predicted: Iterable[Series]) ->
 
 
 def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[Predicted]:
-    from hockney.measure.on_model import times_of  # with pydantic, which light commands do not load
-    from hockney.worker.machine_model import Model
-
     fit = fit_machine(run, transport)
     if isinstance(fit, NoFit):
         return (Predicted(run, point, fit.reason) for point in points)
     content = {**fit.content(max(point.ranks for point in points)), **_computing(run, transport)}
     try:
-        times = times_of(points, {transport: Model.from_content(f"{transport} here", content)})
+        outcomes = _outcomes(points, f"{transport} here", content)
     except HockneyError as error:
         return (Predicted(run, point, str(error)) for point in points)
-    outcomes = {**times.failed, **{point: _within(fit, each) for point, each in times.measured.items()}}
-    return (Predicted(run, point, outcomes[point]) for point in points)
+    return (
+        Predicted(run, point, outcome if isinstance(outcome, str) else _within(fit, outcome))
+        for point, outcome in zip(points, outcomes, strict=True)
+    )
+
+
+def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) -> list[Measurement | str]:
+    """The measurement of each point on this model, or why there is none; kept, as hundreds of points take seconds.
+
+    Raises HockneyError.
+    """
+    from hockney.measure.on_model import times_of  # with pydantic, which light commands do not load
+    from hockney.worker.build import Recipe, build_worker
+    from hockney.worker.cache import Probes
+    from hockney.worker.machine_model import Model
+
+    worker = build_worker(Recipe("sim"))
+    probes, key = Probes(worker.parent), [__version__, worker.name, json.dumps(content), *map(str, points)]
+    kept = probes.get(key)
+    if kept is None:
+        times = times_of(points, {points[0].transport: Model.from_content(name, content)})
+        kept = {"of": [times.failed.get(point) or _record(times.measured[point]) for point in points]}
+        probes.put(key, kept, ())
+    return [
+        each if isinstance(each, str) else _restored(point, each)
+        for point, each in zip(points, kept["of"], strict=True)
+    ]
+
+
+def _record(measurement: Measurement) -> dict[str, Any]:
+    """What tables read of a measurement on a model, as JSON."""
+    definition, counters = asdict(measurement.definition), dict(measurement.counters)
+    samples = measurement.elapsed_ns.tolist()
+    return {"batch": measurement.batch, "definition": definition, "elapsed_ns": samples, "counters": counters}
+
+
+def _restored(point: Point, record: Mapping[str, Any]) -> Measurement:
+    import numpy as np
+
+    unknown = (0,) * point.ranks
+    samples, definition = np.array(record["elapsed_ns"], dtype=np.int64), Definition(**record["definition"])
+    return Measurement(
+        *(point, 0, 0, 0.0, record["batch"], definition, samples, unknown, unknown, unknown, None),
+        verified=False,
+        counters=record["counters"],
+    )
 
 
 def _within(fit: Fit, measurement: Measurement) -> Measurement | str:
