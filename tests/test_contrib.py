@@ -83,7 +83,7 @@ def check_class(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_reframe_test(tmp_path: Path, hockney: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOCKNEY", hockney)
     test = check_class(monkeypatch)()
-    test.stagedir, test.duration = str(tmp_path), "2s"
+    test.stagedir, test.duration = str(tmp_path), "1s"
     (tmp_path / "expect.toml").write_text((CONTRIB / "reframe/expect.toml").read_text())
     test.set_command()
     done = call(tmp_path, "bash", "-c", " ".join([test.executable, *test.executable_opts]))
@@ -105,7 +105,7 @@ def test_the_reframe_test(tmp_path: Path, hockney: str, monkeypatch: pytest.Monk
 
 
 def test_the_batch_script_measures_one_node(tmp_path: Path, hockney: str) -> None:
-    variables = {"HOCKNEY": hockney, "PATTERNS": "pingpong", "TRANSPORTS": "shm", "DURATION": "2s", "SLURM_JOB_ID": "7"}
+    variables = {"HOCKNEY": hockney, "PATTERNS": "pingpong", "TRANSPORTS": "shm", "DURATION": "1s", "SLURM_JOB_ID": "7"}
     done = call(tmp_path, str(BATCH), **variables)
     assert done.returncode in (0, 3), done.stderr
     assert (tmp_path / "job-7.csv").read_text().startswith("run,label,")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.full
 PASSED_ON = ("PIP_", "SSL_", "REQUESTS_", "CURL_", "HTTP", "http", "NO_PROXY", "no_proxy", "PATH")
 
 
@@ -112,7 +113,6 @@ def test_a_shell_completes_commands_options_and_words(hockney: Installed) -> Non
     assert completed("hockney show la") == {"last", "last~1"}
 
 
-@pytest.mark.full
 def test_it_works_with_nothing_but_what_it_asks_for(wheel: Path, tmp_path: Path) -> None:
     """All that it depends on comes from the package index, at its newest."""
     hockney = Installed(tmp_path, wheel, alone=True)

@@ -120,7 +120,7 @@ def test_an_import_is_set_against_a_run_of_its_own(
     cli: Cli, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Both times are shown; the machine state of one is not known, so there is no verdict."""
-    assert execute(["run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s", "-q"]) in (0, 3)
+    assert execute(["run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "0.2s", "-q"]) in (0, 3)
     read(capsys, "import", output(tmp_path, "osu.txt"), "-t", "shm")
     capsys.readouterr()
     assert execute(["compare", "1", "2", "--json"]) == 3

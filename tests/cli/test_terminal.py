@@ -107,7 +107,7 @@ def test_a_file_of_ones_own_and_the_report_of_a_check_steer_nobody(
 WIDTHS = ["999999999", "0", "1", "-5", "abc", "", "9" * 5000, "1e3", " 80", "\u0664"]
 
 
-@pytest.mark.parametrize("columns", matrix(WIDTHS, short=["999999999", "0", "abc"]))
+@pytest.mark.parametrize("columns", matrix(WIDTHS, short=["999999999", "abc"]))
 def test_a_width_that_no_terminal_has_is_taken_for_one_that_some_have(
     columns: str, filled_store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,31 +143,36 @@ SCREENS = (
 LAUNCHES = tuple({"index": number} for number in range(3))
 
 
-def test_screens_of_recorded_runs_fit_the_width(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Only a command or an address may be longer, and only where it has the line for itself."""
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three recorded runs of quick: one of one launch, two of three."""
+    path = tmp_path_factory.mktemp("recorded") / "r.db"
     for launches in (LAUNCHES[:1], LAUNCHES, LAUNCHES):
-        store_quick(tmp_path / "r.db", launches=launches)
+        store_quick(path, launches=launches)
+    return path
+
+
+@pytest.mark.parametrize("width", matrix([60, 80, 100], short=[60]))
+def test_screens_of_recorded_runs_fit_the_width(
+    width: int, recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only a command or an address may be longer, on a line of its own."""
     monkeypatch.setattr(render, "is_terminal", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
-    for width in (60, 80, 100):
-        monkeypatch.setenv("COLUMNS", str(width))
-        for arguments in SCREENS:
-            assert execute(arguments) in (0, 3)
-            lines = capsys.readouterr().out.splitlines()
-            assert len(lines) > 1
-            long = [line for line in lines if len(line) > width]
-            assert [line for line in long if not re.fullmatch(r" *(`[^`]*`[.;]?|https://\S+)", line)] == [], arguments
+    monkeypatch.setenv("HOCKNEY_STORE", str(recorded))
+    monkeypatch.setenv("COLUMNS", str(width))
+    for arguments in SCREENS:
+        assert execute(arguments) in (0, 3)
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) > 1
+        long = [line for line in lines if len(line) > width]
+        assert [line for line in long if not re.fullmatch(r" *(`[^`]*`[.;]?|https://\S+)", line)] == [], arguments
 
 
 def test_compare_shows_both_times_on_80_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for _ in range(2):
-        store_quick(tmp_path / "r.db", launches=LAUNCHES)
     monkeypatch.setenv("COLUMNS", "80")
-    assert execute(["compare", "last~1", "last", "--store", str(tmp_path / "r.db")]) in (0, 3)
+    assert execute(["compare", "last~1", "last", "--store", str(recorded)]) in (0, 3)
     titles = capsys.readouterr().out.split("verdict")[0].split()
     assert {"series", "base", "new"} <= {*titles}

@@ -72,21 +72,6 @@ def test_an_injected_slowdown_is_found_where_it_is(catalogue: Catalogue, store: 
 
 
 @pytest.mark.full
-def test_a_slowdown_of_a_quarter_is_found(catalogue: Catalogue, store: Store) -> None:
-    """Or inconclusive where the machine state changes, but never called ok."""
-    plan = slowed.plan(sizes=(64, 16384, 32768, 65536, 131072), time_s=1.5)
-    for _ in range(_TRIES):
-        base = slowed.measure(catalogue, store, plan)
-        with slowed.slowed():
-            found = slowed.check_again(catalogue, store, base)
-        assert found.is_worse or Verdict.INCONCLUSIVE in found.comparison.counts
-        if slower(found) and slower(found) <= {16384, 32768, 65536}:
-            break
-    assert slower(found) <= {16384, 32768, 65536}
-    assert found.is_worse
-
-
-@pytest.mark.full
 def test_suspects_are_judged_by_new_launches_of_the_whole_plan(catalogue: Catalogue, store: Store) -> None:
     found = check_slowed(catalogue, store)
     run = Run(store, found.run_id)
@@ -191,14 +176,14 @@ def test_what_stays_inconclusive_is_measured_on_while_patience_lasts(catalogue: 
     here = store.run(slowed.measure(catalogue, store, plan)).info  # between CPUs of two kinds no floors are compared
     base = add_run(store, curve("shm", (8,)), floor_ns=0.1, facts=here.facts, plan=plan.as_json())
     launches = []
-    for patience_s in (0.5, 1.2, 3.0):
+    for patience_s in (0.5, 3.0):
         clock = itertools.count().__next__  # a second passes from one look to the next
         found = slowed.check_again(catalogue, store, base, patience_s=patience_s, clock=clock)
         (change,) = found.comparison.changes
         assert [reason.code for reason in change.reasons] == [ReasonCode.NO_COMMON_STATE]
         launches.append(len({launch.index for launch in Run(store, found.run_id).launches.values()}))
     # New launches are made, however short the patience; as many again only if they can end in time, then twice as many.
-    assert launches == [6 + 6, 6 + 6, 6 + 4 * 6]
+    assert launches == [6 + 6, 6 + 4 * 6]
 
 
 def looked(chance: float | None = 0.03, **more: Any) -> SeriesChange:

@@ -52,7 +52,7 @@ def test_ranks_of_every_kind_of_job_run_where_they_are_placed(tmp_path: Path) ->
     transports = "shm,threads,tcp,mpi" + (",pvm" if load().lack("pvm") is None else "")
     for cpus in ((SECOND, FIRST), (FIRST, SECOND)):
         words = ",".join(map(str, cpus))
-        arguments = ["run", "pingpong", "-t", transports, "--bytes", "8", "--time", "1s", "--launches", "1"]
+        arguments = ["run", "pingpong", "-t", transports, "--bytes", "8", "--time", "0.2s", "--launches", "1"]
         done = hockney(*arguments, "--cpus", words, store=path)
         assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
         assert f"2 ranks on CPUs {cpus[0]} and {cpus[1]}." in done.stdout
@@ -84,7 +84,7 @@ def test_a_run_goes_on_and_is_measured_again_on_the_same_cpus(tmp_path: Path) ->
 @pytest.mark.skipif(not can_pin(), reason="nothing can be placed here")
 def test_a_cpu_for_both_ranks_is_oversubscription(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
-    arguments = ["run", "pingpong", "-t", "pipe", "--bytes", "8", "--time", "1s", "--launches", "1"]
+    arguments = ["run", "pingpong", "-t", "pipe", "--bytes", "8", "--time", "0.2s", "--launches", "1"]
     for cpus in (str(FIRST), f"{FIRST},{FIRST}"):
         refused = hockney(*arguments, "--cpus", cpus, store=path)
         assert refused.returncode == 2

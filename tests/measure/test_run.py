@@ -470,7 +470,7 @@ def test_kill_9_leaves_no_orphans_and_resume_goes_on(tmp_path: Path) -> None:
 
 def test_two_runs_into_one_store(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
-    arguments = ["run", "pingpong", "-t", "pipe", "--bytes", "8,64", "--time", "2s", "--precision", "0.001%"]
+    arguments = ["run", "pingpong", "-t", "pipe", "--bytes", "8,64", "--time", "1s", "--precision", "0.001%"]
     both = [
         subprocess.Popen(
             command(*arguments, "--label", name, store=path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -538,7 +538,7 @@ def test_without_a_store_there_is_nothing_to_resume_and_none_is_made(tmp_path: P
 def test_a_run_goes_on_when_nobody_reads_its_progress(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     arguments = command(
-        "run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s", "--precision", "90%", store=path
+        "run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "0.2s", "--precision", "90%", store=path
     )
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None

@@ -66,7 +66,7 @@ def test_a_run_that_measures_the_harness_alone_is_not_done_when_it_goes_on(tmp_p
 @pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
 def test_results_that_are_gone_when_a_run_ends_are_not_called_stored(tmp_path: Path, how: str) -> None:
     path = tmp_path / "r.db"
-    line = command("run", "barrier", "-t", "shm", "--time", "2s", "--precision", "0.001%", store=path)
+    line = command("run", "barrier", "-t", "pipe", "--time", "2s", "--precision", "0.001%", store=path)
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline()  # the run has begun

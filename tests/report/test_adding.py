@@ -100,6 +100,7 @@ def test_a_finding_is_explained(tree: Path) -> None:
     assert finding["facts"]["sizes"] >= 5
 
 
+@pytest.mark.full
 def test_the_documents_need_one_line_each(tree: Path) -> None:
     names = "code_of_a_finding or test_tables or test_explain or a_key_that_goes"
     test = ("pytest", "-q", "-p", "no:cacheprovider", "tests/test_docs.py", "tests/test_docs_json.py", "-k", names)

@@ -94,6 +94,7 @@ def test_labels_of_lines_lie_apart(folder: Path) -> None:
         assert min(b - a for a, b in itertools.pairwise(heights)) > 9
 
 
+@pytest.mark.full
 def test_png(labelled: Path, pictures: list[Picture], capsys: pytest.CaptureFixture[str]) -> None:
     folder = labelled.with_name("png")
     folder.mkdir()
