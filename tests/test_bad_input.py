@@ -20,8 +20,8 @@ from hockney.results.store import Store
 from hockney.suites import Suite
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import Recipe
-from hockney.worker.catalogue import Catalogue, Missing, load
-from hockney.worker.libraries import find_pvms
+from hockney.worker.catalogue import Catalogue, load
+from hockney.worker.libraries import Missing, find_pvms
 from hockney.worker.session import WorkerSession
 
 COARSE = Recipe(

@@ -40,7 +40,7 @@ from hockney.measure.self_test import Check
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate, LogGP
-from hockney.worker.catalogue import Missing
+from hockney.worker.libraries import Missing
 
 WORDS = " ".join(PAGE.split())  # a word may be broken over two lines
 

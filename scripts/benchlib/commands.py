@@ -24,7 +24,7 @@ import hockney
 from hockney.errors import HockneyError
 from hockney.stats import Interval, MachineProbe, State, classify_all, median, place, signs_of, time_of
 from hockney.units import counted
-from hockney.worker.build import NATIVE, Recipe, build_worker
+from hockney.worker.build import Recipe, build_worker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _COMMAND = str(ROOT / "hockney")
@@ -143,7 +143,7 @@ def row_of(what: str, target: Target, value: Interval, unit: str) -> Row:
 
 def _builds(place: Place) -> list[Row]:
     """Cold, in a fresh cache folder each time; then found in it, by a call in this process and by a fresh one."""
-    recipes = {"native": NATIVE}
+    recipes = {"native": Recipe()}
     for info in place.mpis("openmpi")[:1]:
         if info.library is not None:
             recipes["Open MPI"] = info.library.recipe

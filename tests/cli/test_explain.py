@@ -19,7 +19,7 @@ from hockney.cli import execute
 from hockney.cli import explain as cli_explain
 from hockney.report.findings import grouped
 from hockney.suites import builtin_names
-from hockney.worker.libraries import find_mpis
+from hockney.worker.libraries import MPI
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_the_documented_threshold_of_a_real_library_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Open MPI uses rendezvous above 4,040 B, which takes several times as long. A busy machine needs more time."""
-    if not any(mpi.kind == "openmpi" for mpi in find_mpis()):
+    if not any(mpi.kind == "openmpi" for mpi in MPI()[0]):
         pytest.skip("Open MPI is not installed")
     path = str(tmp_path / "r.db")
     what = ["pingpong", "-t", "mpi@openmpi", "--bytes", "1K,1536,2K,3K,4K,6K,8K,12K,16K", "--launches", "1"]

@@ -16,7 +16,7 @@ from hockney.cli import execute
 from hockney.cli.measuring import Output
 from hockney.cli.render import JSON_VERSION
 from hockney.measure.plan import RunOptions
-from hockney.worker.libraries import find_mpis
+from hockney.worker.libraries import MPI
 
 FIGURES = ("latency_ns", "bandwidth_bytes_per_s", "bidirectional_bytes_per_s", "barrier_ns")
 LINE = ("r_inf_bytes_per_s", "n_half_bytes")
@@ -27,7 +27,7 @@ def lacking(sheet: dict[str, Any]) -> set[tuple[str, str]]:
 
     r_inf and n_1/2 must be somewhere on the sheet: what a line tells of a single transport may honestly be none.
     """
-    kinds = ("shm", "tcp", *(("mpi",) if find_mpis() else ()))
+    kinds = ("shm", "tcp", *(("mpi",) if MPI()[0] else ()))
     wanted = {(kind, name) for kind in kinds for name in FIGURES} | {("any", name) for name in LINE}
     wanted |= {(kind, "layer") for kind in kinds if kind != "shm"}
     for row in sheet["rows"]:

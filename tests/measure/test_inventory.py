@@ -14,10 +14,10 @@ from hockney.cli import execute
 from hockney.measure import inventory
 from hockney.measure.inventory import take_inventory
 from hockney.model import Point
-from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, PatternInfo, TransportInfo
+from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo
 from hockney.worker.errors import NoCompiler
 from hockney.worker.launch import LAUNCHERS
-from hockney.worker.libraries import Library
+from hockney.worker.libraries import Library, Missing
 
 OPEN_MPI = make_library("mpi@openmpi-4.1.4", program=Path("/opt/bin/mpiexec"))
 ALGORITHM = OptionInfo("algorithm", ("auto", "native"), "auto", 0, 0, "whose")

@@ -12,7 +12,8 @@ from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.model import PatternTraits, Point
 from hockney.suites import Suite
 from hockney.suites.words import check_words
-from hockney.worker.catalogue import Catalogue, Missing, OptionInfo, TransportInfo
+from hockney.worker.catalogue import Catalogue, OptionInfo, TransportInfo
+from hockney.worker.libraries import Missing
 
 WINDOW = OptionInfo("window", (), "1", 1, 1024, "")
 UNTIL = OptionInfo("until", ("acked", "sent"), "acked", 0, 0, "")

@@ -20,7 +20,7 @@ from hockney.report.names import readable_name, readable_names
 from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
 from hockney.report.words import spread_text
 from hockney.results.runs import open_results
-from hockney.worker.catalogue import Missing
+from hockney.worker.libraries import Missing
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIZES = (8, 64, 512, 1024, 2048, 4096, 8192, 16384, 65536, 1 << 18, 1 << 20)

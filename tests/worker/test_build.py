@@ -19,7 +19,7 @@ from tests.matrix import matrix
 from tests.worker.made_up import script
 
 from hockney.worker import build, cache
-from hockney.worker.build import NATIVE, Recipe, build_worker, family_sources
+from hockney.worker.build import Recipe, build_worker, family_sources
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import find_c_compiler, identify
 from hockney.worker.errors import CacheUnusable, CompileFailed, NoCompiler
@@ -322,7 +322,7 @@ def test_a_damaged_probe_is_asked_again(tmp_path: Path) -> None:
 
 
 def test_the_default_recipe_is_native() -> None:
-    assert NATIVE.family == "native"
+    assert Recipe().family == "native"
     assert cache.default_folder().name == "workers"
 
 

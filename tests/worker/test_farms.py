@@ -13,7 +13,8 @@ from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import Point
 from hockney.suites import load_suite
 from hockney.worker.build import build_worker
-from hockney.worker.catalogue import Catalogue, Missing, load
+from hockney.worker.catalogue import Catalogue, load
+from hockney.worker.libraries import Missing
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from hockney.worker import processes
 from hockney.worker.build import build_worker
 from hockney.worker.errors import WorkerDied
 from hockney.worker.launch import Job, launch
-from hockney.worker.libraries import Library, find_mpis
+from hockney.worker.libraries import MPI, Library
 from hockney.worker.session import WorkerSession
 
 SHM = Path("/dev/shm")
@@ -26,7 +26,7 @@ def takes_names_away(mpi: Library) -> bool:
     return mpi.kind == "mpich" and not mpi.is_wheel
 
 
-@pytest.mark.parametrize("mpi", find_mpis(), ids=lambda mpi: mpi.id)
+@pytest.mark.parametrize("mpi", MPI()[0], ids=lambda mpi: mpi.id)
 @pytest.mark.parametrize("victims", [1, 2])
 def test_a_killed_job_leaves_no_shared_memory(mpi: Library, victims: int) -> None:
     with WorkerSession(launch(Job(build_worker(mpi.recipe), "mpi", 2, oversubscribed=True), mpi)) as session:

@@ -13,7 +13,7 @@ from tests.worker import made_up
 from tests.worker.made_up import on_path, script
 
 from hockney.worker import catalogue, compiler
-from hockney.worker.libraries import MPI, find_mpis
+from hockney.worker.libraries import MPI
 
 SLEEP = shutil.which("sleep")
 MACROS = {
@@ -105,8 +105,8 @@ def test_one_asked_for_that_is_not_there(only: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HOCKNEY_MPICC", str(only / "mpicc"))
     found, (unusable,) = MPI()
     assert found == ()
-    assert unusable.path == only / "mpicc"
-    assert unusable.reason.startswith(f"there is no compiler '{only / 'mpicc'}'")
+    assert unusable.name == str(only / "mpicc")
+    assert unusable.why.startswith(f"there is no compiler '{only / 'mpicc'}'")
     assert "HOCKNEY_MPICC" in unusable.how
 
 
@@ -130,8 +130,8 @@ def test_a_stranger_beside_it_is_no_mpiexec(only: Path, monkeypatch: pytest.Monk
     on_path(monkeypatch, tools)
     found, (unusable,) = MPI()
     assert found == ()
-    assert unusable.path == tools / "mpicc"
-    assert "there is no mpiexec of the same library next to" in unusable.reason
+    assert unusable.name == str(tools / "mpicc")
+    assert "there is no mpiexec of the same library next to" in unusable.why
 
 
 def test_a_broken_wrapper_is_told_and_the_rest_is_found(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_a_broken_wrapper_is_told_and_the_rest_is_found(only: Path, monkeypatch:
     on_path(monkeypatch, broken, install(only / "good", "mpich"))
     found, (unusable,) = MPI()
     assert [mpi.kind for mpi in found] == ["mpich"]
-    assert "mpicc: cannot find its compiler" in unusable.reason
+    assert "mpicc: cannot find its compiler" in unusable.why
 
 
 def test_wrappers_that_hang_are_asked_side_by_side_and_leave_nothing_behind(
@@ -157,7 +157,7 @@ def test_wrappers_that_hang_are_asked_side_by_side_and_leave_nothing_behind(
     on_path(monkeypatch, only / "a", only / "b", install(only / "good", "mpich"))
     found, unusable = MPI()
     assert [mpi.kind for mpi in found] == ["mpich"]
-    assert [one.reason for one in unusable] == ["mpicc cannot answer -show: no end after 3 s"] * 2
+    assert [each.why for each in unusable] == ["mpicc cannot answer -show: no end after 3 s"] * 2
     assert all((only / name / "met").exists() for name in ("a", "b"))
     pids = [int(pid) for name in ("a", "b") for pid in (only / name / "pid").read_text().split()]
     _, alive = psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=10)
@@ -227,7 +227,7 @@ def test_an_upgraded_library_is_noticed(only: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_real_ones_are_told_apart() -> None:
     """A test for each MPI is no test where none is found: here it shows."""
-    found = find_mpis()
+    found = MPI()[0]
     own = {"Open MPI": ("openmpi", False), "MPICH": ("mpich", False), "the wheel of MPICH": ("mpich", True)}
     missing = [name for name, what in own.items() if what not in {(mpi.kind, mpi.is_wheel) for mpi in found}]
     assert len({mpi.id for mpi in found}) == len(found)

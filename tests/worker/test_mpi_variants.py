@@ -14,7 +14,7 @@ from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import load
 from hockney.worker.errors import WorkerDied, WorkerRefused
 from hockney.worker.launch import Job, StartCommand, launch
-from hockney.worker.libraries import Library, find_mpis
+from hockney.worker.libraries import MPI, Library
 from hockney.worker.session import WorkerSession
 
 HERE = Path(__file__).parent
@@ -24,7 +24,7 @@ PATTERNS = (
     *("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"),
     *("bisection", "rounds", "ring", "prtt", "robpush", "robpull"),
 )
-EVERY_MPI = pytest.mark.parametrize("mpi", find_mpis(), ids=lambda mpi: mpi.id)
+EVERY_MPI = pytest.mark.parametrize("mpi", MPI()[0], ids=lambda mpi: mpi.id)
 EVERY_TRANSPORT = pytest.mark.parametrize("transport", ["mpi", *(f"mpi:{variant}" for variant in VARIANTS)])
 ENDLESS = 10**12
 
@@ -54,9 +54,7 @@ def test_each_is_listed_with_what_it_can_do(mpi: Library) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["none", "emulated"])
-@pytest.mark.parametrize(
-    "mpi", [mpi for mpi in find_mpis() if mpi.id.startswith("mpi@openmpi-4")], ids=lambda mpi: mpi.id
-)
+@pytest.mark.parametrize("mpi", [mpi for mpi in MPI()[0] if mpi.id.startswith("mpi@openmpi-4")], ids=lambda mpi: mpi.id)
 def test_the_library_is_named_with_its_way_to_copy(mpi: Library, mechanism: str) -> None:
     command = job(mpi, "mpi")
     chosen = {

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from tests.matrix import matrix
 
-from hockney.worker.build import NATIVE, Recipe, build_worker
+from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import describe
 
 HERE = Path(__file__).parent
+NATIVE = Recipe()
 DESCRIPTION = describe(build_worker())
 # On a busy machine a rank that spins may wait a time slice for each message; one that hangs ends after its timeout_s.
 pytestmark = pytest.mark.timeout(700)

@@ -93,8 +93,8 @@ def test_half_an_installation_is_told(only: Path) -> None:
     root = install(only / "usual", header=False)
     usable, (unusable,) = find_pvms()
     assert usable == ()
-    assert unusable.path == root / "lib" / "pvmd"
-    assert "its header pvm3.h is not here" in unusable.reason
+    assert unusable.name == str(root / "lib" / "pvmd")
+    assert "its header pvm3.h is not here" in unusable.why
 
 
 def test_an_upgrade_is_noticed(only: Path) -> None:

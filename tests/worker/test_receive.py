@@ -11,11 +11,11 @@ from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe
 from hockney.worker.errors import WorkerRefused
 from hockney.worker.launch import Job, launch
-from hockney.worker.libraries import Library, find_mpis, find_pvms
+from hockney.worker.libraries import MPI, Library, find_pvms
 from hockney.worker.session import WorkerSession
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
-LIBRARIES: list[Library | None] = [None, *find_mpis(), *find_pvms()[0]]
+LIBRARIES: list[Library | None] = [None, *MPI()[0], *find_pvms()[0]]
 EVERY = pytest.mark.parametrize(
     ("library", "transport"),
     [

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from hockney.errors import UsageError
-from hockney.worker.build import NATIVE, Recipe, build_worker
+from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import (
     LaunchFailed,
     WorkerDied,
@@ -28,13 +28,14 @@ from hockney.worker.errors import (
     WorkerTimedOut,
 )
 from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
-from hockney.worker.libraries import Library, find_mpis
+from hockney.worker.libraries import MPI, Library
 from hockney.worker.processes import MARK, find_members
 from hockney.worker.session import WorkerSession
 
 HERE = Path(__file__).parent
+NATIVE = Recipe()
 FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
-MPIS = find_mpis()
+MPIS = MPI()[0]
 EVERY_MPI = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.id)
 # Native ranks and those of every MPI; without any MPI the native ones are still tested.
 EVERY_JOB = pytest.mark.parametrize("mpi", [None, *MPIS], ids=lambda mpi: mpi.id if mpi else "native")

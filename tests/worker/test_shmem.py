@@ -82,7 +82,7 @@ def test_without_a_launcher_of_its_own_it_is_unusable(
     on_path(monkeypatch, tools)
     found, (unusable,) = SHMEM()
     assert found == ()
-    assert f"there is no oshrun of the same library next to {tools / 'oshcc'}" in unusable.reason
+    assert f"there is no oshrun of the same library next to {tools / 'oshcc'}" in unusable.why
 
 
 def test_a_broken_wrapper_is_told(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_a_broken_wrapper_is_told(only: Path, monkeypatch: pytest.MonkeyPatch) -
     on_path(monkeypatch, only / "broken")
     found, (unusable,) = SHMEM()
     assert found == ()
-    assert "oshcc: cannot find its compiler" in unusable.reason
+    assert "oshcc: cannot find its compiler" in unusable.why
 
 
 # ---- the real one --------------------------------------------------------------------------------------------------

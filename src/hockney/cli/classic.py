@@ -20,7 +20,7 @@ from hockney.units import format_bytes
 
 if TYPE_CHECKING:
     from hockney.results.runs import Run
-    from hockney.worker.catalogue import Missing
+    from hockney.worker.libraries import Missing
 
 _TOO_FEW = "±?"
 

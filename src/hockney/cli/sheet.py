@@ -23,7 +23,7 @@ from hockney.report.words import machine_text, placement_text, spread_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH
 from hockney.units import counted, format_bytes, format_ns, format_rate
-from hockney.worker.catalogue import Missing
+from hockney.worker.libraries import Missing
 
 _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the run was saved
 _FINDINGS_MAX = 4

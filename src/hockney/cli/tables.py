@@ -24,7 +24,7 @@ from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_ns
-from hockney.worker.catalogue import Missing
+from hockney.worker.libraries import Missing
 
 _RANKS_MAX = 16  # of a matrix that is printed
 

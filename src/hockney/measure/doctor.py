@@ -14,9 +14,10 @@ from hockney.machine import Moment, choose_cpus, facts, observe, usable_cpus, wa
 from hockney.model import Warning_
 from hockney.stats.states import MachineProbe, State, classify
 from hockney.worker.build import compiler_facts
-from hockney.worker.catalogue import Catalogue, Missing, load
+from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import WorkerError
 from hockney.worker.launch import Job, launch
+from hockney.worker.libraries import Missing
 from hockney.worker.session import WorkerSession
 
 _FLOOR_BATCH = 100

@@ -41,11 +41,6 @@ _FAMILY_SOURCES = {
     "sim": (),  # its own folder has them all
     "smpi": ("transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c"),
 }
-# What a family does without: the ranks of a model live in one process, on no real CPUs.
-_FAMILY_LACKS = {"sim": ("floor.c", "floor_open.c", "launched.c", "measure.c", "pace.c", "session.c")}
-
-# The first line of a C file that holds no timed loop: it is compiled without optimisation, in less than half the time.
-_COLD_MARK = "/* cold */\n"
 
 
 @dataclass(frozen=True)
@@ -64,9 +59,6 @@ class Recipe:
     libraries: tuple[str, ...] = ()
 
 
-NATIVE = Recipe()
-
-
 @dataclass(frozen=True)
 class _Step:
     """One call of a compiler: what it reads on standard input, and the file it makes."""
@@ -77,7 +69,7 @@ class _Step:
     path: Path  # its name is made of all that goes into it
 
 
-def build_worker(recipe: Recipe = NATIVE, *, folder: Path | None = None) -> Path:
+def build_worker(recipe: Recipe = Recipe(), *, folder: Path | None = None) -> Path:
     """The executable for a recipe, built now or earlier. `folder` replaces the user's cache folder.
 
     Raises NoCompiler, CompileFailed with the compiler's own first errors, or CacheUnusable.
@@ -104,7 +96,8 @@ def family_sources(family: str) -> tuple[Path, ...]:
     others = {name for owner, names in _FAMILY_SOURCES.items() if owner != family for name in names}
     folders = ("", "patterns", *{"native": ("transports",), "sim": ("sim",)}.get(family, ()))
     names = {str(path.relative_to(SOURCES)) for name in folders for path in (SOURCES / name).glob("*.c")}
-    names -= set(_FAMILY_LACKS.get(family, ()))
+    if family == "sim":  # the ranks of a model live in one process, on no real CPUs
+        names -= {"floor.c", "floor_open.c", "launched.c", "measure.c", "pace.c", "session.c"}
     return tuple(map(Path, sorted((names - others) | of_family)))
 
 
@@ -142,7 +135,8 @@ def _units(recipe: Recipe) -> dict[tuple[str, tuple[str, ...]], dict[Path, str]]
     units: dict[tuple[str, tuple[str, ...]], dict[Path, str]] = {}
     for source in family_sources(recipe.family):
         text = (SOURCES / source).read_text()
-        if text.startswith(_COLD_MARK):
+        # A file without a timed loop is compiled without optimisation, in less than half the time.
+        if text.startswith("/* cold */\n"):
             unit = ("cold", ("-O0", f"-DHK_FAMILY_{recipe.family.upper()}"))
         else:
             unit = (recipe.family if source in of_family else source.parent.name or "core", _TIMED)

@@ -20,8 +20,6 @@ from typing import Any
 from hockney.errors import HockneyError
 from hockney.worker.errors import CacheUnusable
 
-_UNUSED_AFTER_S = 30 * 86400
-
 
 def default_folder() -> Path:
     """Where workers are kept for this user: `~/.cache/hockney/workers` on Linux, unless XDG_CACHE_HOME says else."""
@@ -66,7 +64,7 @@ def touch(path: Path) -> bool:
 
 def forget_unused(folder: Path) -> None:
     """Remove what nobody has used for a month, and what killed builders left. Errors don't matter here."""
-    limit_s = time.time() - _UNUSED_AFTER_S
+    limit_s = time.time() - 30 * 86400
     for entry in [*folder.glob("*-*"), *folder.glob("objects/*"), *folder.glob("probes/*")]:
         with suppress(OSError):
             if entry.stat().st_mtime < limit_s:

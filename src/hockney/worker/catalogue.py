@@ -21,13 +21,10 @@ from hockney.units import RANKS_MAX, parse_count
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.cache import Probes
 from hockney.worker.errors import BuildError, ProtocolError
-from hockney.worker.libraries import MPI, REPAIR, SHMEM, Library, Unusable, find_pvms, side_by_side
+from hockney.worker.libraries import MPI, REPAIR, SHMEM, Found, Library, Missing, find_pvms, side_by_side
 
 if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
-
-_SIM = "sim"  # `sim@MODEL`: the family whose ranks live on a model of a machine
-_DESCRIBE_LIMIT_S = 20
 
 
 @dataclass(frozen=True)
@@ -120,15 +117,6 @@ class TransportInfo(TransportTraits):
 
 
 @dataclass(frozen=True)
-class Missing:
-    """A transport that is not ready here: why, and how to get it."""
-
-    name: str
-    why: str
-    how: str
-
-
-@dataclass(frozen=True)
 class Catalogue:
     """Patterns and transports by name, in the order in which the worker lists them, and what is missing."""
 
@@ -164,8 +152,15 @@ class Catalogue:
     def add(self, word: str) -> None:
         """Adds the transport that a word names by a model, or those of the MPI in its folder. Raises UsageError."""
         base, name, variant = split_name(word)
-        if base == _SIM:
-            self._add_model(word, name, variant)
+        if base == "sim":
+            if not name:
+                raise UsageError(
+                    "sim needs a model: write sim@gpmimd or sim@FILE.toml; `hockney list machines` lists them"
+                )
+            if word not in self.transports:
+                from hockney.worker.machine_model import load_model  # with pydantic, which light commands do not load
+
+                self.add_model(word, load_model(name, variant))
             return
         if "/" not in name or f"{base}@{name}" in self.transports:
             return
@@ -173,28 +168,16 @@ class Catalogue:
             raise UsageError(f"'{word}' names no MPI: write mpi@ and the whole path of its folder, as mpi@/opt/mpich")
         library = MPI.at(Path(name))
         try:
-            if isinstance(library, Unusable):
-                raise UsageError(f"{word} is not here: {library.reason}; {library.how}")
+            if isinstance(library, Missing):
+                raise UsageError(f"{word} is not here: {library.why}; {library.how}")
             self.transports.update(_transports_of(library))
         except (BuildError, ProtocolError) as error:
             raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy or REPAIR}") from error
 
-    def _add_model(self, word: str, name: str, variant: str) -> None:
-        from hockney.worker.machine_model import load_model  # with pydantic, which light commands do not load
-
-        if word in self.transports:
-            return
-        if not name:
-            raise UsageError("sim needs a model: write sim@gpmimd or sim@FILE.toml; `hockney list machines` lists them")
-        self.add_model(word, load_model(name, variant))
-
     def add_model(self, word: str, model: Model) -> None:
-        """Adds the transport `sim@NAME` whose ranks live on a model. Raises UsageError for what is wrong in it."""
-        from hockney.worker.machine_text import compiled
-
-        compiled(model, 1)  # refuses what is wrong in it before anything starts
+        """Adds the transport `sim@NAME` whose ranks live on a model. Raises UsageError where it cannot be built."""
         try:
-            executable = build_worker(Recipe(_SIM))
+            executable = build_worker(Recipe("sim"))
             (row,) = describe(executable)["transports"]
         except (BuildError, ProtocolError) as error:
             raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy}") from error
@@ -261,7 +244,7 @@ def split_name(name: str) -> tuple[str, str, str]:
 
 def matches(word: str, name: str) -> bool:
     """Whether the word of a user means the transport of that name, as Catalogue.select has it."""
-    if word.startswith(f"{_SIM}@"):  # else gpmimd would be gpmimd-calibrated, too
+    if word.startswith("sim@"):  # else gpmimd would be gpmimd-calibrated, too
         return name == word
     if fnmatch.fnmatchcase(name, word):
         return True
@@ -277,8 +260,7 @@ def matches(word: str, name: str) -> bool:
 
 
 # One line for each family but the native one: what finds its libraries, and what to say where there is none.
-_Search = Callable[[], tuple[tuple[Library, ...], tuple[Unusable, ...]]]
-_FAMILIES: dict[str, tuple[_Search, str, str]] = {
+_FAMILIES: dict[str, tuple[Callable[[], Found], str, str]] = {
     "mpi": (MPI, "MPI", "libopenmpi-dev openmpi-bin"),
     "shmem": (SHMEM, "OpenSHMEM", "libopenmpi-dev openmpi-bin"),
     "pvm": (find_pvms, "PVM", "pvm pvm-dev"),
@@ -304,7 +286,7 @@ def load(
     searches = side_by_side(lambda name: _FAMILIES[name][0](), families)
     for name, (working, unusable) in zip(families, searches, strict=True):
         usable += working
-        missing += [Missing(str(library.path), library.reason, library.how) for library in unusable]
+        missing += unusable
         if not working:
             _, title, packages = _FAMILIES[name]
             how = f"install one, for example: apt install {packages}"
@@ -331,7 +313,7 @@ def _transports_of(library: Library) -> dict[str, TransportInfo]:
 def _named(words: Iterable[str] | None, native: Iterable[str]) -> list[str]:
     """The families that words name; all of them where there are no words, or one names nothing, so is misspelt."""
     bases = ["*"] if words is None else [split_name(word)[0] for word in words]
-    names = [*_FAMILIES, _SIM, *native]
+    names = [*_FAMILIES, "sim", *native]
     if not all(fnmatch.filter(names, base) for base in bases):
         return [*_FAMILIES]
     return [name for name in _FAMILIES if any(fnmatch.fnmatchcase(name, base) for base in bases)]
@@ -366,7 +348,7 @@ def _answers(executable: Path, flag: str, text: str = "", *, is_wheel: bool = Fa
             [executable, flag],
             input=text.encode(),
             capture_output=True,
-            timeout=_DESCRIBE_LIMIT_S,
+            timeout=20,
             check=False,
             env={name: value for name, value in os.environ.items() if not (is_wheel and name == "LD_LIBRARY_PATH")},
         )

@@ -20,16 +20,13 @@ from hockney.worker.processes import MARK, end_job, new_mark
 
 _CHUNK_BYTES = 1 << 18
 _NOISE_LINE_BYTES = 4096
-_NOISE_LINES = 100
-_SAID_BYTES = 1 << 16
-_PIPE_BYTES = 1 << 20  # the most that a pipe holds
 
 
 class Channel:
     """The processes of one job and the pipes to them. The first process is the one that answers."""
 
     def __init__(self) -> None:
-        self.noise: deque[bytes] = deque(maxlen=_NOISE_LINES)
+        self.noise: deque[bytes] = deque(maxlen=100)
         self.processes: list[subprocess.Popen[bytes]] = []
         self.said_bytes = 0  # on standard error, in all: more than is kept
         self._mark = new_mark()
@@ -126,7 +123,7 @@ class Channel:
         else:
             self._said += data
             self.said_bytes += len(data)
-            del self._said[:-_SAID_BYTES]
+            del self._said[: -(1 << 16)]
         return len(data)
 
     def _split(self, data: bytes) -> None:
@@ -150,7 +147,7 @@ class Channel:
         for pipe in (process.stdout, process.stderr):
             if pipe is not None and pipe in self._selector.get_map():
                 key = self._selector.get_key(pipe)
-                left_bytes = _PIPE_BYTES
+                left_bytes = 1 << 20
                 while left_bytes > 0 and (count := self._read(key)):
                     left_bytes -= count
                 if pipe in self._selector.get_map():

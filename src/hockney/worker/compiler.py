@@ -19,8 +19,6 @@ from hockney.worker.cache import Probes
 from hockney.worker.errors import CompileFailed, NoCompiler
 
 _ASK_LIMIT_S = 5.0
-# Wrappers look here for the compiler that they call.
-_WRAPPED_COMPILER = ("OMPI_CC", "MPICH_CC", "I_MPI_CC")
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,8 @@ def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
     path = shutil.which(argv[0])
     if path is None:
         raise NoCompiler(f"there is no compiler '{argv[0]}'", "install it, or name another one")
-    key = ["wrapper" if wrapper else "compiler", path, *argv[1:], *(os.environ.get(it, "") for it in _WRAPPED_COMPILER)]
+    wrapped = [os.environ.get(name, "") for name in ("OMPI_CC", "MPICH_CC", "I_MPI_CC")]  # which wrappers call
+    key = ["wrapper" if wrapper else "compiler", path, *argv[1:], *wrapped]
     known = probes.get(key)
     if known is None:
         show = ask([path, *argv[1:], "-show"]).strip() if wrapper else ""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 _OURS = "hockney worker: "
-_MOST_LINES = 4
-_MOST_CHARACTERS = 600
 # What ranks say when another one has failed, or when they have waited for it in vain.
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 # What Open MPI, Hydra (MPICH, Intel MPI) and others say of a rank that was killed.
@@ -20,8 +18,8 @@ def summary(said: str) -> str:
     """What was said at start-up, in one line: our own ranks' lines if there are any, else the launcher's first ones."""
     lines = _lines(said)
     ours = [line for line in lines if line.startswith(_OURS) and not _CONSEQUENCES.match(line)]
-    text = " ".join(list(dict.fromkeys(ours or lines))[:_MOST_LINES])
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+    text = " ".join(list(dict.fromkeys(ours or lines))[:4])
+    return text if len(text) <= 600 else text[:599] + "…"
 
 
 def reason(said: str) -> str:

@@ -11,7 +11,6 @@ import itertools
 import os
 import re
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -47,27 +46,24 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Unusable:
-    """A compiler wrapper or daemon that can't be used: why, and what to do."""
+class Missing:
+    """A transport, or the wrapper or daemon of one, that is not ready here: why, and how to get it."""
 
-    path: Path
-    reason: str
-    how: str = REPAIR
+    name: str
+    why: str
+    how: str
+
+
+Found = tuple[tuple[Library, ...], tuple[Missing, ...]]
+"""The libraries that work, and what was found and cannot be used."""
 
 
 def side_by_side(ask: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
-    """The answer of each, in order: who asks programs mostly waits. `ask` raises nothing."""
-    answers: dict[int, Answer] = {}
+    """The answer of each, in order: who asks programs mostly waits."""
+    from concurrent.futures import ThreadPoolExecutor  # 5 ms
 
-    def put(place: int) -> None:
-        answers[place] = ask(items[place])
-
-    threads = [threading.Thread(target=put, args=(place,)) for place in range(len(items))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return [answers[place] for place in range(len(items))]
+    with ThreadPoolExecutor(max(1, len(items))) as pool:
+        return list(pool.map(ask, items))
 
 
 def _named_once(libraries: Iterable[Library]) -> tuple[Library, ...]:
@@ -82,15 +78,6 @@ def _named_once(libraries: Iterable[Library]) -> tuple[Library, ...]:
 
 
 # ---- MPI and OpenSHMEM -----------------------------------------------------------------------------------------------
-
-# A launcher tells its kind in the first lines of --version.
-_LAUNCHER_MARKS = (
-    ("Intel(R) MPI", "intel"),
-    ("HYDRA", "mpich"),
-    ("Open MPI", "openmpi"),
-    ("OpenRTE", "openmpi"),
-    ("PRRTE", "openmpi"),
-)
 
 
 @dataclass(frozen=True)
@@ -114,28 +101,28 @@ class Search:
     launchers: tuple[str, ...]
     kinds: tuple[Kind, ...]
 
-    def __call__(self) -> tuple[tuple[Library, ...], tuple[Unusable, ...]]:
+    def __call__(self) -> Found:
         """Every library of this machine, once each, and the wrappers that can't be used with the reason.
 
         Looked for are the command in the variable, the running Python environment, and every folder on PATH, where
         environment modules put theirs. Raises nothing: a broken wrapper is in the second tuple.
         """
-        by_file: dict[str, Library | Unusable] = {}
+        by_file: dict[str, Library | Missing] = {}
         # Side by side: one that hangs must not keep the others waiting.
         for file, known in side_by_side(self._examine, list(self._candidates())):
             if not isinstance(by_file.get(file), Library):
                 by_file[file] = known
         usable = _named_once(known for known in by_file.values() if isinstance(known, Library))
-        return usable, tuple(known for known in by_file.values() if isinstance(known, Unusable))
+        return usable, tuple(known for known in by_file.values() if isinstance(known, Missing))
 
-    def at(self, prefix: Path) -> Library | Unusable:
+    def at(self, prefix: Path) -> Library | Missing:
         """The library whose wrapper is in the folder bin of `prefix`, and which is named by that: `mpi@/opt/a`."""
         wrapper = next((path for name in self.wrappers if os.access(path := prefix / "bin" / name, os.X_OK)), None)
         if wrapper is None:
             lack = f"there is no {self.wrappers[0]} in {prefix / 'bin'}"
-            return Unusable(prefix, lack, f"name the folder above that of its {self.wrappers[0]}")
+            return Missing(str(prefix), lack, f"name the folder above that of its {self.wrappers[0]}")
         _, known = self._examine(wrapper)
-        return known if isinstance(known, Unusable) else replace(known, id=f"{self.family}@{prefix}")
+        return known if isinstance(known, Missing) else replace(known, id=f"{self.family}@{prefix}")
 
     def _candidates(self) -> Iterator[Path]:
         """Wrappers in the order of preference, by the names they are called by: some behave as their name says."""
@@ -152,7 +139,7 @@ class Search:
                     seen.add(key)
                     yield path
 
-    def _examine(self, wrapper: Path) -> tuple[str, Library | Unusable]:
+    def _examine(self, wrapper: Path) -> tuple[str, Library | Missing]:
         """What a wrapper builds for, after the file that programs load, or what stands for it."""
         probes = Probes(cache.default_folder())
         try:
@@ -167,12 +154,13 @@ class Search:
                 answer = {"kind": kind.id, "version": version, "library": library or compiler.show}
                 probes.put(key, answer, [str(wrapper), *filter(None, (header, library))])
         except BuildError as error:
-            return str(wrapper), Unusable(wrapper, str(error), f"repair it; {self.variable} may name another one")
+            how = f"repair it; {self.variable} may name another one"
+            return str(wrapper), Missing(str(wrapper), str(error), how)
         kind = next(kind for kind in self.kinds if kind.id == answer["kind"])
         launcher = self._find_launcher(wrapper, kind, probes)
         if launcher is None:
             lack = f"there is no {self.launchers[0]} of the same library next to {wrapper}"
-            return answer["library"], Unusable(wrapper, lack)
+            return answer["library"], Missing(str(wrapper), lack, REPAIR)
         its_id = f"{self.family}@{kind.id}-{answer['version']}".rstrip("-")
         name = kind.name.format(answer["version"]).strip()
         recipe = Recipe(family=self.family, compiler=(str(wrapper),))
@@ -227,13 +215,11 @@ def _launcher_kind(launcher: Path, probes: Probes) -> str:
             said = ask([str(launcher), "--version"])
         except CompileFailed:
             return ""  # not kept: it may have been busy
-        answer = {"kind": next((kind for mark, kind in _LAUNCHER_MARKS if mark in said), "")}
+        marks = {"Intel(R) MPI": "intel", "HYDRA": "mpich"} | dict.fromkeys(("Open MPI", "OpenRTE", "PRRTE"), "openmpi")
+        answer = {"kind": next((kind for mark, kind in marks.items() if mark in said), "")}
         probes.put(key, answer, [str(launcher)])
     return str(answer["kind"])
 
-
-_OPEN_MPI = tuple(f"OMPI_{part}_VERSION" for part in ("MAJOR", "MINOR", "RELEASE"))
-_OPEN_SHMEM = tuple(f"OSHMEM_{part}_VERSION" for part in ("MAJOR", "MINOR", "RELEASE"))
 
 MPI = Search(
     family="mpi",
@@ -242,7 +228,7 @@ MPI = Search(
     header="mpi.h",
     launchers=("mpiexec", "mpirun", "mpiexec.hydra"),
     kinds=(
-        Kind("openmpi", "Open MPI {}", "openmpi", _OPEN_MPI),
+        Kind("openmpi", "Open MPI {}", "openmpi", ("OMPI_MAJOR_VERSION", "OMPI_MINOR_VERSION", "OMPI_RELEASE_VERSION")),
         Kind("intel", "Intel MPI {}", "intel", ("I_MPI_VERSION",)),
         # MVAPICH is made of MPICH and says so, but its launcher has options of its own.
         Kind("other", "another MPI {}", "mpiexec", ("MVAPICH2_VERSION",)),
@@ -258,24 +244,24 @@ SHMEM = Search(
     header="shmem.h",
     launchers=("oshrun", "shmemrun"),
     kinds=(
-        Kind("openmpi", "Open MPI {}, OpenSHMEM", "oshrun", _OPEN_SHMEM),
+        Kind(
+            "openmpi",
+            "Open MPI {}, OpenSHMEM",
+            "oshrun",
+            ("OSHMEM_MAJOR_VERSION", "OSHMEM_MINOR_VERSION", "OSHMEM_RELEASE_VERSION"),
+        ),
         Kind("other", "another OpenSHMEM", "mpiexec"),
     ),
 )
 
 
-def find_mpis() -> tuple[Library, ...]:
-    """Every MPI of this machine that can be built for and started, once each."""
-    return MPI()[0]
-
-
 # ---- PVM -------------------------------------------------------------------------------------------------------------
 
+
 _PVM_ROOTS = ("/usr/lib/pvm3", "/usr/share/pvm3", "/usr/local/pvm3", "/usr/local/share/pvm3", "/opt/pvm3", "~/pvm3")
-_PVM_LIBRARIES = ("libpvm3.so", "libpvm3.a")
 
 
-def find_pvms() -> tuple[tuple[Library, ...], tuple[Unusable, ...]]:
+def find_pvms() -> Found:
     """Every PVM of this machine, once each, and the daemons that no program can be built for, with the reason.
 
     Looked for are the folder in PVM_ROOT and the usual ones. Distributions put header and library where every compiler
@@ -287,7 +273,7 @@ def find_pvms() -> tuple[tuple[Library, ...], tuple[Unusable, ...]]:
         return (), ()
     probes = Probes(cache.default_folder())
     libraries: list[Library] = []
-    broken: list[Unusable] = []
+    broken: list[Missing] = []
     for root in _pvm_roots():
         pvmd = root / "lib" / "pvmd"
         if not os.access(pvmd, os.X_OK):
@@ -296,9 +282,10 @@ def find_pvms() -> tuple[tuple[Library, ...], tuple[Unusable, ...]]:
         flags = (f"-I{header.parent}",) if header.is_file() else ()
         version = _pvm_version(compiler, flags, probes)
         if not version:
-            broken.append(Unusable(pvmd, "its header pvm3.h is not here (Debian and Ubuntu have it in pvm-dev)"))
+            why = "its header pvm3.h is not here (Debian and Ubuntu have it in pvm-dev)"
+            broken.append(Missing(str(pvmd), why, REPAIR))
             continue
-        archives = [str(path) for name in _PVM_LIBRARIES for path in sorted(root.glob(f"lib/*/{name}"))]
+        archives = [str(path) for name in ("libpvm3.so", "libpvm3.a") for path in sorted(root.glob(f"lib/*/{name}"))]
         recipe = Recipe(family="pvm", flags=flags, libraries=tuple(archives[:1]) or ("-lpvm3",))
         libraries.append(Library(f"pvm@{version}", f"PVM {version}", "pvm", pvmd, recipe))
     return _named_once(libraries), tuple(broken)
