@@ -514,23 +514,6 @@ def test_a_size_that_fails_when_it_is_measured_again_has_failed() -> None:
     assert notes.progress[-1].finished == notes.progress[-1].points
 
 
-def test_where_no_state_lasts_sizes_that_are_measured_again_end_all_the_same() -> None:
-    """Floors that differ before and after each measurement: none of those that follow is of a state."""
-
-    class Unsteady(Machine):
-        def measure(self, point: Point, **more: Any) -> Measurement:
-            measurement = super().measure(point, **more)
-            if any(one.point.role == "refined" for one in self.measurements):
-                measurement = replace(measurement, floor_ns=(27.0, 184.0))
-            return measurement
-
-    machine = Unsteady(jumping_after(5001), pause_s=0.05)
-    notes = refined(machine, budget_s=500)
-    assert notes.ends[Point("mpi", "pingpong", 2, 4096)][0] is PointStatus.PRECISE
-    last = {measurement.point.bytes for measurement in notes.rounds[-1]}
-    assert last <= {point.bytes for point in notes.added}, "those have no figure, and are tried while there is time"
-
-
 def changing_when_refined(lasts_s: float) -> Machine:
     """Near, but far from when the first added size is measured, for so long."""
     begun_s: list[float] = []

@@ -20,12 +20,6 @@ from hockney.worker.launch import Job, launch
 from hockney.worker.libraries import Missing
 from hockney.worker.session import WorkerSession
 
-_FLOOR_BATCH = 100
-_FLOOR_SAMPLES = 15
-_PAUSE_S = 0.01  # between measurements of the floor: states last for seconds
-_HARNESS_BATCH = 100_000
-_LIMIT_S = 20
-
 
 @dataclass(frozen=True)
 class FloorSeen:
@@ -96,7 +90,7 @@ def _measure(catalogue: Catalogue, duration_s: float) -> PairFigures:
     try:
         with job("null") as session:  # the ping-pong loop that sends nothing
             session.hello()
-            answer = session.measure("pingpong", bytes=8, batch=_HARNESS_BATCH, samples=7, timeout_s=_LIMIT_S)
+            answer = session.measure("pingpong", bytes=8, batch=100_000, samples=7, timeout_s=20)
         with job("shm") as session:
             hello = session.hello()
             floors_ns = [] if hello.floor_why else _watch_floor(session, duration_s)
@@ -110,7 +104,7 @@ def _measure(catalogue: Catalogue, duration_s: float) -> PairFigures:
         clock_ns=hello.clock_ns,
         pinned=all(held) if cpus else None,
         cpus=cpus,
-        harness_ns=statistics.median(answer.elapsed_ns[0]) / _HARNESS_BATCH,
+        harness_ns=statistics.median(answer.elapsed_ns[0]) / answer.batch,
         why=hello.floor_why,
     )
 
@@ -120,9 +114,9 @@ def _watch_floor(session: WorkerSession, duration_s: float) -> list[float]:
     end_s = time.monotonic() + duration_s
     floors_ns: list[float] = []
     while len(floors_ns) < 2 or time.monotonic() < end_s:
-        answer = session.floor(batch=_FLOOR_BATCH, samples=_FLOOR_SAMPLES, timeout_s=_LIMIT_S)
+        answer = session.floor(batch=100, samples=15, timeout_s=20)
         floors_ns.append(statistics.median(answer.half_round_trip_ns))
-        time.sleep(_PAUSE_S)
+        time.sleep(0.01)  # states last for seconds
     return floors_ns
 
 

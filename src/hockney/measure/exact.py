@@ -9,10 +9,6 @@ from hockney.measure.estimate import SAMPLES_MIN, SCHEDULE_EVENTS_MIN, events_on
 from hockney.measure.point_work import FILL, SCHEDULE_FILL
 from hockney.model import Measurement, Point
 
-_BATCH = 4  # repetitions;
-_EVENTS = 256  # of a stream so many events, whose ends then weigh little,
-_MESSAGES_MAX = 1 << 18  # but no more messages than that
-
 
 class Measure(Protocol):
     """Takes a measurement of one point."""
@@ -20,18 +16,19 @@ class Measure(Protocol):
     def __call__(self, batch: int, *, samples: int, warmup: int) -> Measurement: ...
 
 
-def measure_exactly(point: Point, measure: Measure, *, batch: int = _BATCH, samples: int = SAMPLES_MIN) -> Measurement:
+def measure_exactly(point: Point, measure: Measure, *, batch: int = 4, samples: int = SAMPLES_MIN) -> Measurement:
     """A measurement of `samples` times `batch` repetitions; of a stream more, of events on schedule one each."""
     if point.rate_hz:
         events = max(SCHEDULE_EVENTS_MIN, events_on_schedule(point.rate_hz))
         return measure(1, samples=events, warmup=max(1, events // SCHEDULE_FILL))
     if point.is_stream:
         once = measure(1, samples=1, warmup=0)
-        batch = max(1, min(math.ceil(_EVENTS / once.definition.divisor), most_repetitions(once)))
+        # After 256 events the ends weigh little.
+        batch = max(1, min(math.ceil(256 / once.definition.divisor), most_repetitions(once)))
     return measure(batch, samples=samples, warmup=max(1, batch // FILL))
 
 
 def most_repetitions(measurement: Measurement) -> int:
     """How many repetitions a batch may have, so that it has no more messages than are simulated in a moment."""
     # A barrier counts no message.
-    return _MESSAGES_MAX // max(measurement.point.ranks, measurement.definition.messages_per_rep)
+    return (1 << 18) // max(measurement.point.ranks, measurement.definition.messages_per_rep)

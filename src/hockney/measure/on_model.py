@@ -23,11 +23,6 @@ from hockney.worker.session import WorkerSession
 if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
 
-_LIMIT_S = 600  # of one measurement: a barrier of a million ranks takes half a minute
-_BATCH_NS = 20_000  # the clock has whole ns: in a batch this long they are less than 0.01 %
-_NOISY_BATCH, _NOISY_SAMPLES = 100, 9  # on a model with noise
-
-
 Models = Mapping[str, "Model"]
 """By the names of transports."""
 
@@ -109,28 +104,24 @@ def _executable(folder: Path) -> Path:
 
 
 def _measurement(point: Point, session: WorkerSession, *, is_exact: bool) -> Measurement:
-    measure = functools.partial(_measure, point, session)
-    if is_exact:
-        measurement = measure_exactly(point, measure, samples=1)
-        if not point.is_stream and not point.rate_hz and batch_ns(measurement) < _BATCH_NS:
-            batch = math.ceil(measurement.batch * _BATCH_NS / batch_ns(measurement))
-            measurement = measure_exactly(
-                point, measure, batch=max(1, min(batch, most_repetitions(measurement))), samples=1
-            )
-    else:
-        measurement = measure_exactly(point, measure, batch=_NOISY_BATCH, samples=_NOISY_SAMPLES)
+    def measure(batch: int, *, samples: int, warmup: int) -> Measurement:
+        answer = session.measure(
+            point.pattern,
+            bytes=point.bytes,
+            batch=batch,
+            samples=samples,
+            warmup=warmup,
+            timeout_s=600,  # a barrier of a million ranks takes half a minute
+            verify=False,
+            options=point.options,
+        )
+        return measurement_of(point, answer)
+
+    if not is_exact:
+        return measure_exactly(point, measure, batch=100, samples=9)
+    measurement = measure_exactly(point, measure, samples=1)
+    least_ns = 20_000  # the clock has whole ns: in a batch this long they are less than 0.01 %
+    if not point.is_stream and not point.rate_hz and batch_ns(measurement) < least_ns:
+        batch = min(math.ceil(measurement.batch * least_ns / batch_ns(measurement)), most_repetitions(measurement))
+        measurement = measure_exactly(point, measure, batch=max(1, batch), samples=1)
     return measurement
-
-
-def _measure(point: Point, session: WorkerSession, batch: int, *, samples: int, warmup: int) -> Measurement:
-    answer = session.measure(
-        point.pattern,
-        bytes=point.bytes,
-        batch=batch,
-        samples=samples,
-        warmup=warmup,
-        timeout_s=_LIMIT_S,
-        verify=False,
-        options=point.options,
-    )
-    return measurement_of(point, answer)

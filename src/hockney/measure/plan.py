@@ -5,8 +5,6 @@ All words are resolved first, and unknown ones refused; then every point is aske
 
 from __future__ import annotations
 
-import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -23,13 +21,7 @@ from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
 from hockney.worker.launch import START_LIMIT_S
 
-_DEFAULT_SIZES = "0:4M"
-_PATTERN_S = 60.0  # the default time for one pattern
 _LAUNCHES = 6  # the fewest whose medians give a 95 % interval over launches
-_POINT_S = 0.25  # of a point in a launch: some ten measurements, and added sizes next to it
-_FIRST_ROUND_S = 60.0  # a plan is refused whose first round takes longer than this and than ten times its budget
-_TIMEOUT_S = (20.0, 60.0)  # the range of a measurement's limit that follows from the budget
-_START_LIMIT_MIN_S = 10  # loading a library's programs takes seconds, whatever limit suits a measurement
 
 
 @dataclass(frozen=True)
@@ -119,10 +111,10 @@ class RunOptions:
 
 def pattern_suite(*patterns: str) -> Suite:
     """Patterns as a suite: all sizes, more where a curve bends, launches as time allows, a minute for each."""
-    table = {pattern: {"pattern": pattern, "bytes": _DEFAULT_SIZES, "refine": True} for pattern in patterns}
+    table = {pattern: {"pattern": pattern, "bytes": "0:4M", "refine": True} for pattern in patterns}
     name = ",".join(table)
     series = tuple(map(SuiteSeries.model_validate, table.values()))
-    return Suite(name=name, title=name, series=series, time_s=_PATTERN_S * len(series), launches=None)
+    return Suite(name=name, title=name, series=series, time_s=60.0 * len(series), launches=None)
 
 
 def transport_words(suite: Suite, asked: RunOptions) -> list[str]:
@@ -133,36 +125,25 @@ def transport_words(suite: Suite, asked: RunOptions) -> list[str]:
     return [*asked.transports, *of_suite, *(word for series in suite.series for word in series.transports)]
 
 
-_VariantsOf = Callable[[TransportInfo, str, int, Mapping[str, str]], Sequence[TransportInfo]]
-
-
 @dataclass(frozen=True)
 class _Grid:
-    """A series with its words resolved. `unknown_sizes` are shares of a cache whose size is not known here.
-
-    `variants_of` gives the transports that measure a point: the one that is named, or variants of its model.
-    """
+    """A series with its words resolved. `unknown_sizes` are shares of a cache whose size is not known here."""
 
     pattern: PatternInfo
-    transports: list[TransportInfo]
-    options: Mapping[str, str]
-    ends: list[tuple[int, dict[str, str]]]  # ranks, and the options that `pairs` stands for
+    curves: Sequence[tuple[TransportInfo, int, Mapping[str, str]]]  # with ranks and options
     sizes: list[int]
     unknown_sizes: list[str]
     is_refined: bool
     role: str
-    variants_of: _VariantsOf
 
     def __len__(self) -> int:
-        return len(self.transports) * len(self.ends) * len(self.sizes)
+        return len(self.curves) * len(self.sizes)
 
     def points(self, sizes: Sequence[int]) -> Iterator[Point]:
-        for named, (ranks, ends) in itertools.product(self.transports, self.ends):
-            asked = {**self.options, **ends}
-            for transport in self.variants_of(named, self.pattern.name, ranks, asked):
-                traits, options = self.pattern.traits_on(transport), as_pairs(self.pattern, asked)
-                point = Point(transport.name, self.pattern.name, ranks, 0, options, self.role, traits)
-                yield from (replace(point, bytes=size) for size in sizes)
+        for transport, ranks, options in self.curves:
+            traits, pairs = self.pattern.traits_on(transport), as_pairs(self.pattern, options)
+            point = Point(transport.name, self.pattern.name, ranks, 0, pairs, self.role, traits)
+            yield from (replace(point, bytes=size) for size in sizes)
 
 
 def make_plan(
@@ -194,7 +175,6 @@ def make_plan(
     time_s = suite.time_s if asked.time_s is None else asked.time_s
     _refuse_too_many(suite, sum(map(len, grids)), time_s)
     is_refined, unknown = _points_of(grids)
-    low_s, high_s = _TIMEOUT_S
     plan = Plan(
         suite=suite.name,
         points=(),
@@ -204,8 +184,9 @@ def make_plan(
         oversubscribe=suite.oversubscribe or asked.oversubscribe,
         hosts=asked.hosts,
         cpus=asked.cpus,
-        timeout_s=round(min(max(low_s, time_s), high_s)) if asked.timeout_s is None else asked.timeout_s,
-        start_limit_s=START_LIMIT_S if asked.timeout_s is None else max(_START_LIMIT_MIN_S, asked.timeout_s),
+        timeout_s=round(min(max(20.0, time_s), 60.0)) if asked.timeout_s is None else asked.timeout_s,
+        # Loading a library's programs takes seconds, whatever limit suits a measurement.
+        start_limit_s=START_LIMIT_S if asked.timeout_s is None else max(10, asked.timeout_s),
         exact=asked.refine is True,
         deadline_ns=asked.deadline_ns,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
@@ -336,7 +317,7 @@ def _refuse_without_rate(patterns: Sequence[PatternInfo], catalogue: Catalogue) 
 
 def _refuse_too_many(suite: Suite, count: int, time_s: float) -> None:
     """Raises UsageError for a plan whose first round, which is never cut short, takes far longer than its time."""
-    if count * FIRST_POINT_S <= max(_FIRST_ROUND_S, 10 * time_s):
+    if count * FIRST_POINT_S <= max(60.0, 10 * time_s):
         return
     minutes = math.ceil(count * FIRST_POINT_S / 60)
     raise UsageError(
@@ -347,7 +328,8 @@ def _refuse_too_many(suite: Suite, count: int, time_s: float) -> None:
 
 def _launches(points: Sequence[Point], time_s: float) -> int:
     """Enough for an interval over launches, if each has the time for a figure of every point; else one."""
-    least_s = max(_LAUNCHES * len(points) * _POINT_S, FIRST_ROUNDS_MIN * first_rounds_s(points, _LAUNCHES))
+    point_s = 0.25  # of a launch: some ten measurements, and added sizes next to it
+    least_s = max(_LAUNCHES * len(points) * point_s, FIRST_ROUNDS_MIN * first_rounds_s(points, _LAUNCHES))
     return _LAUNCHES if time_s >= least_s else 1
 
 
@@ -372,43 +354,42 @@ def _grid(
     table = filled(series, pattern)
     least, most, _ = pattern.ranks
     keeps_ranks = series.basic or (least == most and "ranks" in series.model_fields_set)
+    transports = _transports(suite, series, asked, catalogue)
+    model = transports[0].model if asked.machine is not None and transports else None
     ranks = (asked.ranks if not keeps_ranks else ()) or table.ranks or (max(2, cpus),)
-    if asked.machine is not None and not asked.ranks and "ranks" not in series.model_fields_set:
-        ranks = _default_ranks(catalogue, asked.machine) or ranks
+    if model is not None and not asked.ranks and "ranks" not in series.model_fields_set:
+        ranks = (model.machine.default_ranks or ranks[0],)
     wanted = (asked.sizes or table.bytes) if pattern.sized else (0,)
     sizes = {
         size: size.resolve(caches, pattern.grain_bytes) if isinstance(size, CacheShare) else size for size in wanted
     }
+    curves = [
+        (transport, count, {**options, **ends})
+        for transport in transports
+        for count in ranks
+        for ends in (all_ends(pattern, count) if series.pairs else [{}])
+    ]
+    if asked.machine is not None:
+        curves = [
+            (variant, count, of_curve)
+            for transport, count, of_curve in curves
+            for variant in _variants(catalogue, transport, pattern.name, count, of_curve)
+        ]
     return _Grid(
         pattern=pattern,
-        transports=_transports(suite, series, asked, catalogue),
-        options=options,
-        ends=[(count, ends) for count in ranks for ends in (all_ends(pattern, count) if series.pairs else [{}])],
+        curves=curves,
         sizes=list(dict.fromkeys(size for size in sizes.values() if size is not None)),
         unknown_sizes=[str(share) for share, size in sizes.items() if size is None],
         is_refined=pattern.sized and (series.refine and not asked.sizes if asked.refine is None else asked.refine),
         role="basic" if series.basic else "asked",
-        variants_of=functools.partial(_variants_of, asked.machine, catalogue),
     )
 
 
-def _default_ranks(catalogue: Catalogue, machine: str) -> tuple[int, ...]:
-    model = catalogue.select([f"sim@{machine}"])[0].model
-    return (model.machine.default_ranks,) if model is not None and model.machine.default_ranks else ()
-
-
-def _variants_of(
-    machine: str | None,
-    catalogue: Catalogue,
-    transport: TransportInfo,
-    pattern: str,
-    ranks: int,
-    options: Mapping[str, str],
-) -> Sequence[TransportInfo]:
-    """The transport itself, or with --machine the variants that its model names for such a point."""
-    if machine is None or transport.model is None:
-        return [transport]
-    variants = transport.model.variants_for(pattern, ranks, options)
+def _variants(
+    catalogue: Catalogue, transport: TransportInfo, pattern: str, ranks: int, options: Mapping[str, str]
+) -> list[TransportInfo]:
+    """The variants that a model names for such a curve."""
+    variants = transport.model.variants_for(pattern, ranks, options) if transport.model is not None else [""]
     return catalogue.select([transport.name + f":{variant}" * bool(variant) for variant in variants])
 
 

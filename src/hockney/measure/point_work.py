@@ -13,8 +13,6 @@ from hockney.stats.figures import of_one_batch, signs_of
 from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, MachineProbe, State
 
-_MEASUREMENT_NS = 4_000_000  # the samples of a measurement take about this long, if a repetition is shorter
-_SAMPLES_MAX = 40
 FILL = 4  # a measurement begins with this part of a batch, untimed: 1 of 4
 SCHEDULE_FILL = 20  # on schedule with this part of its events
 
@@ -63,10 +61,10 @@ class Work:
         return None if self.time is None else self.time.precision
 
     def set_batch(self, batch: int, repetition_ns: float) -> None:
-        """How a measurement is made: samples of this many repetitions, as many as its time allows."""
+        """How a measurement is made: samples of this many repetitions, as many as fit 4 ms, but no more than 40."""
         least = 1 if self.point.is_stream else SAMPLES_MIN
         self.batch = batch
-        self.samples = int(min(_SAMPLES_MAX, max(least, _MEASUREMENT_NS / (batch * repetition_ns))))
+        self.samples = int(min(40, max(least, 4_000_000 / (batch * repetition_ns))))
 
     @property
     def warmup(self) -> int:
@@ -89,14 +87,8 @@ class Work:
         return len(self.probes) - self.asked_at
 
     def has_enough(self) -> bool:
-        """Whether it has as many measurements as a point needs.
-
-        Next to an added size only those count whose state lasted, for others are in no figure; but no more than three
-        times as many are waited for.
-        """
-        if self.asked_at == 0 or self.measurements_since >= 3 * MIN_MEASUREMENTS:
-            return self.measurements_since >= MIN_MEASUREMENTS
-        return sum(state != MIXED for state in self.states[self.asked_at :]) >= MIN_MEASUREMENTS
+        """Whether it has as many measurements as a point needs, since it was last asked for more."""
+        return self.measurements_since >= MIN_MEASUREMENTS
 
     @property
     def reached(self) -> str:

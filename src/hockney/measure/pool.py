@@ -32,7 +32,6 @@ from hockney.worker.errors import (
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
 
-_SEED_MASK = 0x7FFFFFFF  # of what a worker takes
 _STARTS_MAX = 4  # a job that dies more often than this is given up
 
 
@@ -170,7 +169,7 @@ class WorkerPool:
 
             model = write_compiled(info.model, ranks)
             return self._bring_up(
-                transport, Job(info.executable, info.worker_name, ranks, model=model, seed=self._seed & _SEED_MASK)
+                transport, Job(info.executable, info.worker_name, ranks, model=model, seed=self._seed & 0x7FFFFFFF)
             )
         hosts = self._plan.hosts
         placed = self._plan.cpus

@@ -20,11 +20,6 @@ from hockney.measure.point_work import Work
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point
 
-_CLOSE = 1.02  # of the two rates between which the highest one lies
-_WIDER = 1.5
-_RATE_MAX_HZ = 1_000_000_000  # as the worker takes it
-_SLOWEST = 0.01  # of the first rate: if not even that is sustained, none is
-
 
 @dataclass
 class Bracket:
@@ -46,15 +41,15 @@ class Bracket:
         if self.sustained_hz is None and self.missed_hz is None:
             rate_hz = self.first_hz
         elif self.missed_hz is None:
-            rate_hz = (self.sustained_hz or 1) * _WIDER
+            rate_hz = (self.sustained_hz or 1) * 1.5
         elif self.sustained_hz is None:
             rate_hz = self.missed_hz / 2
         else:
             rate_hz = math.sqrt(self.sustained_hz * self.missed_hz)
-        wanted_hz = min(_RATE_MAX_HZ, max(1, round(rate_hz)))
+        wanted_hz = min(1_000_000_000, max(1, round(rate_hz)))  # as the worker takes it
         is_known = wanted_hz in (self.sustained_hz, self.missed_hz)
-        is_close = self.missed_hz is not None and self.missed_hz <= _CLOSE * (self.sustained_hz or 0)
-        is_hopeless = self.sustained_hz is None and wanted_hz < _SLOWEST * self.first_hz
+        is_close = self.missed_hz is not None and self.missed_hz <= 1.02 * (self.sustained_hz or 0)
+        is_hopeless = self.sustained_hz is None and wanted_hz < 0.01 * self.first_hz
         return None if is_known or is_close or is_hopeless else wanted_hz
 
 

@@ -42,8 +42,6 @@ from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.processes import cpu_time_s
 
-_MEASUREMENTS_LATER = 8  # of a point in each launch after the first: the scatter between launches decides
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -374,7 +372,8 @@ def _make_launches(
             if not plan.points or time.monotonic() >= end_s:
                 return
         with contextlib.ExitStack() as up:
-            up.callback(_note_others, watch, others)
+            if watch is not None:
+                up.callback(lambda: others.append(watch.read()))
             pools = []
             for side, failed in zip(sides, failures, strict=True):
                 side.recorder.launches_left = left
@@ -398,13 +397,8 @@ def _make_launches(
                 earlier=start.earlier,
                 alike=alike,
                 start_round=round_,
-                measurements=_MEASUREMENTS_LATER if plan.more_launches and index > 0 else None,
+                measurements=8 if plan.more_launches and index > 0 else None,
             )
             sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
         round_, alike = sampler.rounds, sampler.alike
         plan = replace(plan, points=sampler.points, refine=frozenset())
-
-
-def _note_others(watch: Watch | None, others: list[Moment]) -> None:
-    if watch is not None:
-        others.append(watch.read())

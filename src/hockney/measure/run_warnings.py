@@ -10,15 +10,6 @@ from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import YIELDS
 
-_SYSTEM_SHARE_MAX = 0.2  # a library that spins in user space stays far below
-_SHARE_WALL_MIN_NS = 50_000_000  # in less time, one or two clock ticks would make a share
-_SHORT_BYTES_MAX = 1024
-_STEAL_MAX = 0.02
-# What helps against a library that yields while it waits.
-_WHEEL = "No setting of the PyPI wheel of MPICH changes this; compare with {}."
-_INSTALL = "another MPI (apt install libopenmpi-dev openmpi-bin)"
-_SPIN = f"Look for the library's setting that makes waits spin; of Open MPI, leave {YIELDS} unset."
-
 
 class KernelShare:
     """How much of its time rank 0 of each transport spends in the kernel while it sends short messages."""
@@ -29,7 +20,7 @@ class KernelShare:
 
     def add(self, measurement: Measurement) -> None:
         point = measurement.point
-        if point.pattern == "pingpong" and point.bytes <= _SHORT_BYTES_MAX:
+        if point.pattern == "pingpong" and point.bytes <= 1024:
             self.system_ns[point.transport] += measurement.cpu_system_ns[0]
             self.wall_ns[point.transport] += measurement.wall_ns[0]
 
@@ -38,7 +29,8 @@ class KernelShare:
         for name, wall_ns in self.wall_ns.items():
             share = self.system_ns[name] / max(1, wall_ns)
             info = catalogue.transports.get(name)
-            if wall_ns < _SHARE_WALL_MIN_NS or share < _SYSTEM_SHARE_MAX or info is None or "syscalls" in info.caps:
+            # In less time one or two clock ticks would make a share; what spins in user space stays far below a fifth.
+            if wall_ns < 50_000_000 or share < 0.2 or info is None or "syscalls" in info.caps:
                 continue
             if info.library is not None:
                 cause = f"{name} spends {share:.0%} of its time in system calls: it yields the CPU while it waits."
@@ -47,8 +39,11 @@ class KernelShare:
                     for other in catalogue.transports.values()
                     if other.library is not None and not other.library.is_wheel and other.name.startswith("mpi@")
                 )
-                wheel = _WHEEL.format(" or ".join(dict.fromkeys(others)) or _INSTALL)
-                yield Warning_("yield", name, cause, wheel if info.library.is_wheel else _SPIN)
+                remedy = f"Look for the library's setting that makes waits spin; of Open MPI, leave {YIELDS} unset."
+                if info.library.is_wheel:
+                    other = " or ".join(dict.fromkeys(others)) or "another MPI (apt install libopenmpi-dev openmpi-bin)"
+                    remedy = f"No setting of the PyPI wheel of MPICH changes this; compare with {other}."
+                yield Warning_("yield", name, cause, remedy)
 
 
 def loss_warnings(lost: Counter[tuple[str, str]]) -> Iterator[Warning_]:
@@ -70,7 +65,7 @@ def steal_warning(store: Store, run_id: int) -> Iterator[Warning_]:
     """CPU time that a hypervisor took during the run."""
     known = [summary.steal for summary in store.summaries(run_id) if summary.steal is not None]
     share = sum(known) / len(known) if known else 0.0
-    if share > _STEAL_MAX:
+    if share > 0.02:
         cause = f"While this run measured, the hypervisor took {share:.0%} of the CPU time."
         remedy = "Measure when other virtual machines are idle, or on an instance with dedicated cores."
         yield Warning_("steal", "machine", cause, remedy)

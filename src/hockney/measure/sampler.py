@@ -34,17 +34,6 @@ from hockney.stats.fit.refine import sizes_to_add
 from hockney.stats.states import classify
 
 _NARROW_LOOKS = 2  # stopping at the first narrow interval would stop at lucky ones
-_RETRIES_MAX = 10  # of a size that was seen in another state than its curve
-_LOOK_GROWTH = 1.02  # the next look at all measurements waits for 2 % more of them, so that long runs do not only look
-_BATCH_NS = 20_000  # a batch this long makes a clock of 25 ns cost well below 1 %
-_STREAM_BATCH_NS = 1_000_000  # of a stream: the acknowledgement at its end then weighs little
-_STREAM_EVENTS = 64  # of a stream, in a batch; a window of 16 messages is 16 events
-_TRIAL_EVENTS = 10  # on schedule, to see how long an event takes
-_CALIBRATIONS_MAX = 5
-_GROWTH_MAX = 100  # of a batch at once, since the first repetitions may have been quick
-_REFINED_MAX = 12  # sizes added to one curve
-_EXACT_MAX = 48  # where the exact place of each switch is asked for
-_LOOK_AGAIN = 1.25  # a curve is refined again when it has this many times the measurements
 
 
 class Sampler:
@@ -111,7 +100,8 @@ class Sampler:
             while active and (self._round == self._first_round or not self._is_over()):
                 self._one_round(active)
                 over = self._is_over()
-                if over or self._measurements_made() >= _LOOK_GROWTH * self._looked_at:
+                # Long runs would else only look at all measurements.
+                if over or self._measurements_made() >= 1.02 * self._looked_at:
                     active = self._judge(active, refine=not over)
                 self._tell_round(active, start_s, budget_s)
         except KeyboardInterrupt:
@@ -201,14 +191,15 @@ class Sampler:
         again: the clock, and the ranks' meeting before each batch, would be a part of its times.
         """
         verify = samples is None and work.wants_check()
-        for _ in range(_CALIBRATIONS_MAX):
+        for _ in range(5):
             measurement = self._measure(
                 work, work.batch, samples=samples or work.samples, warmup=work.warmup, verify=verify
             )
             wanted = self._wanted_batch(work, measurement)
             if work.batch >= wanted / 2:
                 break
-            work.set_batch(min(wanted, _GROWTH_MAX * work.batch), repetition_ns(measurement))
+            # The first repetitions may have been quick.
+            work.set_batch(min(wanted, 100 * work.batch), repetition_ns(measurement))
         return measurement
 
     def _measure(self, work: Work, batch: int, *, samples: int, warmup: int, verify: bool = False) -> Measurement:
@@ -240,7 +231,7 @@ class Sampler:
     def _calibrate_schedule(self, work: Work) -> None:
         """A sample is one event; choose how many, fewer where the events of a measurement would exceed its limit."""
         rate_hz = work.point.rate_hz
-        events = min(_TRIAL_EVENTS, rate_hz)
+        events = min(10, rate_hz)
         trial = self._measure(work, 1, samples=events, warmup=1)
         each_ns = max(1.0, trial.wall_ns[0] / events)
         work.samples = max(1, min(events_on_schedule(rate_hz), int(self._stream_ns / each_ns)))
@@ -253,12 +244,13 @@ class Sampler:
         if work.point.rate_hz:
             return 1
         each_ns = repetition_ns(measurement)
-        clocked = math.ceil(max(_BATCH_NS, 200 * work.clock_ns) / each_ns)
+        clocked = math.ceil(max(20_000, 200 * work.clock_ns) / each_ns)
         if not work.point.is_stream:
             return clocked
-        # A batch of datagrams is no longer than a receiver's buffer: ranks meet only between batches.
-        least_ns = 0 if "lost" in measurement.counters else _STREAM_BATCH_NS
-        wanted = max(clocked, least_ns / each_ns, _STREAM_EVENTS / measurement.definition.divisor)
+        # After a millisecond and 64 messages the acknowledgement at the end weighs little. But a batch of datagrams is
+        # no longer than a receiver's buffer: ranks meet only between batches.
+        least_ns = 0 if "lost" in measurement.counters else 1_000_000
+        wanted = max(clocked, least_ns / each_ns, 64 / measurement.definition.divisor)
         return max(1, min(math.ceil(wanted), int(self._stream_ns / each_ns / (1 + 1 / FILL))))
 
     def _long_repetition(self, work: Work) -> Measurement | None:
@@ -318,7 +310,7 @@ class Sampler:
             works = self._measured(curve)
             known = curve_in_one_state(works)
             unknown = {work.point for work in works} - {point for point, _ in known}
-            room = (_EXACT_MAX if self._plan.exact else _REFINED_MAX) - self._refined[curve]
+            room = (48 if self._plan.exact else 12) - self._refined[curve]
             is_ready = room > 0 and known and unfinished.isdisjoint(unknown)
             if not is_ready or not self._is_news(curve, works, unfinished):
                 continue
@@ -332,7 +324,7 @@ class Sampler:
             self._refined[curve] += len(new)
             added += new
             elsewhere = [self._work[point] for point in wanted if point in unknown]
-            again += [work for work in elsewhere if work.retries < _RETRIES_MAX]
+            again += [work for work in elsewhere if work.retries < 10]
         if added:
             self._work.update({work.point: work for work in added})
             self._observer.points_added([work.point for work in added])
@@ -369,10 +361,10 @@ class Sampler:
         return rejoined
 
     def _is_news(self, curve: CurveKey, works: Sequence[Work], unfinished: set[Point]) -> bool:
-        """Whether a curve has enough new measurements to be refined again, or all of them."""
+        """Whether a curve has a quarter more measurements than when it was last looked at, or all of them."""
         measurements = sum(len(work.probes) for work in works)
         over = unfinished.isdisjoint(work.point for work in works)
-        if measurements < self._looked[curve] * (1 if over else _LOOK_AGAIN) + 1:
+        if measurements < self._looked[curve] * (1 if over else 1.25) + 1:
             return False
         self._looked[curve] = measurements
         return True
