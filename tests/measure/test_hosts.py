@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,12 @@ from hockney.machine import usable_cpus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
-HOSTS = {"10.231.7.1": "hk-test-a", "10.231.7.2": "hk-test-b"}
+FIRST, SECOND = (f"hk-test-{os.getpid()}-{end}" for end in "ab")
+HOSTS = {"10.231.7.1": FIRST, "10.231.7.2": SECOND}
 
 
-def ip(*arguments: str, check: bool = True) -> None:
-    subprocess.run(["ip", *arguments], check=check, capture_output=True)
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
 
 
 def remote_shell(script: Path, hosts: Mapping[str, str]) -> Path:
@@ -43,18 +45,16 @@ def agent(tmp_path: Path) -> Iterator[Path]:
     """A remote shell that leads into the namespaces, as ssh would lead to two machines joined by a cable."""
     if os.geteuid() != 0 or shutil.which("ip") is None or shutil.which("unshare") is None:
         pytest.skip("network namespaces need root, ip and unshare")
-    for name in HOSTS.values():
-        ip("netns", "delete", name, check=False)
-        ip("netns", "add", name)
-    first, second = HOSTS.values()
-    ip("-n", first, "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", second)
-    for address, name in HOSTS.items():
-        ip("-n", name, "address", "add", f"{address}/24", "dev", "v0")
-        ip("-n", name, "link", "set", "v0", "up")
-        ip("-n", name, "link", "set", "lo", "up")
-    yield remote_shell(tmp_path / "agent", HOSTS)
-    for name in HOSTS.values():
-        ip("netns", "delete", name, check=False)
+    with ExitStack() as undo:
+        for name in HOSTS.values():
+            ip("netns", "add", name)
+            undo.callback(ip, "netns", "delete", name)
+        ip("-n", FIRST, "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", SECOND)
+        for address, name in HOSTS.items():
+            ip("-n", name, "address", "add", f"{address}/24", "dev", "v0")
+            ip("-n", name, "link", "set", "v0", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        yield remote_shell(tmp_path / "agent", HOSTS)
 
 
 def run(
@@ -98,7 +98,7 @@ def test_more_ranks_than_one_host_has(agent: Path, tmp_path: Path) -> None:
     assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         (launch,) = Run(store, 1).launches.values()
-        assert launch.hosts == ("hk-test-a", "hk-test-a", "hk-test-b", "hk-test-b")
+        assert launch.hosts == (FIRST, FIRST, SECOND, SECOND)
 
 
 def test_a_host_that_is_not_there_is_named(agent: Path, tmp_path: Path) -> None:
