@@ -25,7 +25,7 @@ from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
 from hockney.measure.precision import judge_over_launches
 from hockney.measure.recorder import Display, RunOutcome
-from hockney.model import Launch, Measurement, PatternTraits, Point, PointStatus, RunStatus, curve_of
+from hockney.model import Launch, PatternTraits, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.build import Recipe
@@ -123,22 +123,9 @@ def test_no_points_is_the_users_mistake(catalogue: Catalogue, tmp_path: Path) ->
 def test_a_fault_costs_one_point_and_the_rest_is_measured(
     catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, said: str
 ) -> None:
-    class Watch(Silent):
-        small_s = large_s = 0.0
-
-        def measured(self, measurement: Measurement) -> None:
-            if measurement.point == SMALL and not self.large_s:
-                self.small_s = time.monotonic()
-
-        def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-            if point == LARGE:
-                self.large_s = time.monotonic()
-
     monkeypatch.setenv("HOCKNEY_FAULT", fault)
-    watch = Watch()
     points = (SMALL, LARGE, Point("shm", "pingpong", 2, 64))
-    outcome = measure(catalogue, tmp_path / "r.db", *points, display=watch, timeout_s=4)
-    assert 0 < watch.large_s - watch.small_s <= 4 + 10  # what is promised of a hung rank, from the job that was up
+    outcome = measure(catalogue, tmp_path / "r.db", *points, timeout_s=4)
     assert (outcome.status, outcome.failed) == (RunStatus.PARTIAL, 1)
     ended = statuses(tmp_path / "r.db", outcome.run_id)
     status, reason = ended[LARGE]
@@ -147,14 +134,6 @@ def test_a_fault_costs_one_point_and_the_rest_is_measured(
     assert said in reason
     assert {ended[point][0] for point in ended if point != LARGE} <= {PointStatus.PRECISE, PointStatus.BUDGET}
     assert not children()
-
-
-def test_a_library_that_prints_rubbish_disturbs_nothing(
-    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOCKNEY_FAULT", "rubbish 0 64")
-    outcome = measure(catalogue, tmp_path / "r.db", LARGE)
-    assert outcome.status is RunStatus.DONE
 
 
 def test_a_job_that_cannot_start_fails_its_points_only(

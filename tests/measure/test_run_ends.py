@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.builders import make_info, make_library, make_point
 from tests.cli.support import call_here
+from tests.matrix import matrix
 from tests.measure.test_run import Silent, command
 
 from hockney.analysis.compare.differences import disturbances
@@ -63,7 +64,7 @@ def test_a_run_that_measures_the_harness_alone_is_not_done_when_it_goes_on(tmp_p
     assert "nothing could be measured" in again.stderr
 
 
-@pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
+@pytest.mark.parametrize("how", matrix(["removed", "moved", "replaced"], short=["replaced"]))
 def test_results_that_are_gone_when_a_run_ends_are_not_called_stored(tmp_path: Path, how: str) -> None:
     path = tmp_path / "r.db"
     line = command("run", "barrier", "-t", "pipe", "--time", "2s", "--precision", "0.001%", store=path)

@@ -98,15 +98,15 @@ def test_transports_of_messages_refuse_in_a_sentence(transport: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("transport", CARRIERS)
+@pytest.mark.parametrize("transport", matrix(CARRIERS, short=["pipe"]))
 def test_a_loop_without_end_ends_with_its_time(transport: str, way: str) -> None:
     endless = measure("stream", 1000, batch=100_000_000, timeout_s=1, write=way, read=way)
-    answers, done = converse(build_worker(), [endless], "-t", transport, limit_s=20)
+    answers, done = converse(build_worker(), [endless], "-t", transport, limit_s=60)
     assert ([a["kind"] for a in answers], done.returncode) == (["lost"], 14)
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("transport", CARRIERS)
+@pytest.mark.parametrize("transport", matrix(CARRIERS, short=["pipe"]))
 def test_a_loop_without_end_ends_with_its_peer(transport: str, way: str) -> None:
     endless = measure("stream", 1000, batch=100_000_000, timeout_s=50, write=way, read=way)
     with subprocess.Popen(
@@ -119,7 +119,7 @@ def test_a_loop_without_end_ends_with_its_peer(transport: str, way: str) -> None
         hello = next(line for line in worker.stdout if line.startswith(b"@hk "))
         os.kill(json.loads(hello[4:])["ranks"][1]["pid"], signal.SIGKILL)
         assert b'"lost"' in worker.stdout.read()
-        assert worker.wait(timeout=20) == 15
+        assert worker.wait(timeout=60) == 15
 
 
 def test_the_suite_has_the_notes_four_cells_in_both_directions() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.matrix import matrix
 
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import load
@@ -25,7 +27,8 @@ PATTERNS = (
     *("bisection", "rounds", "ring", "prtt", "robpush", "robpull"),
 )
 EVERY_MPI = pytest.mark.parametrize("mpi", MPI()[0], ids=lambda mpi: mpi.id)
-EVERY_TRANSPORT = pytest.mark.parametrize("transport", ["mpi", *(f"mpi:{variant}" for variant in VARIANTS)])
+TRANSPORTS = ["mpi", *(f"mpi:{variant}" for variant in VARIANTS)]
+EVERY_TRANSPORT = pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=["mpi", "mpi:persistent", "mpi:rma"]))
 ENDLESS = 10**12
 
 
@@ -104,12 +107,11 @@ def test_many_messages_under_way_and_a_barrier_of_messages(mpi: Library, transpo
 
 
 @EVERY_MPI
-@pytest.mark.parametrize("pattern", ["put", "get", "putpong", "putring"])
-def test_a_first_word_by_one_sided_calls(mpi: Library, pattern: str) -> None:
+def test_a_first_word_by_one_sided_calls(mpi: Library) -> None:
     with WorkerSession(job(mpi, "mpi:rma")) as session:
         session.hello()
-        for size in (8, 64, 4104, 100_000):
-            assert session.measure(pattern, bytes=size, samples=3, timeout_s=10).verified
+        for pattern, size in itertools.product(("put", "get", "putpong", "putring"), (8, 64, 4104, 100_000)):
+            assert session.measure(pattern, bytes=size, samples=3, timeout_s=60).verified
         session.close()
 
 
@@ -191,7 +193,7 @@ def test_put_get_and_wait_carry_messages(mpi: Library, ranks: int) -> None:
 
 
 @EVERY_MPI
-@pytest.mark.parametrize("transport", ["mpi:ready", "mpi:rma", "mailbox"])
+@pytest.mark.parametrize("transport", matrix(["mpi:ready", "mpi:rma", "mailbox"], short=["mpi:ready"]))
 def test_a_killed_rank_ends_the_job(mpi: Library, transport: str) -> None:
     recipe = mailbox_over(mpi, "mpi_rma") if transport == "mailbox" else None
     with WorkerSession(job(mpi, transport, recipe=recipe)) as session:

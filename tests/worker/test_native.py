@@ -149,8 +149,8 @@ def test_all_but_the_farms_under_each_sanitizer(transport: str, ranks: int, reci
     measured(commands, "-t", transport, *crowded(ranks), recipe=recipe)
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 5])
-@pytest.mark.parametrize("transport", [*TRANSPORTS, "udp"])
+@pytest.mark.parametrize("ranks", matrix([2, 3, 5], short=[5]))
+@pytest.mark.parametrize("transport", matrix([*TRANSPORTS, "udp"], short=[*SHORT, "udp"]))
 def test_allreduces_add_up_what_all_ranks_have(transport: str, ranks: int) -> None:
     commands = [line for line in reductions() if transport != "udp" or "bytes=300000" not in line]
     arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
@@ -180,7 +180,7 @@ def test_an_impossible_allreduce_is_refused(size: int, algorithm: str, why: str)
 # ---- ft: the NPB's own verification --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", matrix([1, 2, 4], short=[4]))
 @pytest.mark.parametrize("transport", ["shm", "threads", "pipe", "unix:nonblock", "tcp"])
 def test_ft_has_the_published_checksums(transport: str, ranks: int) -> None:
     commands = [
@@ -409,7 +409,7 @@ def test_a_sum_over_corrupted_vectors_is_wrong(algorithm: str) -> None:
 def test_a_killed_rank_is_told_and_nobody_is_left_behind() -> None:
     commands = [measure("pingpong", 8), measure("pingpong", 64), measure("pingpong", 8)]
     answers, done = converse(
-        build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "kill 1 64"}, limit_s=20
+        build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "kill 1 64"}, limit_s=60
     )
     assert [a["kind"] for a in answers] == ["measure", "lost"]
     assert (answers[1]["rank"], answers[1]["signal"]) == (1, 9)
@@ -419,18 +419,11 @@ def test_a_killed_rank_is_told_and_nobody_is_left_behind() -> None:
 def test_a_hanging_rank_is_ended_by_its_time_limit() -> None:
     commands = [measure("pingpong", 64, timeout_s=1)]
     answers, done = converse(
-        build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "hang 1 64"}, limit_s=20
+        build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "hang 1 64"}, limit_s=60
     )
     assert [a["kind"] for a in answers] == ["lost"]
     assert done.returncode == 14
     assert "no end after 1 s in pingpong of 64 B" in done.stderr
-
-
-def test_rubbish_on_standard_output_does_not_hide_an_answer() -> None:
-    env = {"HOCKNEY_FAULT": "rubbish 0 64"}
-    answers, done = converse(build_worker(FAULTY), [measure("pingpong", 64)], "-t", "fault", env=env)
-    assert [a["kind"] for a in answers] == ["measure", "bye"]
-    assert "3 warnings suppressed" in done.stdout
 
 
 def test_eof_abort_ends_a_running_measurement() -> None:
@@ -447,7 +440,7 @@ def test_eof_abort_ends_a_running_measurement() -> None:
     worker.stdin.flush()
     assert b"hello" in worker.stdout.readline() + worker.stdout.readline()
     worker.stdin.close()
-    assert worker.wait(timeout=20) != 0
+    assert worker.wait(timeout=60) != 0
     worker.stdout.close()
 
 

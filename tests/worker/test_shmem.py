@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.matrix import matrix
 from tests.worker import made_up
 from tests.worker.made_up import on_path, script
 from tests.worker.test_mpi_variants import CPUS, ENDLESS, job, mailbox_over
@@ -132,7 +133,7 @@ def test_a_session_from_hello_to_quit_without_a_crash_at_its_end(shmem: Library,
 
 
 @EVERY_SHMEM
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", matrix([2, 3, 4], short=[3]))
 @pytest.mark.parametrize("transport", VARIANTS)
 def test_collectives_are_the_librarys_own(shmem: Library, transport: str, ranks: int) -> None:
     """More of them than there are sync arrays, an odd and an even number of words, and every byte is looked at."""
@@ -197,7 +198,7 @@ def test_put_get_and_wait_carry_messages(shmem: Library, table: str, ranks: int)
 
 
 @EVERY_SHMEM
-@pytest.mark.parametrize("transport", [*VARIANTS, "mailbox"])
+@pytest.mark.parametrize("transport", matrix([*VARIANTS, "mailbox"], short=["shmem"]))
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_killed_rank_is_named(shmem: Library, transport: str, victim: int) -> None:
     recipe = mailbox_over(shmem, "shmem") if transport == "mailbox" else None
@@ -212,6 +213,7 @@ def test_a_killed_rank_is_named(shmem: Library, transport: str, victim: int) -> 
 
 
 @EVERY_SHMEM
+@pytest.mark.full
 def test_a_full_heap_says_how_to_make_it_larger(shmem: Library) -> None:
     recipe = mailbox_over(shmem, "shmem")
     recipe = replace(recipe, defines=(*recipe.defines, f"HK_MAILBOX_BYTES={4 << 20}"))

@@ -9,6 +9,7 @@ import pytest
 from tests.analysis.explain.coupled import KINDS, named, score
 from tests.analysis.explain.readings import curve, reading
 from tests.builders import make_measurement, make_point
+from tests.matrix import matrix
 from tests.report.runs import Made, store_run
 from tests.worker.test_session import faulty
 
@@ -72,7 +73,9 @@ def test_a_rank_that_waits_for_the_other_to_start_is_not_slow() -> None:
     assert found(measurements([8_000_000, 25_000_000], batch=1))
 
 
-@pytest.mark.parametrize("pattern", ["putring", "pairs", "ring", "alltoall", "barrier"])
+@pytest.mark.parametrize(
+    "pattern", matrix(["putring", "pairs", "ring", "alltoall", "barrier"], short=["putring", "ring"])
+)
 def test_a_slow_rank_of_a_real_job(pattern: str) -> None:
     """Every rank sleeps 5 ms before each message and put, longer than a scheduler takes; rank 1 15 ms."""
     made = []
