@@ -224,7 +224,7 @@ def test_a_rise_that_the_lowest_best_rate_explains_is_no_step(rise_ns: float, st
     """1000 B more at 8 to 12 MB/s take 83 to 125 us."""
     points = [CurvePoint(size, near(50_000.0 + size / 1000 * rise_ns, 1e-6)) for size in (0, 1000)]
     curve = Curve("old", "oneway", 2, (), "here", tuple(points), peak_bytes_per_s=Estimate(10e6, 8e6, 12e6))
-    findings = steps(Reading("a machine", (curve,)))
+    findings = list(steps(Reading("a machine", (curve,))))
     assert len(findings) == steps_seen
     for finding in findings:
         assert finding.facts["step_ns"].value == pytest.approx(rise_ns - 100_000, abs=1)

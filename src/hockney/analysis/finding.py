@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -96,5 +96,5 @@ class Detector(Generic[InputT]):
 
     code: str
     what: str
-    find: Callable[[InputT], list[Finding] | NotChecked]
+    find: Callable[[InputT], Iterable[Finding] | NotChecked]
     suite: str = ""

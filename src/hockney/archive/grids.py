@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hockney.analysis.estimates import difference, is_above, ratio, relative, scaled
-from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, subject_of
+from hockney.analysis.explain.curve import Curve, Reading, subject_of
 from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LawRow, Odd, is_off, rows, without
 from hockney.analysis.finding import Finding, Subject
 from hockney.stats.fit import Estimate
@@ -20,17 +20,15 @@ _MATCH = 0.03
 _NEAR_PERIOD = 0.005
 
 
-def identical_rows(reading: Reading) -> list[Finding]:
+def identical_rows(reading: Reading) -> Iterator[Finding]:
     """Two rows with the same times, though one is of 1.5 times as many messages or more."""
-    findings = []
     growing = {row.pattern for row in rows(reading) if row.law is BY_MESSAGES}
     for fewer, more in _row_pairs(reading, sorted(growing)):
         ratios = [ratio(a.time_ns, b.time_ns) for a, b in zip(fewer.points, more.points, strict=True)]
         factor = (more.ranks - 1) / (fewer.ranks - 1)
         if factor >= 1.5 and all(abs(over.value - 1) <= _SAME and relative(over) <= 10 * _SAME for over in ratios):
             facts = {"same_as_ranks": more.ranks, "time_ratio": ratios}
-            findings.append(Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=factor - 1))
-    return findings
+            yield Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=factor - 1)
 
 
 def _row_pairs(reading: Reading, patterns: Sequence[str]) -> Iterator[tuple[Curve, Curve]]:
@@ -43,13 +41,12 @@ def _row_pairs(reading: Reading, patterns: Sequence[str]) -> Iterator[tuple[Curv
             yield fewer, more
 
 
-def kinked_laws(reading: Reading) -> list[Finding]:
+def kinked_laws(reading: Reading) -> Iterator[Finding]:
     """Farms in which the same one or two numbers of senders are off the line of the others, in most rows."""
     members: dict[tuple[str, str, str], list[LawRow]] = {}
     for row in rows(reading):
         if row.law is BY_SENDERS:
             members.setdefault((row.transport, row.pattern, row.state), []).append(row)
-    findings = []
     for (transport, pattern, state), of_farm in members.items():
         kinks = [kinks for row in of_farm if (kinks := _kinks(row))]
         places = Counter(tuple(odd.item.x for odd in row) for row in kinks)
@@ -66,8 +63,7 @@ def kinked_laws(reading: Reading) -> list[Finding]:
                 "most_off_share": abs(most.relative),
             }
             subject = Subject(transport, pattern, None, state)
-            findings.append(Finding("kinked scaling law", subject, facts, effect=abs(most.relative)))
-    return findings
+            yield Finding("kinked scaling law", subject, facts, effect=abs(most.relative))
 
 
 def _kinks(row: LawRow) -> list[Odd]:
@@ -80,9 +76,8 @@ def _kinks(row: LawRow) -> list[Odd]:
     return []
 
 
-def two_speeds(reading: Reading) -> list[Finding]:
+def two_speeds(reading: Reading) -> Iterator[Finding]:
     """A farm whose messages are faster per byte among more ranks: the messages of the fewer took another path."""
-    findings = []
     # Farms whose messages come one after another.
     for fewer, more in _row_pairs(reading, ("robpush", "robpull")):
         slow, fast = (_slope(curve, curve.ranks - 1) for curve in (fewer, more))
@@ -95,8 +90,7 @@ def two_speeds(reading: Reading) -> list[Finding]:
                 "fast_ranks": more.ranks,
             }
             effect = slow.value / fast.value - 1
-            findings.append(Finding("two speeds", subject_of(fewer, fewer.sizes[-2:]), facts, effect=effect))
-    return findings
+            yield Finding("two speeds", subject_of(fewer, fewer.sizes[-2:]), facts, effect=effect)
 
 
 def _slope(curve: Curve, messages: int) -> Estimate:
@@ -111,60 +105,48 @@ def _like(slope: Estimate, reading: Reading) -> str:
     return next((name for name, of in known if of.low > 0 and abs(slope.value / of.value - 1) <= _MATCH), "")
 
 
-def delays(reading: Reading) -> list[Finding]:
+def delays(reading: Reading) -> Iterator[Finding]:
     """Farms in which a microsecond of delay adds more than that, between the two longest delays of each row."""
     rows_of: dict[tuple[object, ...], list[Curve]] = {}
-    for curve in reading.curves:
-        if _delay_us(curve):
-            rows_of.setdefault((curve.transport, curve.pattern, curve.ranks, curve.state, curve.sizes), []).append(
-                curve
-            )
+    for curve in filter(_delay_us, reading.curves):
+        row = curve.transport, curve.pattern, curve.ranks, curve.state, curve.sizes
+        rows_of.setdefault(row, []).append(curve)
     slopes: dict[tuple[str, str], list[Estimate]] = {}
     for curves in rows_of.values():
         *_, shorter, longer = sorted(curves, key=_delay_us)
         asked_ns = 1e3 * (_delay_us(longer) - _delay_us(shorter))
         added = difference(longer.points[0].time_ns, shorter.points[0].time_ns)
         slopes.setdefault((longer.transport, longer.pattern), []).append(scaled(added, 1 / asked_ns))
-    findings = []
     for (transport, pattern), of_farm in slopes.items():
         low, high = (chosen(of_farm, key=lambda slope: slope.value) for chosen in (min, max))
         if high.low > 1 + _MATCH and low.low > 0:
             facts = {"least_ratio": low, "most_ratio": high}
-            findings.append(Finding("long delays", Subject(transport, pattern), facts, effect=high.value - 1))
-    return findings
+            yield Finding("long delays", Subject(transport, pattern), facts, effect=high.value - 1)
 
 
 def _delay_us(curve: Curve) -> float:
     return float(curve.option("delay_us") or 0)
 
 
-def own_block(reading: Reading) -> list[Finding]:
+def own_block(reading: Reading) -> Iterator[Finding]:
     """An all-to-all that moves less for each rank among two than among four: the own block takes its share."""
-    findings = []
     for two, four in itertools.permutations(reading.of("alltoall"), 2):
         rates = two.peak_bytes_per_s, four.peak_bytes_per_s
         if (two.ranks, four.ranks) == (2, 4) and two.state == four.state and rates[0] and rates[1]:
             gain = ratio(rates[1], rates[0])
             facts = {"among_2_bytes_per_s": rates[0], "among_4_bytes_per_s": rates[1], "gain_ratio": gain}
             if gain.low > 1:
-                findings.append(
-                    Finding("broken scaling law", subject_of(two), facts, "own block", effect=gain.value - 1)
-                )
-    return findings
+                yield Finding("broken scaling law", subject_of(two), facts, "own block", effect=gain.value - 1)
 
 
-def time_slices(reading: Reading) -> list[Finding]:
-    """Times of ranks that compute, most of which are multiples of one time slice."""
-    figures_of: dict[str, list[tuple[Curve, CurvePoint]]] = {}
-    for curve in reading.curves:
-        known = [(curve, point) for point in curve.points if relative(point.time_ns) <= _NEAR_PERIOD]
-        if _delay_us(curve) and known:
-            figures_of.setdefault(curve.transport, []).extend(known)
-    return [finding for transport, figures in figures_of.items() for finding in _slices(transport, figures)]
-
-
-def _slices(transport: str, figures: Sequence[tuple[Curve, CurvePoint]]) -> Iterator[Finding]:
-    """The slice of which most figures are multiples, if they are a tenth: by chance 1 % are."""
+def time_slices(reading: Reading) -> Iterator[Finding]:
+    """Times of ranks that compute, a tenth of which are multiples of one time slice: by chance 1 % are."""
+    figures = [
+        (curve, point)
+        for curve in filter(_delay_us, reading.curves)
+        for point in curve.points
+        if relative(point.time_ns) <= _NEAR_PERIOD
+    ]
     multiples: list[tuple[int, float, list[str]]] = []
     for period_ns in (64e3, 128e3, 256e3, 512e3, 1024e3):  # slices of a transputer's scheduler
         cycles = [(curve.pattern, point.time_ns.value / period_ns) for curve, point in figures]
@@ -173,5 +155,5 @@ def _slices(transport: str, figures: Sequence[tuple[Curve, CurvePoint]]) -> Iter
     count, period_ns, patterns = max(multiples)
     if count >= max(5, len(figures) / 10):
         facts = {"period_ns": period_ns, "multiples": count, "figures": len(figures)}
-        subject = Subject(transport, ", ".join(sorted(set(patterns))))
+        subject = Subject(reading.subject, ", ".join(sorted(set(patterns))))
         yield Finding("time slices", subject, facts, effect=count / len(figures))

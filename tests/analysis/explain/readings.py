@@ -84,7 +84,7 @@ def found(what: str, of: Reading) -> list[Finding]:
     """What one detector finds; it must have had what it needs."""
     result = _BY_NAME[what].find(of)
     assert not isinstance(result, NotChecked), result
-    return result
+    return list(result)
 
 
 def not_checked(what: str, of: Reading) -> NotChecked:
