@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.report.runs import Made, options, store_run, stored
 
+from hockney.cli import execute
 from hockney.model import Point
 from hockney.report.classic import make_report
 from hockney.report.classic.values import Cell, Measured, Table
@@ -27,6 +28,14 @@ def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[st
         report = make_report(stored(store))
     assert report is not None
     return {table.name: table for table in report.tables}
+
+
+def shown(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What `hockney show --tables` prints of the last run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOCKNEY_STORE", str(path / "r.db"))  # with --store, printed commands may be longer than a line
+        assert execute(["show", "--tables", *words]) == 0
+    return capsys.readouterr().out
 
 
 def row(table: Table, *begins: str) -> tuple[Cell, ...]:

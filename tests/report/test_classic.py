@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.cells import about, figure, point, reason, row, tables
+from tests.report.cells import about, figure, point, reason, row, shown, tables
 from tests.report.runs import Made, crowded, store_run, stored
 
 from hockney import suites
@@ -348,11 +348,10 @@ def test_every_published_figure_is_printed(
         report = make_report(stored(store))
     assert report is not None
     views = [view_of(table) for table in report.tables]
-    shown = [cell for view in views for one in view.rows for cell in one if isinstance(cell, Published)]
-    missing = [one for one in published(suite) if not any(one is cell for cell in shown)]
+    cells = [cell for view in views for one in view.rows for cell in one if isinstance(cell, Published)]
+    missing = [one for one in published(suite) if not any(one is cell for cell in cells)]
     assert not missing
-    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
-    words = set(re.findall(r"[\w.]+", capsys.readouterr().out))
+    words = set(re.findall(r"[\w.]+", shown(tmp_path, capsys)))
     assert {one.printed or "na" for one in published(suite)} <= words
 
 
@@ -371,37 +370,32 @@ ONE_OF_EACH = {
 def test_show_prints_the_tables_and_json_carries_them(
     suite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "r.db"
-    store_run(path, suite, [ONE_OF_EACH[suite]])
-    assert execute(["--store", str(path), "show", "last", "--tables"]) == 0
-    text = capsys.readouterr().out
+    store_run(tmp_path / "r.db", suite, [ONE_OF_EACH[suite]])
+    text = shown(tmp_path, capsys)
     assert text.startswith("The tables of: ")
     assert "published" in text
     assert "ratio" in text
-    assert execute(["--store", str(path), "show", "last", "--tables", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(shown(tmp_path, capsys, "--json"))
     cells = [cell for table in document["tables"]["of"] for one in table["rows"] for cell in one]
     assert any(isinstance(cell, dict) and cell["value"] is not None and cell["ratio"] for cell in cells)
     assert document["tables"]["source"]["name"] == suite
     assert document["series"]
     for table in document["tables"]["of"]:
         assert all(len(one) == len(table["columns"]) for one in table["rows"]), table["name"]
-    assert execute(["--store", str(path), "show", "last", "--json"]) == 0
+    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--json"]) == 0
     assert "tables" not in json.loads(capsys.readouterr().out)
 
 
 def test_published_and_measured_figures_are_in_one_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store = ["--store", str(tmp_path / "r.db")]
     made = [Made(point("shm", "oneway", 2, size), 300 + size) for size in (4, 64, 256, 1024)]
     made += [Made(point("shm", "alltoall", 8, size), 9000 + size) for size in (4, 64)]
     store_run(tmp_path / "r.db", "atlas", made)
-    assert execute(["show", "last", "--tables", "--plot", *store]) == 0
-    text = capsys.readouterr().out
+    text = shown(tmp_path, capsys, "--plot")
     assert "Com-1.1 (one-way), us" in text
     assert "Com-1.3 (all-to-all), us: processors 8" in text
     assert text.count("o published   x shm") == 2
     store_run(tmp_path / "r.db", "ancor", [ONE_OF_EACH["ancor"]])
-    assert execute(["show", "last", "--tables", "--plot", *store]) == 2
+    assert execute(["show", "last", "--tables", "--plot", "--store", str(tmp_path / "r.db")]) == 2
     assert "no published curve" in capsys.readouterr().err
 
 
@@ -414,10 +408,8 @@ def test_every_state_is_refused_where_each_figure_names_its_state(
 
 
 def test_an_oversubscribed_figure_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "r.db"
-    store_run(path, "atlas", [ONE_OF_EACH["atlas"]], oversubscribed=True)
-    assert execute(["--store", str(path), "show", "last", "--tables"]) == 0
-    text = capsys.readouterr().out
+    store_run(tmp_path / "r.db", "atlas", [ONE_OF_EACH["atlas"]], oversubscribed=True)
+    text = shown(tmp_path, capsys)
     assert "0.660* ±" in text
     assert "more ranks than CPUs, so this is a scheduling time" in text
 

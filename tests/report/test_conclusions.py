@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.cells import point
+from tests.report.cells import point, shown
 from tests.report.runs import FACTS, Made, store_run, stored
 from tests.report.test_classic import ONE_OF_EACH, stream
 
 from hockney.archive import conclusions, reports
-from hockney.cli import execute
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import Conclusion, evaluate
 from hockney.results.store import Store
@@ -132,8 +131,7 @@ def test_figures_of_different_machine_states_are_not_compared(
     assert only.verdict == "inconclusive"
     assert only.reason is not None
     assert only.reason.startswith("the figures are not of one state of the machine: native ")
-    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
-    assert "not of one state of the machine" in " ".join(capsys.readouterr().out.split())
+    assert "not of one state of the machine" in " ".join(shown(tmp_path, capsys).split())
 
 
 def test_a_line_through_sizes_of_several_states_says_so(tmp_path: Path) -> None:
@@ -150,10 +148,8 @@ def test_the_page_size_is_that_of_this_machine(tmp_path: Path) -> None:
         for one in ways({"pvm@3.4.6:raw": 1})
     ]
     for page_bytes, verdict in ((4096, "holds"), (16384, "not testable")):
-        folder = tmp_path / str(page_bytes)
-        folder.mkdir()
-        store_run(folder / "r.db", "paragon", made, facts={**FACTS, "memory": {"page_bytes": page_bytes}})
-        with Store.open(folder / "r.db") as store:
+        store_run(tmp_path / "r.db", "paragon", made, facts={**FACTS, "memory": {"page_bytes": page_bytes}})
+        with Store.open(tmp_path / "r.db") as store:
             report = make_report(stored(store))
         assert report is not None
         [only] = next(one for one in report.conclusions if one.id == "paragon-page").judgements
@@ -215,26 +211,21 @@ def test_what_was_not_measured_is_not_testable_and_what_has_no_interval_inconclu
     made = [replace(one, measurements=2) for one in streams()]
     found = concluded(tmp_path, "ancor", made)
     assert found["ancor-receiver"].judgements[0].verdict == "inconclusive"
-    (tmp_path / "t3d").mkdir()
     puts = [Made(point("shm", "putpong", 2, 8), 200, divisor=2)]
-    found = concluded(tmp_path / "t3d", "t3d", puts)
+    found = concluded(tmp_path, "t3d", puts)
     [only] = found["t3d-puts"].judgements
     assert (only.verdict, only.reason) == ("not testable", "not asked for in this run")
     assert "CPUs is unknown" in str(found["t3d-fewer-messages"].judgements[0].reason)
-    assert execute(["--store", str(tmp_path / "t3d" / "r.db"), "show", "last", "--tables"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = " ".join(shown(tmp_path, capsys).split())
     assert "here: not testable (1)" in text
     assert "(1) not asked for in this run" in text.partition("Why figures are missing")[2]
     assert "put 2.08 us, message 77.0 us" in text
-    (tmp_path / "arms").mkdir()
-    concluded(tmp_path / "arms", "ancor", [replace(one, then=replace(one, cpu_share=(0.9, 0.16))) for one in streams()])
-    assert execute(["--store", str(tmp_path / "arms" / "r.db"), "show", "last", "--tables"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    document = json.loads(shown(tmp_path, capsys, "--json"))
+    assert [one["id"] for one in document["tables"]["conclusions"]] == ["t3d-puts", "t3d-fewer-messages"]
+    concluded(tmp_path, "ancor", [replace(one, then=replace(one, cpu_share=(0.9, 0.16))) for one in streams()])
+    text = " ".join(shown(tmp_path, capsys).split())
     assert "receiver 15.5 % ±3.2%" in text
     assert text.count("Intervals are within one launch.") == 1
-    assert execute(["--store", str(tmp_path / "t3d" / "r.db"), "show", "last", "--tables", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert [one["id"] for one in document["tables"]["conclusions"]] == ["t3d-puts", "t3d-fewer-messages"]
 
 
 def test_the_best_transport_of_each_kind_stands_for_it(tmp_path: Path) -> None:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.cells import about, figure, point, reason, row, tables
+from tests.report.cells import about, figure, point, reason, row, shown, tables
 from tests.report.runs import FACTS, Made, store_run
 
-from hockney.cli import execute
 from hockney.report.classic.values import Measured, Table
 
 RECORD: dict[str, Any] = {
@@ -140,13 +139,12 @@ def test_conclusions_are_judged_without_intervals(tmp_path: Path, capsys: pytest
         hosts=hosts,
         plan={"virtual": {SIM: True, f"{SIM}:boards": True}},
     )
-    assert execute(["show", "--tables", "--store", str(tmp_path / "r.db")]) == 0
-    shown = capsys.readouterr().out
-    assert "sim@gpmimd: holds; far 84.0 us, near 50.0 us" in " ".join(shown.split())
-    assert "±" not in shown
-    assert "reproduced" in shown
-    for text in ("slice_ns 256000", "one event is in flight", "pairs: variant boards", "Com-1.1, bytes 4, 64"):
-        assert text in shown, text
+    text = shown(tmp_path, capsys)
+    assert "sim@gpmimd: holds; far 84.0 us, near 50.0 us" in " ".join(text.split())
+    assert "±" not in text
+    assert "reproduced" in text
+    for part in ("slice_ns 256000", "one event is in flight", "pairs: variant boards", "Com-1.1, bytes 4, 64"):
+        assert part in text, part
 
 
 def test_a_torus_has_hops_and_changes_of_direction(tmp_path: Path) -> None:

@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.cells import about, figure, point, reason, row, tables
+from tests.report.cells import about, figure, point, reason, row, shown, tables
 from tests.report.runs import Made, options, store_run
 from tests.report.test_classic import stream
 
-from hockney.cli import execute
 from hockney.model import Point
 from hockney.report.classic.values import NOTHING, Cell, Measured
 from hockney.suites import load_suite
@@ -31,25 +30,22 @@ def oneway(size: int, time_ns: float, floor_ns: float = 30.0, measurements: int 
     )
 
 
-def shown(path: Path, suite: str, made: list[Made], capsys: pytest.CaptureFixture[str]) -> str:
-    path.mkdir(exist_ok=True)
+def shown_run(path: Path, suite: str, made: list[Made], capsys: pytest.CaptureFixture[str]) -> str:
     store_run(path / "r.db", suite, made)
-    assert execute(["--store", str(path / "r.db"), "show", "last", "--tables"]) == 0
-    return capsys.readouterr().out
+    return shown(path, capsys)
 
 
-# ---- too few measurements
-# --------------------------------------------------------------------------------------------------
+# ---- too few measurements --------------------------------------------------------------------------------------------
 
 
 def test_why_hardly_any_figure_has_an_interval_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = (0, 32, 65536)
     seldom = [oneway(size, 100.0, measurements=1) for size in sizes]
-    text = shown(tmp_path / "seldom", "scabench", seldom, capsys)
+    text = shown_run(tmp_path, "scabench", seldom, capsys)
     advice = re.compile(r"too few measurements for an interval\.\s+Resume run 1:\s+`hockney")
     assert len(advice.findall(text)) == 1
     often = [oneway(size, 100.0) for size in sizes]
-    assert not advice.search(shown(tmp_path / "often", "scabench", often, capsys))
+    assert not advice.search(shown_run(tmp_path, "scabench", often, capsys))
 
 
 # ---- the best of several --------------------------------------------------------------------------------------------
@@ -61,7 +57,7 @@ def test_the_best_is_over_all_sizes_with_the_state_it_was_measured_in(
     made = [oneway(0, 50), oneway(64, 100), oneway(1024, 1000), oneway(65536, 6553.6, FAR_NS)]
     best = measured(row(tables(tmp_path, "scabench", made)["one-way"], "bandwidth (peak)", "intra-node")[3])
     assert (best.at_bytes, best.state, best.value) == (65536, "far", about(10000))
-    assert "10,000 ±0.1% at 64 KiB " in shown(tmp_path / "shown", "scabench", made, capsys)
+    assert "10,000 ±0.1% at 64 KiB " in shown_run(tmp_path, "scabench", made, capsys)
 
 
 def test_of_one_size_the_figures_with_an_interval_count(tmp_path: Path) -> None:
@@ -139,9 +135,8 @@ def test_n_half_of_the_t3d_is_found_among_the_sizes_of_the_suite(tmp_path: Path)
         series = [one for one in load_suite("t3d").series if one.pattern == pattern and not one.options]
         sizes = sorted({size for one in series for size in one.bytes if isinstance(size, int)})
         start_ns = 0.1 * (8 * words - 4)  # half of the rate of long puts, 0.1 ns a byte, is reached 4 B below
-        (tmp_path / pattern).mkdir()
         made = [Made(point("shm", pattern, 2, size), start_ns + 0.1 * size) for size in sizes]
-        assert figure(row(tables(tmp_path / pattern, "t3d", made)[name], "N 1/2")[2]) == words
+        assert figure(row(tables(tmp_path, "t3d", made)[name], "N 1/2")[2]) == words
 
 
 def test_the_rate_at_which_a_writer_stores_is_called_so(tmp_path: Path) -> None:
@@ -176,10 +171,8 @@ def test_a_statistic_over_some_of_the_pairs_says_so(tmp_path: Path, capsys: pyte
     table = tables(tmp_path, "t3d", pairs_of_ranks())["ping_pong"]
     for what in ("max latency", "min latency", "average latency", "average rate"):
         assert measured(row(table, what)[2]).pairs == (2, 4), what
-    (tmp_path / "shown").mkdir()
-    assert "0.220 ±0.1% of 2 of 4 pairs" in shown(tmp_path / "shown", "t3d", pairs_of_ranks(), capsys)
-    (tmp_path / "all").mkdir()
-    assert "of 2 pairs" not in shown(tmp_path / "all", "t3d", pairs_of_ranks()[:2], capsys)
+    assert "0.220 ±0.1% of 2 of 4 pairs" in shown_run(tmp_path, "t3d", pairs_of_ranks(), capsys)
+    assert "of 2 pairs" not in shown_run(tmp_path, "t3d", pairs_of_ranks()[:2], capsys)
 
 
 def test_best_rates_say_how_many_pairs_they_are_over(tmp_path: Path) -> None:
@@ -247,10 +240,9 @@ def test_too_few_measurements_look_different_from_what_is_computed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = [stream(size) for size in (1, 1000, 65500)]
-    text = shown(tmp_path, "ancor", made, capsys)
+    text = shown_run(tmp_path, "ancor", made, capsys)
     assert "±?" not in text
-    (tmp_path / "few").mkdir()
-    text = shown(tmp_path / "few", "ancor", [replace(one, measurements=3) for one in made], capsys)
+    text = shown_run(tmp_path, "ancor", [replace(one, measurements=3) for one in made], capsys)
     assert "67.5 ±?" in text
     assert "±?: too few measurements for an interval." in text
     lines = [line for line in text.splitlines() if NOTHING not in line]

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.cells import MPI, about, figure, point, reason, row, tables
+from tests.report.cells import MPI, about, figure, point, reason, row, shown, tables
 from tests.report.runs import FACTS, Made, crowded, store_run, stored
 
 from hockney.archive import published
-from hockney.cli import execute
 from hockney.report.classic import make_report, predicted
 from hockney.report.classic.predicted import ASSUMED
 from hockney.report.classic.values import Measured, Table
@@ -83,16 +82,14 @@ def test_a_table_that_needs_more_ranks_than_cpus_throughout_is_not_empty(
 ) -> None:
     made = [crowded("shm", "funnel", 5, 64), crowded("shm", "pushfarm", 5, 16, senders=2), Made(PINGPONG, 500)]
     store_run(tmp_path / "r.db", "atlas", made, facts=TWO_CPUS)
-    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
-    text = capsys.readouterr().out
+    text = shown(tmp_path, capsys)
     funnel = text.partition("Com-1.7")[2].partition("Com-2.1")[0]
     assert "shm: predicted here" in " ".join(funnel.split())
     there = next(one for one in published("atlas") if one.matches({"benchmark": "Com-1.7", "senders": 4, "bytes": 64}))
     assert re.search(rf"^4 +64 +{there.printed} +0\.400 x", funnel, re.MULTILINE)
     assert "±" not in funnel
     assert text.count(" ".join(ASSUMED.split()[:4])) == 1
-    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables", "--json"]) == 0
-    of = {table["name"]: table for table in json.loads(capsys.readouterr().out)["tables"]["of"]}
+    of = {table["name"]: table for table in json.loads(shown(tmp_path, capsys, "--json"))["tables"]["of"]}
     assert [column["kind"] for column in of["com-2.1"]["columns"]][-2:] == ["measured", "predicted"]
     (guessed,) = (one[-1] for one in of["com-2.1"]["rows"] if one[:2] == ["2", "2"])
     assert guessed["value"] > 3  # three messages, one after the other
@@ -102,9 +99,8 @@ def test_a_table_that_needs_more_ranks_than_cpus_throughout_is_not_empty(
 def test_what_was_predicted_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [crowded("shm", "funnel", 5, 64), crowded("shm", "multicast", 5, 4, algorithm="native")]
     first = tables_of(tmp_path, "atlas", made)
-    (tmp_path / "another").mkdir()
     monkeypatch.setattr("hockney.measure.on_model.times_of", None)
-    assert tables_of(tmp_path / "another", "atlas", made)["com-1.7"] == first["com-1.7"]
+    assert tables_of(tmp_path, "atlas", made)["com-1.7"] == first["com-1.7"]
     assert figure(row(first["com-1.7"], "4", "64")[-1]) > 0
 
 
@@ -114,8 +110,7 @@ def test_best_rates_and_means_are_those_of_the_model(tmp_path: Path) -> None:
     assert isinstance(best, Measured)
     assert (best.at_bytes, best.state) == (4096, None)
     assert figure(best) == about(16_000)  # eight pairs; each rank's way out is busy for 4096 ns of a round trip
-    (tmp_path / "another").mkdir()
-    event = row(tables_of(tmp_path / "another", "atlas", [crowded("shm", "robpull", 3, 1024)])["com-3.2"], "3", "0")[-1]
+    event = row(tables_of(tmp_path, "atlas", [crowded("shm", "robpull", 3, 1024)])["com-3.2"], "3", "0")[-1]
     assert figure(event) > 2  # asked, and answered
 
 
@@ -147,8 +142,7 @@ def test_a_librarys_own_collective_is_predicted_as_hockneys(tmp_path: Path) -> N
     assert (
         table.notes[-1] == "Predicted with hockney's own algorithm over messages, where a library's own was measured."
     )
-    (tmp_path / "another").mkdir()
-    alone = tables_of(tmp_path / "another", "scabench", [crowd])["barrier"]
+    alone = tables_of(tmp_path, "scabench", [crowd])["barrier"]
     assert alone.notes[-1] == ASSUMED
 
 
@@ -162,8 +156,7 @@ def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert views["com-1.7"].left_out[-1].sentence("(2)") == f"Not predicted (2): {MPI}."
     assert views["com-1.5"].left_out[-1].sentence("(2)") == "Not predicted (2)."
     assert [column.kind for column in views["com-1.5"].columns] == ["key", "key", "published"]
-    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
-    assert capsys.readouterr().out.count("not predicted: it lacks pingpong") == 1
+    assert shown(tmp_path, capsys).count("not predicted: it lacks pingpong") == 1
 
 
 def test_what_is_far_beyond_the_fit_is_not_predicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,12 +190,10 @@ def test_no_line_is_wider_than_the_screen(
     width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
     names = ("shm", "mpi@mpich-5.0.2", "mpi@mpich-4.0.2")
     made = [Made(point(name, "oneway", 2, 4), 500) for name in names]
     made += [crowded(name, "alltoall", 62, size, algorithm="flat") for name in names for size in (4, 64)]
     made += [crowded(name, "pushfarm", ranks, 16, senders=2) for name in names for ranks in (5, 7)]
     store_run(tmp_path / "r.db", "atlas", made, facts=TWO_CPUS)
-    assert execute(["show", "last", "--tables"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = shown(tmp_path, capsys).splitlines()
     assert [line for line in lines if len(line) > width] == []

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.builders import make_launch
+from tests.report.cells import shown
 from tests.report.runs import FACTS, Made, options, store_quick, store_run
 
 from hockney.analysis.finding import Finding, Fix, Subject
-from hockney.cli import execute
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.model import Point, PointStatus
 from hockney.report.names import readable_name, readable_names
@@ -37,11 +37,6 @@ def sheet_of(path: Path, *made: Made, every_state: bool = False, **more: object)
 def row(path: Path, *made: Made) -> Row:
     (found,) = sheet_of(path, *made).rows
     return found
-
-
-def shown(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert execute(["--store", str(path / "r.db"), "show", "--tables", *words]) == 0
-    return capsys.readouterr().out
 
 
 def oneway(size: int, window: int = 16, **more: object) -> Made:
@@ -124,8 +119,7 @@ def test_rows_are_of_the_uncontended_state_with_most_measurements(tmp_path: Path
     sheet = sheet_of(tmp_path, *made)
     assert [(row.transport, row.state) for row in sheet.rows] == [("shm", "near"), ("threads", "far")]
     assert sheet.state is None
-    (tmp_path / "all").mkdir()
-    rows = sheet_of(tmp_path / "all", *made, every_state=True).rows
+    rows = sheet_of(tmp_path, *made, every_state=True).rows
     assert [row.state for row in rows] == ["near", "near, one contended", "far", "far"]
 
 
@@ -133,9 +127,8 @@ def test_oversubscribed_figures_are_marked_and_have_no_layers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sheet_of(tmp_path, LATENCY, THREADS).layers
-    (tmp_path / "crowded").mkdir()
-    assert not sheet_of(tmp_path / "crowded", LATENCY, THREADS, oversubscribed=True).layers
-    text = shown(tmp_path / "crowded", capsys)
+    assert not sheet_of(tmp_path, LATENCY, THREADS, oversubscribed=True).layers
+    text = shown(tmp_path, capsys)
     assert re.search(r"^shm .*\*", text, re.MULTILINE)
     assert "scheduling times" in text
 

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.report.cells import shown
 from tests.report.runs import Made, crowded, options, store_run
 from tests.report.test_classic import stream
 
-from hockney.cli import execute
 from hockney.model import Point
 from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, Measured, Table
 from hockney.report.classic.view import LeftOut, View, laid_across, view_of
@@ -138,10 +138,8 @@ def test_no_line_of_a_report_is_wider_than_the_line(
     suite: str, width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))  # commands that carry --store may be longer than a line
     store_run(tmp_path / "r.db", suite, wide(suite))
-    assert execute(["show", "last", "--tables"]) == 0
-    text = capsys.readouterr().out
+    text = shown(tmp_path, capsys)
     assert max(map(len, text.splitlines())) <= width
     assert "published" in text
 
@@ -150,8 +148,7 @@ def test_what_is_missing_has_a_number_and_its_reason_is_printed_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_run(tmp_path / "r.db", "t3d", wide("t3d"))
-    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = " ".join(shown(tmp_path, capsys).split())
     tables, _, reasons = text.partition("Why figures are missing")
     (number,) = re.findall(r"\((\d+)\) skipped: put needs put and get, which mpi@mpich-5.0.2 does not offer", reasons)
     assert f"Not measured ({number}): " in tables
@@ -162,8 +159,7 @@ def test_what_is_missing_has_a_number_and_its_reason_is_printed_once(
 
 def test_a_load_stands_below_what_was_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store_run(tmp_path / "r.db", "t3d", wide("t3d"))
-    assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--tables"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = shown(tmp_path, capsys).splitlines()
     place = next(
         place for place, line in enumerate(lines) if line.startswith("source Remote DRAM, destination Register")
     )
