@@ -39,7 +39,7 @@ def read_machine(machine: Machine) -> PublishedReading:
             if row["is"] == "peak":
                 peaks[key] = _estimate(figure, row)
             else:
-                points.setdefault(key, []).append(_MAKERS[row["is"]](figure, row))
+                points.setdefault(key, []).append(_point(figure, row))
     curves = [
         Curve(
             machine.name,
@@ -71,35 +71,19 @@ def _rows(figure: Published) -> Iterator[Mapping[str, Any]]:
 
 
 def _key(figure: Published, row: Mapping[str, Any]) -> _Key:
-    options = {name: str(figure.get(column)) for name, column in row.get("options", {}).items()}
-    options.update(row.get("fixed", {}))
     # Reports spell a mode as they like; ours are words without a hyphen.
-    sorted_options = tuple(sorted((name, value.replace("non-", "non")) for name, value in options.items()))
-    ranks = row["ranks"]
-    count = ranks if isinstance(ranks, int) else int(figure.at[ranks])
-    return row["pattern"], count, sorted_options, row.get("state", "")
+    named = {name: str(figure.get(at)).replace("non-", "non") for name, at in row.get("options", {}).items()}
+    ranks = row["ranks"] if isinstance(row["ranks"], int) else int(figure.at[row["ranks"]])
+    return row["pattern"], ranks, tuple(sorted({**named, **row.get("fixed", {})}.items())), row.get("state", "")
 
 
-def _time(figure: Published, row: Mapping[str, Any]) -> CurvePoint:
-    return CurvePoint(_bytes(figure, row), _estimate(figure, row))
-
-
-def _rate(figure: Published, row: Mapping[str, Any]) -> CurvePoint:
+def _point(figure: Published, row: Mapping[str, Any]) -> CurvePoint:
     """A rate at a size is a time."""
-    size, rate = _bytes(figure, row), _estimate(figure, row)
-    return CurvePoint(size, Estimate(1e9 * size / rate.value, 1e9 * size / rate.high, 1e9 * size / rate.low))
-
-
-def _half(figure: Published, row: Mapping[str, Any]) -> CurvePoint:
-    """The smallest number of words that reaches half the best rate: one word fewer did not."""
-    size, words = _bytes(figure, row), float(figure.at["words"])
-    time_ns = 1e9 * size / ((figure.value or 0.0) * _SCALE[figure.unit])
-    return CurvePoint(size, Estimate(time_ns, time_ns * (words - 1) / words, time_ns))
-
-
-_MAKERS = {"time": _time, "rate": _rate, "half": _half}
-
-
-def _bytes(figure: Published, row: Mapping[str, Any]) -> int:
-    size = figure.get("bytes") if "bytes" not in row else row["bytes"]
-    return int(size or 0)
+    size, value = int(row.get("bytes", figure.get("bytes")) or 0), _estimate(figure, row)
+    if row["is"] == "time":
+        return CurvePoint(size, value)
+    time_ns = Estimate(1e9 * size / value.value, 1e9 * size / value.high, 1e9 * size / value.low)
+    if row["is"] == "half":  # the smallest number of words that reaches half the best rate: one word fewer did not
+        words = float(figure.at["words"])
+        time_ns = Estimate(time_ns.value, time_ns.value * (words - 1) / words, time_ns.value)
+    return CurvePoint(size, time_ns)

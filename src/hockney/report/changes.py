@@ -7,16 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from hockney.analysis.compare.values import MOVED, Comparison, Difference, Range, Reason, ReasonCode, Verdict
+from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, ReasonCode, Verdict
 from hockney.model import Point
 from hockney.report.names import readable_name
 from hockney.units import counted, format_bytes, format_ns, percent_digits
 
 SHORT_MARK = "†"
 NONE = "-"  # no figure
-_CURVES_MAX = 3  # named where there are many
-_STATES_MAX = 2  # pairs of states named where there are many
-_AS_FACTOR = 2.0  # what takes twice as long, or half, is said as a factor
 
 _REASONS: Mapping[ReasonCode, str] = {
     ReasonCode.FAILED: "failed in run {run}: {message}",
@@ -95,7 +92,7 @@ def times_text(alike: Range, side: int) -> str:
 def change_text(alike: Range) -> str:
     """`+8.0 % (+6.1 to +13.5)`, `x16.1 (15.8 to 16.4)`: of several sizes the median, and the outermost ends of CIs.
 
-    On models without noise `+8.0 %`, `+6.1 % to +8.0 %`.
+    What takes twice as long, or half, is said as a factor. On models without noise `+8.0 %`, `+6.1 % to +8.0 %`.
     """
     shifts = [shift for shift in alike.shifts if shift.low is not None and shift.high is not None]
     if not shifts:
@@ -104,7 +101,7 @@ def change_text(alike: Range) -> str:
     low, high = min(shift.low or 0.0 for shift in shifts), max(shift.high or 0.0 for shift in shifts)
     if all(change.is_exact for change in alike.changes):
         return " to ".join(dict.fromkeys(map(percent_text, (low, high))))
-    if low >= _AS_FACTOR or high <= 1 / _AS_FACTOR:
+    if low >= 2 or high <= 0.5:
         return f"x{ratio:.3g} ({low:.3g} to {high:.3g})"
     return f"{percent_text(ratio)} ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f})"
 
@@ -164,7 +161,7 @@ def states_sentence(comparison: Comparison) -> list[str]:
         facts = next(reason.facts for reason in change.reasons if reason.code is ReasonCode.NO_COMMON_STATE)
         base, new = (" / ".join(facts[side]) for side in ("base", "new"))
         pairs[f"run {comparison.base}: {base}, run {comparison.new}: {new}"] += 1
-    states = "; ".join(text for text, _ in pairs.most_common(_STATES_MAX)) + ("; …" if len(pairs) > _STATES_MAX else "")
+    states = "; ".join(text for text, _ in pairs.most_common(2)) + ("; …" if len(pairs) > 2 else "")
     have = f"{counted(len(apart), 'series has', 'series have')} no common machine state ({states})"
     curves = _curves_text([change.point for change in apart], names_of(comparison))
     return [f"inconclusive: {have}, so their times cannot be compared: {curves}"] if apart else []
@@ -184,16 +181,14 @@ def hidden_text(comparison: Comparison) -> str:
     return f" (a slowdown up to {100 * (hidden.reach - 1):.1f} % could hide)" if hidden else ""
 
 
-def difference_text(difference: Difference) -> str:
-    """`Linux 6.1 -> Linux 6.6`."""
-    return f"{difference.base or 'not known'} -> {difference.new or 'not known'}"
-
-
 def environment_items(comparison: Comparison) -> dict[str, list[str]]:
     """What changed around the runs and what disturbed them: a word and its items."""
     causes = [(event.run, event.cause.rstrip(".")) for event in comparison.disturbances]
     return {
-        "changed": [f"{changed.what}: {difference_text(changed)}" for changed in comparison.differences],
+        "changed": [
+            f"{changed.what}: {changed.base or 'not known'} -> {changed.new or 'not known'}"
+            for changed in comparison.differences
+        ],
         "disturbed": [f"run {run}: {cause[:1].lower()}{cause[1:]}" for run, cause in causes],
     }
 
@@ -218,4 +213,4 @@ def only_in_sentence(run: int, points: Sequence[Point]) -> str:
 def _curves_text(points: Iterable[Point], names: Mapping[str, str] | None = None) -> str:
     """`pingpong on tcp, pingpong on unix, barrier on tcp, …`: the first curves of some points."""
     curves = list(dict.fromkeys(curve_name(point, names) for point in points))
-    return ", ".join(curves[:_CURVES_MAX]) + (", …" if len(curves) > _CURVES_MAX else "")
+    return ", ".join(curves[:3]) + (", …" if len(curves) > 3 else "")

@@ -19,7 +19,6 @@ from hockney.machine.files import read_toml
 from hockney.stats.fit import Estimate
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
-_LIST_MAX = 5
 _TEMPLATES: Mapping[str, Any] = read_toml(Path(__file__).with_name("findings.toml"))
 WORDING: Mapping[str, Mapping[str, Any]] = _TEMPLATES["finding"]  # by code
 
@@ -153,8 +152,7 @@ def fact_text(key: str, fact: Any) -> str:
         return fact
     if isinstance(fact, Sequence):
         texts = [fact_text(key, item) for item in fact]
-        more = f" and {len(texts) - _LIST_MAX} more" if len(texts) > _LIST_MAX else ""
-        return ", ".join(texts[:_LIST_MAX]) + more
+        return ", ".join(texts[:5]) + (f" and {len(texts) - 5} more" if len(texts) > 5 else "")
     unit = next((text for end, text in _UNITS if key.endswith(end)), _number)
     return interval_text(fact, unit) if isinstance(fact, Estimate) else unit(fact)
 

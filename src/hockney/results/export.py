@@ -53,7 +53,7 @@ def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
         writer.writeheader()
         for stored in store.points(run_id):
             for row in rows_of(run, Series(run, stored)):
-                writer.writerow({name: _csv_text(value) for name, value in row.items()})
+                writer.writerow({name: printable(v) if isinstance(v, str) else v for name, v in row.items()})
 
 
 def rows_of(run: Run, series: Series) -> list[dict[str, Any]]:
@@ -65,10 +65,6 @@ def rows_of(run: Run, series: Series) -> list[dict[str, Any]]:
 def figure_column(name: str) -> str:
     """The column of a field of a figure."""
     return _IN_CSV.get(name, name)
-
-
-def _csv_text(value: object) -> object:
-    return printable(value) if isinstance(value, str) else value
 
 
 def csv_front(run: Run, series: Series) -> dict[str, object]:

@@ -13,7 +13,6 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hockney import stats
@@ -71,9 +70,7 @@ class Results:
     def __enter__(self) -> Results:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -205,7 +202,8 @@ class Run:
     def _summaries(self) -> dict[int, list[tuple[MeasurementSummary, stats.State]]]:
         """By point; levels of floor and pace are looked for among all measurements of the run."""
         by_point: dict[int, list[tuple[MeasurementSummary, stats.State]]] = {}
-        for summary, state in self._store.summaries_with_states(self.id):
+        summaries = self._store.summaries(self.id)
+        for summary, state in zip(summaries, stats.classify([each.signs for each in summaries]), strict=True):
             by_point.setdefault(summary.point_id, []).append((summary, state))
         return by_point
 

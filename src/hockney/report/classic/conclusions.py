@@ -84,13 +84,13 @@ class NotTestable(Exception):
 def judged(report: str, tables: Sequence[Table], *, one_host: bool, page_bytes: int | None) -> tuple[Conclusion, ...]:
     """The verdicts on all conclusions of a report from these tables; `page_bytes`: None for any."""
     by_name = {table.name: table for table in tables}
-    return tuple(_judged(spec, by_name, _why_not(spec, one_host, page_bytes)) for spec in conclusions(report))
-
-
-def _why_not(spec: Mapping[str, Any], one_host: bool, page_bytes: int | None) -> str | None:
-    if page_bytes is not None and spec.get("page_bytes", page_bytes) != page_bytes:
-        return f"it is judged for pages of {format_bytes(spec['page_bytes'])}, which this machine does not have"
-    return spec.get("untestable") or (spec.get("one_host") if one_host else None)
+    verdicts = []
+    for spec in conclusions(report):
+        why = spec.get("untestable") or (spec.get("one_host") if one_host else None)
+        if page_bytes is not None and spec.get("page_bytes", page_bytes) != page_bytes:
+            why = f"it is judged for pages of {format_bytes(spec['page_bytes'])}, which this machine does not have"
+        verdicts.append(_judged(spec, by_name, why))
+    return tuple(verdicts)
 
 
 def _judged(spec: Mapping[str, Any], tables: Mapping[str, Table], why: str | None) -> Conclusion:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from hockney.archive import Published, machines
-from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, Measured, Table
+from hockney.report.classic.values import NOTHING, Cell, Measured, Table, plain_table
 from hockney.results.runs import Run
 
 Record = Mapping[str, Any]
@@ -65,31 +65,20 @@ def judged(model: Record, figure: Published | None, cell: Measured) -> Measured:
 def model_tables(models: Iterable[Record]) -> list[Table]:
     """The parameters of models with their sources, the figures they used, and what was read from the report."""
     records = list(models)
-    tables = []
-    for name, title, heads, rows in (
-        ("model", "The model: its parameters, times in ns", ("of", "parameters", "source"), _parameters(records)),
-        (
-            "model-used",
-            "Published figures that the model used: they count as reproduced",
-            ("figures", "for"),
-            [(_where(row["where"]), row["for"]) for row in _rows(records, "used")],
+    used = [(_where(row["where"]), row["for"]) for row in _rows(records, "used")]
+    structure = [(_structure(row), row["read_from"]) for row in _rows(records, "structure")]
+    not_modelled = [(_where(row["where"]), row["why"]) for row in _rows(records, "not_modelled")]
+    tables = [
+        plain_table("model", "The model: its parameters, times in ns", "of|parameters|source", _parameters(records)),
+        plain_table(
+            "model-used", "Published figures that the model used: they count as reproduced", "figures|for", used
         ),
-        (
-            "model-structure",
-            "Structure that was read from the report, and is no number",
-            ("what", "read from"),
-            [(_structure(row), row["read_from"]) for row in _rows(records, "structure")],
+        plain_table(
+            "model-structure", "Structure that was read from the report, and is no number", "what|read from", structure
         ),
-        (
-            "model-not",
-            "Not modelled",
-            ("figures", "why"),
-            [(_where(row["where"]), row["why"]) for row in _rows(records, "not_modelled")],
-        ),
-    ):
-        if rows:
-            tables.append(Table(name, title, tuple(map(ClassicColumn, heads)), tuple(tuple(row) for row in rows)))
-    return tables
+        plain_table("model-not", "Not modelled", "figures|why", not_modelled),
+    ]
+    return [table for table in tables if table.rows]
 
 
 def _rows(records: Sequence[Record], key: str) -> list[Any]:
@@ -158,7 +147,6 @@ def errors_table(tables: Sequence[Table]) -> list[Table]:
         if cells:
             predicted, used = ([cell for cell in cells if cell.reproduced is used] for used in (False, True))
             rows.append((re.split("[,:]", table.title)[0], *_off(predicted), *_off(used)))
-    heads = ("table", "figures", "median, %", "largest, %", "reproduced", "median, %", "largest, %")
+    heads = "table|figures|median, %|largest, %|reproduced|median, %|largest, %"
     note = "Errors count only on published figures that the model did not use. Reproduced: it used the figure."
-    columns = tuple(ClassicColumn(head) for head in heads)
-    return [Table("errors", "How far the model is off", columns, tuple(rows), (note,))] if rows else []
+    return [plain_table("errors", "How far the model is off", heads, rows, note)] if rows else []

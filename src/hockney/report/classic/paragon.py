@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hockney.archive import published
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import NOT_PLANNED, RunReader
-from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, blank
+from hockney.report.classic.values import Cell, Measured, Table, blank, plain_table
 from hockney.results.runs import Series
 from hockney.stats.fit import JUMP, NoFit, fit_segments
 from hockney.units import format_bytes
@@ -70,16 +70,9 @@ def jumps_table(reader: RunReader) -> Table:
     for metric, *texts in contents("paragon")["jumps"]:
         figure = next(each for each in published("paragon") if each.metric == metric)
         rows.append((texts[0], figure, *texts[1:]))
-    columns = (ClassicColumn("method"), ClassicColumn("size"), ClassicColumn("what"), ClassicColumn("how much"))
-    notes = tuple(contents("paragon")["notes"]["jumps"])
     page = reader.run.facts.get("memory", {}).get("page_bytes")
-    return Table(
-        "jumps",
-        "Where curves jump",
-        columns,
-        tuple(rows),
-        (*notes, *([f"A page here: {format_bytes(page)}."] if page else [])),
-    )
+    notes = [*contents("paragon")["notes"]["jumps"], *([f"A page here: {format_bytes(page)}."] if page else [])]
+    return plain_table("jumps", "Where curves jump", "method|size|what|how much", rows, *notes)
 
 
 def jumps_of(curve: Sequence[tuple[int, float, float]]) -> list[tuple[str, str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -102,6 +102,11 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     heading: int = 0
+
+
+def plain_table(name: str, title: str, heads: str, rows: Iterable[Sequence[Cell]], *notes: str) -> Table:
+    """A table of keys alone; `heads` are separated by `|`."""
+    return Table(name, title, tuple(map(ClassicColumn, heads.split("|"))), tuple(map(tuple, rows)), notes)
 
 
 def blank(unit: str, reason: str, published: float | None = None) -> Measured:

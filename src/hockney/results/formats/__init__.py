@@ -1,11 +1,9 @@
-"""Outputs of other benchmarks as figures: one file for each format, a pure function from text to outputs.
+"""Outputs of other benchmarks as figures: one file for each format, with `is_format`, and `read` from text to outputs.
 
 `read_outputs` recognizes the format. What a text does not say stays None; `docs/import.md` lists what each one says.
 """
 
 from __future__ import annotations
-
-from typing import Protocol
 
 from hockney.errors import UsageError
 from hockney.results.formats import imb, iperf3, nccl, netpipe, osu
@@ -14,19 +12,7 @@ from hockney.results.formats.output import FormatError, Output, Row
 __all__ = ["NAMES", "Output", "Row", "read_outputs"]
 
 
-class Format(Protocol):
-    """What the module of a format has."""
-
-    TITLE: str
-
-    def is_format(self, text: str) -> bool:
-        """Whether a text may be of it."""
-
-    def read(self, text: str) -> list[Output]:
-        """Its outputs. Raises FormatError."""
-
-
-_FORMATS: tuple[Format, ...] = (iperf3, nccl, imb, osu, netpipe)  # the last one has no words to know it by
+_FORMATS = (iperf3, nccl, imb, osu, netpipe)  # the last one has no words to know it by
 NAMES = ", ".join(format_.TITLE for format_ in _FORMATS)
 
 
@@ -35,7 +21,7 @@ def read_outputs(text: str, name: str) -> list[Output]:
     for format_ in _FORMATS:
         if format_.is_format(text):
             try:
-                outputs = format_.read(text)
+                outputs: list[Output] = format_.read(text)
                 if not any(output.rows for output in outputs):
                     raise FormatError("it holds no figures: its run failed, or only a part of its output was saved")
             except FormatError as error:

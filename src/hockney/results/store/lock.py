@@ -13,8 +13,6 @@ from typing import IO
 
 from hockney.errors import UsageError
 
-_TRIES, _PAUSE_S = 20, 0.01
-
 
 @contextlib.contextmanager
 def alone(store: Path, run_id: int) -> Iterator[None]:
@@ -40,7 +38,7 @@ def _locked(path: Path) -> IO[str]:
 
     Who has measured it takes the file away; the lock of a file that nobody else can find any more keeps nobody out.
     """
-    for _ in range(_TRIES):
+    for _ in range(20):
         with contextlib.ExitStack() as closing:
             file = closing.enter_context(path.open("w"))
             with contextlib.suppress(BlockingIOError, FileNotFoundError):
@@ -48,7 +46,7 @@ def _locked(path: Path) -> IO[str]:
                 if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                     closing.pop_all()
                     return file
-        time.sleep(_PAUSE_S)
+        time.sleep(0.01)
     raise BlockingIOError(errno.EWOULDBLOCK, "the run has a lock")
 
 

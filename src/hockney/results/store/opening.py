@@ -19,7 +19,6 @@ _FULL = "database or disk is full"
 _READONLY = "attempt to write a readonly database"
 _CANT_OPEN = "unable to open database file"
 _NOT_A_DATABASE = "file is not a database"
-_DAMAGED, _NOT_TEXT = "malformed", "Could not decode to UTF-8"
 # SQLite's file format, "The Database Header".
 _MAGIC, _HEAD_BYTES, _APPLICATION_ID = b"SQLite format 3\0", 100, slice(68, 72)
 _ANOTHER = "name another file with --store or HOCKNEY_STORE"
@@ -28,16 +27,18 @@ _SENTENCES = {
     _FULL: "the disk is full; make room",
     # What a reached quota or size limit looks like through SQLite.
     "disk I/O error": "reading or writing it failed; check whether the disk is full or a quota is reached",
-    _READONLY: f"it may not be written; {_ANOTHER}",
     "is locked": f"another program has kept it locked for {BUSY_S:.0f} s; wait for it, or name another with --store",
-    _NOT_A_DATABASE: f"not a results file of hockney; {_ANOTHER}",
-    schema.NOT_A_STORE: f"a database, but not one of hockney; {_ANOTHER}",
-    schema.NEWER_STORE: f"written by a newer hockney; update hockney, or {_ANOTHER}",
-    **dict.fromkeys((_DAMAGED, _NOT_TEXT), f"it is damaged; restore it from a copy, or {_ANOTHER}"),
-    _CANT_OPEN: f"it cannot be opened; check the permissions of the file and its folder, or {_ANOTHER}",
 }
-# Errors that say the wrong file was named, unless this program has written to it.
-_WRONG_FILE = (_READONLY, _NOT_A_DATABASE, schema.NOT_A_STORE, schema.NEWER_STORE, _CANT_OPEN, _DAMAGED, _NOT_TEXT)
+# Likewise of errors that say the wrong file was named, unless this program has written to it.
+_WRONG_FILE = {
+    _READONLY: "it may not be written;",
+    _NOT_A_DATABASE: "not a results file of hockney;",
+    schema.NOT_A_STORE: "a database, but not one of hockney;",
+    schema.NEWER_STORE: "written by a newer hockney; update hockney, or",
+    "malformed": "it is damaged; restore it from a copy, or",
+    "Could not decode to UTF-8": "it is damaged; restore it from a copy, or",
+    _CANT_OPEN: "it cannot be opened; check the permissions of the file and its folder, or",
+}
 
 
 def default_path() -> Path:
@@ -62,9 +63,9 @@ def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]
         yield
     except sqlite3.Error as error:
         text = str(error)
-        part = next((part for part in _SENTENCES if part in text), None)
-        sentence = f"SQLite says: {text}" if part is None else _SENTENCES[part]
-        kind = WrongStoreError if saved is None and part in _WRONG_FILE else StoreError
+        wrong = next((f"{said} {_ANOTHER}" for part, said in _WRONG_FILE.items() if part in text), None)
+        other = next((said for part, said in _SENTENCES.items() if part in text), f"SQLite says: {text}")
+        kind, sentence = WrongStoreError if saved is None and wrong else StoreError, wrong or other
         raise kind(f"results file {path}: {sentence}{saved() if saved else ''}") from error
 
 

@@ -114,11 +114,6 @@ def condition(columns: Columns) -> str:
     return " AND ".join(rule.format(name) for name, rule in columns.items())
 
 
-def insertion(table: str, values: Mapping[str, Any], how: str = "INSERT") -> tuple[str, tuple[Any, ...]]:
-    """The statement that stores the values by column, and what to bind to it."""
-    return f"{how} INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})", tuple(values.values())
-
-
 def _sound(row: Row, columns: Columns) -> dict[str, Any]:
     """The values of a row of `select` by column. Raises ValueError for a damaged one."""
     *values, is_sound = row

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from hockney.errors import DamagedRowWarning, UsageError, WrongStoreError, unknown
@@ -20,7 +19,6 @@ from hockney.model import Definition, Launch, Measurement, Point, PointStatus, R
 from hockney.results.store import codec, opening, rows
 from hockney.results.store.lock import alone, is_measured_now
 from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
-from hockney.stats.states import State, classify
 from hockney.units import counted, parse_count
 
 Value = TypeVar("Value")
@@ -29,9 +27,6 @@ _Packed = tuple[dict[str, Any], bytes]
 # When a run without an end was last heard of: it began or went on, or a measurement of it was stored.
 _SEEN = """max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(measurement.started_unix_s)
     FROM measurement JOIN point ON point.id = point_id WHERE run_id = run.id), 0))"""
-_OF_POINT = "run_id = :run_id AND " + " AND ".join(
-    f"{name} = :{name}" for name in ("transport", "pattern", "ranks", "bytes", "options")
-)
 
 
 class Store:
@@ -75,9 +70,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # ---- writing -------------------------------------------------------------------------------------------------
@@ -237,7 +230,8 @@ class Store:
         number = parse_count(reference, 1 << 62, 0)
         if number in labels:
             return number
-        for name, back in ((reference, 0), *_steps_back(reference)):
+        step = re.fullmatch(r"(.+)~(\d{1,18})", reference)
+        for name, back in [(reference, 0), *([(step[1], int(step[2]))] if step else [])]:
             runs = [run_id for run_id, label in labels.items() if label == name or name == "last"]
             if back < len(runs):
                 return runs[back]
@@ -294,11 +288,6 @@ class Store:
             rows.no_summary,
         )
 
-    def summaries_with_states(self, run_id: int) -> list[tuple[MeasurementSummary, State]]:
-        """As `summaries`, each with the state of the machine then, classified over the whole run."""
-        summaries = self.summaries(run_id)
-        return list(zip(summaries, classify([each.signs for each in summaries]), strict=True))
-
     def measurements(self, stored: StoredPoint) -> list[Measurement]:
         """A point's measurements with their samples, in the order of writing."""
         listed = self._all(
@@ -351,13 +340,16 @@ class Store:
 
     def _point_id(self, run_id: int, point: Point) -> int:
         values = {"run_id": run_id, **rows.point_values(point)}
-        row = self._db.execute(f"SELECT id FROM point WHERE {_OF_POINT}", values).fetchone()
+        names = ("run_id", "transport", "pattern", "ranks", "bytes", "options")
+        same = " AND ".join(f"{name} = :{name}" for name in names)
+        row = self._db.execute(f"SELECT id FROM point WHERE {same}", values).fetchone()
         if row is None:
             raise ValueError(f"{point} was not added to run {run_id}")
         return int(row[0])
 
     def _insert(self, table: str, values: Mapping[str, Any], how: str = "INSERT") -> int:
-        cursor = self._db.execute(*rows.insertion(table, values, how))
+        query = f"{how} INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+        cursor = self._db.execute(query, tuple(values.values()))
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
@@ -415,10 +407,3 @@ class Store:
 def _packed(measurements: Iterable[Measurement]) -> list[_Packed]:
     """Of each measurement its columns and its samples."""
     return [(rows.measurement_values(each), codec.encode(each.elapsed_ns)) for each in measurements]
-
-
-def _steps_back(reference: str) -> Iterator[tuple[str, int]]:
-    """`last~2` -> last, 2."""
-    match = re.fullmatch(r"(.+)~(\d{1,18})", reference)
-    if match:
-        yield match[1], int(match[2])
