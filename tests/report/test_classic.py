@@ -399,6 +399,16 @@ def test_published_and_measured_figures_are_in_one_plot(tmp_path: Path, capsys: 
     assert "no published curve" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("suite", ONE_OF_EACH)
+def test_every_report_has_plots_or_says_that_it_has_none(
+    suite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path / "r.db", suite, [ONE_OF_EACH[suite]])
+    code = execute(["show", "last", "--tables", "--plot", "--store", str(tmp_path / "r.db")])
+    output = capsys.readouterr()
+    assert (code, bool(output.out)) in ((0, True), (2, False))
+
+
 def test_every_state_is_refused_where_each_figure_names_its_state(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,7 +46,7 @@ def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
     """A suite on a model. Raises UsageError."""
     model, catalogue = load_model(machine), load(["null"])
     plan = make_plan(suite, read_model_options(machine, words), catalogue)
-    refuse_empty(plan)
+    refuse_empty(plan, what="predict")
     models = {point.transport: catalogue.transports[point.transport].model or model for point in plan.points}
     return Case(model, plan, models)
 
@@ -91,7 +91,7 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
     catalogue, name = load(["null"]), f"sim@{fit.transport}"
     catalogue.add_model(name, Model.from_content(fit.transport, content_for(RANKS_MAX)(fit)))
     plan = make_plan(suite, read_model_options(fit.transport, words), catalogue)
-    refuse_empty(plan)
+    refuse_empty(plan, what="predict")
     content_of = content_for(max(point.ranks for point in plan.points))
     model = Model.from_content(fit.transport, content_of(fit))
     way = "all hang on one switch" if topology is None else f"topology {topology}"

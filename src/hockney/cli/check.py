@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import complete, render
+from hockney.cli import render
 from hockney.cli.common import command, duration_option, file_option
+from hockney.cli.complete import complete
 from hockney.errors import ExitCode, UsageError
 from hockney.units import parse_increase
-
-if TYPE_CHECKING:
-    from hockney.cli.junit import Case
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a check ends with: its lines, its JSON, and its cases for JUnit."""
-
-    title: str
-    run_id: int
-    code: ExitCode
-    lines: Sequence[str]
-    document: dict[str, Any]
-    cases: Sequence[Case]
 
 
 @command(
@@ -38,8 +21,8 @@ class Report:
     hockney check --expect expect.toml last""",
     codes=tuple(ExitCode),
 )
-@click.argument("reference", metavar="[RUN]", required=False, shell_complete=complete.runs)
-@click.option("--baseline", metavar="RUN", help="Measure this run's plan again.", shell_complete=complete.runs)
+@click.argument("reference", metavar="[RUN]", required=False, shell_complete=complete("run"))
+@click.option("--baseline", metavar="RUN", help="Measure this run's plan again.", shell_complete=complete("run"))
 @click.option(
     "--max-slowdown",
     type=parse_increase,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 
 from hockney import __version__
-from hockney.cli.common import HELP_SETTINGS, common_options
-from hockney.errors import UsageError, unknown
+from hockney.cli.common import HELP_SETTINGS, common_options, stored_runs
+from hockney.cli.rerun import error_text, typed
+from hockney.errors import HockneyError, UsageError, unknown
+from hockney.units import printable
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """What a command does in one line, and an example."""
 
     summary: str
@@ -48,9 +50,6 @@ COMMANDS = {
 }
 
 
-_MODULES = {"list": "listing", "import": "importing"}  # their names are words of Python
-
-
 class Commands(click.Group):
     """A group whose commands are loaded when they are needed, each from its own module."""
 
@@ -60,7 +59,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"hockney.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        words_of_python = {"list": "listing", "import": "importing"}
+        module = importlib.import_module(f"hockney.cli.{words_of_python.get(cmd_name, cmd_name)}")
         return next(value for value in vars(module).values() if isinstance(value, click.Command))
 
     def resolve_command(
@@ -83,8 +83,9 @@ class Commands(click.Group):
 def _unknown(word: str) -> UsageError:
     from hockney.cli.complete import things_to_run
 
-    if word in things_to_run():
-        return UsageError(f"unknown command '{word}'. To measure it", argv=("hockney", "run", word))
+    with contextlib.suppress(HockneyError):  # no compiler
+        if word in things_to_run():
+            return UsageError(f"unknown command '{word}'. To measure it", argv=("hockney", "run", word))
     return unknown("command", word, COMMANDS)
 
 
@@ -98,6 +99,43 @@ def hockney(ctx: click.Context, /, **common: Any) -> None:
     Without a command, hockney shows what it can do on this machine.
     """
     if ctx.invoked_subcommand is None:
-        from hockney.cli.welcome import welcome
+        _welcome(**common)
 
-        welcome(**common)
+
+def _welcome(*, as_json: bool, store: Path | None) -> None:
+    """Print the main commands with examples, and the last run if there is one."""
+    from hockney.cli.render import local_time, print_json
+
+    last: dict[str, Any] | None = None
+    try:
+        for run in stored_runs(store)[-1:]:
+            last = {
+                "number": run.id,
+                "label": run.label,
+                "suite": run.suite,
+                "started": local_time(run.started_unix_s),
+                "status": run.status.value,
+            }
+    except HockneyError as error:
+        last = {"error": error_text(error)}
+    if as_json:
+        commands = [
+            {"name": name, "summary": entry.summary, "example": f"hockney {entry.example}"}
+            for name, entry in COMMANDS.items()
+        ]
+        print_json("welcome", {"commands": commands, "last_run": last})
+        return
+    click.echo("hockney measures how fast programs talk to each other, and explains the figures.\n")
+    for name in ("quick", "run", "list", "show", "doctor"):
+        click.echo(f"  {click.style('hockney ' + COMMANDS[name].example, bold=True)}")
+        click.echo(f"      {COMMANDS[name].summary}")
+    click.echo("\nAll commands: hockney --help. Each one with its options: hockney COMMAND --help.")
+    if last is None:
+        end = f"No runs are stored yet. Start with {typed('quick')}."
+    elif "error" in last:
+        end = f"The results cannot be read: {last['error']}"
+    else:
+        label = f" ({last['label']})" if last["label"] else ""
+        end = f"Last run: {last['number']}{label}, {last['suite']}, {last['started']}, {last['status']}.\n"
+        end += f"See it: {typed('show', 'last')}"
+    click.echo(printable(end))

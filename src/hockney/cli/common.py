@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import complete
 from hockney.cli.rerun import named_store
 from hockney.errors import ExitCode, UsageError, unknown
 from hockney.units import parse_duration_s
@@ -121,11 +120,6 @@ def command(
         return made
 
     return decorate
-
-
-def run_argument(function: Function) -> Function:
-    """The argument RUN: a number, a label, `last` (the default) or `last~1`."""
-    return click.argument("reference", metavar="[RUN]", default="last", shell_complete=complete.runs)(function)
 
 
 def names(option: str, texts: Sequence[str]) -> tuple[str, ...]:

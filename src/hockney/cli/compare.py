@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import complete, render
+from hockney.cli import render
 from hockney.cli.common import command
+from hockney.cli.complete import complete
 from hockney.cli.interleaved import interleave_options, measure_interleaved
 from hockney.errors import ExitCode, UsageError
 from hockney.units import parse_increase
@@ -25,8 +26,8 @@ _NOTES_MAX = 3  # below the table: with its head and the summary five lines
     hockney compare --interleave pingpong --base-transport shm --new-transport threads
     hockney compare --interleave pingpong -t mpi --new-env OMPI_MCA_btl_vader_eager_limit=8192""",
 )
-@click.argument("base", metavar="BASE", required=False, shell_complete=complete.runs)
-@click.argument("new", metavar="[NEW]", required=False, shell_complete=complete.runs)
+@click.argument("base", metavar="BASE", required=False, shell_complete=complete("run"))
+@click.argument("new", metavar="[NEW]", required=False, shell_complete=complete("run"))
 @click.option("--all", "everything", is_flag=True, help="Print every difference, reason and note in full.")
 @click.option(
     "--margin",

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from hockney.cli import complete, render
+from hockney.cli import render
 from hockney.cli.common import command
+from hockney.cli.complete import complete
 from hockney.cli.render import local_time
 from hockney.cli.streams import remark
 from hockney.units import counted
@@ -18,7 +19,7 @@ from hockney.units import counted
     "delete",
     example="hockney delete last\nhockney delete last~1\nhockney delete 3 4 trial --yes\nhockney delete 1 --json",
 )
-@click.argument("references", metavar="RUN...", nargs=-1, required=True, shell_complete=complete.runs)
+@click.argument("references", metavar="RUN...", nargs=-1, required=True, shell_complete=complete("run"))
 @click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
 def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path | None) -> int:
     """Delete stored runs.

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import complete, render
+from hockney.cli import render
 from hockney.cli.common import command
+from hockney.cli.complete import complete
 from hockney.cli.rerun import command_line, fix_text
 from hockney.errors import UsageError, unknown
 from hockney.units import counted
@@ -26,13 +27,13 @@ _AROUND_LOGGP = 5  # lines: a blank one, the title, the heads of the columns, an
 
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
-@click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete.runs)
+@click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete("run"))
 @click.option(
     "-m",
     "--machine",
     metavar="NAME",
     help="A machine of the archive instead of a run: its published figures.",
-    shell_complete=complete.machines,
+    shell_complete=complete("machine"),
 )
 @click.option("--all", "everything", is_flag=True, help="Every finding, all fits and layers, and every gap.")
 def explain(reference: str | None, machine: str | None, everything: bool, *, as_json: bool, store: Path | None) -> None:

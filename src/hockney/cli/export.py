@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from hockney.cli import complete
 from hockney.cli.common import command, file_option, refuse_output
+from hockney.cli.complete import complete
 from hockney.cli.streams import holds_document, remark
 from hockney.errors import HockneyError, UsageError
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     hockney export last --simgrid -t tcp -n 64 -o platform.xml
     hockney export --simgrid --machine mine.toml -o platform.xml""",
 )
-@click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete.runs)
+@click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete("run"))
 @click.option("--csv", "as_csv", is_flag=True, help="One row per series and machine state. [default]")
 @file_option("--parquet", help="Write the same rows to this Parquet file.")
 @click.option("--osu", is_flag=True, help="Text as of the OSU micro-benchmarks.")
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME,…",
     help="With --osu: only these; with --simgrid: the one to fit.",
-    shell_complete=complete.transports,
+    shell_complete=complete("transport"),
 )
 @click.option(
     "-n", "--ranks", type=click.IntRange(1), metavar="N", help="With --simgrid: ranks of the fit. [default: 64]"
 )
 @click.option(
-    "--machine", metavar="MODEL", help="With --simgrid: a model instead of RUN.", shell_complete=complete.models
+    "--machine", metavar="MODEL", help="With --simgrid: a model instead of RUN.", shell_complete=complete("model")
 )
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."

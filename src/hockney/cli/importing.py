@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hockney.cli import complete, render
+from hockney.cli import render
 from hockney.cli.common import check_label, command
+from hockney.cli.complete import complete
 from hockney.cli.rerun import typed
 from hockney.errors import UsageError
 from hockney.units import RANKS_MAX, counted, parse_count
@@ -31,10 +32,10 @@ _BYTES_MAX = 1 << 26
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option(
-    "-t", "--transport", metavar="NAME", help="What carried the messages.", shell_complete=complete.transports
+    "-t", "--transport", metavar="NAME", help="What carried the messages.", shell_complete=complete("transport")
 )
 @click.option("-n", "--ranks", metavar="N", help="How many ranks there were, where the file does not say it.")
-@click.option("--pattern", metavar="NAME", help="What was measured, likewise.", shell_complete=complete.patterns)
+@click.option("--pattern", metavar="NAME", help="What was measured, likewise.", shell_complete=complete("pattern"))
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="Likewise: window=64.")
 @click.option("-l", "--label", metavar="TEXT", help="Name the run.")
 def import_(

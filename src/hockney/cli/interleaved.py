@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import complete
+from hockney.cli.complete import complete
 from hockney.cli.run import run
 from hockney.errors import UsageError
 
@@ -43,7 +43,7 @@ def interleave_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 f"--{side}-transport",
                 metavar="NAME",
                 help=f"The transport of {side}; an MPI also as mpi@/opt/a.",
-                shell_complete=complete.transports,
+                shell_complete=complete("transport"),
             ),
         ]
     for option in reversed(options):

@@ -1,4 +1,4 @@
-"""Verdicts as a JUnit file for CI systems."""
+"""What a check ends with, and its JUnit file for CI systems."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from hockney.cli.common import refuse_output
-from hockney.errors import HockneyError
+from hockney.errors import ExitCode, HockneyError
 from hockney.units import printable
 
 
@@ -22,6 +23,18 @@ class Case:
     name: str
     kind: str = ""  # failure, skipped (inconclusive) or error
     message: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check ends with: its lines, its JSON, and its cases for JUnit."""
+
+    title: str
+    run_id: int
+    code: ExitCode
+    lines: Sequence[str]
+    document: dict[str, Any]
+    cases: Sequence[Case]
 
 
 @contextlib.contextmanager

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from hockney.cli import complete
 from hockney.cli.common import command, duration_option, file_option, point_options
+from hockney.cli.complete import complete
 from hockney.errors import ExitCode
 
 _EXAMPLES = """hockney predict alltoall -n 64 --bytes 8,64K
@@ -18,19 +18,19 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
 
 
 @command("predict", example=_EXAMPLES)
-@click.argument("what", metavar="[SUITE|PATTERN,…|FILE.toml]", nargs=-1, shell_complete=complete.suites_and_patterns)
+@click.argument("what", metavar="[SUITE|PATTERN,…|FILE.toml]", nargs=-1, shell_complete=complete("what"))
 @click.option(
     "--from",
     "reference",
     metavar="RUN",
     help="The run whose figures of two ranks a machine is fitted to. [default: last]",
-    shell_complete=complete.runs,
+    shell_complete=complete("run"),
 )
 @click.option(
     "--machine",
     metavar="MODEL",
     help="A model instead, as `hockney list machines` names it.",
-    shell_complete=complete.models,
+    shell_complete=complete("model"),
 )
 @click.option(
     "-t",
@@ -39,7 +39,7 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
     multiple=True,
     metavar="NAME,…",
     help="Transports of the run. [default: all]",
-    shell_complete=complete.transports,
+    shell_complete=complete("transport"),
 )
 @point_options
 @click.option(
@@ -51,7 +51,7 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
     multiple=True,
     metavar="NAME=CHANGE",
     help="What if: L=0.5x, o_s=+1us, link.bandwidth=2x, or a key of the model.",
-    shell_complete=complete.parameters,
+    shell_complete=complete("parameter"),
 )
 @click.option("--sensitivity", is_flag=True, help="Rank the parameters by what each gains where it is twice as good.")
 @click.option(

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hockney.cli import complete, render
+from hockney.cli import render
 from hockney.cli.common import OneOf, command, refuse_output
+from hockney.cli.complete import complete
 from hockney.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     hockney report last~1 last -o changes.html
     hockney report last --format svg -o pictures""",
 )
-@click.argument("references", nargs=-1, required=True, metavar="RUN [RUN …]", shell_complete=complete.runs)
+@click.argument("references", nargs=-1, required=True, metavar="RUN [RUN …]", shell_complete=complete("run"))
 @click.option(
     "-o",
     "--output",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from hockney.cli import complete
 from hockney.cli.common import check_label, command, duration_option, file_option, point_options
+from hockney.cli.complete import complete
 from hockney.units import parse_fraction
 
 _EXAMPLES = """hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%
@@ -17,20 +17,20 @@ hockney run --resume"""
 
 
 @command("run", example=_EXAMPLES)
-@click.argument("what", metavar="[SUITE|PATTERN,…|FILE.toml]", nargs=-1, shell_complete=complete.suites_and_patterns)
+@click.argument("what", metavar="[SUITE|PATTERN,…|FILE.toml]", nargs=-1, shell_complete=complete("what"))
 @click.option(
     "-t",
     "--transport",
     multiple=True,
     metavar="NAME,…",
     help="Transports: tcp, 'tcp*', mpi, mpi@openmpi. [default: the suite's]",
-    shell_complete=complete.transports,
+    shell_complete=complete("transport"),
 )
 @click.option(
     "--machine",
     metavar="MODEL",
     help="Run on a model of a machine, as `hockney list machines` names it.",
-    shell_complete=complete.models,
+    shell_complete=complete("model"),
 )
 @point_options
 @click.option(
@@ -57,7 +57,7 @@ hockney run --resume"""
     flag_value="last",
     metavar="[RUN]",
     help="Continue a run that was stopped, or whose time was up.",
-    shell_complete=complete.runs,
+    shell_complete=complete("run"),
 )
 @file_option("--csv", help="Also write the figures to FILE, like `hockney export --csv`.")
 @click.option("-q", "--quiet", is_flag=True, help="Show only the result, no progress.")

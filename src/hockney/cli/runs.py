@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hockney.cli import complete, render
+from hockney.cli import render
 from hockney.cli.common import check_label, command, stored_runs
+from hockney.cli.complete import complete
 from hockney.cli.curves import ending_text
 from hockney.cli.render import Column, local_time
 from hockney.cli.rerun import typed
@@ -41,7 +42,7 @@ _COLUMNS = (
     nargs=2,
     metavar="RUN NAME",
     help="Set the label of a run; '' removes it.",
-    shell_complete=complete.runs,
+    shell_complete=complete("run"),
 )
 def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) -> None:
     """List the runs that are stored.

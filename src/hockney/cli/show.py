@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import complete, render
-from hockney.cli.common import command, names, run_argument
+from hockney.cli import render
+from hockney.cli.common import command, names
+from hockney.cli.complete import complete
 from hockney.cli.figures import figures_in, print_plots, print_run, print_run_by_size
 from hockney.errors import UsageError, unknown
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     hockney show last --tables
     hockney show 12 --pattern pingpong --transport mpi --plot""",
 )
-@run_argument
+@click.argument("reference", metavar="[RUN]", default="last", shell_complete=complete("run"))
 @click.option(
-    "--pattern", multiple=True, metavar="NAME,…", help="Only these patterns.", shell_complete=complete.patterns
+    "--pattern", multiple=True, metavar="NAME,…", help="Only these patterns.", shell_complete=complete("pattern")
 )
 @click.option(
     "-t",
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME,…",
     help="Only these transports, named as for `hockney run`: tcp, 'tcp*', mpi, mpi@openmpi …",
-    shell_complete=complete.transports,
+    shell_complete=complete("transport"),
 )
-@click.option("--state", metavar="STATE", help="Only figures of this machine state.", shell_complete=complete.states)
+@click.option("--state", metavar="STATE", help="Only figures of this machine state.", shell_complete=complete("state"))
 @click.option("--states", is_flag=True, help="Figures of every machine state, one per row.")
 @click.option("--by-size", is_flag=True, help="One row per size and one column per transport.")
 @click.option("--plot", is_flag=True, help="Plot times and rates; with --tables: published figures and yours.")

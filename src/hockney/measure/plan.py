@@ -279,11 +279,11 @@ def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str
     return None
 
 
-def refuse_empty(plan: Plan) -> None:
+def refuse_empty(plan: Plan, *, what: str = "measure") -> None:
     """Raises UsageError for a plan without any point."""
     if not plan.points:
         reasons = sorted({skipped.reason for skipped in plan.skipped})
-        raise UsageError(f"there is nothing to measure: {reasons[0] if reasons else 'the plan is empty'}")
+        raise UsageError(f"there is nothing to {what}: {reasons[0] if reasons else 'the plan is empty'}")
 
 
 def cpus_for(ranks: int, placed: Sequence[int], cpus: int) -> int:

@@ -35,7 +35,12 @@ class Model:
     @classmethod
     def from_content(cls, name: str, content: Mapping[str, Any], variant: str = "") -> Model:
         """The model with this content, which need not stand in a file. Raises UsageError with all that is wrong."""
-        return cls(name, variant, content, validated(content, f"{name}:{variant}".rstrip(":"), Machine))
+        machine = validated(content, f"{name}:{variant}".rstrip(":"), Machine)
+        if machine.machine is not None:
+            known = [row["name"] for row in read_toml(MODELS.parent / "reports.toml", "list of reports")["machine"]]
+            if machine.machine not in known:
+                raise UsageError(f"{name}: {unknown('machine', machine.machine, known)}")
+        return cls(name, variant, content, machine)
 
     @property
     def key(self) -> str:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from hockney.errors import unknown
-from hockney.units import RANKS_MAX
+from hockney.units import RANKS_MAX, counted
 from hockney.worker.toml_models import some
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -191,7 +191,10 @@ class Link(_Table):
 
 
 class _Topology(_Table):
-    """`node_count`: of all its nodes. `levels`: of its links, counted from below; None: they are edges."""
+    """`node_count`: of all its nodes. `levels`: of its links, counted from below; None: they are edges.
+
+    `switches_max`: no route has more.
+    """
 
     source: Text
 
@@ -215,6 +218,10 @@ class Tree(_Topology):
     @property
     def levels(self) -> int:
         return len(self.branches[0])
+
+    @property
+    def switches_max(self) -> int:
+        return 2 * self.levels - 1
 
 
 class Switch(Tree):
@@ -295,11 +302,19 @@ class Torus(_Grid):
     def levels(self) -> int:
         return len(self.dimensions)
 
+    @property
+    def switches_max(self) -> int:
+        return 1 + sum(length // 2 for length in self.dimensions)
+
 
 class Mesh(_Grid):
     """A torus whose ends are open. The worker gets it as a graph."""
 
     kind: Literal["mesh"] = "mesh"
+
+    @property
+    def switches_max(self) -> int:
+        return 1 + sum(length - 1 for length in self.dimensions)
 
     @model_validator(mode="after")
     def _fits(self) -> Mesh:
@@ -325,6 +340,10 @@ class Dragonfly(_Topology):
     def levels(self) -> int:
         return 3
 
+    @property
+    def switches_max(self) -> int:
+        return 4
+
 
 class Graph(_Topology):
     """Nodes 0 … nodes-1, then switches; edges between two of them, and routes that are not the shortest."""
@@ -338,6 +357,10 @@ class Graph(_Topology):
     @property
     def node_count(self) -> int:
         return self.nodes
+
+    @property
+    def switches_max(self) -> int:
+        return self.switches
 
     @model_validator(mode="after")
     def _has_its_edges(self) -> Graph:
@@ -506,4 +529,18 @@ class Machine(_Table):
             last = max(getattr(placement, key) or (0,))
             if last >= nodes:
                 raise ValueError(f"placement.{key}: there is no node {last} among {nodes}")
+        most = nodes * self.ranks_per_node
+        for key in ("ranks", "default_ranks") if placement is None else ():
+            if getattr(self, key) > most:
+                raise ValueError(f"{key}: {getattr(self, key)} do not fit: the nodes take {counted(most, 'rank')}")
+        return self
+
+    @model_validator(mode="after")
+    def _routes_are_long_enough(self) -> Machine:
+        most = self.topology.switches_max
+        for kind, classes in (("class", self.classes), ("put", self.put), ("get", self.get)):
+            for name, pair_class in classes.items():
+                least = min(pair_class.switches or (0,))
+                if least > most:
+                    raise ValueError(f"{kind}.{name}.switches: a route has at most {most}, not {least}")
         return self

@@ -271,4 +271,8 @@ def _unknown_key(name: str, before: str, tables: Sequence[Mapping[str, Any]]) ->
     keys = dict.fromkeys(key for table in tables for key in table if key != "source")
     if before:
         return unknown(f"key of {before}", name, keys)
-    return unknown("parameter", name, [*PARAMETERS, *keys])
+    for key, parameter in PARAMETERS.items():
+        if parameter.title.startswith(name.lower()):
+            return UsageError(f"unknown parameter '{name}': did you mean '{key}' ({parameter.title})?")
+    changeable = [key for key in keys if not any(isinstance(table.get(key), str) for table in tables)]
+    return unknown("parameter", name, [*PARAMETERS, *changeable])

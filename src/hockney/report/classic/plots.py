@@ -39,7 +39,7 @@ def _plots(table: Table, size_title: str) -> Iterable[Plot]:
         curves: dict[str, list[tuple[int, float]]] = {}
         units = [cell.unit for row in rows for cell in row if isinstance(cell, Published)]
         for row in rows:
-            size = str(row[at_size]).split()[0]
+            size = str(row[at_size]).partition(" ")[0]
             for column, cell in zip(table.columns, row, strict=True) if size.isdecimal() else ():
                 if isinstance(cell, Published | Measured) and cell.unit in units and cell.value is not None:
                     curves.setdefault(column.title, []).append((int(size), cell.value))
