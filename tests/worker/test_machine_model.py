@@ -11,6 +11,7 @@ from hockney.worker.machine_model import Model, builtin_models, load_model
 from hockney.worker.machine_text import compiled, why_unfit
 
 SWITCH = 'title = "a machine"\n[topology]\nkind = "switch"\nnodes = 4\nsource = "made up"\n'
+FAR = '[class.far]\nswitches = 99\n[[class.far.segment]]\nlatency = 100\nsource = "made up"\n'
 COSTS = '[class.all]\n[[class.all.segment]]\nlatency = 100\nsource = "made up"\n'
 
 
@@ -177,7 +178,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
         (SWITCH + COSTS + '[[link]]\nlevel = "host"\nsource = "s"\n', "level of the hierarchy 'host': there is none"),
         (SWITCH + COSTS + '[placement]\nnodes = "0-9"\nsource = "s"\n', "there is no node 9 among 4"),
         ("ranks = 5\n" + SWITCH + COSTS, "ranks: 5 do not fit: the nodes take 4 ranks"),
-        (SWITCH + COSTS.replace("all]\n[[", "far]\nswitches = 99\n[[class.far.segment]]\nlatency = 1\nsource = \"x\"\n[class.all]\n[["), "class.far.switches: a route has at most 1, not 99"),
+        (SWITCH + FAR + COSTS, "class.far.switches: a route has at most 1, not 99"),
         ('machine = "nosuch"\n' + SWITCH + COSTS, "unknown machine 'nosuch': known are gpmimd"),
         (SWITCH + COSTS + '[[link]]\nlevel = 2\nsource = "s"\n', "link: there is no level 2: a switch like this has 1"),
         (SWITCH + COSTS + '[placement]\nnodes = "a"\nsource = "s"\n', "'a' is no node"),
