@@ -1,0 +1,167 @@
+"""A bed of hosts on this machine: network namespaces on one switch, whose cables have a known rate, delay and loss.
+
+    with Bed([Host(), Host(rate_mbit=100), Host(delay_ms=1)]) as bed:
+        bed.run("n1", ["ping", "-c1", "n3"])
+
+Hosts n1, n2, … have host names, boot ids, /dev/shm and network interfaces of their own, and an ssh server each; they
+share this machine's CPUs, files and clock. Nothing of a bed outlives the process that made it, however that ends:
+see up.sh.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from hockney.machine import usable_cpus
+from hockney.machine.files import format_cpus
+
+_UP = Path(__file__).with_name("up.sh")
+_PROGRAMS = (
+    "ip", "tc", "nft", "unshare", "nsenter", "taskset", "ssh", "ssh-keygen", "dropbear", "dropbearkey", "cc", "pkill",
+    "setpriv",
+)  # fmt: skip
+_NAMESPACES = ("--net", "--uts", "--ipc", "--mount")
+_BURST_BYTES = 16_000
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host and its cable to the switch, alike in both directions; the delay is that of one of them.
+
+    `loss` is a fraction of packets, `cpus` the CPUs that its processes may use; None: all of ours.
+    """
+
+    rate_mbit: float | None = None
+    delay_ms: float = 0
+    loss: float = 0
+    cpus: Sequence[int] | None = None
+
+
+def lack() -> str | None:
+    """Why there can be no bed here, or None."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    missing = [name for name in _PROGRAMS if shutil.which(name) is None]
+    return f"not here: {', '.join(missing)}; scripts/runtimes installs them" if missing else None
+
+
+class Bed:
+    """Hosts that are up between `with` and its end."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self._hosts = {f"n{number}": host for number, host in enumerate(hosts, 1)}
+        self._pids: dict[str, str] = {}
+        self._bed: subprocess.Popen[str] | None = None
+        self._init = ""
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._hosts)
+
+    def __enter__(self) -> Bed:
+        every = usable_cpus()
+        words = [
+            f"{round(host.delay_ms * 1000)}/{format_cpus(every if host.cpus is None else host.cpus)}"
+            for host in self._hosts.values()
+        ]
+        options = (*_NAMESPACES, "--pid", "--fork", "--kill-child", "--propagation", "private", "--mount-proc")
+        self._bed = subprocess.Popen(
+            ["unshare", *options, "--", "bash", str(_UP), *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._bed.stdout is not None
+        try:
+            pids = self._bed.stdout.readline().split()
+            if len(pids) != len(self._hosts):
+                raise RuntimeError("the bed did not come up: standard error says why")
+            self._pids = dict(zip(self._hosts, pids, strict=True))
+            children = Path(f"/proc/{self._bed.pid}/task/{self._bed.pid}/children")
+            (self._init,) = children.read_text(encoding="ascii").split()
+            for name, host in self._hosts.items():
+                self._shape(name, host)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        assert self._bed is not None
+        self._bed.kill()  # and the kernel the rest
+        self._bed.communicate()
+
+    # ---- commands ---------------------------------------------------------------------------------------------------
+
+    def argv(self, host: str, command: Sequence[str]) -> list[str]:
+        """What runs a command on a host, in the current folder and environment, as if you sat at it."""
+        # The command must end with whoever is killed in its place: nsenter, which stays outside.
+        there = (
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            "nsenter",
+            "--target",
+            self._pids[host],
+            *_NAMESPACES,
+            "env",
+            f"--chdir={Path.cwd()}",
+        )
+        return [*self._on_switch(), *there, *command]
+
+    def run(self, host: str, command: Sequence[str], *, limit_s: float = 60, **options: Any) -> Any:
+        """The ended process of a command on a host; `options` are subprocess.run's."""
+        told = {"capture_output": True, "text": True, "check": False, **options}
+        return subprocess.run(self.argv(host, command), timeout=limit_s, **told)
+
+    @contextmanager
+    def serve(self, host: str, command: Sequence[str], ready: str) -> Iterator[None]:
+        """A command that runs on a host meanwhile, from when it prints `ready` on."""
+        server = subprocess.Popen(self.argv(host, command), stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None
+        try:
+            while ready not in (line := server.stdout.readline()):
+                if not line:
+                    raise RuntimeError(f"{command[0]} ended")
+            yield
+        finally:
+            server.kill()
+            server.communicate()
+
+    def _on_switch(self) -> list[str]:
+        return ["nsenter", "--target", self._init, "--pid", *_NAMESPACES]
+
+    def _configure(self, *command: str, rules: str | None = None) -> None:
+        subprocess.run([*self._on_switch(), *command], input=rules, check=True, capture_output=True, text=True)
+
+    # ---- cables -----------------------------------------------------------------------------------------------------
+
+    def _shape(self, name: str, host: Host) -> None:
+        inside = ("nsenter", "--target", self._pids[name], "--net")
+        for where, device in (((), f"v{name[1:]}"), (inside, "eth0")):
+            if host.rate_mbit is not None:
+                limit = ("rate", f"{host.rate_mbit:g}mbit", "burst", f"{_BURST_BYTES}", "latency", "50ms")
+                self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *limit)
+            if host.loss:
+                drop = f"numgen random mod 10000 < {round(host.loss * 10000)} drop"
+                hook = f'type filter hook ingress device "{device}" priority 0'
+                rules = f"table netdev {device} {{ chain lost {{ {hook}; {drop}; }}; }}\n"
+                self._configure(*where, "nft", "-f", "-", rules=rules)
+
+    def cut(self, host: str) -> None:
+        """A host that loses its power: nothing runs on it any more, and nobody gets an answer from it."""
+        self._configure("ip", "link", "set", f"v{host[1:]}", "down")
+        self._configure("pkill", "-KILL", "--ns", self._pids[host], "--nslist", "net", ".")

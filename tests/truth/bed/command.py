@@ -1,0 +1,81 @@
+"""The command line of scripts/try-hosts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tests.truth.bed.bed import Bed, Host, lack
+
+from hockney.errors import UsageError
+from hockney.machine.files import parse_cpus
+from hockney.units import parse_count, parse_fraction, parse_rate_bytes_per_s, parse_time_ns
+
+_HOSTS_MAX = 250
+_EXAMPLES = """examples:
+  scripts/try-hosts 4                                          a shell on n1; ssh leads to the others
+  scripts/try-hosts 4 n3:rate=100Mbit/s n4:delay=1ms,loss=1% -- ./hockney run pingpong -t tcp --hosts n1,n3
+"""
+
+
+def run(words: Sequence[str]) -> int:
+    """Put hosts up, run the command on the first of them, and take them away again; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/try-hosts",
+        description="Hosts n1, n2, … to try hockney on, made on this machine; needs root, and leaves nothing behind.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("hosts", help=f"how many, up to {_HOSTS_MAX}")
+    parser.add_argument("cables", nargs="*", help="what is special about a host: n2:rate=R,delay=D,loss=L,cpus=LIST")
+    split = list(words).index("--") if "--" in words else len(words)
+    asked = parser.parse_args(words[:split])
+    why = lack()
+    if why is not None:
+        print(f"try-hosts: {why}", file=sys.stderr)
+        return 3
+    try:
+        hosts = read_hosts(asked.hosts, asked.cables)
+    except UsageError as error:
+        print(f"try-hosts: {error}", file=sys.stderr)
+        return 2
+    command = words[split + 1 :] or [os.environ.get("SHELL", "/bin/sh")]
+    with Bed(hosts) as bed:
+        return subprocess.run(bed.argv("n1", command), check=False).returncode
+
+
+def read_hosts(count: str, cables: Sequence[str]) -> list[Host]:
+    """`3` and `n2:rate=100Mbit/s,delay=1ms` -> three hosts. Raises UsageError."""
+    number = parse_count(count, _HOSTS_MAX)
+    if number is None:
+        raise UsageError(f"'{count}' is not a number of hosts: write 1 to {_HOSTS_MAX}")
+    hosts = [Host()] * number
+    for word in cables:
+        match = re.fullmatch(r"n(\d+):(.+)", word, re.ASCII)
+        place = int(match[1]) - 1 if match else -1
+        if match is None or not 0 <= place < number:
+            raise UsageError(f"'{word}' names no host: write for example n2:rate=100Mbit/s,delay=1ms")
+        settings = [setting.partition("=")[::2] for setting in match[2].split(",")]
+        hosts[place] = replace(hosts[place], **_fields(dict(settings)))
+    return hosts
+
+
+_READ: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "rate": lambda text: {"rate_mbit": parse_rate_bytes_per_s(text) * 8 / 1e6},
+    "delay": lambda text: {"delay_ms": parse_time_ns(text) / 1e6},
+    "loss": lambda text: {"loss": parse_fraction(text)},
+    "cpus": lambda text: {"cpus": parse_cpus(text)},
+}
+
+
+def _fields(settings: Mapping[str, str]) -> dict[str, Any]:
+    strange = sorted(settings.keys() - _READ.keys())
+    if strange:
+        raise UsageError(f"'{strange[0]}' is no property of a host: name {', '.join(_READ)}")
+    return {name: value for key, text in settings.items() for name, value in _READ[key](text).items()}

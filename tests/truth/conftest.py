@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from tests.truth.bed.bed import Bed, Host, lack
+
+MakeBed = Callable[..., Bed]
+
+
+@pytest.fixture(scope="module")
+def make_bed() -> Iterator[MakeBed]:
+    """Puts up a bed of the hosts given, until the module's last test; skips where there can be none."""
+    why = lack()
+    if why is not None:
+        pytest.skip(why)
+    with ExitStack() as beds:
+        yield lambda *hosts: beds.enter_context(Bed(hosts))
+
+
+@pytest.fixture(scope="module")
+def two_hosts(make_bed: MakeBed) -> Bed:
+    return make_bed(Host(), Host())
