@@ -85,9 +85,9 @@ int main(int argc, char **argv)
         return 2;
     }
     const int taps[] = {open_tap(argv[2]), open_tap(argv[3])};
-    way_t ways[] = {{taps[0], taps[1], 0, 0, calloc(FRAMES, sizeof(frame_t))},
-                    {taps[1], taps[0], 0, 0, calloc(FRAMES, sizeof(frame_t))}};
-    if (ways[0].frames == NULL || ways[1].frames == NULL || daemon(1, 0) != 0) {
+    static frame_t rings[2][FRAMES];
+    way_t ways[] = {{taps[0], taps[1], 0, 0, rings[0]}, {taps[1], taps[0], 0, 0, rings[1]}};
+    if (daemon(1, 0) != 0) {
         return 1;
     }
     (void)prctl(PR_SET_TIMERSLACK, 1);
