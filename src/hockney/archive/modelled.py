@@ -7,24 +7,12 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from hockney.results.runs import Run
 
 PATH = Path(__file__).with_name("modelled.csv")
 RUNS = {"scabench": "scali", "paragon": "paragon", "ancor": "ancor", "atlas": "gpmimd-calibrated", "t3d": "t3d"}
 """The suites, and the models that they are run on."""
-_PATTERNS = {
-    "scabench": ("pingpong",),
-    "paragon": ("pingpong",),
-    "ancor": ("stream",),
-    "atlas": ("pushfarm", "pullfarm", "robpush", "robpull"),
-    "t3d": ("put", "putpong"),
-}
 
 
 @dataclass(frozen=True)
@@ -65,25 +53,3 @@ def _point(row: dict[str, str]) -> Modelled:
         float(row["time_ns"]),
         tuple(map(float, row["cpu"].split())),
     )
-
-
-def drawn(run: Run, machine: str) -> Iterator[Iterable[object]]:
-    """The rows of the file that a run of a suite on its model gives."""
-    suite = run.info.suite
-    for series in run.series:
-        point = series.point
-        figures = series.figures()
-        if point.pattern not in _PATTERNS[suite] or not figures:
-            continue
-        options = dict(point.options)
-        if suite in ("scabench", "paragon") and options:
-            continue
-        if suite == "t3d" and (point.bytes != 8 or options.get("quiet") == "each" or point.ranks != 16):
-            continue
-        cpu = ""
-        if point.pattern == "stream":
-            (measurement, *_) = series.measurements
-            used = zip(measurement.cpu_user_ns, measurement.cpu_system_ns, measurement.wall_ns, strict=True)
-            cpu = " ".join(f"{(user + system) / wall:.4g}" for user, system, wall in used)
-        variant = point.transport.removeprefix(f"sim@{machine}").removeprefix(":")
-        yield suite, variant, point.pattern_text, point.ranks, point.bytes, f"{figures[0].value_ns:.6g}", cpu

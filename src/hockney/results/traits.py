@@ -49,17 +49,13 @@ def _known(stored: Mapping[str, Any], kind: type) -> dict[str, Any]:
 
 
 # Runs of earlier versions hold no traits: these are their patterns and transports, and no later ones join them.
-_STREAM = PatternTraits(stream=True)
 _MESSAGES = PatternTraits(stream=True, law="messages")
-_SENDERS = PatternTraits(stream=True, law="senders")
-_ENDS = PatternTraits(links="ends")
-_STREAM_ENDS = PatternTraits(stream=True, links="ends")
 _EARLIER_PATTERNS = {
-    **dict.fromkeys(("pingpong", "prtt", "putpong", "get"), _ENDS),
-    **dict.fromkeys(("oneway", "twoway", "stream", "put"), _STREAM_ENDS),
+    **dict.fromkeys(("pingpong", "prtt", "putpong", "get"), PatternTraits(links="ends")),
+    **dict.fromkeys(("oneway", "twoway", "stream", "put"), PatternTraits(stream=True, links="ends")),
     **dict.fromkeys(("alltoall", "outfarm", "multicast", "funnel", "robpush", "robpull"), _MESSAGES),
-    **dict.fromkeys(("pushfarm", "pullfarm"), _SENDERS),
-    **dict.fromkeys(("allreduce", "ring"), _STREAM),
+    **dict.fromkeys(("pushfarm", "pullfarm"), PatternTraits(stream=True, law="senders")),
+    **dict.fromkeys(("allreduce", "ring"), PatternTraits(stream=True)),
     "pairs": PatternTraits(stream=True, law="constant", links="halves", alone="oneway"),
     "bisection": PatternTraits(stream=True, links="halves", alone="pingpong"),
     "putring": PatternTraits(stream=True, links="ring", alone="put"),
@@ -69,14 +65,13 @@ _EARLIER_PATTERNS = {
     "memload": PatternTraits(payload=False),
 }
 _KERNEL = TransportTraits(carrier="kernel", caps=frozenset(("payload", "syscalls")))
-_SPINS = replace(_KERNEL, caps=_KERNEL.caps | {"spins"})
 _LIBRARY = TransportTraits(below="shm", below_remote="tcp")
 _EARLIER_TRANSPORTS = {
     "shm": TransportTraits(carrier="memory"),
     "threads": TransportTraits(carrier="memory", below="shm"),
     "null": TransportTraits(carrier="nothing", caps=frozenset()),
     **{f"{name}:nonblock": _KERNEL for name in ("pipe", "unix", "tcp")},
-    **{f"{name}:spin": _SPINS for name in ("pipe", "unix", "tcp", "udp")},
+    **{f"{name}:spin": replace(_KERNEL, caps=_KERNEL.caps | {"spins"}) for name in ("pipe", "unix", "tcp", "udp")},
     **dict.fromkeys(("pipe", "unix", "udp"), _KERNEL),
     "tcp": replace(_KERNEL, below="unix"),
     "pvm": replace(_KERNEL, below="unix"),

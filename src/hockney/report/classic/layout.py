@@ -1,7 +1,7 @@
 """Tables as the reports' TOML files describe them: which point belongs to which row.
 
 A `[[table]]` has the keys of Layout, and `[[table.part]]`s with those of Part; a table's keys of Part are for all of
-its parts. What it leaves out is as in the table that it is `like`.
+its parts. What it leaves out is as in the table that it is `like`. With `scopes` its parts stand once for each.
 """
 
 from __future__ import annotations
@@ -116,10 +116,11 @@ def _layout(row: Mapping[str, Any]) -> Layout:
     of_parts = {field.name for field in fields(Part)}
     shared = {name: value for name, value in row.items() if name in of_parts}
     parts = tuple(
-        Part(**{**shared, **part, "where": {**shared.get("where", {}), **part.get("where", {})}})
+        Part(**{**shared, **part, **at, "where": {**shared.get("where", {}), **part.get("where", {}), **at}})
+        for at in ([{"scope": scope} for scope in row["scopes"]] if "scopes" in row else [{}])
         for part in row.get("part", ({},))
     )
-    of_table = {name: value for name, value in row.items() if name not in {*of_parts, "part", "like"}}
+    of_table = {name: value for name, value in row.items() if name not in {*of_parts, "part", "like", "scopes"}}
     columns = tuple(FigureColumn(**column) for column in of_table.pop("columns", ()))
     return Layout(parts=parts, columns=columns if row.get("down") else (FigureColumn(), *columns), **of_table)
 
