@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 import pytest
-from tests.archive.test_model_tables import Table, answers_of, errors, middle, on_variant, table, time_us
+from tests.archive.test_model_tables import Table, errors, middle, on_model, on_variant, table
 
 from hockney.archive import published
 from hockney.stats.npb import ft_mops
@@ -31,9 +30,9 @@ def peak(times: dict[int, float]) -> float:
 
 
 @pytest.mark.parametrize(("scope", "variant"), [("inter-node", ""), ("intra-node", "within")])
-def test_point_to_point_of_scali(tmp_path: Path, scope: str, variant: str) -> None:
-    one_way = on_variant(tmp_path, "scali", variant, 2, "oneway", [0, 64 * KIB, 4 * MIB], 256)
-    ping_pong = on_variant(tmp_path, "scali", variant, 2, "pingpong", [0, 32, 64 * KIB, 4 * MIB], 4)
+def test_point_to_point_of_scali(scope: str, variant: str) -> None:
+    one_way = on_variant("scali", variant, 2, "oneway", [0, 64 * KIB, 4 * MIB])
+    ping_pong = on_variant("scali", variant, 2, "pingpong", [0, 32, 64 * KIB, 4 * MIB])
     of = {"scope": scope, "benchmark": "one-way (pingping)"}
     assert one_way[0] == pytest.approx(figure("scabench", metric="latency", **of), rel=0.02)
     assert peak(one_way) == pytest.approx(figure("scabench", metric="peak_bandwidth", **of), rel=0.02)
@@ -43,37 +42,35 @@ def test_point_to_point_of_scali(tmp_path: Path, scope: str, variant: str) -> No
     assert peak(ping_pong) == pytest.approx(figure("scabench", metric="peak_bandwidth", **of), rel=0.02)
 
 
-def test_two_way_of_scali(tmp_path: Path) -> None:
-    two_way = on_variant(tmp_path, "scali", "", 2, "twoway", [0, 64 * KIB, 4 * MIB], 64)
+def test_two_way_of_scali() -> None:
+    two_way = on_variant("scali", "", 2, "twoway", [0, 64 * KIB, 4 * MIB])
     assert two_way[0] == pytest.approx(figure("scabench", benchmark="two-way", metric="latency"), rel=0.01)
     assert peak(two_way) / 2 == pytest.approx(
         figure("scabench", benchmark="two-way", metric="peak_bandwidth"), rel=0.01
     )
 
 
-def test_the_whole_of_scali(tmp_path: Path) -> None:
+def test_the_whole_of_scali() -> None:
     """Bisection and all-to-all from messages between two; two of the four barriers."""
-    bisection = on_variant(tmp_path, "scali", "", 16, "bisection", [64 * KIB, 256 * KIB, MIB], 64)
+    bisection = on_variant("scali", "", 16, "bisection", [64 * KIB, 256 * KIB, MIB])
     published_rate = figure("scabench", benchmark="bisection")
     assert 8 * peak(bisection) == pytest.approx(published_rate, rel=0.05)
-    barriers: Table = {(n,): on_variant(tmp_path, "scali", "", n, "barrier", [0], 64)[0] for n in (2, 4, 8, 16)}
+    barriers: Table = {(n,): on_variant("scali", "", n, "barrier", [0])[0] for n in (2, 4, 8, 16)}
     errors_of = errors(barriers, table("scabench", "barrier", "nodes"))
     assert middle(errors_of) <= 7
     assert 100 * median(abs(errors_of[n,]) for n in (4, 8)) <= 7
     sizes = [8 * KIB, 64 * KIB, 256 * KIB]
-    rates: Table = {
-        (n,): (n - 1) * peak(on_variant(tmp_path, "scali", "", n, "alltoall", sizes, 32)) for n in (2, 4, 8, 16)
-    }
+    rates: Table = {(n,): (n - 1) * peak(on_variant("scali", "", n, "alltoall", sizes)) for n in (2, 4, 8, 16)}
     assert middle(errors(rates, table("scabench", "alltoall", "nodes"))) <= 7
 
 
 @pytest.mark.parametrize(("variant", "per_node", "least", "most"), [("", 1, 0.14, 0.24), ("two", 2, 0.22, 0.47)])
-def test_ft_of_scali(tmp_path: Path, variant: str, per_node: int, least: float, most: float) -> None:
+def test_ft_of_scali(variant: str, per_node: int, least: float, most: float) -> None:
     """One figure is used. The real one slows down more with more nodes, and where two processes share a memory."""
     speeds = {}
     for nodes in (2, 4, 8, 16):
         ranks = per_node * nodes
-        (time,) = on_variant(tmp_path, "scali", variant, ranks, "ft", [0], 1, **{"class": "A"}).values()
+        (time,) = on_variant("scali", variant, ranks, "ft", [0], **{"class": "A"}).values()
         speeds[nodes] = ft_mops("A", 1e3 * time) / nodes
     where = {"benchmark": "NPB 2.3 FT class A", "system": f"Scali-{per_node}"}
     off = {nodes: speed / figure("scabench", nodes=nodes, **where) - 1 for nodes, speed in speeds.items()}
@@ -88,41 +85,41 @@ PAIRS = list(itertools.permutations(range(16), 2))
 WORDS = [*range(1, 40), 128, 1024, 8192, 131072]
 
 
-def over_pairs(tmp_path: Path, pattern: str) -> list[float]:
+def over_pairs(pattern: str) -> list[float]:
     points = [(pattern, 8, {"source": source, "target": target}) for source, target in PAIRS]
-    return [time_us(answer) for answer in answers_of(tmp_path, "t3d", "", 16, points, 64)]
+    return [time_ns / 1e3 for time_ns in on_model("t3d", "", 16, points).time_ns.values()]
 
 
-def long_puts(tmp_path: Path, pattern: str) -> tuple[float, int]:
+def long_puts(pattern: str) -> tuple[float, int]:
     """Best rate, and the words at which half of it is reached."""
-    answers = answers_of(tmp_path, "t3d", "", 16, [(pattern, 8 * words, {}) for words in WORDS], 64)
-    rates = {words: 8 * words / time_us(answer) for words, answer in zip(WORDS, answers, strict=True)}
+    times_us = on_variant("t3d", "", 16, pattern, [8 * words for words in WORDS])
+    rates = {size // 8: size / time_us for size, time_us in times_us.items()}
     best = max(rates.values())
     return best, min(words for words, rate in rates.items() if rate >= best / 2)
 
 
-def test_single_pairs_of_t3d(tmp_path: Path) -> None:
-    assert mean(over_pairs(tmp_path, "put")) == pytest.approx(
+def test_single_pairs_of_t3d() -> None:
+    assert mean(over_pairs("put")) == pytest.approx(
         figure("t3d", benchmark="single_pairs", metric="latency_avg"), rel=0.02
     )
-    best, words = long_puts(tmp_path, "put")
+    best, words = long_puts("put")
     assert best == pytest.approx(figure("t3d", benchmark="single_pairs", metric="Rmax"), rel=0.01)
     assert words == 22
 
 
-def test_multiple_pairs_of_t3d(tmp_path: Path) -> None:
+def test_multiple_pairs_of_t3d() -> None:
     """They can't be faster than single ones here, as the report has it; two elements share a node's way out."""
     points = [("putring", 8, {"distance": distance}) for distance in range(1, 16)]
-    all_at_once = mean(time_us(answer) for answer in answers_of(tmp_path, "t3d", "", 16, points, 64))
+    all_at_once = mean(on_model("t3d", "", 16, points).time_ns.values()) / 1e3
     assert all_at_once == pytest.approx(figure("t3d", benchmark="multiple_pairs", metric="latency_avg"), rel=0.08)
-    best, words = long_puts(tmp_path, "putring")
+    best, words = long_puts("putring")
     assert best == pytest.approx(figure("t3d", benchmark="multiple_pairs", metric="Rmax"), rel=0.03)
     assert words == 8  # 10 in the report
 
 
-def test_ping_pong_of_t3d(tmp_path: Path) -> None:
+def test_ping_pong_of_t3d() -> None:
     """Distance does not explain its mean: a fifth is missing."""
-    error = mean(over_pairs(tmp_path, "putpong")) / figure("t3d", benchmark="ping_pong", metric="latency_avg") - 1
+    error = mean(over_pairs("putpong")) / figure("t3d", benchmark="ping_pong", metric="latency_avg") - 1
     assert -0.22 < error < -0.19
 
 
@@ -131,24 +128,26 @@ def test_ping_pong_of_t3d(tmp_path: Path) -> None:
 LONG = 65500
 
 
-def streams(tmp_path: Path, write: str, read: str, source: int) -> tuple[float, float, list[float]]:
+def streams(write: str, read: str, source: int) -> tuple[float, float, list[float]]:
     """Time of a write of a byte, MB/s of long ones, and each side's share of CPU time then."""
     options = {"write": write.replace("-", ""), "read": read.replace("-", ""), "source": source}
-    short, long = answers_of(tmp_path, "ancor", "", 2, [("stream", size, options) for size in (1, LONG)], 1)
-    shares = [cpu / wall for cpu, wall in zip(long["cpu_user_ns"], long["wall_ns"], strict=True)]
-    return time_us(short), LONG / time_us(long), shares
+    times = on_model("ancor", "", 2, [("stream", size, options) for size in (1, LONG)])
+    (_, short_ns), (long, long_ns) = times.time_ns.items()
+    used = times.measured[long]
+    shares = [cpu / wall for cpu, wall in zip(used.cpu_user_ns, used.wall_ns, strict=True)]
+    return short_ns / 1e3, LONG / long_ns * 1e3, shares
 
 
 @pytest.mark.parametrize("write", ["non-blocking", "blocking"])
 @pytest.mark.parametrize("read", ["non-blocking", "blocking"])
-def test_streams_of_ancor(tmp_path: Path, write: str, read: str) -> None:
+def test_streams_of_ancor(write: str, read: str) -> None:
     """The report has each mode's figures for its faster direction."""
     source = 0 if write == "non-blocking" else 1
-    overhead, speed, shares = streams(tmp_path, write, read, source)
+    overhead, speed, shares = streams(write, read, source)
     mode = {"write": write, "read": read}
     assert overhead == pytest.approx(figure("ancor", metric="system_overhead", **mode), rel=0.1)
     assert speed == pytest.approx(figure("ancor", metric="speed", **mode), rel=0.1)
-    assert speed > 1.05 * streams(tmp_path, write, read, 1 - source)[1]
+    assert speed > 1.05 * streams(write, read, 1 - source)[1]
     if write == "non-blocking":
         assert shares[source] == pytest.approx(1, rel=0.01)
         assert shares[1 - source] == pytest.approx(0.20 if read == "blocking" else 1, rel=0.1)
@@ -157,11 +156,9 @@ def test_streams_of_ancor(tmp_path: Path, write: str, read: str) -> None:
 # ---- paragon ---------------------------------------------------------------------------------------------------------
 
 
-def test_ways_to_send_on_the_paragon(tmp_path: Path) -> None:
+def test_ways_to_send_on_the_paragon() -> None:
     sizes = [*(8 << i for i in range(20)), 4097, 8193, MIB + 1, 4 * MIB]
-    ways = {
-        name: on_variant(tmp_path, "paragon", name, 2, "pingpong", sizes, 4) for name in ("", "psend", "inplace", "raw")
-    }
+    ways = {name: on_variant("paragon", name, 2, "pingpong", sizes) for name in ("", "psend", "inplace", "raw")}
     for size in sizes:
         times = [of_size[size] for of_size in ways.values()]
         assert times == sorted(times)

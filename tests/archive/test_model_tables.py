@@ -2,64 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 from typing import Any
 
 import pytest
-from tests.worker.test_native import converse, measure
+from tests.builders import make_point
 
 from hockney.archive import published
-from hockney.worker.build import Recipe, build_worker
+from hockney.measure.on_model import ModelTimes, times_of
 from hockney.worker.machine_model import load_model
-from hockney.worker.machine_text import compiled
 
-SIM = Recipe("sim")
-SAMPLES = 3
-Point = tuple[int, ...]
-Table = dict[Point, float]
+Place = tuple[int, ...]
+Table = dict[Place, float]
 
 
-def times_us(
-    folder: Path, name: str, ranks: int, pattern: str, sizes: list[int], batch: int = 256, **options: Any
-) -> dict[int, float]:
-    """Time of a repetition at each size, of the last sample, in the variant that a run of the suite would choose."""
-    words = {key: str(value) for key, value in options.items()}
-    return on_variant(
-        folder, name, load_model(name).variants_for(pattern, ranks, words)[0], ranks, pattern, sizes, batch, **options
-    )
+def on_model(name: str, variant: str, ranks: int, points: Iterable[tuple[str, int, Mapping[str, Any]]]) -> ModelTimes:
+    """Of points by pattern, size and options."""
+    made = [
+        make_point(
+            size, "sim", pattern, ranks=ranks, options=tuple((key, str(value)) for key, value in options.items())
+        )
+        for pattern, size, options in points
+    ]
+    times = times_of(made, {"sim": load_model(name, variant)})
+    assert times.failed == {}
+    return times
 
 
 def on_variant(
-    folder: Path, name: str, variant: str, ranks: int, pattern: str, sizes: list[int], batch: int, **options: Any
+    name: str, variant: str, ranks: int, pattern: str, sizes: Iterable[int], **options: Any
 ) -> dict[int, float]:
-    points = [(pattern, size, options) for size in sizes]
-    answers = answers_of(folder, name, variant, ranks, points, batch)
-    return {size: time_us(answer) for size, answer in zip(sizes, answers, strict=True)}
+    """The time in us at each size."""
+    times = on_model(name, variant, ranks, [(pattern, size, options) for size in sizes])
+    return {point.bytes: time_ns / 1e3 for point, time_ns in times.time_ns.items()}
 
 
-def answers_of(
-    folder: Path, name: str, variant: str, ranks: int, points: Sequence[tuple[str, int, Mapping[str, Any]]], batch: int
-) -> list[dict[str, Any]]:
-    path = folder / f"{name}-{variant}-{ranks}.model"
-    path.write_text(compiled(load_model(name, variant), ranks), encoding="utf-8")
-    common = {"batch": batch, "samples": SAMPLES, "warmup": 8}
-    commands = [measure(pattern, size, **common, **options) for pattern, size, options in points]
-    arguments = ("-t", "sim", "-n", str(ranks), "--model", str(path))
-    answers, done = converse(build_worker(SIM), commands, *arguments)
-    assert ([answer["kind"] for answer in answers], done.stderr) == (["measure"] * len(points) + ["bye"], "")
-    return answers[:-1]
-
-
-def time_us(answer: Mapping[str, Any]) -> float:
-    """Of a repetition, by the last sample."""
-    last = [samples[-1] / answer["batch"] / answer["divisor"] / 1e3 for samples in answer["elapsed_ns"]]
-    timed, half = str(answer["timed"]), len(last) // 2
-    if timed.startswith("r"):  # "root", which is rank 0, or "rank 3"
-        return float(last[int(timed.removeprefix("root").removeprefix("rank ") or 0)])
-    reduced = {"slowest": max(last), "sources": sum(last[:half]) / half, "mean": sum(last) / len(last)}
-    return float(reduced[timed])
+def times_us(name: str, ranks: int, pattern: str, sizes: Iterable[int], **options: Any) -> dict[int, float]:
+    """Likewise, in the variant that a run of the suite would choose."""
+    words = {key: str(value) for key, value in options.items()}
+    variant = load_model(name).variants_for(pattern, ranks, words)[0]
+    return on_variant(name, variant, ranks, pattern, sizes, **options)
 
 
 def table(report: str, benchmark: str, *columns: str) -> Table:
@@ -67,12 +50,12 @@ def table(report: str, benchmark: str, *columns: str) -> Table:
     return {tuple(int(figure.at[name]) for name in columns): float(figure.value or 0) for figure in figures}
 
 
-def errors(model: Table, figures: Table, left_out: Callable[[Point], bool] = lambda _: False) -> dict[Point, float]:
+def errors(model: Table, figures: Table, left_out: Callable[[Place], bool] = lambda _: False) -> dict[Place, float]:
     assert model.keys() == figures.keys()
     return {point: model[point] / figures[point] - 1 for point in figures if not left_out(point)}
 
 
-def middle(found_errors: Mapping[Point, float]) -> float:
+def middle(found_errors: Mapping[Place, float]) -> float:
     return 100 * median(abs(error) for error in found_errors.values())
 
 
@@ -91,33 +74,30 @@ FARMS = {"Com-2.1": "pushfarm", "Com-2.2": "pullfarm"}
 ROBS = {"Com-3.1": "robpush", "Com-3.2": "robpull"}
 
 
-def basic(folder: Path, name: str, benchmark: str) -> tuple[Table, Table]:
+def basic(name: str, benchmark: str) -> tuple[Table, Table]:
     pattern, column, others = BASIC[benchmark]
     figures = table("atlas", benchmark, column, "bytes")
     sizes = sorted({point[1] for point in figures})
     model: Table = {}
     for count in sorted({point[0] for point in figures}):
         options = {"algorithm": "flat"} if pattern == "alltoall" else {}
-        batch = 8 if pattern == "alltoall" else 256
-        of_sizes = times_us(folder, name, count + others, pattern, sizes, batch, **options)
+        of_sizes = times_us(name, count + others, pattern, sizes, **options)
         model |= {(count, size): time for size, time in of_sizes.items()}
     return model, figures
 
 
-def farms(folder: Path, name: str, benchmark: str) -> dict[Point, float]:
+def farms(name: str, benchmark: str) -> dict[Place, float]:
     figures = table("atlas", benchmark, "senders", "receivers")
     return errors(
         {
-            (senders, receivers): times_us(
-                folder, name, senders + receivers + 1, FARMS[benchmark], [16], 208, senders=senders
-            )[16]
+            (senders, receivers): times_us(name, senders + receivers + 1, FARMS[benchmark], [16], senders=senders)[16]
             for senders, receivers in figures
         },
         figures,
     )
 
 
-def robs(folder: Path, name: str, benchmark: str) -> tuple[Table, Table]:
+def robs(name: str, benchmark: str) -> tuple[Table, Table]:
     if benchmark == "Com-3.2":  # its size is not in the report
         of_delays = table("atlas", benchmark, "processors", "delay_us")
         figures: Table = {(ranks, 1024, us): value for (ranks, us), value in of_delays.items()}
@@ -126,12 +106,12 @@ def robs(folder: Path, name: str, benchmark: str) -> tuple[Table, Table]:
     model: Table = {}
     for ranks, us in sorted({(point[0], point[2]) for point in figures}):
         sizes = sorted({point[1] for point in figures})
-        of_sizes = times_us(folder, name, ranks, ROBS[benchmark], sizes, delay_us=us, buffers=2)
+        of_sizes = times_us(name, ranks, ROBS[benchmark], sizes, delay_us=us, buffers=2)
         model |= {(ranks, size, us): time for size, time in of_sizes.items()}
     return model, figures
 
 
-def is_exception(benchmark: str) -> Callable[[Point], bool]:
+def is_exception(benchmark: str) -> Callable[[Place], bool]:
     """An all-to-all of 62 lacks bandwidth somewhere; the funnel of 4 is probably one of 8."""
     return {"Com-1.3": lambda point: point[0] == 62, "Com-1.7": lambda point: point[0] == 4}.get(
         benchmark, lambda _: False
@@ -139,12 +119,12 @@ def is_exception(benchmark: str) -> Callable[[Point], bool]:
 
 
 @pytest.mark.parametrize("benchmark", BASIC)
-def test_basic_tables_of_gpmimd(tmp_path: Path, benchmark: str) -> None:
-    assert middle(errors(*basic(tmp_path, "gpmimd", benchmark), is_exception(benchmark))) <= 5
+def test_basic_tables_of_gpmimd(benchmark: str) -> None:
+    assert middle(errors(*basic("gpmimd", benchmark), is_exception(benchmark))) <= 5
 
 
-def test_an_all_to_all_of_62_leaves_its_boards_slowly(tmp_path: Path) -> None:
-    found_errors = errors(*basic(tmp_path, "gpmimd", "Com-1.3"), lambda point: point[0] != 62)
+def test_an_all_to_all_of_62_leaves_its_boards_slowly() -> None:
+    found_errors = errors(*basic("gpmimd", "Com-1.3"), lambda point: point[0] != 62)
     assert max(map(abs, found_errors.values())) <= 0.15
 
 
@@ -157,8 +137,8 @@ def test_an_all_to_all_of_62_leaves_its_boards_slowly(tmp_path: Path) -> None:
         ("gpmimd-calibrated", "Com-2.2", 5),
     ],
 )
-def test_farms_of_gpmimd(tmp_path: Path, name: str, benchmark: str, most: float) -> None:
-    assert middle(farms(tmp_path, name, benchmark)) <= most
+def test_farms_of_gpmimd(name: str, benchmark: str, most: float) -> None:
+    assert middle(farms(name, benchmark)) <= most
 
 
 @pytest.mark.parametrize(
@@ -170,14 +150,14 @@ def test_farms_of_gpmimd(tmp_path: Path, name: str, benchmark: str, most: float)
         ("gpmimd-calibrated", "Com-3.2", 1),
     ],
 )
-def test_readout_of_gpmimd(tmp_path: Path, name: str, benchmark: str, most: float) -> None:
-    assert middle(errors(*robs(tmp_path, name, benchmark))) <= most
+def test_readout_of_gpmimd(name: str, benchmark: str, most: float) -> None:
+    assert middle(errors(*robs(name, benchmark))) <= most
 
 
 @pytest.mark.parametrize("benchmark", ROBS)
-def test_times_locked_to_the_slice(tmp_path: Path, benchmark: str) -> None:
+def test_times_locked_to_the_slice(benchmark: str) -> None:
     """Published times within 0.35 us of a multiple of half a slice are such multiples on the model, too."""
-    model, figures = robs(tmp_path, "gpmimd-calibrated", benchmark)
+    model, figures = robs("gpmimd-calibrated", benchmark)
     locked = {point for point, us in figures.items() if abs(us - 128 * round(us / 128)) < 0.35}
     assert len(locked) == {"Com-3.1": 5, "Com-3.2": 3}[benchmark]
     for point in locked:

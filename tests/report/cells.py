@@ -49,10 +49,15 @@ def row(table: Table, *begins: str) -> tuple[Cell, ...]:
     return matching[0]
 
 
-def figure(cell: Cell) -> float:
+def measured(cell: Cell) -> Measured:
+    """A figure of this machine, with a value."""
     assert isinstance(cell, Measured)
     assert cell.value is not None, cell.reason
-    return cell.value
+    return cell
+
+
+def figure(cell: Cell) -> float:
+    return measured(cell).value or 0.0
 
 
 def reason(cell: Cell) -> str:

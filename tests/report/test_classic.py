@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.cells import about, figure, point, reason, row, shown, tables
+from tests.report.cells import about, figure, measured, point, reason, row, shown, tables
 from tests.report.runs import Made, crowded, store_run, stored
 
 from hockney import suites
@@ -95,9 +95,8 @@ def test_farms_are_found_by_senders_and_receivers(tmp_path: Path) -> None:
         Made(point("shm", "funnel", 5, 64), 7630),
     ]
     found = tables(tmp_path, "atlas", made, oversubscribed=True)
-    cell = row(found["com-2.1"], "2", "4")[3]
+    cell = measured(row(found["com-2.1"], "2", "4")[3])
     assert figure(cell) == about(4.088)
-    assert isinstance(cell, Measured)
     assert cell.ratio == about(0.1)
     assert cell.oversubscribed
     assert figure(row(found["com-2.1"], "4", "2")[3]) == about(5.091)
@@ -165,9 +164,8 @@ def test_data_sheet_has_best_rates_and_latencies_within_the_host(tmp_path: Path)
         Made(point("shm", "oneway", 2, 4096, window=16), 2000, divisor=16, bytes_per_rep=16 * 4096),
     ]
     found = tables(tmp_path, "scabench", made)
-    best = row(found["one-way"], "bandwidth (peak)", "intra-node")[3]
+    best = measured(row(found["one-way"], "bandwidth (peak)", "intra-node")[3])
     assert figure(best) == about(2048)
-    assert isinstance(best, Measured)
     assert (best.at_bytes, best.published) == (4096, 187.2)
     assert "--hosts" in reason(row(found["one-way"], "bandwidth (peak)", "inter-node")[3])
     assert figure(row(found["ping-pong"], "latency", "intra-node", "32")[4]) == about(0.132)
@@ -205,10 +203,9 @@ def test_npb_is_compared_with_each_machine_by_class_and_nodes(tmp_path: Path) ->
     assert [column.title for column in table.columns] == ["machine", "class", "nodes", "published", "shm"]
     there = [text_of(row(table, "Cray T3E", "A", nodes)[3]) for nodes in ("2", "4", "8", "16")]
     assert there == ["na", "47.5", "46.5", "45.5"]
-    here = row(table, "Scali-1", "A", "2")[4]
+    here = measured(row(table, "Scali-1", "A", "2")[4])
     # NPB counts 7.1e9 operations in class A, so 7.1 s on two ranks are 500 Mop/s each.
     assert figure(here) == pytest.approx(500, rel=0.01)
-    assert isinstance(here, Measured)
     assert here.published == 48.1
     assert "--oversubscribe" in reason(row(table, "Scali-1", "A", "4")[4])
     assert figure(row(table, "", "S", "1")[4]) > 0
@@ -253,9 +250,8 @@ def test_both_sides_of_a_stream(source: int, tmp_path: Path) -> None:
     here = len(modes) + 2  # what, published, this machine
     assert [text_of(one[3]) for one in summary.rows if one[:2] == modes] == ["615", "12.2", "", "", "20"]
     assert summary.columns[here].title == transport
-    overhead = row(summary, *modes, "overhead, us")[here]
+    overhead = measured(row(summary, *modes, "overhead, us")[here])
     assert figure(overhead) == about(2)
-    assert isinstance(overhead, Measured)
     assert overhead.ratio == about(2 / 615)
     assert overhead.low is not None
     assert figure(row(summary, *modes, "speed of 65,500 B, MB/s")[here]) == about(65500 / 67.5)
@@ -293,8 +289,7 @@ def test_methods_beside_the_fastest_native_one(tmp_path: Path) -> None:
     assert [column.title for column in found["ratio"].columns] == ["bytes", raw, "tcp", psend]
     assert [figure(cell) for cell in row(found["ratio"], "1024")[1:]] == [about(1 / 8), about(1 / 2), about(1 / 4)]
     assert "that of shm" in found["ratio"].notes[0]
-    best = row(found["bandwidth"], "best")[5]
-    assert isinstance(best, Measured)
+    best = measured(row(found["bandwidth"], "best")[5])
     assert best.ratio == pytest.approx(65536 / 66536 * 1000 / 72, rel=2e-3)
     assert text_of(row(found["latency"], "place", "psend/precv")[2]) == "2"
     assert figure(row(found["latency"], "latency (8 bytes)")[3]) == about(8.064)

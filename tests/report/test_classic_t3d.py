@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.cells import MPI, about, figure, point, reason, row, tables
+from tests.report.cells import MPI, about, figure, measured, point, reason, row, tables
 from tests.report.runs import FACTS, Made, crowded
 
 from hockney.report.classic.values import Measured
@@ -108,9 +108,8 @@ def test_n_half_is_the_first_size_with_half_of_the_best_rate(tmp_path: Path) -> 
     times = {8: 100, 64: 120, 256: 190, 4096: 1600, 65536: 32768}
     made = [Made(point("shm", "put", 2, size), time) for size, time in times.items()]
     table = tables(tmp_path, "t3d", [*made, crowded("shm", "put", 16, 8)])["single_pairs"]
-    best = row(table, "Rmax (Rinf)")[2]
+    best = measured(row(table, "Rmax (Rinf)")[2])
     assert figure(best) == about(2560)
-    assert isinstance(best, Measured)
     assert best.at_bytes == 4096
     half = row(table, "N 1/2")
     assert (half[1], figure(half[2])) == ("22", 32)

@@ -7,21 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.cells import about, figure, point, reason, row, shown, tables
+from tests.report.cells import about, figure, measured, point, reason, row, shown, tables
 from tests.report.runs import Made, options, store_run
 from tests.report.test_classic import stream
 
 from hockney.model import Point
-from hockney.report.classic.values import NOTHING, Cell, Measured
+from hockney.report.classic.values import NOTHING
 from hockney.suites import load_suite
 
 FAR_NS = 200.0
-
-
-def measured(cell: Cell) -> Measured:
-    assert isinstance(cell, Measured)
-    assert cell.value is not None, cell.reason
-    return cell
 
 
 def oneway(size: int, time_ns: float, floor_ns: float = 30.0, measurements: int = 9) -> Made:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.cells import MPI, about, figure, point, reason, row, shown, tables
+from tests.report.cells import MPI, about, figure, measured, point, reason, row, shown, tables
 from tests.report.runs import FACTS, Made, crowded, store_run, stored
 
 from hockney.archive import published
 from hockney.report.classic import make_report, predicted
 from hockney.report.classic.predicted import ASSUMED
-from hockney.report.classic.values import Measured, Table
+from hockney.report.classic.values import Table
 from hockney.report.classic.view import view_of
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -106,8 +106,7 @@ def test_what_was_predicted_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_best_rates_and_means_are_those_of_the_model(tmp_path: Path) -> None:
     made = [crowded("shm", "bisection", 16, size) for size in (64, 4096)]
-    best = row(tables_of(tmp_path, "scabench", made)["bisection"], "16")[-1]
-    assert isinstance(best, Measured)
+    best = measured(row(tables_of(tmp_path, "scabench", made)["bisection"], "16")[-1])
     assert (best.at_bytes, best.state) == (4096, None)
     assert figure(best) == about(16_000)  # eight pairs; each rank's way out is busy for 4096 ns of a round trip
     event = row(tables_of(tmp_path, "atlas", [crowded("shm", "robpull", 3, 1024)])["com-3.2"], "3", "0")[-1]
