@@ -113,7 +113,7 @@ def test_cpus_of_the_ranks(cpus: tuple[int, ...], said: str, capsys: pytest.Capt
 
 
 def test_a_terminal_has_one_line_that_is_removed(tmp_path: Path) -> None:
-    words = ["run", "pingpong", "-t", "shm", "--bytes", "8,64", "--launches", "1", "--precision=0.0001%", "--time=2s"]
+    words = ["run", "pingpong", "-t", "shm", "--bytes", "8,64", "--launches", "1", "--precision=0.0001%", "--time=1s"]
     code = f"import pty, sys; sys.exit(pty.spawn({command_line(*words)!r}) >> 8)"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -123,7 +123,7 @@ def test_a_terminal_has_one_line_that_is_removed(tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0
+    assert done.returncode in (0, 3)  # 3: no interval in so little time
     said = done.stdout.decode()
     assert re.search(r"\rround \d+, 0 of 2 points done, (at least .*, at most|about) \d+ m?s to go", said)
     left = []

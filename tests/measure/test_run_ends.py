@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.builders import make_info, make_library, make_point
@@ -17,10 +15,10 @@ from tests.matrix import matrix
 from tests.measure.test_run import Silent, command
 
 from hockney.analysis.compare.differences import disturbances
+from hockney.machine import Moment
 from hockney.measure import run as running
-from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
-from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
+from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 from hockney.worker.catalogue import load
 
@@ -115,52 +113,35 @@ def test_what_disturbs_a_run_that_goes_on_is_said_to_be_of_then(
     assert said == ["When the run began", "When the run went on"]
 
 
-class Disturbing(Silent):
-    """When the first job is up, other programs begin to work."""
-
-    def __init__(self, held: contextlib.ExitStack) -> None:
-        super().__init__()
-        self._held = held
-
-    def launched(self, launch: Launch) -> None:
-        for _ in range(0 if self.launches else 2):
-            self._held.callback(
-                self._held.enter_context(subprocess.Popen([sys.executable, "-c", "while 1: pass"])).kill
-            )
-        super().launched(launch)
+@pytest.fixture
+def others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other programs keep 1.5 CPUs busy while jobs are up."""
+    monkeypatch.setattr(running, "Watch", lambda *_: SimpleNamespace(read=lambda: Moment(1.0, busy_cpus=1.5)))
 
 
-COUNTED = pytest.mark.skipif(not Path("/proc/stat").exists(), reason="this system has no /proc/stat")
-
-
-@COUNTED
-def test_what_others_take_while_a_run_measures_is_told(tmp_path: Path) -> None:
-    """Of a program that begins after the run has looked, and again of what is measured later."""
+@pytest.mark.usefixtures("others")
+def test_the_load_of_other_programs_is_a_warning(tmp_path: Path) -> None:
+    """Of the launches of a run, and again of those that are added."""
     path, point = tmp_path / "r.db", make_point(8)
-    catalogue, plan = load(libraries=()), Plan("test", (point,), precision=1e-6, time_s=3, launches=3)
-    with Store.open(path) as store, contextlib.ExitStack() as held:
-        running.measure(plan, catalogue, store, Disturbing(held), command="test")
-        running.add_launches(1, [point], 2, 2.0, catalogue, store, Silent())
-        disturbed = [one.cause for one in disturbances(store.run(1))]
+    catalogue, plan = load(libraries=()), Plan("test", (point,), precision=1e-6, time_s=0.1, launches=3)
+    with Store.open(path) as store:
+        running.measure(plan, catalogue, store, Silent(), command="test")
+        running.add_launches(1, [point], 2, 0.1, catalogue, store, Silent())
+        disturbed = [difference.cause for difference in disturbances(store.run(1))]
     shown = call(path, "show", "1", "--json")
     causes = [warning["cause"] for warning in json.loads(shown.stdout)["warnings"] if warning["kind"] == "others"]
-    first, more = causes
-    assert re.match(r"During \d of 3 launches, other programs kept \d+\.\d CPUs busy", first)
-    assert re.match(r"During \d of 2 more launches, other programs kept \d+\.\d CPUs busy", more)
-    assert {first, more} <= set(disturbed)
+    assert causes == [
+        "During 3 of 3 launches, other programs kept 1.5 CPUs busy.",
+        "During 2 of 2 more launches, other programs kept 1.5 CPUs busy.",
+    ]
+    assert {*causes} <= {*disturbed}
 
 
-@COUNTED
-def test_what_others_take_is_told_of_a_run_that_was_stopped_and_goes_on(tmp_path: Path) -> None:
-    catalogue, plan = load(libraries=()), Plan("test", (make_point(8),), precision=1e-6, time_s=1.0)
-
-    class Stopping(Disturbing):
-        def progressed(self, progress: Progress) -> None:
-            if progress.elapsed_s > 0.5:
-                raise KeyboardInterrupt
-
-    with Store.open(tmp_path / "r.db") as store, contextlib.ExitStack() as held:
-        assert running.measure(plan, catalogue, store, Stopping(held), command="test").status is RunStatus.INTERRUPTED
+@pytest.mark.usefixtures("others")
+def test_the_load_of_other_programs_is_a_warning_before_and_after_a_stop(tmp_path: Path) -> None:
+    catalogue, plan = load(libraries=()), Plan("test", (make_point(8),), precision=1e-6, time_s=0.1)
+    with Store.open(tmp_path / "r.db") as store:
+        running.measure(plan, catalogue, store, Silent(stop_after_rounds=2), command="test")
         running.resume("last", catalogue, store, Silent())
         causes = [warning.cause for warning in store.run(1).warnings if warning.kind == "others"]
     assert [cause.partition(",")[0] for cause in causes] == ["While the run measured", "While the run went on"]
