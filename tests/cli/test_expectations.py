@@ -18,14 +18,17 @@ from hockney.results.store import Store
 
 
 def test_it_measures_and_judges(tmp_path: Path) -> None:
-    """A second is always enough for 8 B, and a nanosecond never."""
-    (tmp_path / "expect.toml").write_text(
-        'time = "1s"\n' + of_8_bytes('latency = "<= 1 s"') + "\n" + of_8_bytes('latency = "<= 1 ns"')
+    """On a model, where a message of 8 B takes 1 us and 10 ns exactly."""
+    (tmp_path / "m.toml").write_text(
+        'title = "made up"\n[topology]\nkind = "switch"\nnodes = 2\nsource = "made up"\n'
+        '[[class.all.segment]]\nlatency = 1010\nsource = "made up"\n'
     )
+    tables = (of_8_bytes(f'latency = "<= {limit}"').replace("shm", "sim@m.toml") for limit in ("1 s", "1 ns"))
+    (tmp_path / "expect.toml").write_text("\n".join(tables))
     done = call_here(tmp_path, "check", "--expect", "expect.toml", "--junit", "j.xml")
     assert done.returncode == 1, done.stderr
     missed, *_, summary = done.stdout.splitlines()
-    assert missed.startswith("missed: pingpong of 8 B on shm, 2 ranks: latency ")
+    assert missed.startswith("missed: pingpong of 8 B on sim@m.toml, 2 ranks: latency 1.01 us ")
     assert missed.endswith("expected <= 1.00 ns (the 2nd [[expect]])")
     assert summary == "1 missed, 1 met, 0 inconclusive: 2 limits, run 1"
     suite = ET.parse(tmp_path / "j.xml").getroot()

@@ -1,10 +1,11 @@
-"""Checks against a baseline: real runs of a transport that is slowed down on purpose, and what can't be a baseline."""
+"""Checks against a baseline: slowdowns and faults made on purpose, and runs that cannot be a baseline."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import os
+import random
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,18 +16,40 @@ import pytest
 from tests.analysis.compare import slowed
 from tests.analysis.compare.made import add_run, curve
 from tests.builders import make_point
+from tests.cli.support import call_here
 from tests.measure.test_run import Silent
 
 from hockney.analysis.compare import Reason, ReasonCode, SeriesChange, Verdict
 from hockney.errors import HockneyError, UsageError
-from hockney.measure.check import Checked, _plan, may_be_decided, or_not_slower, settled
+from hockney.measure.check import _plan, may_be_decided, or_not_slower, settled
 from hockney.model import Launch, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.shift import Shift
 from hockney.worker.catalogue import Catalogue
 
-_TRIES = 6  # a machine state that changes between two runs is no fault of the check
+MODEL = """
+title = "made up"
+[topology]
+kind = "switch"
+nodes = 2
+source = "made up"
+[[class.all.segment]]
+up_to_bytes = 8000
+latency = 1000
+source = "made up"
+[[class.all.segment]]
+up_to_bytes = 70000
+latency = {latency_ns}
+source = "made up"
+[[class.all.segment]]
+latency = 9000
+source = "made up"
+[noise]
+law = "lognormal"
+sigma = 0.02
+source = "made up"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -40,48 +63,26 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def check_slowed(catalogue: Catalogue, store: Store) -> Checked:
-    """A check in which two sizes take four times as long; repeated where the machine state changed meanwhile."""
-    plan = slowed.plan(sizes=(64, 16384, 65536, 131072), time_s=1.0)
-    for _ in range(_TRIES):
-        base = slowed.measure(catalogue, store, plan)
-        with slowed.slowed(percent=300):
-            found = slowed.check_again(catalogue, store, base)
-        of_slowed = {one.verdict for one in found.comparison.changes if one.point.bytes in slowed.SLOWED}
-        assert of_slowed <= {Verdict.SLOWER, Verdict.INCONCLUSIVE}
-        if slower(found) == set(slowed.SLOWED):
-            break
-    return found
-
-
-def slower(found: Checked) -> set[int]:
-    return {change.point.bytes for change in found.comparison.changes if change.verdict is Verdict.SLOWER}
-
-
-def test_an_injected_slowdown_is_found_where_it_is(catalogue: Catalogue, store: Store) -> None:
-    found = check_slowed(catalogue, store)
-    worse = [change for change in found.comparison.changes if change.verdict is Verdict.SLOWER]
-    assert slower(found) == set(slowed.SLOWED)
-    assert found.is_worse
-    assert found.judged_again >= 2
-    for change in worse:
-        assert change.shift is not None
-        assert change.shift.ratio > 2
-        assert change.shift.low is not None
-        assert change.shift.low > 1.05
-
-
-@pytest.mark.full
-def test_suspects_are_judged_by_new_launches_of_the_whole_plan(catalogue: Catalogue, store: Store) -> None:
-    found = check_slowed(catalogue, store)
-    run = Run(store, found.run_id)
-    made = {len({launch.index for launch in series.launches}) for series in run.series}
-    assert len(made) == 1  # every series runs, as in the baseline
-    assert made.pop() >= 12
-    judged = {change.point.bytes: change.shift.n_new for change in found.comparison.changes if change.shift is not None}
-    assert sum(count > 6 for count in judged.values()) <= found.judged_again
-    assert found.judged_again >= 2
-    assert run.status is RunStatus.DONE
+def test_a_slowdown_is_found_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a noisy model whose middle sizes become a quarter slower; suspects are judged by more launches of the plan."""
+    model = tmp_path / "m.toml"
+    model.write_text(MODEL.format(latency_ns=2000))
+    what = ("pingpong", "-t", "sim@m.toml", "--bytes", "64,16K,64K,128K", "--launches", "6", "--label", "base")
+    assert call_here(tmp_path, "run", *what).returncode == 0
+    model.write_text(MODEL.format(latency_ns=2500))
+    monkeypatch.setattr(random, "SystemRandom", lambda: random.Random(8))  # other noise than in the baseline
+    done = call_here(tmp_path, "check", "--baseline", "base", "--json")
+    assert done.returncode == 1, done.stderr
+    document = json.loads(done.stdout)
+    shifts = {each["point"]["bytes"]: each["shift"] for each in document["series"] if each["verdict"] == "slower"}
+    assert shifts.keys() == {16384, 65536}
+    assert all(shift["low"] < 1.25 < shift["high"] for shift in shifts.values())
+    assert document["judged_again"] == 2
+    with Store.open(tmp_path / "results.db", readonly=True) as opened:
+        checked = Run(opened, 2)
+        assert checked.status is RunStatus.DONE
+        (launches,) = {len({launch.index for launch in series.launches}) for series in checked.series}  # alike
+    assert launches >= 12
 
 
 def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
