@@ -155,7 +155,8 @@ def _read_programs(root: Path) -> _Programs:
         head, _, tail = (read_text(root / "proc" / entry / "stat") or "").rpartition(")")
         if not tail:
             continue
-        state, _, _, _, _, _, flags, _, _, _, _, user, system, _, _, _, _, _, _, began, *_ = tail.split()
+        columns = tail.split()
+        state, flags, user, system, began = (columns[place] for place in (0, 6, 11, 12, 19))  # proc(5)
         # Not those of the kernel (PF_KTHREAD); a rank that was killed may stay a zombie: its time is ours.
         if not int(flags) & 0x00200000 and state != "Z":
             programs[int(entry), int(began)] = (head.partition("(")[2], int(user) + int(system))

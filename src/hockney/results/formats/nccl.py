@@ -37,6 +37,7 @@ def _read_one(lines: list[str], start: int, head: int) -> list[Output]:
     head_text = "\n".join(above)
     named = re.search(r"^# Collective test starting: (\w+?)_perf", head_text, re.MULTILINE)
     version = re.search(r"^# (nccl-tests version \S+)", head_text, re.MULTILINE)
+    tool = version[1] if version else "nccl-tests"
     ranks = len(set(re.findall(r"^#\s+Rank\s+(\d+) ", head_text, re.MULTILINE))) or None
     titles = lines[head].lstrip("# ").split()
     times = [place for place, title in enumerate(titles) if title == "time"]
@@ -50,14 +51,6 @@ def _read_one(lines: list[str], start: int, head: int) -> list[Output]:
             of_kind.append(row_of_time(line, size, cells[place], 1e3, verified=wrong == "0"))
     pattern = None if named is None else "allreduce" if named[1] == "all_reduce" else f"nccl_{named[1]}"
     return [
-        Output(
-            version[1] if version else "nccl-tests",
-            pattern,
-            "nccl",
-            checked(of_kind),
-            ranks,
-            "mean",
-            {"place": "in"} if kind else {},
-        )
+        Output(tool, pattern, "nccl", checked(of_kind), ranks, "mean", {"place": "in"} if kind else {})
         for kind, of_kind in enumerate(rows)
     ]
