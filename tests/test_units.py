@@ -175,7 +175,7 @@ def test_what_is_read(parse: Callable[[str], Any], text: str, expected: Any) -> 
 def test_what_is_refused(parse: Callable[[str], Any], text: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)) as refused:
         parse(text)
-    assert parse is units.parse_sizes or str(refused.value).startswith(f"'{text}' ")
+    assert str(refused.value).startswith("'")
 
 
 @pytest.mark.parametrize(
