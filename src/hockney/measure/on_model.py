@@ -85,15 +85,13 @@ def _measure_in_a_job(left: list[Point], model: Model, seed: int, times: ModelTi
 @contextlib.contextmanager
 def _session(model: Model, ranks: int, seed: int) -> Iterator[WorkerSession]:
     """A job of so many ranks on a model. Raises UsageError, BuildError, LaunchFailed, ProtocolError."""
-    from hockney.worker.machine_text import compiled
+    from hockney.worker.machine_text import compiled_file
 
-    executable = _executable(cache.default_folder())
     with contextlib.ExitStack() as stack:
-        with cache.scratch(executable.parent) as room:
-            path = room / "model"
-            path.write_text(compiled(model, ranks), encoding="utf-8")
-            session = stack.enter_context(WorkerSession(launch(Job(executable, "sim", ranks, model=path, seed=seed))))
-            session.hello()  # now the file is read
+        with compiled_file(model, ranks) as path:
+            job = Job(_executable(cache.default_folder()), "sim", ranks, model=path, seed=seed)
+            session = stack.enter_context(WorkerSession(launch(job)))
+            session.hello()
         yield session
 
 

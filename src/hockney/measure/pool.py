@@ -10,7 +10,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
 
 from hockney.machine import choose_cpus, usable_cpus
@@ -165,12 +165,11 @@ class WorkerPool:
         self._starts[transport, ranks] += 1
         info = self._catalogue.transports[transport]
         if info.model is not None:
-            from hockney.worker.machine_text import write_compiled
+            from hockney.worker.machine_text import compiled_file
 
-            model = write_compiled(info.model, ranks)
-            return self._bring_up(
-                transport, Job(info.executable, info.worker_name, ranks, model=model, seed=self._seed & 0x7FFFFFFF)
-            )
+            with compiled_file(info.model, ranks) as path:
+                job = Job(info.executable, info.worker_name, ranks, model=path, seed=self._seed & 0x7FFFFFFF)
+                return self._bring_up(transport, job)
         hosts = self._plan.hosts
         placed = self._plan.cpus
         first = placed or choose_cpus(-(-ranks // max(1, len(hosts))))
@@ -257,30 +256,15 @@ def measurement_of(
     """An answer as the measurement of a point."""
     import numpy as np
 
+    shared = {field.name for field in fields(Measurement)} & type(answer).model_fields.keys()
+    known = {name: getattr(answer, name) for name in shared}
     return Measurement(
+        **known | {"elapsed_ns": np.array(answer.elapsed_ns, dtype=np.int64)},
         point=point,
         launch_id=launch_id,
         round=round_,
         started_unix_s=started_unix_s,
-        batch=answer.batch,
-        definition=Definition(
-            timed=answer.timed,
-            divisor=answer.divisor,
-            bytes_per_rep=answer.bytes_per_rep,
-            messages_per_rep=answer.messages_per_rep,
-            algorithm=answer.algorithm,
-        ),
-        elapsed_ns=np.array(answer.elapsed_ns, dtype=np.int64),
-        cpu_user_ns=tuple(answer.cpu_user_ns),
-        cpu_system_ns=tuple(answer.cpu_system_ns),
-        wall_ns=tuple(answer.wall_ns),
-        floor_ns=answer.floor_ns,
-        verified=answer.verified,
+        definition=Definition(**{field.name: getattr(answer, field.name) for field in fields(Definition)}),
         steal=steal,
-        counters=answer.counters,
-        floor_kind=answer.floor_kind,
-        pace_ns=answer.pace_ns,
-        solo_ns=answer.solo_ns,
-        started_ns=answer.started_ns,
         places=places,
     )

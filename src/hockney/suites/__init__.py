@@ -25,7 +25,7 @@ from pydantic import (
 
 from hockney.errors import unknown
 from hockney.units import DURATION_MAX_S, RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
-from hockney.worker.toml_models import FROM_FILE, Errors, read_model, said, some
+from hockney.worker.toml_models import FROM_FILE, Errors, listed, read_model, said, some, texts
 
 LAUNCHES_MAX = 1000
 
@@ -75,30 +75,22 @@ def _read_fraction(value: Any, info: ValidationInfo) -> Any:
     return said(parse_fraction, str(value)) if isinstance(value, str) or info.context == FROM_FILE else value
 
 
-def _listed(value: Any) -> Any:
-    return (value,) if isinstance(value, (int, str)) else value
-
-
-def _texts(value: Any) -> Any:
-    return {name: str(item) for name, item in value.items()} if isinstance(value, dict) else value
-
-
 SOME = AfterValidator(some)
 Sizes = Annotated[tuple[int | CacheShare, ...], BeforeValidator(read_sizes), SOME]
 _Number = Annotated[int, Field(ge=1, le=RANKS_MAX, strict=True)]
 Ranks = Annotated[  # () for "cpus": as many as there are
     tuple[_Number, ...],
-    BeforeValidator(_listed),
+    BeforeValidator(listed),
     SOME,
     WrapValidator(lambda value, check: () if value == "cpus" else check(value)),
 ]
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
 Seconds = Annotated[
     float,
     Field(strict=True, gt=0, le=DURATION_MAX_S, allow_inf_nan=False),
     BeforeValidator(lambda v: said(parse_duration_s, v) if isinstance(v, str) else v),
 ]
-Options = Annotated[dict[str, str], BeforeValidator(_texts)]
+Options = Annotated[dict[str, str], BeforeValidator(texts)]
 Fraction = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), BeforeValidator(_read_fraction)]
 Launches = Annotated[int, Field(ge=1, le=LAUNCHES_MAX, strict=True)]
 

@@ -83,9 +83,9 @@ class MeasureAnswer(_Answer):
     bytes_per_rep: Count
     messages_per_rep: Count
     elapsed_ns: list[list[Count]]
-    cpu_user_ns: list[Count]
-    cpu_system_ns: list[Count]
-    wall_ns: list[Count]
+    cpu_user_ns: tuple[Count, ...]
+    cpu_system_ns: tuple[Count, ...]
+    wall_ns: tuple[Count, ...]
     floor_ns: tuple[Time, Time] | None
     floor_kind: Literal["line", "transport"] | None
     pace_ns: tuple[tuple[Time, ...], tuple[Time, ...]] | None

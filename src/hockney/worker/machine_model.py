@@ -19,8 +19,6 @@ from hockney.worker.toml_models import read_toml, validated
 from hockney.worker.toml_text import toml
 
 MODELS = Path(__file__).parents[1] / "archive" / "models"
-_BASES_MAX = 8
-_NO_NUMBERS = ("source", "run", "used", "structure", "not_modelled", "variant")
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ def builtin_models() -> list[str]:
 
 def load_model(name: str, variant: str = "") -> Model:
     """The model of that name, or in the file whose name ends in .toml. Raises UsageError with all that is wrong."""
-    plain = Model.from_content(name, _content(name, _BASES_MAX))
+    plain = Model.from_content(name, _content(name, bases_left=8))
     variants = plain.machine.variant
     if not variant:
         return plain
@@ -123,7 +121,7 @@ def _content(name: str, bases_left: int) -> dict[str, Any]:
 def _parameters(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str]]:
     """Key, value and source of everything that has a source."""
     for name, value in table.items():
-        if name in _NO_NUMBERS:
+        if name in ("source", "run", "used", "structure", "not_modelled", "variant"):
             continue
         key = f"{place}.{name}".lstrip(".")
         if isinstance(value, dict) and "source" not in table:

@@ -15,18 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from hockney.errors import unknown
 from hockney.units import RANKS_MAX, counted
-from hockney.worker.toml_models import some
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?:/([1-9]\d{0,8}))?)?")
-
-
-def _listed(value: Any) -> Any:
-    return (value,) if isinstance(value, int | str) else value
-
-
-def _texts(value: Any) -> Any:
-    return {name: str(item) for name, item in value.items()} if isinstance(value, dict) else value
+from hockney.worker.toml_models import listed, some, texts
 
 
 def _nodes(value: Any) -> Any:
@@ -35,7 +24,7 @@ def _nodes(value: Any) -> Any:
         return value
     nodes: list[int] = []
     for word in value.split(","):
-        match = _NODES.fullmatch(word.strip())
+        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})(?:/([1-9]\d{0,8}))?)?", word.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if match is None or last < first or last - first > RANKS_MAX:
             raise ValueError(f"'{word.strip()}' is no node: write numbers and ranges as 0-7,16 or 0-63/8")
@@ -45,7 +34,7 @@ def _nodes(value: Any) -> Any:
 
 def _is_name(names: dict[str, Any]) -> dict[str, Any]:
     for name in names:
-        if not _NAME.fullmatch(name):
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
             raise ValueError(f"'{name}' is no name: write letters, digits, '-' and '_'")
     return names
 
@@ -56,7 +45,7 @@ Positive = Annotated[int, Field(ge=1, lt=1 << 53, strict=True)]
 Rate = Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]
 Numbers = Annotated[tuple[Positive, ...], AfterValidator(some)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(listed)]
 Where = dict[str, int | float | str | list[int | float | str]]
 Nodes = Annotated[tuple[Count, ...], BeforeValidator(_nodes), AfterValidator(some)]
 
@@ -123,7 +112,7 @@ class PairClass(_Table):
     """
 
     same_node: bool = False
-    switches: Annotated[tuple[Count, ...], BeforeValidator(_listed), Field(min_length=1, max_length=2)] | None = None
+    switches: Annotated[tuple[Count, ...], BeforeValidator(listed), Field(min_length=1, max_length=2)] | None = None
     within: str | None = None
     segment: Annotated[tuple[Segment, ...], AfterValidator(some)]
 
@@ -439,8 +428,8 @@ class Run(_Table):
     """Which variants measure a suite's points; the first that fits a point counts, without any the plain model."""
 
     pattern: Texts = ()
-    ranks: Annotated[tuple[int, ...], BeforeValidator(_listed)] = ()
-    options: Annotated[dict[str, str], BeforeValidator(_texts)] = Field(default_factory=dict)
+    ranks: Annotated[tuple[int, ...], BeforeValidator(listed)] = ()
+    options: Annotated[dict[str, str], BeforeValidator(texts)] = Field(default_factory=dict)
     variants: Annotated[Texts, AfterValidator(some)]
     read_from: Text
 

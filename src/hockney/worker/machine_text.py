@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,15 +72,13 @@ def compiled(model: Model, ranks: int) -> str:
     return "\n".join([*lines, *_stream(machine)]) + "\n"
 
 
-def write_compiled(model: Model, ranks: int) -> Path:
-    """The file with these lines, which is kept next to the workers. Raises CacheUnusable."""
-    text = compiled(model, ranks)
-    path = cache.default_folder() / f"model-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
-    if not cache.touch(path):
-        with cache.scratch(path.parent) as room:
-            (room / path.name).write_text(text, encoding="utf-8")
-            (room / path.name).replace(path)
-    return path
+@contextlib.contextmanager
+def compiled_file(model: Model, ranks: int) -> Iterator[Path]:
+    """A file with these lines; a worker that has said hello has read it. Raises CacheUnusable."""
+    with cache.scratch(cache.default_folder()) as room:
+        path = room / "model"
+        path.write_text(compiled(model, ranks), encoding="utf-8")
+        yield path
 
 
 def _number(value: float) -> str:

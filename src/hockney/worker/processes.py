@@ -25,9 +25,6 @@ import psutil
 MARK = "HOCKNEY_JOB"
 """The environment variable that tells which job a process belongs to."""
 
-_POLITE_S = 2.0
-_HARD_S = 3.0
-_STEP_S = 0.01
 # MPICH; Open MPI 4 and 5.
 _SHARED_MEMORY = re.compile(r"/dev/shm/(?:mpich_shm_|vader_segment\.|sm_segment\.)[^/ ]+$", re.MULTILINE)
 
@@ -54,8 +51,8 @@ def end_job(roots: Sequence[subprocess.Popen[bytes]], mark: str) -> bool:
     for root in roots:
         _signal_group(root, signal.SIGTERM)
         _signal_group(root, signal.SIGCONT)  # who is stopped can't clear up
-    _wait_until_gone(roots, members.values(), _POLITE_S)
-    deadline_s = time.monotonic() + _HARD_S
+    _wait_until_gone(roots, members.values(), 2.0)
+    deadline_s = time.monotonic() + 3.0
     while True:
         # Again and again: a launcher may start another process while its first ones are being ended.
         members |= {process.pid: process for process in find_members(roots, mark)}
@@ -114,7 +111,7 @@ def _wait_until_gone(
             return True
         if time.monotonic() >= deadline_s:
             return False
-        time.sleep(_STEP_S)
+        time.sleep(0.01)
 
 
 # ---- shared memory that is left behind ------------------------------------------------------------------------------

@@ -51,10 +51,6 @@ Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, L
 _GRACE_S = 4.0
 _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
-_QUIT_LIMIT_S = 10.0
-_TIMED_OUT_EXIT = 14
-_SEE_LOG = "standard error has the reason"  # how the worker ends a refusal whose sentence a rank has logged
-_WORD = re.compile(r"[!-<>-~]+=[!-~]+")
 
 
 class WorkerSession:
@@ -156,7 +152,7 @@ class WorkerSession:
             return
         try:
             if self._greeted:
-                self._ask("quit", [], _QUIT_LIMIT_S, "quit", ByeAnswer)
+                self._ask("quit", [], 10.0, "quit", ByeAnswer)
             else:
                 self._channel.close_input()  # never after hello: that means an end at once, in mid-farewell too
             left = self._channel.wait_exit(_LAST_WORDS_S) is None
@@ -203,7 +199,7 @@ class WorkerSession:
         if self._ended:
             raise WorkerDied("the worker has ended: its session is over")
         for word in words:
-            if not _WORD.fullmatch(word):
+            if not re.fullmatch(r"[!-<>-~]+=[!-~]+", word):
                 raise UsageError(f"'{word}' cannot stand in a command to a worker")
         self._id += 1
         self._heard_bytes = self._channel.said_bytes
@@ -214,30 +210,25 @@ class WorkerSession:
         deadline_s = time.monotonic() + limit_s + _GRACE_S
         try:
             self._channel.write(f"{line}\n".encode(), deadline_s)
-            return self._answer(kind, deadline_s, doing, limit_s)
+            while (text := self._channel.read_line(deadline_s)) is not None:
+                answer = answers.parse(text)
+                if isinstance(answer, LostAnswer):
+                    self._lost = answer
+                elif isinstance(answer, ErrorAnswer) and answer.id in (0, self._id):  # 0: it did not read the number
+                    raise self._refusal(answer)
+                elif not isinstance(answer, kind) or answer.id != self._id:
+                    raise ProtocolError(f"the worker answers '{answer.kind}' number {answer.id} to command {self._id}")
+                else:
+                    return answer
+            raise self._died(doing, limit_s, deadline_s)
         except TimeoutError:
             raise self._timed_out(doing, limit_s) from None
         except ProtocolError:
             self.kill()
             raise
 
-    def _answer(self, kind: type[Answer], deadline_s: float, doing: str, limit_s: float) -> Answer:
-        while True:
-            line = self._channel.read_line(deadline_s)
-            if line is None:
-                raise self._died(doing, limit_s, deadline_s)
-            answer = answers.parse(line)
-            if isinstance(answer, LostAnswer):
-                self._lost = answer
-            elif isinstance(answer, ErrorAnswer) and answer.id in (0, self._id):  # 0: it did not read the number
-                raise self._refusal(answer)
-            elif not isinstance(answer, kind) or answer.id != self._id:
-                raise ProtocolError(f"the worker answers '{answer.kind}' number {answer.id} to command {self._id}")
-            else:
-                return answer
-
     def _refusal(self, answer: ErrorAnswer) -> WorkerRefused:
-        if not answer.message.endswith(_SEE_LOG):
+        if not answer.message.endswith("standard error has the reason"):
             return WorkerRefused(answer.code, answer.message)
         self._channel.hear(_DRAIN_S)  # what was said comes by another pipe, maybe later
         return WorkerRefused(answer.code, self._reason() or answer.message)
@@ -269,7 +260,7 @@ class WorkerSession:
         lost = self._lost
         # Each rank has a watch of its own, and a launcher may end the others before the first has told.
         said = self._channel.said(self._heard_bytes)
-        if _TIMED_OUT_EXIT in (exit_code, lost and lost.exit) or "no end after" in said:
+        if 14 in (exit_code, lost and lost.exit) or "no end after" in said:
             return WorkerTimedOut(doing, limit_s, self._reason())
         who = f"rank {lost.rank}" if lost else "the worker"
         how = _how_it_ended(-lost.signal or lost.exit if lost else exit_code)

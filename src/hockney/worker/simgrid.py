@@ -22,10 +22,6 @@ from hockney.worker.simgrid_costs import ENVELOPE_BYTES, Overhead, SmpiCosts, sm
 
 _SIZE_MAX = (1 << 31) - 1  # of an int, as SMPI has sizes in its settings
 _UNLIMITED_BPS = 1e18
-_FLOPS_PER_S = 1e9  # of a CPU whose rate the model does not have
-_FACTOR_MAX = 4
-_RANKS_MAX = 4096  # each is a host, and routes between them are looked for
-_LEFT_OUT = ("both", "node", "duplex", "rest", "exchange", "late", "ack")
 
 
 @dataclass(frozen=True)
@@ -51,8 +47,8 @@ class _Network:
 def platform_of(model: Model) -> Platform:
     """The platform of a model. Raises UsageError for one that SimGrid cannot hold."""
     machine = model.machine
-    if ranks_of(machine) > _RANKS_MAX:
-        raise _refusal(model, f"ranks: at most {_RANKS_MAX}, not {ranks_of(machine)}; ask for fewer")
+    if ranks_of(machine) > 4096:  # each is a host, and routes between them are looked for
+        raise _refusal(model, f"ranks: at most 4096, not {ranks_of(machine)}; ask for fewer")
     name, pairs = _pairs_of(model)
     for number, segment in enumerate(pairs.segment, 1):
         if segment.protocol == "synchronous":
@@ -115,7 +111,7 @@ def _costs(pairs: PairClass, network: _Network, levels: Mapping[int, Link]) -> S
 
 def _latency_ns(costs: SmpiCosts) -> float:
     """Of the ports of two ranks: that of short messages. Factors, which links between switches have too, stay small."""
-    return max(costs.ranges[0].latency_ns, max(each.latency_ns for each in costs.ranges) / _FACTOR_MAX)
+    return max(costs.ranges[0].latency_ns, max(each.latency_ns for each in costs.ranges) / 4)
 
 
 def _overheads(overheads: Sequence[Overhead]) -> str:
@@ -171,7 +167,8 @@ def _left_out(machine: Machine, pairs: PairClass) -> Iterator[str]:
     if isinstance(machine.topology, Torus | Mesh) and machine.topology.turn_ns:
         yield "topology.turn_ns"
     given = {name for segment in pairs.segment for name in segment.costs()}
-    yield from (f"class.{name}" for name in _LEFT_OUT if name in given)
+    left_out = ("both", "node", "duplex", "rest", "exchange", "late", "ack")
+    yield from (f"class.{name}" for name in left_out if name in given)
 
 
 # ---- network --------------------------------------------------------------------------------------------------------
@@ -234,8 +231,8 @@ def _zone(machine: Machine, network: _Network, levels: Mapping[int, Link], costs
         links.append(_link_tag(f"link-{number}", rate or _UNLIMITED_BPS, link.latency_ns if link is not None else 0.0))
         routes += _both_ways(switches[a], switches[b], f"link-{number}")
     yield '  <zone id="machine" routing="Dijkstra">'
-    flops = machine.cpu.flops_per_s if machine.cpu is not None else None
-    yield from (f'    <host id="{host}" speed="{flops or _FLOPS_PER_S:g}f"/>' for host in hosts)
+    flops = (machine.cpu.flops_per_s if machine.cpu is not None else None) or 1e9
+    yield from (f'    <host id="{host}" speed="{flops:g}f"/>' for host in hosts)
     yield from (f'    <router id="{switch}"/>' for switch in switches.values())
     yield from links
     yield from routes

@@ -20,7 +20,6 @@ ENVELOPE_BYTES = 16
 _TOLERANCE = 0.01
 _UNDER_WAY = 16
 _LEAST_NS = 1e-3  # where nothing takes any time
-_RATIO = 1.02  # from one looked-at size to the next
 _SIZE_MAX = 1 << 31
 
 
@@ -96,7 +95,7 @@ def _sizes(pairs: PairClass) -> list[int]:
     size = 1
     while size < _SIZE_MAX:
         sizes.add(size)
-        size = max(size + 1, int(size * _RATIO))
+        size = max(size + 1, int(size * 1.02))
     return sorted(sizes)
 
 

@@ -22,7 +22,6 @@ _EXAMPLES = {  # of keys that must be there
     "transports": '["shm", "tcp"]',
     "source": '"data sheet"',
 }
-_SHOWN_MAX = 40  # characters of a wrong value
 Model = TypeVar("Model", bound=BaseModel)
 Errors = list[tuple[str, str]]  # the place in the file, `series[1].bytes`, and what is wrong there
 
@@ -40,6 +39,16 @@ def some(value: tuple[Any, ...]) -> tuple[Any, ...]:
     if not value:
         raise ValueError("it is empty: name one at least")
     return value
+
+
+def listed(value: Any) -> Any:
+    """A word or number alone stands for a list of it."""
+    return (value,) if isinstance(value, int | str) else value
+
+
+def texts(value: Any) -> Any:
+    """Options may be written as numbers."""
+    return {name: str(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def read_model(path: Path, what: str, whole: type[Model], check: Callable[[Model], Errors] | None = None) -> Model:
@@ -103,7 +112,7 @@ def _form_errors(error: ValidationError, whole: type[BaseModel]) -> Errors:
     for item in error.errors():
         model, words = _walked(whole, item["loc"])
         place = "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in words).lstrip(".")
-        message = item["msg"].removeprefix("Value error, ")
+        message, shown = item["msg"].removeprefix("Value error, "), str(item["input"])[:40]
         if item["type"] == "extra_forbidden":
             fields = model.model_fields
             message = str(unknown("key", str(words[-1]), [field.alias or name for name, field in fields.items()]))
@@ -114,9 +123,9 @@ def _form_errors(error: ValidationError, whole: type[BaseModel]) -> Errors:
         elif item["type"] == "union_tag_invalid":
             message = f"{item['ctx']['tag']}: the kind should be one of {item['ctx']['expected_tags']}"
         elif item["type"] == "model_type":
-            message = f"{str(item['input'])[:_SHOWN_MAX]}: it should be a table"
+            message = f"{shown}: it should be a table"
         elif item["type"] != "value_error":
-            message = f"{str(item['input'])[:_SHOWN_MAX]}: {message[0].lower()}{message[1:]}"
+            message = f"{shown}: {message[0].lower()}{message[1:]}"
         wrong.append((place, message))
     return wrong
 

@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-WIDTH = 120
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-
 
 def toml(content: Mapping[str, Any], head: str) -> str:
     """The file: comment lines, then the values and tables of `content` in their order."""
@@ -41,7 +38,7 @@ def _is_table(name: str, value: Any) -> bool:
 
 def _entry(name: str, value: Any) -> Iterator[str]:
     entry = f"{_key(name)} = {_value(value)}"
-    if len(entry) > WIDTH and isinstance(value, list):
+    if len(entry) > 120 and isinstance(value, list):
         yield f"{_key(name)} = ["
         yield from (f"    {_value(each)}," for each in value)
         yield "]"
@@ -50,7 +47,7 @@ def _entry(name: str, value: Any) -> Iterator[str]:
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _text(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
 
 
 def _text(text: str) -> str:
