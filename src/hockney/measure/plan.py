@@ -72,14 +72,14 @@ class Plan:
 
     @classmethod
     def from_json(cls, suite: str, points: Iterable[Point], stored: Mapping[str, Any]) -> Plan:
-        """The plan of a stored run for the points given. Raises KeyError, TypeError or ValueError for no such plan."""
+        """The plan of a stored run for the points given. Raises UsageError for no such plan."""
         known = {name: stored[name] for name in _stored_names() if name in stored}
         known |= {name: tuple(known.get(name, ())) for name in ("hosts", "cpus")}
-        refine = frozenset(
-            (transport, pattern, ranks, tuple((name, value) for name, value in options))
-            for transport, pattern, ranks, options in stored["refine"]
-        )
-        return cls(suite, tuple(points), refine=refine, **known)
+        try:
+            refine = frozenset((*curve, tuple(map(tuple, options))) for *curve, options in stored["refine"])
+            return cls(suite, tuple(points), refine=refine, **known)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError("the run was stored by another version of hockney: begin a new one") from error
 
 
 def _stored_names() -> list[str]:
@@ -228,10 +228,7 @@ def _points_of(grids: Iterable[_Grid]) -> tuple[dict[Point, bool], tuple[Skipped
 def plan_again(
     suite: str, points: Iterable[Point], stored: Mapping[str, Any], catalogue: Catalogue, *, launches: int
 ) -> Plan:
-    """The plan of a stored run for the same points, as far as they can be measured now; no size is added.
-
-    Raises as Plan.from_json.
-    """
+    """The plan of a stored run for the same points, as far as they can be measured now; no size is added."""
     plan = Plan.from_json(suite, (), stored)
     plan = replace(plan, launches=launches, more_launches=False, refine=frozenset())
     points = tuple(points)

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hockney.measure.estimate import MIN_MEASUREMENTS, SAMPLES_MIN
+from hockney.measure.estimate import SAMPLES_MIN
 from hockney.model import Measurement, Point
 from hockney.results.runs import main_state
 from hockney.stats.figures import of_one_batch, signs_of
@@ -85,10 +85,6 @@ class Work:
     def measurements_since(self) -> int:
         """Measurements since it was last asked for more."""
         return len(self.probes) - self.asked_at
-
-    def has_enough(self) -> bool:
-        """Whether it has as many measurements as a point needs, since it was last asked for more."""
-        return self.measurements_since >= MIN_MEASUREMENTS
 
     @property
     def reached(self) -> str:

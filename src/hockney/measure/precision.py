@@ -38,15 +38,15 @@ def _end_over_launches(
             by_state.setdefault(state.name, {}).setdefault(measurement.definition, []).append(measurement)
     largest = {state: max(of_state.values(), key=len) for state, of_state in by_state.items()}
     chosen = main_state([{state: len(of_state) for state, of_state in largest.items()}])
-    counted_ones = [] if chosen is None else largest[chosen]
-    medians_ns = [measurement.median_ns for measurement in counted_ones if measurement.median_ns is not None]
-    launch_ids = [measurement.launch_id for measurement in counted_ones]
-    time, over = time_of(medians_ns, launch_ids) if counted_ones else (None, ONE_LAUNCH)
+    counts = [] if chosen is None else largest[chosen]
+    medians_ns = [measurement.median_ns for measurement in counts if measurement.median_ns is not None]
+    launch_ids = [measurement.launch_id for measurement in counts]
+    time, over = time_of(medians_ns, launch_ids) if counts else (None, ONE_LAUNCH)
     reached = None if time is None else time.precision
-    if len(counted_ones) >= MIN_MEASUREMENTS and reached is not None and reached <= precision:
+    if len(counts) >= MIN_MEASUREMENTS and reached is not None and reached <= precision:
         return PointStatus.PRECISE, None
     count = counted(len({measurement.launch_id for measurement, _ in measurements}), "launch", "launches")
-    needed = needed_for(medians_ns, launch_ids, precision) if counted_ones else None
+    needed = needed_for(medians_ns, launch_ids, precision) if counts else None
     more = f"; about {needed} launches would reach {precision:.1%}" if needed and needed <= LAUNCHES_USEFUL else ""
     unit = "launches" if over == LAUNCHES else "measurements"
     return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(measurements), unit)} in {count}{more}"

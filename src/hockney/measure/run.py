@@ -219,12 +219,7 @@ def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mappi
 def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, int]:
     """The plan that a run goes on with, and how many launches it lacks. Raises UsageError where nothing is left."""
     measurable = [row for row in points if row.status not in NOT_MEASURED]
-    try:
-        plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"run {stored.id} was stored by another version of hockney and cannot go on: begin a new run"
-        ) from error
+    plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan)
     # With its skipped points, so that a run of which all was refused does not end as done.
     skipped = (Skipped(row.point, row.reason or "") for row in points if row.status is PointStatus.SKIPPED)
     plan = replace(plan, skipped=tuple(skipped))

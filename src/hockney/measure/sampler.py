@@ -285,7 +285,7 @@ class Sampler:
         for work in active:
             spread = work.first_s is not None and now_s - work.first_s >= self._span_s
             spread = spread or work.point.transport in self._plan.virtual  # nothing disturbs a model
-            enough = self._is_narrow(work) and work.has_enough()
+            enough = self._is_narrow(work) and work.measurements_since >= MIN_MEASUREMENTS
             if self._measurements is not None:
                 work.narrow_looks, enough = _NARROW_LOOKS - 1, work.measurements_since >= self._measurements
             work.narrow_looks = work.narrow_looks + 1 if enough and spread else 0
