@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 import hockney.worker.channel
+from hockney.worker.answers import parse
 from hockney.worker.channel import Channel
 from hockney.worker.diagnose import reason, summary
 from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerError, WorkerTimedOut
@@ -60,7 +62,6 @@ MEASURE: dict[str, Any] = {
     "counters": {"lost": [0.5]},
     "elapsed_ns": [[5, 4]],
 }
-MISSING = "the field is missing"
 
 
 class Stub:
@@ -145,73 +146,51 @@ def test_an_unreadable_answer_is_a_protocol_error(stub: Stub, verb: str, text: b
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [
-        ("id", 3),
-        ("kind", "floor"),
-        ("kind", "hello"),
-        ("pattern", "oneway"),
-        ("bytes", 9),
-        ("samples", 3),
-        ("verified", 1),
-        ("verified", None),
-        ("divisor", 2.0),
-        ("divisor", 0),
-        ("divisor", -1),
-        ("divisor", 2**70),
-        ("batch", 0),
-        ("batch", 2),
-        ("bytes_per_rep", -1),
-        ("messages_per_rep", 2**64),
-        ("timed", "nobody"),
-        ("timed", "rank x"),
-        ("started_ns", 2**70),
-        ("elapsed_ns", [[5, 2**70]]),
-        ("wall_ns", [2**63]),
-        ("floor_ns", [0.0, 30.0]),
-        ("floor_ns", [float("inf"), 30.0]),
-        ("floor_ns", [float("nan"), 30.0]),
-        ("floor_ns", [10**400, 30.0]),
-        ("pace_ns", [[-1.0], [0.6]]),
-        ("counters", {"lost": [float("nan")]}),
-        ("algorithm", MISSING),
-        ("algorithm", 1),
-        ("elapsed_ns", MISSING),
-        ("elapsed_ns", [5, 4]),
-        ("elapsed_ns", [[5, -4]]),
-        ("elapsed_ns", [[5, 4.5]]),
-        ("elapsed_ns", [[5, True]]),
-        ("wall_ns", {"0": 1}),
-        ("floor_ns", MISSING),
-        ("counters", MISSING),
-        ("counters", [1]),
-        ("counters", {"lost": ["1"]}),
-        ("floor_ns", [1.0]),
-        ("floor_ns", ["1", "2"]),
-        ("floor_kind", "loop"),
-        ("pace_ns", MISSING),
-        ("pace_ns", [0.63, 0.63]),
-        ("pace_ns", [[0.63]]),
-        ("pace_ns", [[0.63], ["1"]]),
-        ("solo_ns", MISSING),
-        ("solo_ns", [1]),
-        ("started_ns", MISSING),
-        ("started_ns", 1.5),
-    ],
-    ids=str,
+    [("id", 3), ("kind", "hello"), ("pattern", "oneway"), ("bytes", 9), ("samples", 3), ("batch", 2), ("timed", "x")],
 )
-def test_a_wrong_field_is_a_protocol_error_and_ends_the_job(stub: Stub, key: str, value: object) -> None:
-    answer = {**MEASURE, key: value}
-    if key == "samples":
-        answer["elapsed_ns"] = [[5] * answer["samples"]]
-    if value == MISSING:
-        del answer[key]
-    session = WorkerSession(stub.launch(answering(answer)))
+def test_a_wrong_answer_is_a_protocol_error_and_ends_the_job(stub: Stub, key: str, value: object) -> None:
+    session = WorkerSession(stub.launch(answering({**MEASURE, key: value})))
     session.start()
     session.hello()
     with pytest.raises(ProtocolError) as error:
         session.measure("pingpong", bytes=8, batch=1, samples=2)
     assert "\n" not in str(error.value)
     assert not any(psutil.pid_exists(pid) for pid in session.pids)
+
+
+WRONG: dict[str, list[object]] = {
+    "kind": ["floor"],
+    "verified": [1, None],
+    "divisor": [2.0, 0, -1, 2**70],
+    "batch": [0],
+    "bytes_per_rep": [-1],
+    "messages_per_rep": [2**64],
+    "timed": ["nobody", "rank x"],
+    "started_ns": [2**70, 1.5],
+    "elapsed_ns": [[[5, 2**70]], [5, 4], [[5, -4]], [[5, 4.5]], [[5, True]]],
+    "wall_ns": [[2**63], {"0": 1}],
+    "floor_ns": [[0.0, 30.0], [float("inf"), 30.0], [float("nan"), 30.0], [10**400, 30.0], [1.0], ["1", "2"]],
+    "floor_kind": ["loop"],
+    "pace_ns": [[[-1.0], [0.6]], [0.63, 0.63], [[0.63]], [[0.63], ["1"]]],
+    "solo_ns": [[1]],
+    "counters": [{"lost": [float("nan")]}, [1], {"lost": ["1"]}],
+    "algorithm": [1],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values], ids=str)
+def test_a_wrong_field_is_a_protocol_error(key: str, value: object) -> None:
+    assert parse(json.dumps(MEASURE).encode()).kind == "measure"
+    with pytest.raises(ProtocolError, match=r"^a wrong answer of the worker: [^\n]*$"):
+        parse(json.dumps({**MEASURE, key: value}).encode())
+
+
+@pytest.mark.parametrize(
+    "key", ["algorithm", "counters", "elapsed_ns", "floor_ns", "pace_ns", "solo_ns", "started_ns", "verified"]
+)
+def test_a_missing_field_is_a_protocol_error(key: str) -> None:
+    with pytest.raises(ProtocolError, match=f"measure.{key}: Field required"):
+        parse(json.dumps({name: value for name, value in MEASURE.items() if name != key}).encode())
 
 
 @pytest.mark.parametrize(
