@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.matrix import matrix
 from tests.worker import made_up
-from tests.worker.made_up import on_path, script
+from tests.worker.made_up import on_path
 from tests.worker.test_mpi_variants import CPUS, ENDLESS, job, mailbox_over
 
 from hockney.model import Point
@@ -61,38 +61,11 @@ def test_one_on_path(
     assert unusable == ()
 
 
-def test_each_once_and_two_builds_of_one_version_have_two_names(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = install(only / "first", "openmpi"), install(only / "second", "openmpi")
-    (only / "twin").symlink_to(first)
-    on_path(monkeypatch, first, only / "twin", second)
-    assert [one.id for one in SHMEM()[0]] == ["shmem@openmpi-5.0.3", "shmem@openmpi-5.0.3~2"]
-
-
 def test_the_one_that_is_asked_for(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = install(only / "asked", "openmpi", launcher="shmemrun")
     monkeypatch.setenv("HOCKNEY_OSHCC", str(tools / "oshcc"))
     (shmem,), _ = SHMEM()
     assert shmem.program == tools / "shmemrun"
-
-
-@pytest.mark.parametrize("stranger", [None, "HYDRA build details:"])
-def test_without_a_launcher_of_its_own_it_is_unusable(
-    only: Path, monkeypatch: pytest.MonkeyPatch, stranger: str | None
-) -> None:
-    tools = install(only / "one", "openmpi", launcher="oshrun" if stranger else None, says=stranger or "")
-    on_path(monkeypatch, tools)
-    found, (unusable,) = SHMEM()
-    assert found == ()
-    assert f"there is no oshrun of the same library next to {tools / 'oshcc'}" in unusable.why
-
-
-def test_a_broken_wrapper_is_told(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (only / "broken").mkdir()
-    script(only / "broken" / "oshcc", "echo 'oshcc: cannot find its compiler' >&2; exit 127")
-    on_path(monkeypatch, only / "broken")
-    found, (unusable,) = SHMEM()
-    assert found == ()
-    assert "oshcc: cannot find its compiler" in unusable.why
 
 
 # ---- the real one --------------------------------------------------------------------------------------------------
