@@ -49,7 +49,7 @@ def plan_of(*cpus: int, **fields: Any) -> Plan:
 @needs_two
 def test_ranks_of_every_kind_of_job_run_where_they_are_placed(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
-    transports = "shm,threads,tcp,mpi" + (",pvm" if load().lack("pvm") is None else "")
+    transports = "shm,threads,tcp,mpi" + (",pvm" if load().missing_for("pvm") is None else "")
     for cpus in ((SECOND, FIRST), (FIRST, SECOND)):
         words = ",".join(map(str, cpus))
         arguments = ["run", "pingpong", "-t", transports, "--bytes", "8", "--time", "0.2s", "--launches", "1"]

@@ -37,7 +37,11 @@ def find_suite(what: str) -> Suite:
     if len(words) > 1:
         raise unknown("pattern", strange, patterns, listed_by="hockney list")
     catalogue = load()
-    if "@" in what or catalogue.lack(what) or any(matches(what, transport) for transport in catalogue.transports):
+    if (
+        "@" in what
+        or catalogue.missing_for(what)
+        or any(matches(what, transport) for transport in catalogue.transports)
+    ):
         catalogue.select([what])  # raises where no library is called so
         raise UsageError(f"{what} is a transport: {typed('run', 'pingpong', '-t', what)}")
     raise unknown("suite or pattern", what, [*builtin_names(), *patterns], listed_by="hockney list")

@@ -83,7 +83,7 @@ def _renamed(point: Point, names: Mapping[str, str]) -> Point:
 
 
 class _BothSides:
-    """The sampler's Instrument, which measures on `side`, and its Observer, which tells both sides.
+    """The sampler's Instrument, which measures on `side`, and its Observer, which reports to both sides.
 
     The sampler has base's points; `names`: what new calls base's transports.
     """

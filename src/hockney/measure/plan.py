@@ -239,7 +239,7 @@ def plan_again(
 
 
 def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus: int) -> Plan:
-    """The plan with those points that can be measured on so many CPUs; the others are skipped, each with its reason."""
+    """The plan with the points that can be measured on this number of CPUs; others are skipped, with their reasons."""
     points = tuple(points)
     here = [
         point for point in points if point.transport in catalogue.transports and point.pattern in catalogue.patterns
@@ -401,6 +401,6 @@ def _transports(suite: Suite, series: SuiteSeries, asked: RunOptions, catalogue:
     if named and not series.transports:
         return named
     words = series.transports or suite.transports
-    listed = catalogue.select([word for word in words if catalogue.lack(word) is None])
+    listed = catalogue.select([word for word in words if catalogue.missing_for(word) is None])
     names = {"null", *(info.name for info in named)}
     return [info for info in listed if not named or info.name in names or info.name.partition(":")[0] in names]

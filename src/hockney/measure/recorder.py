@@ -57,7 +57,7 @@ class RunOutcome:
 
 
 class Recorder:
-    """The sampler's Observer; the pool tells it of each start of a job."""
+    """The sampler's Observer; the pool reports each start of a job to it."""
 
     def __init__(self, store: Store, run_id: int, display: Display) -> None:
         self.store = store

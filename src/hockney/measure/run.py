@@ -217,7 +217,7 @@ def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mappi
 
 
 def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, int]:
-    """The plan that a run goes on with, and how many launches it lacks. Raises UsageError where nothing is left."""
+    """The plan that a run goes on with, and how many launches are left. Raises UsageError where nothing is left."""
     measurable = [row for row in points if row.status not in NOT_MEASURED]
     plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan)
     # With its skipped points, so that a run of which all was refused does not end as done.
@@ -300,7 +300,7 @@ def _carry_out(
     *,
     when: str | None = None,
 ) -> list[RunOutcome]:
-    """Measure all sides and store how each ended; `when` is said of what disturbs them now, None: nobody looks."""
+    """Measure all sides and store how each ended; `when` begins the warnings of what disturbs them now; None: no check."""
     sides: list[Side] = []
     others: list[Moment] = []
     status = RunStatus.DONE

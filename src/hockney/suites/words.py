@@ -69,7 +69,7 @@ def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
     listed = [(f"{tables}[{number}].", table) for number, table in enumerate(getattr(whole, tables))]
     for place, owner in [("", whole), *listed]:
         for word in getattr(owner, "transports", ()):
-            if catalogue.lack(word) is None:
+            if catalogue.missing_for(word) is None:
                 check(f"{place}transports", catalogue.select, [word])
     for place, table in listed:
         if not check(f"{place}pattern", catalogue.pattern, table.pattern):

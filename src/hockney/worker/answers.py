@@ -30,7 +30,7 @@ class _Answer(_Strict):
 
 
 class Rank(_Strict):
-    """Where one rank lives. `cpu` is -1 where the system doesn't tell; `cpus_usable` then is 0.
+    """Where one rank lives. `cpu` is -1 where the system does not say; `cpus_usable` then is 0.
 
     `machine` is the same for all names of one host, and for all containers that share its CPUs.
     """
@@ -44,7 +44,7 @@ class Rank(_Strict):
 
 
 class HelloAnswer(_Answer):
-    """Who answers. `clock_ns` is the cost of reading the clock; `floor_why` says why there is no floor, if so."""
+    """The job that answers. `clock_ns` is the cost of reading the clock; `floor_why` says why there is no floor, if so."""
 
     kind: Literal["hello"]
     worker: str

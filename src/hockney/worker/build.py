@@ -1,12 +1,11 @@
 """Builds worker executables where they are needed, by calling the compiler, and keeps them.
 
-There is no build system in between: a worker is one executable out of some sixty small C files, built in about a
-second, and then kept in the cache under a name made of everything that went into it. So there is nothing to configure
-or to clean, and an upgraded compiler, library or hockney builds anew by itself.
+There is no build system: a worker is one executable out of some sixty small C files. It is built in about a second
+and kept in the cache under a hash of everything that went into it, so an upgraded compiler, library or hockney builds
+a new one.
 
-The files are compiled in a few units: most of a small file's time goes into starting a compiler and into headers that
-all of them read. So what is static in a file still has a name of its own within its folder; the compiler says so where
-it has not. Objects are kept too: the worker of a second MPI shares all but one of them with the first one's.
+The files are compiled in a few units, since starting a compiler and reading headers take most of a small file's time.
+So static names are unique within a folder. Objects are kept too: the workers of two MPIs share all but one of them.
 """
 
 from __future__ import annotations
@@ -168,7 +167,7 @@ def _lse2() -> tuple[str, ...]:
 
 
 def _build(folder: Path, objects: list[_Step], link: _Step) -> None:
-    # Late, because who finds a worker built needs no threads, and their import costs as much as the whole look-up.
+    # Imported late: it takes as long as finding a worker that is built.
     from concurrent.futures import ThreadPoolExecutor
 
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

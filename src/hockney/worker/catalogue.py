@@ -1,7 +1,7 @@
 """What can be measured here: patterns and transports, as the built workers describe themselves.
 
-Nothing is listed twice: a pattern's needs and options and a transport's capabilities stand in the C sources only, and
-come from `worker --describe`. What is missing here is said with the reason and how to get it.
+A pattern's needs and options and a transport's capabilities stand in the C sources only, and come from
+`worker --describe`. What is missing has a reason and a remedy.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class OptionInfo:
 class PatternInfo(PatternTraits):
     """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of).
 
-    Sizes are multiples of `grain_bytes`, and not 0; where it is 0, any size will do.
-    `senders`: the option that says how many ranks besides rank 0 only send; at least one more must be left to receive.
+    Sizes are multiples of `grain_bytes` other than 0; where that is 0, it takes any size.
+    `senders`: the option for the number of ranks besides rank 0 that only send; at least one more must receive.
     `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
     """
 
@@ -81,19 +81,19 @@ class PatternInfo(PatternTraits):
 
     @property
     def ranks_default(self) -> int:
-        """On how many ranks it runs where nobody says it: on two, if it can."""
+        """The number of ranks by default: two, if it takes them."""
         least, most, _ = self.ranks
         return least if least == most else max(2, least)
 
     @property
     def ranks_most(self) -> int:
-        """On how many ranks it runs at the most."""
+        """The largest number of ranks."""
         _, most, step = self.ranks
         return most or RANKS_MAX // step * step
 
     @property
     def bytes_default(self) -> int:
-        """The size of its messages where nobody says it: 8 B, if it takes them; 0 where it has no sizes."""
+        """The message size by default: 8 B, if it takes them; 0 where it has no sizes."""
         return max(8, self.grain_bytes) if self.sized else 0
 
 
@@ -101,8 +101,8 @@ class PatternInfo(PatternTraits):
 class TransportInfo(TransportTraits):
     """A transport that is ready here. `name` is `base[@library][:variant]`; native ones have no `library`.
 
-    `native`: the collectives that it has of its own; their lengths are multiples of `grain_bytes`, and not 0;
-    where that is 0, any length will do. `model`: the machine that it stands for, where its clock is virtual.
+    `native`: its own collectives; they take multiples of `grain_bytes` other than 0, or any size where that is 0.
+    `model`: the machine that it stands for, where its clock is virtual.
     """
 
     name: str
@@ -125,7 +125,7 @@ class Catalogue:
     missing: tuple[Missing, ...]
 
     def pattern(self, name: str) -> PatternInfo:
-        """The pattern of that name. Raises UsageError with the likeliest meant one."""
+        """The pattern of that name. Raises UsageError with the nearest name."""
         if name not in self.patterns:
             raise unknown("pattern", name, self.patterns, listed_by="hockney list patterns")
         return self.patterns[name]
@@ -141,9 +141,9 @@ class Catalogue:
         for word in words:
             self.add(word)
             meant = [info for info in self.transports.values() if matches(word, info.name)]
-            lack = self.lack(word)
-            if lack is not None:
-                raise UsageError(f"{word} is not here: {lack.why}; {lack.how}")
+            missing = self.missing_for(word)
+            if missing is not None:
+                raise UsageError(f"{word} is not here: {missing.why}; {missing.how}")
             if not meant:
                 raise unknown("transport", word, ["mpi", *self.transports], listed_by="hockney list transports")
             selected.update((info.name, info) for info in meant)
@@ -193,10 +193,10 @@ class Catalogue:
             model=model,
         )
 
-    def lack(self, word: str) -> Missing | None:
-        """What is missing here and keeps `word` from naming a transport: itself, or the whole family of `pvm:raw`.
+    def missing_for(self, word: str) -> Missing | None:
+        """What is missing where `word` names no transport: itself, or the whole family of `pvm:raw`.
 
-        Of `mpi` it is the first library that was found and can't be used.
+        Of `mpi` it is the first library that was found and cannot be used.
         """
         if any(matches(word, name) for name in self.transports):
             return None
@@ -259,7 +259,7 @@ def matches(word: str, name: str) -> bool:
     )
 
 
-# One line for each family but the native one: what finds its libraries, and what to say where there is none.
+# How the libraries of each family but the native one are found, and the family's name and packages.
 _FAMILIES: dict[str, tuple[Callable[[], Found], str, str]] = {
     "mpi": (MPI, "MPI", "libopenmpi-dev openmpi-bin"),
     "shmem": (SHMEM, "OpenSHMEM", "libopenmpi-dev openmpi-bin"),
@@ -270,11 +270,10 @@ _FAMILIES: dict[str, tuple[Callable[[], Found], str, str]] = {
 def load(
     words: Iterable[str] | None = None, *, recipe: Recipe | None = None, libraries: Sequence[Library] | None = None
 ) -> Catalogue:
-    """Build every worker that can be built here, or find it built, and ask it what it holds.
+    """The patterns and transports of every worker that is built, or can be built, here.
 
-    `words` name the transports that are wanted: libraries of other families are not looked for. `libraries`: these and
-    no others. Raises BuildError if not even the native worker can be built. A library whose worker can't be built is
-    missing, with the reason.
+    `words` name the transports that are wanted: libraries of other families are not searched for. `libraries`: these
+    and no others. Raises BuildError without a native worker. A library whose worker cannot be built is missing.
     """
     native = build_worker(recipe or Recipe())
     description = describe(native)
@@ -311,7 +310,7 @@ def _transports_of(library: Library) -> dict[str, TransportInfo]:
 
 
 def _named(words: Iterable[str] | None, native: Iterable[str]) -> list[str]:
-    """The families that words name; all of them where there are no words, or one names nothing, so is misspelt."""
+    """The families that words name; all of them without words, or where one is misspelt."""
     bases = ["*"] if words is None else [split_name(word)[0] for word in words]
     names = [*_FAMILIES, "sim", *native]
     if not all(fnmatch.filter(names, base) for base in bases):
@@ -325,7 +324,7 @@ def native_patterns() -> list[str]:
 
 
 def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
-    """What a worker says of itself; kept next to the executable, whose name already stands for its whole content.
+    """What a worker says of itself; kept under the name of the executable, which stands for its content.
 
     `is_wheel`: it is linked with a library from a Python environment, which the system's must not shadow. Raises
     ProtocolError.
@@ -364,7 +363,7 @@ def _answers(executable: Path, flag: str, text: str = "", *, is_wheel: bool = Fa
         raise ProtocolError(f"the answer of the worker {executable.name} is not JSON: {error}") from error
 
 
-# The rows of `--describe` have the names of these classes' fields; one more or less is a TypeError.
+# The rows of `--describe` have the names of these classes' fields; a name too many or too few is a TypeError.
 def _pattern(row: dict[str, Any]) -> PatternInfo:
     options = tuple(_option(option) for option in row["options"])
     return PatternInfo(**{**row, "needs": frozenset(row["needs"]), "ranks": tuple(row["ranks"]), "options": options})

@@ -38,7 +38,7 @@ class Channel:
         self._answers_end = False
 
     def spawn(self, argv: Sequence[str], environment: Mapping[str, str | None]) -> None:
-        """Start a process in a session of its own, so that Ctrl-C is ours to handle. Raises LaunchFailed."""
+        """Start a process in its own session, so that Ctrl-C does not reach it. Raises LaunchFailed."""
         merged: dict[str, str | None] = {**os.environ, **environment, MARK: self._mark}
         try:
             process = subprocess.Popen(
@@ -68,7 +68,7 @@ class Channel:
     # ---- waiting ----------------------------------------------------------------------------------------------------
 
     def write(self, data: bytes, deadline_s: float, place: int = 0) -> None:
-        """Write all of `data` to the process in that place. Where nobody reads any more, the end tells why.
+        """Write all of `data` to the process in that place. If nobody reads it, the end of the output says why.
 
         Raises TimeoutError when `deadline_s` (of time.monotonic) has passed.
         """
@@ -137,9 +137,9 @@ class Channel:
             del self._line[_NOISE_LINE_BYTES:]
 
     def _after(self, end: int) -> None:
-        """A process has ended: what it has said is still in its pipes, and nobody else's word counts for it.
+        """A process has ended: read what is left in its pipes.
 
-        Who still holds a pipe may go on writing, so no more is taken than a pipe holds.
+        Its children may still write to them, so no more is read than a pipe holds.
         """
         process = self._ends.pop(end)
         self._selector.unregister(end)

@@ -23,7 +23,7 @@ _ASK_LIMIT_S = 5.0
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler as it is called, and what tells it from others."""
+    """A compiler as it is called, and what distinguishes it from others."""
 
     argv: tuple[str, ...]
     version: str  # the first line of --version
@@ -58,7 +58,7 @@ def split_words(line: str) -> list[str]:
 def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
     """Ask a compiler (`wrapper`: an MPI library's) who it is, or remember.
 
-    Raises NoCompiler if it is not there, CompileFailed if it can't even tell its version.
+    Raises NoCompiler if it is not there, CompileFailed if it cannot say its version.
     """
     path = shutil.which(argv[0])
     if path is None:

@@ -1,4 +1,4 @@
-"""What a launcher and its ranks said, cut down to what tells why a job ended."""
+"""What a launcher and its ranks said, reduced to the reason why a job ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _OURS = "hockney worker: "
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 # What Open MPI, Hydra (MPICH, Intel MPI) and others say of a rank that was killed.
 _HOW_IT_ENDED = re.compile(r"exited on\s+signal|EXIT STRING|KILLED BY SIGNAL", re.IGNORECASE)
-# Of a backtrace, which tells users nothing: `[host:12] [ 1] ./worker(main+0x2) [0x7f2]`, each library in its own way.
+# Of a backtrace, which is of no use to users: `[host:12] [ 1] ./worker(main+0x2) [0x7f2]`, each library in its own way.
 _FRAME = re.compile(r"\([\w.@]*\+?0x[0-9a-f]+\)\s*\[0x[0-9a-f]+\]\s*$")
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 
@@ -23,7 +23,7 @@ def summary(said: str) -> str:
 
 
 def reason(said: str) -> str:
-    """The line that tells the cause: the first of our ranks' that is no consequence, else what was said last."""
+    """The line with the cause: the first of our ranks' that is no consequence, else what was said last."""
     lines = _lines(said)
     ours = [line for line in lines if line.startswith(_OURS)]
     causes = [line for line in ours if not _CONSEQUENCES.match(line)]

@@ -264,8 +264,8 @@ _PVM_ROOTS = ("/usr/lib/pvm3", "/usr/share/pvm3", "/usr/local/pvm3", "/usr/local
 def find_pvms() -> Found:
     """Every PVM of this machine, once each, and the daemons that no program can be built for, with the reason.
 
-    Looked for are the folder in PVM_ROOT and the usual ones. Distributions put header and library where every compiler
-    looks; who builds PVM has both, and the daemon, in one folder. Raises nothing.
+    Searched are the folder in PVM_ROOT and the usual ones. Distributions put header and library where every compiler
+    finds them; a PVM built from source has both, and the daemon, in one folder. Raises nothing.
     """
     try:
         compiler = find_c_compiler()

@@ -396,7 +396,7 @@ class Stream(_Table):
 
     `write`, `read`: the CPU, for a call that moves something; `poll`: for one that moves nothing. `drain`: from when
     the receiver's node has a write's bytes, one write after another, until they can be read. `ack`: how long a write
-    that blocks waits beside its CPU time.
+    that blocks waits in addition to its CPU time.
     """
 
     source: Text

@@ -38,7 +38,7 @@ def ranks_of(machine: Machine) -> int:
 
 
 def why_unfit(model: Model, ranks: int) -> str | None:
-    """Why so many ranks do not fit the machine, or None."""
+    """Why this number of ranks does not fit the machine, or None."""
     most = ranks_of(model.machine)
     if ranks <= most:
         return None
@@ -46,7 +46,7 @@ def why_unfit(model: Model, ranks: int) -> str | None:
 
 
 def compiled(model: Model, ranks: int) -> str:
-    """The lines for a job of so many ranks."""
+    """The lines for a job of this number of ranks."""
     machine = model.machine
     lines = [
         "hockney-model 1",

@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 
 MARK = "HOCKNEY_JOB"
-"""The environment variable that tells which job a process belongs to."""
+"""The environment variable that says which job a process belongs to."""
 
 # MPICH; Open MPI 4 and 5.
 _SHARED_MEMORY = re.compile(r"/dev/shm/(?:mpich_shm_|vader_segment\.|sm_segment\.)[^/ ]+$", re.MULTILINE)

@@ -4,8 +4,8 @@
         session.hello()
         answer = session.measure("pingpong", bytes=8, batch=1000, samples=20, timeout_s=10)
 
-The worker stays up between commands. It ends with the control plane however that ends: at `quit`, at the end of its
-standard input, or because it is ended here when a time limit passes or a rank is lost.
+The worker stays up between commands. It ends at `quit`, at the end of its standard input, or when a time limit passes
+or a rank is lost. So it never outlives the control plane.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, StartCommand
 
 Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, ListeningAnswer)
 
-# The worker ends itself when the limit of a command or of its start passes, and says what it waited for; only when it
-# can't, this much later, we do.
+# At the limit of a command or of its start the worker ends itself, and says what it waited for. This much later the
+# session ends it.
 _GRACE_S = 4.0
 _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
@@ -56,8 +56,8 @@ _DRAIN_S = 0.2
 class WorkerSession:
     """One job from its start to its end. Not for use by several threads at once.
 
-    `start_limit_s` is how long the job may take from its start to its first answer, in s: as the launch tells its
-    ranks, who have a moment more to say which of them didn't come.
+    `start_limit_s` is the limit from the start of the job to its first answer, in s. Its ranks have the same limit, and
+    a moment more to say which of them are missing.
     """
 
     def __init__(self, launch: StartCommand, *, start_limit_s: float = START_LIMIT_S) -> None:
@@ -98,10 +98,10 @@ class WorkerSession:
             raise
 
     def hello(self) -> HelloAnswer:
-        """Who is there. The first answer of all, so the time that the job takes to start counts here.
+        """The ranks of the job. This is its first answer, so the limit of its start applies.
 
-        From now on the job ends at once when our end of its standard input is closed, even by `kill -9`. Raises
-        LaunchFailed with the launcher's own words, ProtocolError.
+        From now on the job ends at once when its standard input is closed, also by `kill -9` of this program. Raises
+        LaunchFailed with the launcher's message, ProtocolError.
         """
         limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else _GRACE_S
         answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", HelloAnswer)
@@ -147,14 +147,14 @@ class WorkerSession:
         return self._ask("floor", words, timeout_s, "floor", FloorAnswer)
 
     def close(self) -> None:
-        """Ask the job to quit and wait until it has; what does not end in time is ended. May be called again."""
+        """Ask the job to quit, wait for it, and kill what does not end in time. May be called again."""
         if self._ended:
             return
         try:
             if self._greeted:
                 self._ask("quit", [], 10.0, "quit", ByeAnswer)
             else:
-                self._channel.close_input()  # never after hello: that means an end at once, in mid-farewell too
+                self._channel.close_input()  # after hello this would end it at once, even in its last steps
             left = self._channel.wait_exit(_LAST_WORDS_S) is None
         except WorkerError:
             left = True
@@ -164,10 +164,10 @@ class WorkerSession:
         self._channel.close()
 
     def kill(self) -> bool:
-        """End the job now, whatever it is doing, within about 5 s; whether nothing of it is left. May be called again.
+        """End the job within about 5 s, and return whether nothing of it is left. May be called again.
 
-        Every process of it on this host is ended, and the files that its library had are removed; ranks on
-        other hosts end by themselves when rank 0 is gone.
+        Its processes on this host are killed, and its library's shared-memory files removed. Ranks on other hosts end
+        by themselves when rank 0 is gone.
         """
         self._ended = True
         gone = self._channel.end()
@@ -230,11 +230,11 @@ class WorkerSession:
     def _refusal(self, answer: ErrorAnswer) -> WorkerRefused:
         if not answer.message.endswith("standard error has the reason"):
             return WorkerRefused(answer.code, answer.message)
-        self._channel.hear(_DRAIN_S)  # what was said comes by another pipe, maybe later
+        self._channel.hear(_DRAIN_S)  # standard error is another pipe, and may be later
         return WorkerRefused(answer.code, self._reason() or answer.message)
 
     def _reason(self) -> str:
-        """What was said since the last command, cut to what tells the cause. Hydra speaks on standard output."""
+        """The cause, from what was printed since the last command. Hydra prints on standard output."""
         return diagnose.reason(self._channel.said(self._heard_bytes)) or diagnose.reason("\n".join(self.noise))
 
     # ---- when it ends -----------------------------------------------------------------------------------------------
@@ -246,11 +246,11 @@ class WorkerSession:
         return self._not_started(f"no answer within {self._start_limit_s:g} s", timed_out=True)
 
     def _died(self, doing: str, limit_s: float, deadline_s: float) -> WorkerError:
-        """The end of the job's output: wait a moment for its last words, then say what is known.
+        """How the job ended, after a short wait for its last messages.
 
-        Not past the deadline: it and the ending of what is left are what shows within 10 s of a time limit.
+        The wait ends at the deadline: with it, and the killing of what is left, a time limit shows within 10 s.
         """
-        join = self._channel.failed_join()  # then rank 0 is still there, and waits in vain
+        join = self._channel.failed_join()  # rank 0 then still waits
         left_s = max(_DRAIN_S, deadline_s - time.monotonic())
         exit_code = self._channel.wait_exit(min(_LAST_WORDS_S, left_s) if join is None else _DRAIN_S)
         self.kill()
@@ -258,7 +258,7 @@ class WorkerSession:
         if not self._greeted:
             return self._not_started(f"it {_how_it_ended(exit_code)}")
         lost = self._lost
-        # Each rank has a watch of its own, and a launcher may end the others before the first has told.
+        # Each rank has its own watch, and a launcher may end the others before the first has reported.
         said = self._channel.said(self._heard_bytes)
         if 14 in (exit_code, lost and lost.exit) or "no end after" in said:
             return WorkerTimedOut(doing, limit_s, self._reason())
@@ -278,7 +278,7 @@ class WorkerSession:
     # ---- a job of several hosts -------------------------------------------------------------------------------------
 
     def _join(self) -> None:
-        """Start the other ranks as soon as rank 0 tells where it listens; all know one fresh secret."""
+        """Start the other ranks as soon as rank 0 has said where it listens; all share a fresh secret."""
         token = f"token {secrets.token_hex(16)}"
         answer = self._exchange(token, ListeningAnswer, "start", self._start_limit_s)
         for argv in self._launch.joins:

@@ -45,7 +45,7 @@ def explained(
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a fit beside its true value. `name` ends with its unit; `up_to_bytes` is the end of its segment."""
+    """A figure of a fit and its true value. `name` ends with its unit; `up_to_bytes` is the end of its segment."""
 
     name: str
     up_to_bytes: int
