@@ -8,67 +8,39 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from tests.builders import make_library, make_transport
+from tests.builders import make_library, make_pattern, make_transport
 
 from hockney.cli import execute
 from hockney.measure import inventory
 from hockney.measure.inventory import take_inventory
 from hockney.model import Point
-from hockney.worker.catalogue import Catalogue, OptionInfo, PatternInfo, TransportInfo
+from hockney.worker.catalogue import Catalogue, OptionInfo
 from hockney.worker.errors import NoCompiler
 from hockney.worker.launch import LAUNCHERS
-from hockney.worker.libraries import Library, Missing
+from hockney.worker.libraries import Missing
 
 OPEN_MPI = make_library("mpi@openmpi-4.1.4", program=Path("/opt/bin/mpiexec"))
 ALGORITHM = OptionInfo("algorithm", ("auto", "native"), "auto", 0, 0, "whose")
 
 
-def pattern(name: str, *, ranks: tuple[int, int, int] = (2, 2, 1), needs: frozenset[str] = frozenset()) -> PatternInfo:
-    collective = "barrier" if name == "barrier" else None
-    return PatternInfo(
-        name=name,
-        summary=f"what {name} does",
-        needs=needs,
-        ranks=ranks,
-        timed="root",
-        sized=collective is None,
-        options=(ALGORITHM,),
-        collective=collective,
-    )
-
-
-def transport(
-    name: str, caps: str = "send nonblocking", native: str = "", library: Library | None = None
-) -> TransportInfo:
-    return TransportInfo(
-        name=name,
-        summary=f"how {name} sends",
-        caps=frozenset(caps.split()),
-        native=frozenset(native.split()),
-        max_bytes=0,
-        executable=Path("worker"),
-        worker_name=name,
-        library=library,
-    )
-
-
 @pytest.fixture
 def catalogue(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
-    patterns = [
-        pattern("pingpong", needs=frozenset({"send"})),
-        pattern("twoway", needs=frozenset({"nonblocking"})),
-        pattern("oneway"),
-        pattern("barrier", ranks=(2, 0, 1), needs=frozenset({"send"})),
-    ]
-    transports = [
-        transport("shm"),
-        transport("null", caps="send"),
-        transport(OPEN_MPI.id, native="barrier", library=OPEN_MPI),
-        transport("puts", caps="", native="barrier"),
-    ]
+    native, both, worker = frozenset(("barrier",)), ("send", "nonblocking"), Path("worker")
+    patterns = (
+        make_pattern("pingpong", options=(ALGORITHM,)),
+        make_pattern("twoway", ["nonblocking"]),
+        make_pattern("oneway", []),
+        make_pattern("barrier", sized=False, options=(ALGORITHM,), collective="barrier"),
+    )
+    transports = (
+        make_transport("shm", both, executable=worker),
+        make_transport("null", ["send"]),
+        make_transport(OPEN_MPI.id, both, native=native, library=OPEN_MPI),
+        make_transport("puts", [], native=native),
+    )
     made = Catalogue(
-        {one.name: one for one in patterns},
-        {one.name: one for one in transports},
+        {pattern.name: pattern for pattern in patterns},
+        {transport.name: transport for transport in transports},
         (Missing("mpi@mpich-9", "its mpicc fails", "mend it"),),
     )
 

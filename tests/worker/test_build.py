@@ -116,20 +116,6 @@ def test_two_sources_of_one_name_are_both_in(folder: Path, tmp_path: Path) -> No
     assert build_worker(both, folder=folder).exists()  # without the one the other can't be linked
 
 
-def test_no_source_is_read_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Path] = []
-    read_text = Path.read_text
-
-    def noting(path: Path) -> str:
-        seen.append(path)
-        return read_text(path)
-
-    monkeypatch.setattr(Path, "read_text", noting)
-    build_worker(QUICK, folder=folder)
-    sources = [path for path in seen if path.suffix in (".c", ".h")]
-    assert len(sources) == len(set(sources)) > len(family_sources("native"))
-
-
 def test_sources_of_families() -> None:
     names = ("native", "mpi", "pvm", "shmem", "sim", "smpi")
     native, mpi, pvm, shmem, sim, smpi = (set(map(str, family_sources(name))) for name in names)
@@ -319,11 +305,6 @@ def test_a_damaged_probe_is_asked_again(tmp_path: Path) -> None:
     for damage in ("", "[]", '{"stamps": 1, "answer": {}}', "\x00"):
         record.write_text(damage)
         assert probes.get(["key"]) is None
-
-
-def test_the_default_recipe_is_native() -> None:
-    assert Recipe().family == "native"
-    assert cache.default_folder().name == "workers"
 
 
 @pytest.mark.parametrize(

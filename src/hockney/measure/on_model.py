@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hockney.measure.exact import measure_exactly, most_repetitions
-from hockney.measure.point_work import batch_ns
+from hockney.measure.point_work import batch_ns, measure_exactly, most_repetitions
 from hockney.measure.pool import measurement_of
 from hockney.model import Measurement, Point
 from hockney.worker import cache

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hockney.measure.estimate import SAMPLES_MIN
+from hockney.measure.estimate import SAMPLES_MIN, SCHEDULE_EVENTS_MIN, events_on_schedule
 from hockney.model import Measurement, Point
 from hockney.results.runs import main_state
 from hockney.stats.figures import of_one_batch, signs_of
@@ -129,3 +130,29 @@ def curve_in_one_state(works: Sequence[Work]) -> list[tuple[Point, Interval]]:
             if time.low is not None:
                 curves.setdefault(state, []).append((work.point, time))
     return max(curves.values(), key=len, default=[])
+
+
+# ---- models without noise -------------------------------------------------------------------------------------------
+
+
+def measure_exactly(
+    point: Point, measure: Callable[..., Measurement], *, batch: int = 4, samples: int = SAMPLES_MIN
+) -> Measurement:
+    """A measurement of `samples` times `batch` repetitions; of a stream more, of events on schedule one each.
+
+    `measure` takes a batch, `samples` and `warmup`.
+    """
+    if point.rate_hz:
+        events = max(SCHEDULE_EVENTS_MIN, events_on_schedule(point.rate_hz))
+        return measure(1, samples=events, warmup=max(1, events // SCHEDULE_FILL))
+    if point.is_stream:
+        once = measure(1, samples=1, warmup=0)
+        # After 256 events the ends weigh little.
+        batch = max(1, min(math.ceil(256 / once.definition.divisor), most_repetitions(once)))
+    return measure(batch, samples=samples, warmup=max(1, batch // FILL))
+
+
+def most_repetitions(measurement: Measurement) -> int:
+    """How many repetitions a batch may have, so that it has no more messages than are simulated in a moment."""
+    # A barrier counts no message.
+    return (1 << 18) // max(measurement.point.ranks, measurement.definition.messages_per_rep)

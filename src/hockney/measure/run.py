@@ -300,7 +300,7 @@ def _carry_out(
     *,
     when: str | None = None,
 ) -> list[RunOutcome]:
-    """Measure all sides and store how each ended; `when` begins the warnings of what disturbs them now; None: no check."""
+    """Measure all sides and store how each ended; `when` begins the warnings of disturbances now; None: no check."""
     sides: list[Side] = []
     others: list[Moment] = []
     status = RunStatus.DONE

@@ -25,10 +25,9 @@ from hockney.measure.estimate import (
     events_on_schedule,
     long_ns,
 )
-from hockney.measure.exact import measure_exactly
 from hockney.measure.interfaces import Instrument, Observer, PointFailed, Progress
 from hockney.measure.plan import Plan
-from hockney.measure.point_work import FILL, Work, batch_ns, curve_in_one_state, repetition_ns
+from hockney.measure.point_work import FILL, Work, batch_ns, curve_in_one_state, measure_exactly, repetition_ns
 from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
 from hockney.stats.fit.refine import sizes_to_add
 from hockney.stats.states import classify

@@ -44,7 +44,7 @@ class Rank(_Strict):
 
 
 class HelloAnswer(_Answer):
-    """The job that answers. `clock_ns` is the cost of reading the clock; `floor_why` says why there is no floor, if so."""
+    """The job. `clock_ns` is the cost of reading the clock; `floor_why` says why there is no floor, if so."""
 
     kind: Literal["hello"]
     worker: str
