@@ -18,6 +18,8 @@ from hockney.stats.states import MachineProbe, State, classify
 
 SHM = Point("shm", "pingpong", 2, 8)
 TCP = Point("tcp", "pingpong", 2, 8)
+POWERS = [0, *(1 << n for n in range(3, 21))]
+CURVE = [Point("mpi", "pingpong", 2, size) for size in POWERS]
 
 
 def all_measurements(notes: Notes) -> list[Measurement]:
@@ -250,16 +252,15 @@ def test_sizes_are_added_around_a_jump_and_nowhere_else() -> None:
 
 
 def test_no_size_is_added_when_the_time_is_over() -> None:
-    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
 
     def machine() -> Machine:
         return Machine(jumping_after(4096), pause_s=0.1)
 
-    long = sample(machine(), plan_of(*points, precision=1e-6, refine=True))
-    added_s = next(progress.elapsed_s for progress in long.progress if progress.points > len(points))
-    short = sample(machine(), plan_of(*points, precision=1e-6, refine=True), budget_s=added_s - 0.01)
-    assert [len(measurements) for measurements in short.rounds[:-1]] == [len(points)] * (len(short.rounds) - 1)
-    assert len(short.rounds[-1]) == len(points), "the time was over before the look at which the other run added sizes"
+    long = sample(machine(), plan_of(*CURVE, precision=1e-6, refine=True))
+    added_s = next(progress.elapsed_s for progress in long.progress if progress.points > len(CURVE))
+    short = sample(machine(), plan_of(*CURVE, precision=1e-6, refine=True), budget_s=added_s - 0.01)
+    assert [len(measurements) for measurements in short.rounds[:-1]] == [len(CURVE)] * (len(short.rounds) - 1)
+    assert len(short.rounds[-1]) == len(CURVE), "the time was over before the look at which the other run added sizes"
     assert short.added == []
 
 
@@ -272,9 +273,6 @@ def exact_places(machine: Machine, sizes: Sequence[int], grain_bytes: int = 1) -
     times = {size: machine.time_ns(Point("mpi", "pingpong", 2, size)) for size in measured}
     jumps = [(a, b) for a, b in pairwise(measured) if b - a <= grain_bytes and times[b] > 1.2 * times[a]]
     return [a for a, _ in jumps], notes
-
-
-POWERS = [0, *(1 << n for n in range(3, 21))]
 
 
 @pytest.mark.parametrize("last_bytes", [4096, 4097, 5001, 8191, 100_001])
@@ -304,8 +302,7 @@ def test_a_bend_has_no_exact_place_and_gets_few_sizes() -> None:
 
 def test_a_blip_gets_neighbours_on_both_sides() -> None:
     machine = Machine(lambda point: (200 + point.bytes / 10) * (1.5 if point.bytes == 4096 else 1), pause_s=0.1)
-    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
-    added = [point.bytes for point in sample(machine, plan_of(*points, refine=True)).added]
+    added = [point.bytes for point in sample(machine, plan_of(*CURVE, refine=True)).added]
     assert any(2048 < size < 4096 for size in added)
     assert any(4096 < size < 8192 for size in added)
     assert all(2048 < size < 8192 for size in added)
@@ -316,16 +313,14 @@ def test_a_line_in_two_states_has_no_jumps() -> None:
     machine = Machine(
         lambda point: 1000 + point.bytes / 10, floor_ns=lambda now_s: 27.0 if int(now_s * 3) % 2 else 184.0, pause_s=0.1
     )
-    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
-    notes = sample(machine, replace(plan_of(*points, refine=True), exact=True))
+    notes = sample(machine, replace(plan_of(*CURVE, refine=True), exact=True))
     assert {measurement.floor_ns[0] for measurement in all_measurements(notes) if measurement.floor_ns} == {27.0, 184.0}
     assert notes.added == []
 
 
 def test_however_wild_a_curve_the_added_sizes_are_bounded() -> None:
     machine = Machine(lambda point: 100.0 + 1000 * random.Random(point.bytes).random(), pause_s=0.1)
-    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
-    assert len(sample(machine, plan_of(*points, refine=True)).added) <= 12
+    assert len(sample(machine, plan_of(*CURVE, refine=True)).added) <= 12
     assert len(exact_places(machine, POWERS)[1].added) <= 48
 
 
@@ -428,8 +423,7 @@ def shared_rounds(measurements: Sequence[Measurement], *sizes: int) -> int:
 
 
 def refined(machine: Machine, budget_s: float = 1000, **more: Any) -> Notes:
-    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
-    return sample(machine, replace(plan_of(*points, refine=True), exact=True), budget_s=budget_s, **more)
+    return sample(machine, replace(plan_of(*CURVE, refine=True), exact=True), budget_s=budget_s, **more)
 
 
 def test_an_added_size_and_its_neighbours_are_measured_together() -> None:
@@ -457,7 +451,7 @@ def test_a_resumed_run_measures_added_sizes_and_their_neighbours_together() -> N
     whole = refined(Machine(jumping_after(5001), pause_s=0.05))
     just_added_s = next(progress.elapsed_s for progress in whole.progress if progress.points > len(POWERS))
     first = refined(machine, budget_s=just_added_s + 0.1)  # so much that one more round is made
-    begun = [*(Point("mpi", "pingpong", 2, size) for size in POWERS), *first.added]
+    begun = [*CURVE, *first.added]
     assert first.added
     plan = replace(plan_of(*begun, refine=True), exact=True)
     rounds = len(first.rounds)
@@ -484,8 +478,7 @@ def test_a_precise_point_that_was_measured_again_stays_precise_however_the_run_e
     number = begin + 2
     again = whole.rounds[number]
     machine = Machine(jumping_after(5001), pause_s=0.05)
-    points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
-    plan = replace(plan_of(*points, refine=True), exact=True)
+    plan = replace(plan_of(*CURVE, refine=True), exact=True)
     notes = Notes()
     sampler = Sampler(plan, machine, notes, seed=1, clock=machine.clock)
     if how == "time":

@@ -41,8 +41,8 @@ def test_what_brings_ranks_together_delays_no_sample(protocol: str, pattern: str
     assert times(tmp_path, model, 2, pattern, 64, samples=4)[0] == [2 * 3020] * 4
 
 
-def synchronous(**costs: Any) -> list[str]:
-    return [line.replace("eager", "synchronous") for line in lines(**costs)]
+def protocol(name: str, **costs: Any) -> list[str]:
+    return [line.replace("eager", name) for line in lines(**costs)]
 
 
 @pytest.mark.parametrize("cost", ["transfer", "out", "in", "node"])
@@ -71,7 +71,7 @@ def test_a_funnel_waits_for_the_receiver(tmp_path: Path) -> None:
 
 def test_a_node_works_on_a_message_while_it_comes(tmp_path: Path) -> None:
     """Seven transfers at once: only the time of the node adds up."""
-    model = synchronous(latency=50, transfer=1000, in_=200)
+    model = protocol("synchronous", latency=50, transfer=1000, in_=200)
     (receiver, *_) = times(tmp_path, model, 8, "funnel", 8, batch=100)
     assert receiver[0] == pytest.approx(100 * 7 * 200, rel=0.02)
 
@@ -99,7 +99,7 @@ def test_an_exchange_takes_longer_than_half_a_round_trip(tmp_path: Path) -> None
 
 def test_messages_that_meet_take_longer(tmp_path: Path) -> None:
     for duplex in (0, 300):
-        model = synchronous(latency=50, transfer=1000, duplex=duplex)
+        model = protocol("synchronous", latency=50, transfer=1000, duplex=duplex)
         assert times(tmp_path, model, 2, "twoway", 8, batch=100)[0][0] == 100 * (1050 + duplex)
         assert times(tmp_path, model, 2, "pingpong", 8, batch=100)[0][0] == pytest.approx(100 * 2 * 1050, rel=0.01)
 
@@ -108,14 +108,14 @@ def test_what_is_left_for_a_late_receive(tmp_path: Path) -> None:
     """The receiver computes for longer than a message takes; the rest of four packets is three of them."""
     delay = {"receiver_compute_us": 10, "until": "sent", "batch": 100}
     for costs, rest in (({}, 1000), ({"rest": "30 0 100"}, 330)):
-        model = synchronous(latency=50, transfer=1000, **costs)
+        model = protocol("synchronous", latency=50, transfer=1000, **costs)
         receiver = times(tmp_path, model, 2, "oneway", 128, **delay)[1]
         assert receiver[0] == pytest.approx(100 * (10_000 + rest), rel=0.02)
 
 
 def test_a_channel_carries_on_for_those_who_wait_for_several(tmp_path: Path) -> None:
     """A synchronous send ends with its receive; several are all with their channels when each has its message."""
-    model = synchronous(latency=100, transfer=900, out=50)
+    model = protocol("synchronous", latency=100, transfer=900, out=50)
     (source, *_) = times(tmp_path, model, 5, "outfarm", 8, batch=1000, until="sent")
     assert source[0] == pytest.approx(1000 * 1000, rel=0.02)
     assert times(tmp_path, model, 2, "oneway", 8, batch=1000, until="sent")[0][0] == 1000 * 1000
@@ -174,10 +174,6 @@ def test_a_point_does_not_depend_on_those_before(tmp_path: Path) -> None:
 
 
 # ---- protocols ------------------------------------------------------------------------------------------------------
-
-
-def protocol(name: str, **costs: Any) -> list[str]:
-    return [line.replace("eager", name) for line in lines(**costs)]
 
 
 def test_rendezvous_waits_for_the_receive(tmp_path: Path) -> None:
