@@ -88,6 +88,7 @@ CASES = [
     Case("paramserver", "shm", 5, 24, {"servers": 2}, "2 `servers` × workers × bytes / time"),
     Case("memload", "null", 1, 4096, {}, "8 B / time per load or word"),
     Case("memload", "null", 1, 4096, {"access": "stream"}, "8 B / time per load or word"),
+    Case("memcpy", "null", 1, 4096, {}),
     Case("bisection", "shm", 4, 24, {}, "P/2 × bytes / half a round trip"),
     Case("rounds", "shm", 4, 24, {"round": 2}),
     Case("ft", "shm", 2, 0, {"class": "S"}),

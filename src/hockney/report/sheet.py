@@ -254,7 +254,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     by_transport: dict[str, Members] = {}
     for member in run.summaries():
         by_transport.setdefault(member[0].point.transport, []).append(member)
-    harness = by_transport.pop(_HARNESS, [])
+    harness = [member for member in by_transport.pop(_HARNESS, []) if member[0].point.pattern == "pingpong"]
     state = table_state(series for members in by_transport.values() for series, _ in members)
     states = _states(run)
     rows: list[Row] = []

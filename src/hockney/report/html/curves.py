@@ -13,6 +13,7 @@ from hockney.results.runs import Run, main_state
 from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, time_of
 
+COPY = "memcpy"  # the reference of other curves
 _HARNESS = "null"
 _SIZES_MIN = 3  # of a curve that is drawn
 _OF_PAIRS = {"source", "target", "round"}  # options that name a pair of ranks: these points are in the matrices
@@ -72,14 +73,15 @@ class _Member:
 
 
 def curves_of(run: Run) -> list[CurveData]:
-    """Every curve of a run in the order of its plan, the harness and pairs of ranks left out."""
+    """Every curve of a run in the order of its plan, pairs of ranks and the harness left out, but for its memcpy."""
     members: dict[_Key, list[_Member]] = {}
     counts: dict[tuple[str, int], list[Mapping[str, int]]] = {}
     floors_ns: dict[str, float | None] = {}
     for series, measurements in run.summaries():
         point = series.point
         is_of_pair = any(name in _OF_PAIRS for name, _ in point.options)
-        if series.status is PointStatus.FAILED or point.transport == _HARNESS or is_of_pair:
+        is_harness = point.transport == _HARNESS and point.pattern != COPY
+        if series.status is PointStatus.FAILED or is_harness or is_of_pair:
             continue
         by_state: dict[str, list[MeasurementSummary]] = {}
         for measurement, state in measurements:

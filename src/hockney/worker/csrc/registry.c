@@ -37,6 +37,7 @@
     X(paramserver)          \
     X(eventbuilder)         \
     X(memload)              \
+    X(memcpy)               \
     X(ft)
 // clang-format on
 

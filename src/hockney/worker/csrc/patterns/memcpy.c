@@ -1,0 +1,51 @@
+/* A copy in local memory: one rank copies a buffer to another of its own, over and over. What a message costs beyond
+ * its copies is seen against it. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../pattern.h"
+
+static bool memcpy_fits(const hk_run_t *run, char *why, size_t len)
+{
+    snprintf(why, len, "memcpy copies in this machine's memory, and a model has none");
+    return (run->ctx->tp->caps & HK_CAP_VIRTUAL) == 0;
+}
+
+static hk_plan_t memcpy_plan(const hk_run_t *run)
+{
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .bytes_per_rep = run->bytes,
+                       .messages_per_rep = 1,
+                       .divisor = 1};
+}
+
+static hk_status_t memcpy_repeat(hk_run_t *run, uint64_t reps)
+{
+    for (uint64_t i = 0; i < reps; i++) {
+        memcpy(run->in, run->out, run->bytes);
+        atomic_signal_fence(memory_order_seq_cst); /* every copy is made, not only the last */
+    }
+    return HK_OK;
+}
+
+static bool memcpy_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes};
+    return i == 0;
+}
+
+const hk_pattern_t hk_pattern_memcpy = {
+    .name = "memcpy",
+    .summary = "one rank copies a buffer to another of its own; time per copy",
+    .ranks_min = 1,
+    .ranks_max = 1,
+    .ranks_step = 1,
+    .timed = HK_TIMED_ROOT,
+    .sized = true,
+    .fits = memcpy_fits,
+    .plan = memcpy_plan,
+    .repeat = memcpy_repeat,
+    .expected = memcpy_expected,
+};
