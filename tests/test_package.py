@@ -85,7 +85,9 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     package = ROOT / "src/hockney"
     files = (path.relative_to(ROOT / "src").as_posix() for path in package.rglob("*") if path.is_file())
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("hockney/")}
-    assert {name for name in files if "__pycache__" not in name} == packed
+    pages = {name for name in packed if name.startswith("hockney/docs/")}
+    assert {name for name in files if "__pycache__" not in name} == packed - pages
+    assert {name.rpartition("/")[2] for name in pages} == {path.name for path in (ROOT / "docs").iterdir()}
     assert "hockney/worker/csrc/main.c" in packed
 
 
@@ -96,6 +98,10 @@ def test_it_builds_its_worker_and_measures(hockney: Installed) -> None:
     assert document["store"].startswith(str(hockney.folder))
     assert "shm" in hockney("show")
     assert "pingpong" in hockney("explain", "--machine", "t3d") + hockney("list", "patterns")
+
+
+def test_the_pages_that_screens_name_are_where_the_help_says(hockney: Installed) -> None:
+    assert (Path(hockney("--help").splitlines()[-1].strip()) / "metrics.md").is_file()
 
 
 def test_a_shell_completes_commands_options_and_words(hockney: Installed) -> None:

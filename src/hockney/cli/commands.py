@@ -78,6 +78,16 @@ class Commands(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         formatter.write_text("Example: hockney quick. Every command has --help with examples.")
+        formatter.write_paragraph()
+        formatter.write_text("The pages docs/*.md that screens name are in")
+        formatter.write(f"  {docs_folder()}\n")  # an address is not broken
+
+
+def docs_folder() -> Path:
+    """Where the pages are: in the package where it was installed, next to its sources in a checkout."""
+    package = Path(__file__).parents[1]
+    installed = package / "docs"
+    return installed if installed.is_dir() else package.parents[1] / "docs"
 
 
 def _unknown(word: str) -> UsageError:

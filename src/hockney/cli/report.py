@@ -12,6 +12,7 @@ import click
 from hockney.cli import render
 from hockney.cli.common import OneOf, command, refuse_output
 from hockney.cli.complete import complete
+from hockney.cli.streams import remark
 from hockney.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     type=OneOf("format", ("html", "md", "svg", "png")),
     default="html",
     metavar="FORMAT",
-    help="html; md: verdict, findings and data sheet as Markdown, for issue trackers; svg or png: a picture of each "
-    "chart. [default: html]",
+    help="html; md: verdict, findings and data sheet of each run as Markdown, for issue trackers; svg or png: a "
+    "picture of each chart. [default: html]",
 )
 def report(references: tuple[str, ...], output: Path, form: str, *, as_json: bool, store: Path | None) -> None:
     """Write an HTML report of runs.
@@ -61,8 +62,6 @@ def report(references: tuple[str, ...], output: Path, form: str, *, as_json: boo
         ids = [run.id for run in runs]
         if len(set(ids)) < len(ids):
             raise UsageError(f"run {max(ids, key=ids.count)} is named twice: name each run once")
-        if form == "md" and len(ids) > 1:
-            raise UsageError("Markdown is of one run: name one, or leave out --format md to compare them")
         size_bytes = write_report(results, runs, output, form)
     if as_json:
         render.print_json("report", {"runs": ids, "file": str(output), "size_bytes": size_bytes})
@@ -81,7 +80,10 @@ def _refuse_folder(path: Path) -> None:
 
 
 def write_report(results: Results, runs: Sequence[Run], output: Path, form: str = "html") -> int:
-    """Write the page or pictures of the first run, which the others are compared with; returns their size in bytes."""
+    """Write the page or pictures of the first run, which the others are compared with; returns their size in bytes.
+
+    Markdown has a section of each run.
+    """
     from hockney.cli.export import written
     from hockney.cli.rerun import command_line
 
@@ -89,11 +91,11 @@ def write_report(results: Results, runs: Sequence[Run], output: Path, form: str 
         from hockney.report.html import material_of
         from hockney.report.pictures import write_pictures
 
-        return write_pictures(material_of(results, runs[0], runs[1:], command_line), output, form)
+        return write_pictures(material_of(results, runs[0], runs[1:], command_line), output, form, remark)
     if form == "md":
         from hockney.report.markdown import markdown_report
 
-        text = markdown_report(results, runs[0], command_line)
+        text = "\n".join(markdown_report(results, run, command_line) for run in runs)
     else:
         from hockney.report.html import html_report
 

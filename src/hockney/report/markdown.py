@@ -53,8 +53,12 @@ def _lines(material: Material) -> Iterable[str]:
         yield from ("", _plain(sheet.notes[0]))
     predictions = predictions_of(material)
     if predictions is not None:
-        yield from ("", "## Measured against predicted", "", f"| {' | '.join(predictions.columns)} |")
-        yield "| --- |" + " ---: |" * (len(predictions.columns) - 1)
+        yield from ("", "## Measured against predicted", "")
+        if predictions.why:
+            yield _plain(predictions.why)
+        else:
+            yield f"| {' | '.join(predictions.columns)} |"
+            yield "| --- |" + " ---: |" * (len(predictions.columns) - 1)
         yield from (f"| {' | '.join(map(_plain, row))} |" for row in predictions.rows)
     if material.run.warnings:
         yield from ("", "## What limits these figures", "")

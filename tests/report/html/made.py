@@ -11,7 +11,7 @@ from tests.report.runs import FACTS, Made, options, store_run
 from hockney.model import Point, Warning_
 
 HOSTILE = "<script>alert(1)</script>"
-BREAKOUT = '</script><img src=x onerror="alert(2)">'
+BREAKOUT = '</script><img src=x onerror="alert(2)">' + 80 * "n"  # without a place to break
 LIBRARIES = {"mpi@openmpi-4.1.4": f"Open MPI 4.1.4 {BREAKOUT}", "shm": HOSTILE}
 SIZES = (0, 8, 64, 512, 2048, 4096, 8192, 32768, 131072, 1 << 20)
 TRANSPORTS = {"shm": (50.0, 0.02), "threads": (48.0, 0.02), "mpi@openmpi-4.1.4": (120.0, 0.07), "unix": (14e3, 0.1)}

@@ -271,7 +271,6 @@ def test_a_run_without_figures_has_a_page(tmp_path: Path, cli: Cli) -> None:
         (["last", "-o", "no/r.html"], "there is no folder no"),
         (["last", "-o", "results.db"], "would write over"),
         (["last", "last", "-o", "r.html"], "run 2 is named twice"),
-        (["1", "2", "-o", "r.md", "--format", "md"], "Markdown is of one run"),
         (["last", "-o", "r.pdf", "--format", "pdf"], "unknown format 'pdf'"),
         (["nine", "-o", "r.html"], "unknown run 'nine'"),
     ],
@@ -336,3 +335,13 @@ def test_markdown_has_verdict_findings_and_sheet(store: Path, cli: Cli, tmp_path
     assert len({line.count("|") for line in table}) == 1  # nothing in a cell ends it
     assert re.search(r"^\| shm \| 50\.\d ns ±\d+% \|", text, re.MULTILINE)
     assert "<" not in text  # of scripts and images
+
+
+def test_markdown_of_several_runs_has_a_section_of_each(store: Path, cli: Cli, tmp_path: Path) -> None:
+    texts = []
+    for runs in (["1"], ["2"], ["1", "2"]):
+        done = cli("report", *runs, "-o", "r.md", "--format", "md", "--store", str(store))
+        assert done.returncode == 0, done.stderr
+        texts.append((tmp_path / "r.md").read_text(encoding="utf-8"))
+    assert texts[2] == f"{texts[0]}\n{texts[1]}"
+    assert re.findall(r"Run: (\d)", texts[2]) == ["1", "2"]

@@ -75,11 +75,13 @@ def test_without_points_there_is_no_section_and_no_worker(tmp_path: Path, monkey
     assert TITLE not in report(tmp_path / "r.db", "r.md", "--format", "md")
 
 
-def test_without_a_compiler_the_rest_is_reported(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_reason_and_the_rest_are_reported(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object, **__: object) -> None:
-        raise BuildError("no compiler")
+        raise BuildError("no compiler <here>")
 
     monkeypatch.setattr("hockney.measure.on_model._executable", fails)
-    page = report(known, "r.html")
-    assert TITLE not in page
+    page, text = report(known, "r.html"), report(known, "r.md", "--format", "md")
+    assert "Nothing was predicted: no compiler &lt;here&gt;." in page
+    assert "Nothing was predicted: no compiler &lt;here&gt;." in text
     assert "Curves over message size" in page
+    assert "predictions-chart" not in figures_of(page)["charts"]

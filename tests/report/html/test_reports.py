@@ -23,20 +23,22 @@ def lines(name: str, kind: str) -> list[Line]:
 
 
 @pytest.mark.parametrize(
-    ("report", "arguments", "pattern"),
+    ("report", "arguments"),
     [
-        ("paragon", ["pingpong", "-t", "sim@paragon:raw", "--bytes", "8,64K,1M"], "pingpong"),
-        ("scabench", ["pingpong", "-t", "sim@scali", "--bytes", "32,64K"], "pingpong"),
-        ("ancor", ["stream", "-t", "sim@ancor", "--bytes", "1,4096", "-o", "write=nonblocking"], "stream"),
-        ("atlas", ["pushfarm", "-t", "sim@gpmimd-calibrated:senders8", "-n", "11", "--bytes", "16"], "pushfarm"),
+        ("paragon", ["pingpong", "-t", "sim@paragon:raw", "--bytes", "8,64K,1M"]),
+        ("scabench", ["pingpong", "-t", "sim@scali", "--bytes", "32,64K"]),
+        ("ancor", ["stream", "-t", "sim@ancor", "--bytes", "1,4096", "-o", "write=nonblocking"]),
+        (
+            "atlas",
+            [*("pushfarm", "-t", "sim@gpmimd-calibrated:senders8", "-n", "11", "--bytes", "16"), "-o", "senders=8"],
+        ),
+        ("t3d", ["put", "-t", "sim@t3d", "-n", "16", "--bytes", "8", "-o", "source=3", "-o", "target=12"]),
+        ("t3d", ["putpong", "-t", "sim@t3d", "-n", "16", "--bytes", "8", "-o", "target=7"]),
     ],
 )
-def test_points_are_those_of_the_models(
-    tmp_path: Path, cli: Cli, report: str, arguments: list[str], pattern: str
-) -> None:
+def test_points_are_those_of_the_models(tmp_path: Path, cli: Cli, report: str, arguments: list[str]) -> None:
     """scripts/draw-machines writes them anew."""
-    more = ["-o", "senders=8"] if pattern == "pushfarm" else []
-    done = cli("run", *arguments, *more, "-q")
+    done = cli("run", *arguments, "-q")
     assert done.returncode == 0, done.stderr
     variant = arguments[2].partition("@")[2].partition(":")[2]
     with open_results(tmp_path / "results.db") as results:
@@ -83,4 +85,7 @@ def test_levels_say_what_they_are() -> None:
 
 
 def test_all_pairs_of_the_torus_are_drawn() -> None:
-    assert [len(line.points) for line in lines("t3d", "model")] == [240, 240]
+    for line, pattern in zip(lines("t3d", "model"), ("put", "putpong"), strict=True):
+        times_ns = [point.time_ns for point in modelled("t3d") if point.pattern.split()[0] == pattern]
+        assert len(times_ns) == 240
+        assert [point[1] for point in line.points] == sorted(times_ns)

@@ -44,7 +44,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
     known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices)]
     figures = report_charts()
     predictions = predictions_of(material)
-    checked = [predictions.chart] if predictions else []
+    checked = [predictions.chart] if predictions and predictions.chart else []
     data: dict[str, Any] = {
         "format": "hockney-report",
         "version": 1,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hockney.archive import Coordinate, machines, reports
 from hockney.report.html.charts import Axis, Chart, Line, View
+from hockney.report.html.curves import CurveData
 from hockney.report.html.material import Material
 from hockney.results.runs import Run
 
@@ -119,29 +120,30 @@ def machines_chart(material: Material) -> Chart | None:
         x=Axis("latency", "ns"),
         y=Axis("bandwidth", "bytes/s"),
         views=(View("", (*published, *measured)),),
-        note="Up and to the left is better; bandwidth is the best of all sizes. Hollow marks are published figures. "
-        "The archive has no latency of the Intel Paragon (72 MB/s, 1995), and of the T3E and the Origin 2000 only a "
-        "row of an application.",
+        note="Up and to the left is better. Latency is the time of the shortest message, bandwidth the highest rate of "
+        "all sizes: here of ping-pongs, and of the hollow, published marks as the table says. The archive has no "
+        "latency of the Intel Paragon (72 MB/s, 1995), and only an application's row of the T3E and the Origin 2000.",
     )
 
 
 def _measured(material: Material, run: Run) -> list[Line]:
     """The smallest ping-pong and the best rate of each transport, in the state that tables show."""
-    curves = [curve for curve in material.curves if curve.run == run.id and curve.is_main and curve.ranks == 2]
     lines = []
-    for transport in dict.fromkeys(curve.transport for curve in curves):
-        latency = next((c for c in curves if (c.transport, c.pattern) == (transport, "pingpong")), None)
-        sizes = [size for size in latency.sizes if 0 < size <= _LATENCY_BYTES_MAX] if latency else []
-        time = latency.at(sizes[0]) if latency and sizes else None
-        rates = [
-            rate
-            for curve in curves
-            if curve.transport == transport and curve.pattern.partition(" ")[0] in ("pingpong", "oneway")
-            for size in curve.sizes
-            if (rate := curve.rate_at(size)) is not None
-        ]
-        if time is not None and rates:
-            best = max(rates, key=lambda rate: rate[0])
-            name = material.name_of(transport) + (f", run {run.id}" if material.others else "")
-            lines.append(Line(name, [(time[0], best[0], None, None)], transport=transport))
+    for curve in pingpongs(material, run):
+        sizes = [size for size in curve.sizes if 0 < size <= _LATENCY_BYTES_MAX]
+        time, rate = curve.at(sizes[0]) if sizes else None, best_rate(curve)
+        if time is not None and rate:
+            name = material.name_of(curve.transport) + (f", run {run.id}" if material.others else "")
+            lines.append(Line(name, [(time[0], rate, None, None)], transport=curve.transport))
     return lines
+
+
+def pingpongs(material: Material, run: Run) -> list[CurveData]:
+    """That of each transport, in the state that tables show."""
+    of_two = [curve for curve in material.curves if curve.run == run.id and curve.is_main and curve.ranks == 2]
+    return [curve for curve in of_two if curve.pattern == "pingpong"]
+
+
+def best_rate(curve: CurveData) -> float:
+    """The highest rate of all sizes in bytes/s; 0 without any."""
+    return max((rate[0] for size in curve.sizes if (rate := curve.rate_at(size)) is not None), default=0.0)

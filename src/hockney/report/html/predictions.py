@@ -22,21 +22,25 @@ _POINTS_MAX = 300  # of all transports: each is simulated
 
 @dataclass(frozen=True)
 class Predictions:
-    """The chart, and a table of how large the errors are: a row for each transport, its name first."""
+    """The chart, and a table of how large the errors are: a row for each transport, its name first.
 
-    chart: Chart
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    `why` is a sentence where there is neither.
+    """
+
+    chart: Chart | None
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    why: str = ""
 
 
 def predictions_of(material: Material) -> Predictions | None:
-    """None where no transport has a fit and points that check it, or where they cannot be simulated here."""
+    """None where no transport has a fit and points that check it."""
     fits = _fits(material)
     chosen = [_thinned(fit, _POINTS_MAX // len(fits)) for fit in fits]
     try:
         validations = [validate(material.run, fit) for fit in chosen]
-    except HockneyError:  # no compiler, as where a report is read on another machine
-        return None
+    except HockneyError as error:  # no compiler, as where a report is read on another machine
+        return Predictions(None, why=f"Nothing was predicted: {error}.")
     done = [validation for validation in validations if validation.rows]
     if not done:
         return None

@@ -38,7 +38,7 @@ def ranks_chart(material: Material) -> Chart | None:
         x=Axis("ranks", "count", "log2"),
         y=Axis("time", "ns"),
         views=tuple(shown[::step]),
-        note="docs/metrics.md says whose time it is, and of what. With more ranks than CPUs it is a scheduling time.",
+        note="The definitions below say whose time it is. With more ranks than CPUs it is a scheduling time.",
     )
 
 

@@ -12,7 +12,7 @@ from hockney.analysis.explain.curve import Curve, CurvePoint
 from hockney.analysis.finding import Finding
 from hockney.report.findings import evidence_of, grouped, title_of
 from hockney.report.html.findings import is_problem
-from hockney.report.html.machines import ArchivePoint, archive_points
+from hockney.report.html.machines import ArchivePoint, archive_points, best_rate, pingpongs
 from hockney.report.html.material import Material
 from hockney.report.words import machine_text, placement_text, spread_text
 from hockney.results.runs import Run
@@ -291,8 +291,9 @@ def _cards(material: Material) -> Iterable[Card]:
         factor = then.latency_ns / latency[1].time_ns.value
         answer = f"{_times(factor)} shorter" if factor >= 1 else f"{_times(1 / factor)} longer"
         detail = f"than a {then.title}'s ({format_ns(then.latency_ns)}, {then.year})"
-        if rate is not None:
-            detail += f"; {_times(rate.rate.value / then.rate_bytes_per_s)} its bandwidth"
+        rates = [best_rate(curve) for curve in pingpongs(material, material.run)]
+        if any(rates):
+            detail += f"; {_times(max(rates) / then.rate_bytes_per_s)} its bandwidth"
         yield Card("Latency now", answer, detail)
 
 

@@ -2,7 +2,8 @@
 // Curves over message size: patterns, transports, machine states and runs are switched on and off.
 
 const long = data.curves.filter((curve) => curve.drawn);
-const groupName = (curve) => `${curve.pattern}, ${curve.ranks} ranks`;
+const groupName = ({ pattern, ranks }) => `${pattern}, ${ranks} rank${ranks === 1 ? "" : "s"}`;
+const copy = long.find((curve) => curve.pattern === "memcpy" && curve.main);
 const MANY = 12; // curves: each chart then takes the whole width
 const several = data.runs.length > 1;
 const choice = { group: "", transports: new Set(), states: new Set(), runs: new Set(data.runs.map((run) => run.id)), fits: true };
@@ -72,12 +73,18 @@ function extras(chart, lines, isRate) {
   return made;
 }
 
-function floorLine(lines) {
-  const floors = [...new Set(lines.map(({ curve }) => curve.floor).filter(Boolean))];
+// The floor, and memcpy at the sizes of the curves.
+function references(lines, isRate) {
   const sizes = lines.flatMap(({ points }) => points.map(([size]) => size)).filter((size) => size > 0);
-  if (floors.length !== 1 || !sizes.length) return [];
   const ends = [Math.min(...sizes), Math.max(...sizes)];
-  return [{ name: "floor", kind: "reference", labels: [], place: 0, points: ends.map((size) => [size, floors[0], null, null]), isNamed: true }];
+  const floors = [...new Set(lines.map(({ curve }) => curve.floor).filter(Boolean))];
+  const made = [];
+  if (!isRate && floors.length === 1) made.push({ name: "floor", points: ends.map((size) => [size, floors[0], null, null]) });
+  if (copy && groupName(copy) !== choice.group) {
+    const points = (isRate ? rateLine : timeLine)(copy).points.filter(([size]) => size >= ends[0] && size <= ends[1]);
+    made.push({ name: "memcpy", points, isClipped: !isRate }); // of short messages it is far below all times
+  }
+  return made.map((line) => ({ ...line, kind: "reference", labels: [], place: 0, isNamed: true }));
 }
 
 function noteOf() {
@@ -89,7 +96,7 @@ function curvesOption(isRate, width) {
   const chart = isRate ? RATE_CHART : TIME_CHART;
   const lines = curves.map(isRate ? rateLine : timeLine);
   if (!lines.some((line) => line.points.some(([size]) => size > 0))) return emptyOption(isRate && shownCurves().length ? "This pattern has no rate." : "Nothing is switched on.");
-  const option = optionOf(chart, [...lines, ...(isRate ? [] : floorLine(lines))], [], noteOf(), width);
+  const option = optionOf(chart, [...lines, ...references(lines, isRate)], [], noteOf(), width);
   option.series.push(...extras(chart, lines, isRate));
   return option;
 }
@@ -98,10 +105,11 @@ function emptyOption(text) {
 }
 
 function curvesTable() {
-  const rows = shownCurves().flatMap((curve) => curve.x.map((size, at) => {
+  const curves = copy && groupName(copy) !== choice.group ? [...shownCurves(), copy] : shownCurves();
+  const rows = curves.flatMap((curve) => curve.x.map((size, at) => {
     const rate = curve.payload && size ? scaled(1e9 * curve.payload * size / curve.y[at], RATES) : NO_TEXT;
     const ends = [curve.low[at], curve.high[at]].map((end) => (end === null ? NO_TEXT : scaled(end, TIMES)));
-    return [curveName(curve), curve.state, bytesText(size), scaled(curve.y[at], TIMES), ...ends, rate];
+    return [curve === copy ? "memcpy" : curveName(curve), curve.state, bytesText(size), scaled(curve.y[at], TIMES), ...ends, rate];
   }));
   return { heads: ["curve", "machine state", "size", "time", "from", "to", "rate"], rows };
 }
@@ -165,7 +173,7 @@ function updateCurves() {
   for (const id of ["curve-time", "curve-rate"]) redraw(document.getElementById(id));
   const details = document.getElementById("curve-table");
   if (details.open) details.dispatchEvent(new Event("toggle"));
-  document.getElementById("curve-note").textContent = `${noteOf()} Bands are 95 % confidence intervals, dotted lines fitted segments, rings protocol switches (broken: suspected). A size of 0 B is in the table only.`;
+  document.getElementById("curve-note").textContent = `${noteOf()} Bands are 95 % confidence intervals, dotted lines fitted segments, rings protocol switches (broken: suspected). Dashed in grey: ${copy ? "memcpy, a copy of that size within one rank, and " : ""}the floor. A size of 0 B is in the table only.`;
 }
 function startCurves() {
   if (!long.length) return;

@@ -26,7 +26,7 @@ function isDrawable(axis, value) {
   return value !== null && value !== undefined && (!axis.scale.startsWith("log") || value > 0);
 }
 
-// Ticks of a logarithmic axis: decades, and 2 and 5 between them where there are few.
+// Ticks of a logarithmic axis: decades, 2 and 5 between them where there are few, and within one, round values.
 function ticksOf(axis, low, high, most) {
   if (axis.scale === "tail") return TAIL_TICKS.map(tail).filter((tick) => tick <= high + 0.01);
   if (axis.scale === "log2") {
@@ -36,6 +36,13 @@ function ticksOf(axis, low, high, most) {
     return ticks;
   }
   const ticks = [];
+  if (high - low < 0.6) {
+    const [first, last] = [10 ** low, 10 ** high];
+    const rough = (last - first) / 5, unit = 10 ** Math.floor(Math.log10(rough));
+    const step = unit * [1, 2, 5, 10].find((factor) => factor * unit >= rough);
+    for (let at = Math.ceil(first / step); at * step <= last; at++) ticks.push(Math.log10(at * step));
+    return ticks;
+  }
   const within = high - low > 2.5 ? [1] : high - low > 1.2 ? [1, 3] : [1, 2, 5];
   const step = high - low > most ? 2 : 1;
   for (let decade = Math.floor(low); decade <= high; decade += step) {
@@ -60,7 +67,7 @@ function axisOption(axis, values, isVertical, names, room) {
     axisLabel: { color: colors.soft, fontSize: 12, hideOverlap: true },
   };
   if (axis.scale === "names") {
-    const label = { ...common.axisLabel, color: colors.ink, width: isWide() ? 210 : 120, overflow: "truncate" };
+    const label = { ...common.axisLabel, color: colors.ink, formatter: bothEnds, width: isWide() ? 210 : 150, overflow: "breakAll", lineHeight: 14, hideOverlap: false };
     return { ...common, type: "category", data: names, inverse: true, splitLine: { show: false }, axisLabel: label };
   }
   if (axis.scale === "linear" || axis.scale === "time") {
@@ -80,7 +87,7 @@ function axisOption(axis, values, isVertical, names, room) {
   } else if (low === high) {
     [low, high] = [low - 1, high + 1];
   }
-  const ticks = ticksOf(axis, low, high, isVertical ? 8 : Math.max(3, Math.floor(room / 68)));
+  const ticks = ticksOf(axis, low, high, isVertical ? 8 : Math.max(4, Math.floor(room / 56)));
   const text = (place) => UNIT_TEXT[axis.unit](axis.unit === "bytes" || axis.unit === "count" ? Math.round(unplaced(axis, place)) : unplaced(axis, place));
   return {
     ...common,
@@ -92,6 +99,10 @@ function axisOption(axis, values, isVertical, names, room) {
     splitLine: { ...common.splitLine, show: false },
     ticks,
   };
+}
+// Of a long name, since the rank or the run comes last.
+function bothEnds(name) {
+  return name.length > 36 ? `${name.slice(0, 24)}…${name.slice(-11)}` : name;
 }
 function tickText(axis, text) {
   return axis.unit === "ns" || axis.unit === "bytes/s" ? text.replace(/\.0+(?= )/, "").replace(/(\.\d*[1-9])0+(?= )/, "$1") : text;
@@ -120,21 +131,28 @@ function gridLines(option, isVertical) {
   };
 }
 
-// The band between the ends of the intervals.
-function band(chart, line, style) {
-  const points = line.points.filter(([x, , low, high]) => isDrawable(chart.x, x) && isDrawable(chart.y, low) && isDrawable(chart.y, high));
-  if (points.length < 2 || points.every(([, , low, high]) => low === high)) return [];
-  const upper = points.map(([x, , , high]) => [placed(chart.x, x), placed(chart.y, high)]);
-  const lower = points.map(([x, , low]) => [placed(chart.x, x), placed(chart.y, low)]).reverse();
-  return [{
-    type: "custom",
-    silent: true,
-    tooltip: { show: false },
-    data: [[...upper[0]]],
-    clip: true,
-    z: 1,
-    renderItem: (_, api) => ({ type: "polygon", shape: { points: [...upper, ...lower].map((point) => api.coord(point)) }, style: { fill: style.color, opacity: 0.16 } }),
-  }];
+// Bands between the ends of the intervals, one for each stretch of points that have one.
+function bands(chart, line, ink) {
+  const hasInterval = ([x, , low, high]) => isDrawable(chart.x, x) && isDrawable(chart.y, low) && isDrawable(chart.y, high);
+  if (line.points.every(([, , low, high]) => low === high)) return [];
+  const stretches = [[]];
+  for (const point of line.points) {
+    if (hasInterval(point)) stretches[stretches.length - 1].push(point);
+    else stretches.push([]);
+  }
+  return stretches.filter((points) => points.length > 1).map((points) => {
+    const edge = (at) => points.map((point) => [placed(chart.x, point[0]), placed(chart.y, point[at])]);
+    const outline = [...edge(3), ...edge(2).reverse()];
+    return {
+      type: "custom",
+      silent: true,
+      tooltip: { show: false },
+      data: [outline[0]],
+      clip: true,
+      z: 1,
+      renderItem: (_, api) => ({ type: "polygon", shape: { points: outline.map((point) => api.coord(point)) }, style: { fill: ink, opacity: 0.16 } }),
+    };
+  });
 }
 
 function hollow(ink) {
@@ -146,7 +164,7 @@ function labelOf(line) {
   return line.name.replace(/, model$/, "");
 }
 
-function lineSeries(chart, line, place, isAlone) {
+function lineSeries(chart, line, place, edge, width) {
   const style = look(place);
   const isPublished = line.kind === "published";
   const isReference = line.kind === "reference";
@@ -155,19 +173,9 @@ function lineSeries(chart, line, place, isAlone) {
     .filter(([x, y]) => isDrawable(chart.x, x) && isDrawable(chart.y, y))
     .map((point) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line }));
   if (!points.length) return [];
-  const label = {
-    show: isWide() && !isAlone && !isPublished,
-    formatter: () => labelOf(line),
-    color: ink,
-    fontSize: 12,
-    distance: 6,
-    lineHeight: 14,
-    textBorderColor: theme().paper,
-    textBorderWidth: 3,
-  };
-  const width = place === 0 ? 4.5 : 2; // of the first, so that it is seen below another that takes as long
+  const thickness = place === 0 && chart.y.scale !== "tail" ? 4.5 : 2; // of the first, so that it is seen below another that takes as long
   return [
-    ...band(chart, line, style),
+    ...bands(chart, line, ink),
     {
       type: "line",
       name: line.name,
@@ -176,19 +184,32 @@ function lineSeries(chart, line, place, isAlone) {
       symbolSize: isPublished ? 9 : points.length > 40 ? 3 : 6,
       showSymbol: !isReference && chart.y.scale !== "tail" && points.length <= 100,
       showAllSymbol: true,
-      lineStyle: { color: ink, width: isReference ? 1.2 : line.kind === "measured" ? width : 2, type: isReference || line.kind === "model" ? "dashed" : line.dash || style.dash, opacity: isPublished ? 0 : 1 },
+      lineStyle: { color: ink, width: isReference ? 1.2 : line.kind === "measured" ? thickness : 2, type: isReference || line.kind === "model" ? "dashed" : line.dash || style.dash, opacity: isPublished ? 0 : 1 },
       itemStyle: isPublished ? hollow(ink) : { color: ink },
-      endLabel: label,
-      labelLayout: { moveOverlap: "shiftY" },
       emphasis: { focus: "series", lineStyle: { width: 3 } },
       z: isReference ? 1 : 3,
     },
+    ...(edge && !isPublished ? [endLabel(chart, line, points[points.length - 1].value, ink, edge, width)] : []),
   ];
 }
 
+// The name of a line at its end or, where lines end at one size, at the edge; a thin line leads to where it was moved.
+function endLabel(chart, line, end, ink, edge, width) {
+  return {
+    type: "scatter",
+    silent: true,
+    data: [end],
+    symbolSize: 1,
+    itemStyle: { color: "transparent" },
+    label: { show: true, formatter: () => labelOf(line), position: "right", color: ink, opacity: 1, fontSize: 12, lineHeight: 14, width: width - edge - 4, overflow: "truncate", textBorderColor: theme().paper, textBorderWidth: 3 },
+    labelLayout: ({ rect }) => ({ x: chart.y.scale === "tail" ? rect.x + 8 : edge, y: rect.y, align: "left", verticalAlign: "middle", moveOverlap: "shiftY" }),
+    labelLine: { show: true, length2: 4, minTurnAngle: 90, lineStyle: { color: ink, width: 1, opacity: 0.6 } },
+  };
+}
+
 // Where a point's label goes: to the right, left, above or below, the first place that is free; nowhere if none is. The
-// table has them all. Marks are known from the second layout on, which redraw() asks for.
-const AXIS_WIDTH = 76;
+// table has them all; where a page is narrow, labels are numbers, and the legend has the names. Marks are known from the second layout on, which redraw() asks for.
+const AXIS_WIDTH = 76, TITLE_HEIGHT = 24;
 
 function labelsApart(width) {
   const marks = new Map();
@@ -208,7 +229,7 @@ function labelsApart(width) {
     }
     places.push([centre - wide / 2, rect.y - high - 4], [centre - wide / 2, rect.y + rect.height + 4]);
     const others = [...taken, ...[...marks].filter(([each]) => each !== seriesIndex).map(([, mark]) => mark)];
-    const isFree = ([x, y]) => x >= AXIS_WIDTH && x + wide <= width - 4 && others.every((box) => x + wide < box.x || box.x + box.wide < x || y + high < box.y || box.y + box.high < y);
+    const isFree = ([x, y]) => x >= AXIS_WIDTH && y >= TITLE_HEIGHT && x + wide <= width - 4 && others.every((box) => x + wide < box.x || box.x + box.wide < x || y + high < box.y || box.y + box.high < y);
     const place = places.find(isFree);
     if (!place) return { x: -999, y: -999 };
     taken.push({ x: place[0], y: place[1], wide, high });
@@ -217,7 +238,7 @@ function labelsApart(width) {
 }
 
 function pointSeries(chart, line, place, apart) {
-  if (line.kind === "reference") return lineSeries(chart, line, place, true);
+  if (line.kind === "reference") return lineSeries(chart, line, place, 0);
   const isPublished = line.kind === "published";
   const ink = isPublished ? theme().soft : look(place).color;
   return [{
@@ -229,7 +250,7 @@ function pointSeries(chart, line, place, apart) {
     data: line.points
       .map((point, number) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line, text: line.labels[number] }))
       .filter(({ point }) => isDrawable(chart.x, point[0]) && isDrawable(chart.y, point[1])),
-    label: { show: line.points.length === 1, formatter: () => line.name, position: "right", color: ink, opacity: 1, fontSize: 12, textBorderColor: theme().paper, textBorderWidth: 3 },
+    label: { show: line.points.length === 1, formatter: () => (isWide() ? line.name : String(line.number)), position: "right", color: ink, opacity: 1, fontSize: 12, textBorderColor: theme().paper, textBorderWidth: 3 },
     labelLayout: apart,
   }];
 }
@@ -321,15 +342,15 @@ function row(...texts) {
 function optionOf(chart, lines, names, note, width) {
   const colors = theme();
   const isBar = chart.kind === "bars" || chart.kind === "intervals";
-  const all = lines.flatMap((line) => line.points);
+  const all = lines.filter((line) => !line.isClipped).flatMap((line) => line.points);
   const ends = (axis, at) => all.flatMap((point) => (axis === chart.x && isBar) || (axis === chart.y && !isBar) ? [point[at], point[2], point[3]] : [point[at]]);
   const apart = labelsApart(width);
   const sums = barSums(chart.kind === "bars" ? lines : []);
-  const makers = { lines: (line) => lineSeries(chart, line, line.place, lines.length === 1 && !line.isNamed), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, line.place, line.transport !== null, sums), intervals: (line) => intervalSeries(chart, line) };
-  const series = lines.flatMap(makers[chart.kind]);
   const hasEndLabels = chart.kind === "lines" && isWide() && (lines.length > 1 || lines.some((line) => line.isNamed));
   const longest = Math.max(0, ...lines.filter((line) => line.kind !== "published").map((line) => labelOf(line).length));
-  const right = hasEndLabels ? Math.min(190, 18 + 7 * longest) : chart.kind === "bars" ? 64 : 24;
+  const right = hasEndLabels ? Math.min(230, 30 + 7 * longest) : chart.kind === "bars" ? 64 : 24;
+  const makers = { lines: (line) => lineSeries(chart, line, line.place, hasEndLabels ? width - right + 16 : 0, width), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, line.place, line.transport !== null, sums), intervals: (line) => intervalSeries(chart, line) };
+  const series = lines.flatMap(makers[chart.kind]);
   const x = axisOption(chart.x, ends(chart.x, 0), false, names, width - AXIS_WIDTH - right);
   const y = axisOption(chart.y, ends(chart.y, 1), true, names, 0);
   const grid = [gridLines(y, true)];

@@ -2,7 +2,7 @@
 // Starts the page: charts, controls, links to evidence, the theme, and the CSV.
 
 function linesOf(view) {
-  return view.lines.map((line, number) => ({ ...line, place: line.color ?? (line.transport === null ? number : placeOf.get(line.transport) ?? number) }));
+  return view.lines.map((line, number) => ({ ...line, number: number + 1, place: line.color ?? (line.transport === null ? number : placeOf.get(line.transport) ?? number) }));
 }
 
 function startChart(target) {
@@ -16,7 +16,7 @@ function startChart(target) {
   const isBar = chart.kind === "bars" || chart.kind === "intervals";
   show(target, (width) => {
     const option = optionOf(ofView(), lines(), view().names, "", width);
-    return isBar ? { ...option, height: 70 + 30 * view().names.length } : option;
+    return isBar ? { ...option, height: 70 + (isWide() ? 30 : 36) * view().names.length } : option;
   });
   const select = document.querySelector(`[data-views="${id}"]`);
   const details = document.querySelector(`[data-table="${id}"]`);
@@ -27,8 +27,13 @@ function startChart(target) {
   }
   function fillLegend() {
     const all = linesOf(view());
-    if (chart.kind === "points" || all.length < 2) return legend.replaceChildren();
-    legend.replaceChildren(...all.map((line) => checkbox(line.name, !hidden.has(line.name), (isOn) => {
+    if (all.length < 2) return legend.replaceChildren();
+    if (chart.kind === "points") {
+      legend.classList.add("narrow");
+      const named = all.filter((line) => line.points.length === 1);
+      return legend.replaceChildren(...named.map((line) => element("span", {}, `${line.number} ${line.name}`)));
+    }
+    legend.replaceChildren(...all.map((line) => checkbox(labelOf(line), !hidden.has(line.name), (isOn) => {
       if (isOn) hidden.delete(line.name);
       else hidden.add(line.name);
       update();
@@ -59,7 +64,7 @@ for (const link of document.querySelectorAll("[data-shows]")) {
   link.addEventListener("click", () => {
     const shows = JSON.parse(link.dataset.shows);
     if (!shows.pattern) return;
-    const name = `${shows.pattern}, ${shows.ranks} ranks`;
+    const name = groupName(shows);
     if (long.some((curve) => groupName(curve) === name)) chooseGroup(name, shows.transports.map((id) => placeOf.get(id)));
   });
 }
@@ -143,7 +148,7 @@ for (const target of document.querySelectorAll("[data-chart]")) startChart(targe
 for (const box of document.querySelectorAll("[data-matrix]")) startMatrix(box, data.matrices[Number(box.dataset.matrix)]);
 repaint();
 const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.getAttribute("href").slice(1), link]));
-new IntersectionObserver((entries) => {
+const sections = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     const link = links.get(entry.target.id);
     if (link && entry.isIntersecting) {
@@ -151,4 +156,5 @@ new IntersectionObserver((entries) => {
       link.setAttribute("aria-current", "true");
     }
   }
-}, { rootMargin: "-10% 0px -80% 0px" }).observe(document.getElementById("summary"));
+}, { rootMargin: "-10% 0px -80% 0px" });
+for (const id of links.keys()) sections.observe(document.getElementById(id));
