@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,36 +39,28 @@ def make_measurement(
     batch: int = 1,
     definition: Definition = HALF_ROUND_TRIP,
     floor_ns: tuple[float, float] | None = (27.0, 28.0),
-    verified: bool = True,
-    steal: float | None = None,
-    counters: Mapping[str, tuple[float, ...]] | None = None,
-    floor_kind: str | None = "line",
-    pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
-    solo_ns: tuple[float, float] | None = None,
-    started_ns: int | None = None,
+    **more: Any,
 ) -> Measurement:
     samples = np.asarray(elapsed_ns, dtype=np.int64)
     ranks = len(samples)
+    known: dict[str, Any] = {
+        "started_unix_s": 1000.5 + round_,
+        "cpu_user_ns": tuple(range(10, 10 + ranks)),
+        "cpu_system_ns": tuple(range(20, 20 + ranks)),
+        "wall_ns": tuple(range(30, 30 + ranks)),
+        "verified": True,
+        "floor_kind": None if floor_ns is None else "line",
+        "places": make_launch().places,
+    }
     return Measurement(
         point=point or make_point(),
         launch_id=launch_id,
         round=round_,
-        started_unix_s=1000.5 + round_,
         batch=batch,
         definition=definition,
         elapsed_ns=samples,
-        cpu_user_ns=tuple(range(10, 10 + ranks)),
-        cpu_system_ns=tuple(range(20, 20 + ranks)),
-        wall_ns=tuple(range(30, 30 + ranks)),
         floor_ns=floor_ns,
-        verified=verified,
-        steal=steal,
-        counters=counters or {},
-        floor_kind=None if floor_ns is None else floor_kind,
-        pace_ns=pace_ns,
-        solo_ns=solo_ns,
-        started_ns=started_ns,
-        places=make_launch().places,
+        **(known | more),
     )
 
 

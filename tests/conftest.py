@@ -13,8 +13,12 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from hockney.results.store import Store
 
 _START_S = 5  # a job that began less long ago may still read its file
 ALL_RUNTIMES = os.environ.get("HOCKNEY_ALL_RUNTIMES") == "1"
@@ -32,6 +36,15 @@ def fixed_seeds() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(random, "SystemRandom", lambda: random.Random(7))
         yield
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An empty results file."""
+    from hockney.results.store import Store
+
+    with Store.open(tmp_path / "results.db") as opened:
+        yield opened
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from tests.builders import make_info, make_launch
+from tests.builders import make_info, make_launch, make_measurement
 
 from hockney.model import Definition, Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
@@ -110,23 +110,20 @@ def _measurement(point: Point, launch_id: int, round_: int, random: np.random.Ge
     time_ns = _time_ns(point, options) * line.divisor * BATCH
     paces_ns = random.normal(0.63, 0.002, (2, ranks)).tolist()
     delayed = options.get("delay_ns", "0") != "0"
-    return Measurement(
-        point=point,
+    return make_measurement(
+        point,
+        (time_ns * random.normal(1, 0.01, (ranks, SAMPLES))).astype(np.int64),
         launch_id=launch_id,
-        round=round_,
-        started_unix_s=1000.5 + round_,
+        round_=round_,
         batch=BATCH,
         definition=Definition(line.timed, line.divisor, line.bytes_per_rep * point.bytes, line.messages_per_rep),
-        elapsed_ns=(time_ns * random.normal(1, 0.01, (ranks, SAMPLES))).astype(np.int64),
         cpu_user_ns=(1_000_000,) * ranks,
         cpu_system_ns=(0,) * ranks,
         wall_ns=(1_000_000,) * ranks,
         floor_ns=(30.0 + random.normal(0, 0.3), 30.0 + random.normal(0, 0.3)),
-        floor_kind="line",
         started_ns=1_000_003 * round_,
         pace_ns=(tuple(paces_ns[0]), tuple(paces_ns[1])),
         counters={"delays": (BATCH, 0), "delay_ns": (BATCH * float(DELAY_NS), 0.0)} if delayed else {},
-        verified=True,
     )
 
 

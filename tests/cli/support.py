@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests import builders
 
 from hockney.cli import execute
 from hockney.cli.render import JSON_VERSION
@@ -102,19 +103,16 @@ def make_measurement(point: Point, launch_id: int, round_: int, time_ns: float, 
     timed = "slowest" if point.pattern == "barrier" else "root"
     divisor = 2 if point.pattern == "pingpong" else 1
     elapsed = np.full((point.ranks, 5), round(time_ns * 100 * divisor), dtype=np.int64) + np.arange(5)
-    return Measurement(
-        point=point,
+    return builders.make_measurement(
+        point,
+        elapsed,
         launch_id=launch_id,
-        round=round_,
+        round_=round_,
         started_unix_s=1_760_000_000.0 + round_,
         batch=100,
         definition=Definition(timed, divisor, divisor * point.bytes, divisor),
-        elapsed_ns=elapsed,
-        cpu_user_ns=(1000,) * point.ranks,
         cpu_system_ns=(0,) * point.ranks,
-        wall_ns=(1000,) * point.ranks,
         floor_ns=None if floor_ns is None else (floor_ns, floor_ns * 1.02),
-        verified=True,
         steal=0.0,
     )
 

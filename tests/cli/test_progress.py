@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import re
+import signal
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,18 +116,26 @@ def test_cpus_of_the_ranks(cpus: tuple[int, ...], said: str, capsys: pytest.Capt
 
 
 def test_a_terminal_has_one_line_that_is_removed(tmp_path: Path) -> None:
-    words = ["run", "pingpong", "-t", "shm", "--bytes", "8,64", "--launches", "1", "--precision=0.0001%", "--time=1s"]
-    code = f"import pty, sys; sys.exit(pty.spawn({command_line(*words)!r}) >> 8)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
+    words = ["run", "pingpong", "-t", "shm", "--bytes", "8,64", "--launches", "1", "--precision=0.0001%", "--time=60s"]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command_line(*words),
         env=environment(tmp_path, TERM="xterm", NO_COLOR="1"),
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode in (0, 3)  # 3: no interval in so little time
-    said = done.stdout.decode()
+        stdout=theirs,
+        stderr=theirs,
+    ) as run:
+        os.close(theirs)
+        seen, is_stopped = b"", False
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(ours, 4096):
+                seen += part
+                if b"to go" in seen and not is_stopped:
+                    run.send_signal(signal.SIGINT)
+                    is_stopped = True
+    os.close(ours)
+    assert run.returncode == 3
+    said = seen.decode()
     assert re.search(r"\rround \d+, 0 of 2 points done, (at least .*, at most|about) \d+ m?s to go", said)
     left = []
     for line in said.split("\n"):

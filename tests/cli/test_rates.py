@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.builders import make_info, make_launch
+from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import FACTS, Cli
 
 from hockney.analysis.rates import at_rate
 from hockney.measure.plan import Plan
-from hockney.model import Definition, Measurement, Point, RunStatus
+from hockney.model import Definition, Point, RunStatus
 from hockney.results.store import Store
 
 FARM = ("-t", "unix", "-n", "3", "--oversubscribe")
@@ -84,19 +84,12 @@ def store_search(path: Path, times_us: dict[int, Any], deadline_ns: float = 1e6)
         run_id = store.create_run(make_info(facts=FACTS, plan=plan, suite="pushfarm"), points)
         launch_id = store.add_launch(run_id, make_launch())
         rows = [
-            Measurement(
-                point=point,
+            make_measurement(
+                point,
+                np.array([np.asarray(times_us[point.rate_hz]) * 1000]),
                 launch_id=launch_id,
-                round=0,
-                started_unix_s=1.0,
-                batch=1,
                 definition=Definition("root", 1, 0, 0),
-                elapsed_ns=np.array([np.asarray(times_us[point.rate_hz]) * 1000], dtype=np.int64),
-                cpu_user_ns=(0,),
-                cpu_system_ns=(0,),
-                wall_ns=(1,),
                 floor_ns=None,
-                verified=True,
             )
             for point in points[1:]
         ]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from tests.builders import make_measurement
 
 from hockney.measure.interfaces import PointFailed, Progress
 from hockney.measure.plan import Plan
@@ -45,17 +46,12 @@ class Machine:
         batch_ns = 2 * self.time_ns(point) * luck * batch * (floor_ns / 27.0) * self.drift(self.now_s)
         self.now_s += (batch * samples + warmup) * batch_ns / batch / 1e9 + self.pause_s
         elapsed_ns = np.full((2, samples), max(1, round(batch_ns)), dtype=np.int64)
-        measurement = Measurement(
-            point=point,
-            launch_id=1,
-            round=round_,
-            started_unix_s=self.now_s,
+        measurement = make_measurement(
+            point,
+            elapsed_ns,
+            round_=round_,
             batch=batch,
             definition=Definition("root", 2, 2 * point.bytes, 2),
-            elapsed_ns=elapsed_ns,
-            cpu_user_ns=(0, 0),
-            cpu_system_ns=(0, 0),
-            wall_ns=(1, 1),
             floor_ns=(floor_ns, floor_ns),
             verified=verify,
         )

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,12 +54,6 @@ source = "made up"
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
     return slowed.load_catalogue()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "results.db") as opened:
-        yield opened
 
 
 def test_a_slowdown_is_found_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
+from tests.builders import make_measurement
 from tests.measure.made_up_machine import Notes, plan_of
 
 from hockney.analysis.rates import Stream, at_rate, is_sustained, stream_of
@@ -49,16 +50,12 @@ class Queue:
                 times_ns.append(free_ns + self.way_ns - due_ns)
         self.now_s += 0.11
         elapsed_ns = np.array([times_ns, [0] * samples, [0] * samples]).round().astype(np.int64)
-        return Measurement(
-            point=point,
-            launch_id=1,
-            round=round_,
-            started_unix_s=self.now_s,
+        return make_measurement(
+            point,
+            elapsed_ns,
+            round_=round_,
             batch=batch,
             definition=Definition("root", 1, 0, 0),
-            elapsed_ns=elapsed_ns,
-            cpu_user_ns=(0, 0, 0),
-            cpu_system_ns=(0, 0, 0),
             wall_ns=(round(10 * self.service_ns()), 1, 1),
             floor_ns=None,
             verified=verify,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from tests.builders import make_info, make_launch
+from tests.builders import make_info, make_launch, make_measurement
 
 from hockney.model import Definition, Measurement, Point, PointStatus, RunStatus, Warning_
 from hockney.results.runs import Run
@@ -156,19 +156,17 @@ def measurement_of(one: Made, launch_id: int, round_: int) -> Measurement:
         samples[rank, rank % 3] += round(one.late_ns * batch * one.divisor)
     wall_ns = 1_000_000
     shares = one.cpu_share or [1.0] * one.point.ranks
-    return Measurement(
-        point=one.point,
+    return make_measurement(
+        one.point,
+        samples,
         launch_id=launch_id,
-        round=round_,
-        started_unix_s=1000.5 + round_,
+        round_=round_,
         batch=batch,
         definition=Definition(one.timed, one.divisor, one.bytes_per_rep, one.divisor, one.algorithm),
-        elapsed_ns=samples,
         cpu_user_ns=tuple(round(wall_ns * share) for share in shares),
         cpu_system_ns=(0,) * one.point.ranks,
         wall_ns=(wall_ns,) * one.point.ranks,
         floor_ns=(one.floor_ns, one.floor_ns if one.floor_after_ns is None else one.floor_after_ns),
-        verified=True,
         counters=dict(one.counters),
         pace_ns=None if one.pace_ns is None else (one.pace_ns, one.pace_ns),
         solo_ns=None if one.pace_ns is None else (one.pace_ns[0], one.pace_ns[0]),

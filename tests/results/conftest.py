@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,6 @@ from hockney.results.store import Store
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "results.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with Store.open(path) as opened:
-        yield opened
 
 
 @pytest.fixture
