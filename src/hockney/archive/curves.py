@@ -36,7 +36,7 @@ def read_machine(machine: Machine) -> PublishedReading:
     for figure in machine.figures:
         for row in _rows(figure):
             key = _key(figure, row)
-            if row["is"] == "peak":
+            if row.get("is") == "peak":
                 peaks[key] = _estimate(figure, row)
             else:
                 points.setdefault(key, []).append(_point(figure, row))
@@ -72,15 +72,15 @@ def _rows(figure: Published) -> Iterator[Mapping[str, Any]]:
 
 def _key(figure: Published, row: Mapping[str, Any]) -> _Key:
     # Reports spell a mode as they like; ours are words without a hyphen.
-    named = {name: str(figure.get(at)).replace("non-", "non") for name, at in row.get("options", {}).items()}
-    ranks = row["ranks"] if isinstance(row["ranks"], int) else int(figure.at[row["ranks"]])
-    return row["pattern"], ranks, tuple(sorted({**named, **row.get("fixed", {})}.items())), row.get("state", "")
+    named = {name: str(figure.get(name)).replace("non-", "non") for name in row.get("options", ())}
+    ranks, state = int(figure.at[row["ranks"]]) if "ranks" in row else 2, row.get("state", figure.get("scope") or "")
+    return row["pattern"], ranks, tuple(sorted({**named, **row.get("fixed", {})}.items())), state
 
 
 def _point(figure: Published, row: Mapping[str, Any]) -> CurvePoint:
     """A rate at a size is a time."""
     size, value = int(row.get("bytes", figure.get("bytes")) or 0), _estimate(figure, row)
-    if row["is"] == "time":
+    if "is" not in row:
         return CurvePoint(size, value)
     time_ns = Estimate(1e9 * size / value.value, 1e9 * size / value.high, 1e9 * size / value.low)
     if row["is"] == "half":  # the smallest number of words that reaches half the best rate: one word fewer did not
