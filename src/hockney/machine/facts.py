@@ -120,6 +120,13 @@ def fact(known: Mapping[str, Any], path: str) -> Any:
     return value
 
 
+def data_caches(known: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """(level, bytes) of each kind of cache that holds data, by level, as far as they are known."""
+    data = [cache for cache in fact(known, "topology.caches") or () if cache.get("kind") != "instruction"]
+    sizes = {(cache.get("level"), cache.get("size_bytes")) for cache in data}
+    return sorted((level, size) for level, size in sizes if level and size)
+
+
 def another_machine(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     """What shows that then and now are not the same CPUs of one machine; None where nothing that both know does.
 

@@ -11,6 +11,7 @@ from hockney.analysis.estimates import relative
 from hockney.analysis.explain.loggp import FittedTrips
 from hockney.analysis.explain.pairs import ClassOf, PairMatrix
 from hockney.analysis.finding import Note, Subject
+from hockney.machine.facts import data_caches
 from hockney.model import Measurement, Warning_, pattern_text
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import pattern_traits
@@ -139,10 +140,7 @@ class Reading:
     @property
     def caches(self) -> list[tuple[int, int]]:
         """(level, bytes) of the data caches, by level."""
-        caches = (self.facts.get("topology") or {}).get("caches") or ()
-        data = [cache for cache in caches if cache.get("kind") != "instruction"]
-        sizes = {(cache.get("level"), cache.get("size_bytes")) for cache in data}
-        return sorted((level, size) for level, size in sizes if level and size)
+        return data_caches(self.facts)
 
 
 def subject_of(curve: Curve, sizes_bytes: tuple[int, ...] = ()) -> Subject:

@@ -6,8 +6,9 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hockney.machine.facts import data_caches
 from hockney.report.classic.layout import contents
-from hockney.report.classic.reading import clock_hz, data_caches
+from hockney.report.classic.reading import clock_hz
 from hockney.report.classic.values import ClassicColumn, Table
 from hockney.results.runs import Run
 from hockney.units import counted, format_bytes, format_ns

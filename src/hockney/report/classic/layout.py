@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from hockney.archive import Coordinate, Published, published
+from hockney.machine.facts import data_caches
 from hockney.machine.files import read_toml
 from hockney.report.classic.models import judged, models_of, plain_name, why_not
 from hockney.report.classic.pairs import STATISTICS, statistic
 from hockney.report.classic.predicted import prediction_notes
-from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader, data_caches
+from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader
 from hockney.report.classic.values import SEVERAL_STATES, Cell, ClassicColumn, Measured, Table, blank
 from hockney.results.runs import Series
 from hockney.stats.fit import NoFit, fit_line
@@ -342,15 +343,16 @@ def _blanks(layout: Layout, line: _Line, reason: str | None = None) -> list[Meas
 
 def _cell(column: FigureColumn, line: _Line, series: Series | None, main: Measured, reader: RunReader) -> Measured:
     """A figure of the series and the state of the main one."""
-    part, value = line.part, line.published(column)
-    if column.quantity is None or column.quantity == part.quantity:
-        return replace(main, published=value)
-    if series is None or main.value is None:
-        unit = QUANTITIES[column.quantity].unit if column.quantity in QUANTITIES else main.unit
-        return blank(unit, main.reason or NOT_PLANNED, value)
-    if column.quantity == "fastest":
-        return replace(reader.fastest(series, part.quantity), published=value)
-    return reader.cell(series, column.quantity, value, main.state, (part.loads, part.load_bytes))
+    part, cell = line.part, main
+    if column.quantity not in (None, part.quantity):
+        if series is None or main.value is None:
+            unit = QUANTITIES[column.quantity].unit if column.quantity in QUANTITIES else main.unit
+            cell = blank(unit, main.reason or NOT_PLANNED)
+        elif column.quantity == "fastest":
+            cell = reader.fastest(series, part.quantity)
+        else:
+            cell = reader.cell(series, column.quantity, main.state, (part.loads, part.load_bytes))
+    return replace(cell, published=line.published(column))
 
 
 def _chosen(part: Part, series: Sequence[Series], reader: RunReader) -> tuple[Series | None, Measured]:

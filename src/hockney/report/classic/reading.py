@@ -168,17 +168,16 @@ class RunReader:
         self,
         series: Series,
         quantity: str,
-        published: float | None = None,
         state: str | None = None,
         loads: tuple[int, int] = (1, 0),
     ) -> Measured:
         """A series as a cell; `quantity` is a name of QUANTITIES, `state` as for `figure`, `loads` as for Basis."""
         figure, what = self.figure(series, state), QUANTITIES[quantity]
         if figure is None or (what.of_measurement is None and figure.value_ns <= 0):
-            return blank(what.unit, self.reason(series), published)
+            return blank(what.unit, self.reason(series))
         if what.by_clock and not clock_hz(self.run.facts):
-            return blank(what.unit, "the clock of the CPU is not known", published)
-        return replace(self._cell(series, figure, what, loads), published=published, is_short=figure.is_short)
+            return blank(what.unit, "the clock of the CPU is not known")
+        return replace(self._cell(series, figure, what, loads), is_short=figure.is_short)
 
     def _cell(self, series: Series, figure: Figure, quantity: Quantity, loads: tuple[int, int] = (1, 0)) -> Measured:
         if quantity.of_measurement is not None:
@@ -234,9 +233,7 @@ class RunReader:
         value = what.of(Basis(series.point, figure.definition), minimum_ns)
         return Measured(what.unit, value, oversubscribed=series.oversubscribed, computed=True)
 
-    def best(
-        self, series: Sequence[Series], quantity: str, published: float | None = None
-    ) -> tuple[Series | None, Measured]:
+    def best(self, series: Sequence[Series], quantity: str) -> tuple[Series | None, Measured]:
         """The best of several series in any state, with its size.
 
         Figures without an interval count only for a series that has no others.
@@ -249,10 +246,10 @@ class RunReader:
             if figure.value_ns > 0 and (place == 0 or figure.low_ns is not None)
         ]
         if not cells:
-            return None, blank(what.unit, self.reason(series[0]) if series else NOT_PLANNED, published)
+            return None, blank(what.unit, self.reason(series[0]) if series else NOT_PLANNED)
         sign = 1 if what.larger_is_better else -1
         chosen, cell = max(cells, key=lambda pair: sign * (pair[1].value or 0.0))
-        return chosen, replace(cell, at_bytes=chosen.point.bytes, published=published)
+        return chosen, replace(cell, at_bytes=chosen.point.bytes)
 
     @staticmethod
     def reason(series: Series) -> str:
@@ -274,9 +271,3 @@ def clock_hz(facts: Mapping[str, Any]) -> int | None:
     cpu = facts.get("cpu", {})
     hertz: int | None = cpu.get("frequency_max_hz") or cpu.get("frequency_now_hz")
     return hertz
-
-
-def data_caches(facts: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """(level, bytes) of each data cache, the smallest first."""
-    caches = facts.get("topology", {}).get("caches", ())
-    return sorted((cache["level"], cache["size_bytes"]) for cache in caches if cache["kind"] != "instruction")
