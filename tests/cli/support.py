@@ -117,6 +117,14 @@ def make_measurement(point: Point, launch_id: int, round_: int, time_ns: float, 
     )
 
 
+def write_model(path: Path, latency_ns: int) -> None:
+    """A model of two nodes on which a message takes so long, whatever its size."""
+    path.write_text(
+        'title = "made up"\n[topology]\nkind = "switch"\nnodes = 2\nsource = "made up"\n'
+        f'[[class.all.segment]]\nlatency = {latency_ns}\nsource = "made up"\n'
+    )
+
+
 def fill(path: Path) -> None:
     """Two runs: one with a label, then one with figures in two states, a failed and a skipped point, a warning."""
     with Store.open(path) as store:

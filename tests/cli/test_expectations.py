@@ -11,18 +11,15 @@ from syrupy.assertion import SnapshotAssertion
 from tests.analysis.compare.made import add_run, curve
 from tests.analysis.compare.test_expect import of_8_bytes
 from tests.builders import make_point
-from tests.cli.support import call_here
+from tests.cli.support import call_here, write_model
 
 from hockney.cli import execute
 from hockney.results.store import Store
 
 
 def test_it_measures_and_judges(tmp_path: Path) -> None:
-    """On a model, where a message of 8 B takes 1 us and 10 ns exactly."""
-    (tmp_path / "m.toml").write_text(
-        'title = "made up"\n[topology]\nkind = "switch"\nnodes = 2\nsource = "made up"\n'
-        '[[class.all.segment]]\nlatency = 1010\nsource = "made up"\n'
-    )
+    """On a model without noise."""
+    write_model(tmp_path / "m.toml", 1010)
     tables = (of_8_bytes(f'latency = "<= {limit}"').replace("shm", "sim@m.toml") for limit in ("1 s", "1 ns"))
     (tmp_path / "expect.toml").write_text("\n".join(tables))
     done = call_here(tmp_path, "check", "--expect", "expect.toml", "--junit", "j.xml")

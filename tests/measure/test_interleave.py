@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.analysis.compare.slowed import load_catalogue
 from tests.builders import make_library
-from tests.cli.support import call_here
+from tests.cli.support import call_here, write_model
 from tests.measure.test_run import Silent
 
 from hockney.analysis.compare import Verdict, compare_runs
@@ -87,13 +87,17 @@ def test_a_point_that_fails_on_one_side_is_skipped_on_the_other(store: Store) ->
 
 
 def test_the_command(tmp_path: Path) -> None:
+    """On two models: without noise all ratios are the same."""
     words = ("compare", "--interleave", "pingpong", "--bytes", "8", "--launches", "6", "--time", "2s", "--label", "x")
-    done = call_here(tmp_path, *words, "--base-transport", "shm", "--new-transport", "null", "--json")
+    for name, latency_ns in (("a", 1000), ("b", 500)):
+        write_model(tmp_path / f"{name}.toml", latency_ns)
+    sides = ("--base-transport", "sim@a.toml", "--new-transport", "sim@b.toml")
+    done = call_here(tmp_path, *words, *sides, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["base"], found["new"]) == (1, 2)
     assert found["counts"] == {"faster": 1}
-    assert found["ranges"][0]["sentence"].startswith("faster: pingpong on shm -> null, 8 B: ")
+    assert found["ranges"][0]["sentence"].startswith("faster: pingpong on model a -> model b, 8 B: ")
     runs = json.loads(call_here(tmp_path, "runs", "--json").stdout)["runs"]
     assert {run["label"] for run in runs} == {"x-base", "x-new"}
     again = json.loads(call_here(tmp_path, "compare", "x-base", "x-new", "--json").stdout)

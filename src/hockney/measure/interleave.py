@@ -139,6 +139,10 @@ class _PairSampler(Sampler):
         self._both = both
         self._ratios: dict[Point, list[float]] = {}
 
+    def _is_exact(self, work: Work) -> bool:
+        """No: ratios decide, also between models without noise."""
+        return False
+
     def _calibrate(self, work: Work) -> None:
         """One batch for both sides, the larger one, and as many samples as the slower side has time for."""
         calibrated = []
