@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -64,7 +64,7 @@ def validate(run: Run, fit: Fit, *, tick: Tick = lambda: None) -> Validation:
     return Validation(fit.transport, fit.figures.state, rows, missing)
 
 
-def _by_cpus(run: Run, fit: Fit) -> Iterable[tuple[list[Point], int]]:
+def _by_cpus(run: Run, fit: Fit) -> list[tuple[list[Point], int]]:
     """Points whose ranks share the CPUs of this machine, for each number of them, and the others (0)."""
     here = len(parse_cpus((run.facts.get("limits") or {}).get("usable_cpus")) or ())
     oversubscribed = {
@@ -72,11 +72,8 @@ def _by_cpus(run: Run, fit: Fit) -> Iterable[tuple[list[Point], int]]:
         for launch in run.launches.values()
         if launch.transport == fit.transport and launch.oversubscribed and len(set(launch.hosts)) == 1
     }
-    points = [point for point, time in fit.figures.others.items() if time.value > 0]
-    free = [point for point in points if point.ranks not in oversubscribed or not here]
-    if free:
-        yield free, 0
-    for ranks in sorted(oversubscribed) if here else ():
-        of_ranks = [point for point in points if point.ranks == ranks]
-        if of_ranks:
-            yield of_ranks, here
+    groups: dict[int, list[Point]] = {}
+    for point, time in fit.figures.others.items():
+        if time.value > 0:
+            groups.setdefault(point.ranks if here and point.ranks in oversubscribed else 0, []).append(point)
+    return [(points, here if ranks else 0) for ranks, points in sorted(groups.items())]

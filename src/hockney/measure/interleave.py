@@ -16,6 +16,7 @@ from typing import Any
 
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
+from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.interfaces import Instrument, Progress
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
@@ -31,7 +32,6 @@ from hockney.worker.launch import refuse_overridden
 BASE, NEW = 0, 1
 _SIDES = ("base", "new")
 _ORDERS = ((BASE, NEW, NEW, BASE), (NEW, BASE, BASE, NEW))
-_QUADRUPLES_MIN = 10  # of a point in each launch pair, before its precision can end it
 
 
 def measure(
@@ -176,7 +176,7 @@ class _PairSampler(Sampler):
         for work in active:
             ratios = self._ratios.get(work.point, [])
             work.time = median(ratios) if ratios else None
-            if len(ratios) >= _QUADRUPLES_MIN and self._is_narrow(work):
+            if len(ratios) >= MIN_MEASUREMENTS and self._is_narrow(work):
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 unfinished.append(work)

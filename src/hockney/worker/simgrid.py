@@ -95,17 +95,14 @@ def _link(levels: Mapping[int, Link], level: int) -> Link | None:
 
 def _costs(pairs: PairClass, network: _Network, levels: Mapping[int, Link]) -> SmpiCosts:
     """With the links that are part of every route."""
-    if len(network.home) == 1:
-        return smpi_costs(pairs, link_latency_ns=0.0, link_per_byte_ns=0.0)
-    if network.home_level is not None:
-        link = _link(levels, network.home_level)
-        latency_ns = 2 * link.latency_ns if link is not None else 0.0
-        rate = link.bytes_per_s if link is not None else None
-    else:
+    latency_ns, rate = 0.0, None
+    home = None if network.home_level is None else _link(levels, network.home_level)
+    if home is not None and len(network.home) > 1:
+        latency_ns, rate = 2 * home.latency_ns, home.bytes_per_s
+    elif network.home_level is None and len(network.home) > 1:
         links = [_link(levels, level) for _, _, level in network.edges]
-        rates = [link.bytes_per_s if link is not None else None for link in links]
-        latency_ns = 0.0
-        rate = max((rate for rate in rates if rate is not None), default=None) if None not in rates else None
+        rates = [link.bytes_per_s for link in links if link is not None and link.bytes_per_s is not None]
+        rate = max(rates, default=None) if len(rates) == len(links) else None
     return smpi_costs(pairs, link_latency_ns=latency_ns, link_per_byte_ns=1e9 / rate if rate is not None else 0.0)
 
 
