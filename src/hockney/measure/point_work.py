@@ -29,7 +29,7 @@ def reached_text(time: Interval | None, measurements: int, over: str = "measurem
 
 @dataclass
 class Work:
-    """A point under way. Lists hold one item a measurement; `states` are as of the last look at all measurements."""
+    """A point under way. Lists hold one item a measurement; `states` and `time` are as judged last."""
 
     point: Point
     probes: list[MachineProbe] = field(default_factory=list)
@@ -44,8 +44,8 @@ class Work:
     last: Measurement | None = None
     cost_s: float = 0.0  # of one measurement, all included
     first_s: float | None = None  # when its first measurement was over
-    time: Interval | None = None  # in the main state, as of the last look
-    narrow_looks: int = 0  # looks in a row at which the interval was narrow enough
+    time: Interval | None = None  # in the main state
+    narrow_checks: int = 0  # how often in a row the interval was narrow enough
     precise: bool = False  # it ended so, though it may be measured again next to an added size
     retries: int = 0  # how often it was measured again to see the state of its curve
     asked_at: int = 0  # how many measurements it had when more were asked for, next to an added size
@@ -80,7 +80,7 @@ class Work:
 
     def begin_anew(self) -> None:
         """As many measurements again as a point needs, and over as long a time."""
-        self.asked_at, self.first_s, self.narrow_looks = len(self.probes), None, 0
+        self.asked_at, self.first_s, self.narrow_checks = len(self.probes), None, 0
 
     @property
     def measurements_since(self) -> int:

@@ -32,7 +32,7 @@ from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
 from hockney.stats.fit.refine import sizes_to_add
 from hockney.stats.states import classify
 
-_NARROW_LOOKS = 2  # stopping at the first narrow interval would stop at lucky ones
+_NARROW_CHECKS = 2  # stopping at the first narrow interval would stop at lucky ones
 
 
 class Sampler:
@@ -67,10 +67,10 @@ class Sampler:
         self._work = {point: Work(point) for point in plan.points}
         self._pending: list[Measurement] = []
         self._finished = 0
-        self._looked_at = 0  # measurements, at the last look
+        self._judged = 0  # measurements, when they were judged last
         self._given_up: set[Point] = set()
         self._refined: Counter[CurveKey] = Counter(curve_of(point) for point in plan.points if point.role == "refined")
-        self._looked: Counter[CurveKey] = Counter()  # measurements of a curve when it was last looked at
+        self._judged_curves: Counter[CurveKey] = Counter()  # its measurements, when a curve was judged last
         self._alike = {**(alike or {}), **{measurement.point: measurement for measurement in earlier}}
         for measurement in earlier:
             if measurement.point in self._work:
@@ -85,7 +85,7 @@ class Sampler:
         if any(work.probes for work in active):
             for work in active:
                 if work.probes:
-                    work.narrow_looks = _NARROW_LOOKS - 1
+                    work.narrow_checks = _NARROW_CHECKS - 1
                     work.first_s = self._clock() - self._span_s
             active = self._judge(active)  # precise points stay so
             active += self._measure_again([work for work in active if work.point.role == "refined"], active)
@@ -99,8 +99,8 @@ class Sampler:
             while active and (self._round == self._first_round or not self._is_over()):
                 self._one_round(active)
                 over = self._is_over()
-                # Long runs would else only look at all measurements.
-                if over or self._measurements_made() >= 1.02 * self._looked_at:
+                # Judging takes all measurements, so long runs do it ever more rarely.
+                if over or self._measurements_made() >= 1.02 * self._judged:
                     active = self._judge(active, refine=not over)
                 self._tell_round(active, start_s, budget_s)
         except KeyboardInterrupt:
@@ -274,7 +274,7 @@ class Sampler:
         """End precise points, add sizes where a curve bends if `refine`, and return the points that go on."""
         # States are classified over all measurements of the run: more measurements make surer levels.
         everything = list(self._work.values())
-        self._looked_at = self._measurements_made()
+        self._judged = self._measurements_made()
         states = iter(classify([probe for work in everything for probe in work.probes]))
         for work in everything:
             work.states = [next(states) for _ in work.probes]
@@ -286,9 +286,9 @@ class Sampler:
             spread = spread or work.point.transport in self._plan.virtual  # nothing disturbs a model
             enough = self._is_narrow(work) and work.measurements_since >= MIN_MEASUREMENTS
             if self._measurements is not None:
-                work.narrow_looks, enough = _NARROW_LOOKS - 1, work.measurements_since >= self._measurements
-            work.narrow_looks = work.narrow_looks + 1 if enough and spread else 0
-            if work.narrow_looks >= _NARROW_LOOKS or (work.probes and self._is_exact(work)):
+                work.narrow_checks, enough = _NARROW_CHECKS - 1, work.measurements_since >= self._measurements
+            work.narrow_checks = work.narrow_checks + 1 if enough and spread else 0
+            if work.narrow_checks >= _NARROW_CHECKS or (work.probes and self._is_exact(work)):
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 going_on.append(work)
@@ -360,12 +360,12 @@ class Sampler:
         return rejoined
 
     def _is_news(self, curve: CurveKey, works: Sequence[Work], unfinished: set[Point]) -> bool:
-        """Whether a curve has a quarter more measurements than when it was last looked at, or all of them."""
+        """Whether a curve has a quarter more measurements than when it was judged last, or all of them."""
         measurements = sum(len(work.probes) for work in works)
         over = unfinished.isdisjoint(work.point for work in works)
-        if measurements < self._looked[curve] * (1 if over else 1.25) + 1:
+        if measurements < self._judged_curves[curve] * (1 if over else 1.25) + 1:
             return False
-        self._looked[curve] = measurements
+        self._judged_curves[curve] = measurements
         return True
 
     def _end_early(self, work: Work, status: PointStatus, why: str) -> None:
@@ -402,6 +402,6 @@ class Sampler:
         """An interval narrows with the root of the number of measurements."""
         if self._measurements is not None:
             return max(1, self._measurements - work.measurements_since)
-        least = max(1, MIN_MEASUREMENTS - work.measurements_since, _NARROW_LOOKS - work.narrow_looks)
+        least = max(1, MIN_MEASUREMENTS - work.measurements_since, _NARROW_CHECKS - work.narrow_checks)
         shortfall = (work.precision or 0.0) / self._plan.precision
         return max(least, len(work.probes) * (shortfall**2 - 1))
