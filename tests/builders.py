@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,15 @@ def make_transport(name: str, caps: Iterable[str] = ("send", "nonblocking", "pay
     """A transport as a worker would describe it. The native worker says what fits it, as of its `worker_name`."""
     made = {"summary": f"how {name} sends", "native": frozenset(), "max_bytes": 0, "executable": build_worker()}
     return TransportInfo(**{"name": name, "worker_name": "shm", "caps": frozenset(caps), **made, **more})
+
+
+def run_sql(path: Path, *statements: str) -> list[Any]:
+    """The rows of the last statement; each is its own transaction."""
+    rows: list[Any] = []
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements:
+            rows = db.execute(statement).fetchall()
+    return rows
 
 
 def copied_tree(copy: Path) -> Path:

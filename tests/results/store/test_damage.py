@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.builders import run_sql
 from tests.cli.support import fill
 
 from hockney.cli import execute
@@ -25,8 +26,7 @@ COMMANDS = (
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("damage") / "whole.db"
     fill(path)
-    with contextlib.closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA journal_mode = DELETE")  # all of it is in one file
+    run_sql(path, "PRAGMA journal_mode = DELETE")  # all of it is in one file
     return path
 
 
@@ -98,8 +98,7 @@ def test_a_damaged_row_is_named_once_and_the_rest_is_shown(
     edit: str, said: str, left: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = Path(shutil.copy(whole, tmp_path / "edited.db"))
-    with contextlib.closing(sqlite3.connect(path)) as db, db:
-        db.execute(edit)
+    run_sql(path, edit)
     assert execute([left, "--store", str(path)]) == 3
     output = capsys.readouterr()
     lines = [line for line in output.err.splitlines() if said in line]
@@ -112,8 +111,7 @@ def test_a_damaged_run_is_wrong_usage_and_others_can_be_shown(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = Path(shutil.copy(whole, tmp_path / "edited.db"))
-    with contextlib.closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE run SET plan = '[' WHERE id = 2")
+    run_sql(path, "UPDATE run SET plan = '[' WHERE id = 2")
     assert execute(["show", "2", "--store", str(path)]) == 2
     assert "run 2 is damaged; name another run" in capsys.readouterr().err
     assert execute(["show", "1", "--store", str(path)]) == 0

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders import make_info, make_launch, make_measurement, make_point
+from tests.builders import make_info, make_launch, make_measurement, make_point, run_sql
 
 from hockney.errors import StoreError, WrongStoreError
 from hockney.model import RunStatus
@@ -109,11 +109,8 @@ def test_names_with_unusual_characters(tmp_path: Path) -> None:
 
 def test_file_says_what_it_is(path: Path) -> None:
     fill(path)
-    db = sqlite3.connect(path)
-    assert db.execute("PRAGMA application_id").fetchone() == (0x484B4E59,)
-    assert db.execute("PRAGMA user_version").fetchone() == (len(schema.MIGRATIONS),)
-    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    db.close()
+    expected = {"application_id": 0x484B4E59, "user_version": len(schema.MIGRATIONS), "journal_mode": "wal"}
+    assert {name: run_sql(path, f"PRAGMA {name}")[0][0] for name in expected} == expected
 
 
 def test_closed_store_is_one_file(path: Path) -> None:
@@ -149,9 +146,7 @@ def test_not_a_database(path: Path, content: bytes, readonly: bool) -> None:
 @pytest.mark.parametrize("readonly", [False, True])
 @pytest.mark.parametrize("mark", ["CREATE TABLE mine (a)", "PRAGMA user_version = 1", "PRAGMA application_id = 9"])
 def test_database_of_another_program(path: Path, mark: str, readonly: bool) -> None:
-    db = sqlite3.connect(path)
-    db.execute(mark)
-    db.close()
+    run_sql(path, mark)
     before = path.read_bytes()
     assert "a database, but not one of hockney" in refused(path, readonly=readonly)
     assert path.read_bytes() == before
@@ -160,9 +155,7 @@ def test_database_of_another_program(path: Path, mark: str, readonly: bool) -> N
 @pytest.mark.parametrize("readonly", [False, True])
 def test_store_of_a_newer_version(path: Path, readonly: bool) -> None:
     fill(path)
-    db = sqlite3.connect(path)
-    db.execute("PRAGMA user_version = 99")
-    db.close()
+    run_sql(path, "PRAGMA user_version = 99")
     before = path.read_bytes()
     text = refused(path, readonly=readonly)
     assert text == (
@@ -182,10 +175,8 @@ def test_store_of_an_earlier_version_is_brought_up_to_date(
     monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, new])
     with Store.open(path, readonly=readonly) as store:
         assert [run.label for run in store.runs()] == ["kept"]
-    db = sqlite3.connect(path)
-    assert db.execute("SELECT overhead_ns FROM run").fetchall() == [(None,)]
-    assert db.execute("PRAGMA user_version").fetchone() == (len(schema.MIGRATIONS),)
-    db.close()
+    assert run_sql(path, "SELECT overhead_ns FROM run") == [(None,)]
+    assert run_sql(path, "PRAGMA user_version") == [(len(schema.MIGRATIONS),)]
 
 
 def test_how_long_a_run_of_an_earlier_version_was_measured_is_not_known(
@@ -243,9 +234,7 @@ def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.Monkey
         assert "no such table: nowhere" in refused(path)
     with Store.open(path) as store:
         assert [run.label for run in store.runs()] == ["kept"]
-    db = sqlite3.connect(path)
-    assert db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
-    db.close()
+    assert run_sql(path, "SELECT count(*) FROM sqlite_master WHERE name = 'half'") == [(0,)]
 
 
 def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
@@ -360,8 +349,7 @@ def test_only_a_file_that_holds_results_is_one(tmp_path: Path) -> None:
     """Not another program's database, nor what has the right number in the right place by chance."""
     fill(tmp_path / "results")
     head = (tmp_path / "results").read_bytes()[:100]
-    with contextlib.closing(sqlite3.connect(tmp_path / "database")) as other:
-        other.execute("CREATE TABLE t (x)")
+    run_sql(tmp_path / "database", "CREATE TABLE t (x)")
     (tmp_path / "number").write_bytes(b"-" * 16 + head[16:])
     (tmp_path / "short").write_bytes(head[:16])
     names = ("results", "database", "number", "short", "nothing", ".")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import IO
 
 import numpy as np
 import pytest
-from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_launch, make_measurement, make_point
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_info, make_launch, make_measurement, make_point, run_sql
 
 from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError
 from hockney.model import Definition, Launch, Measurement, PointStatus, RunStatus, Warning_
@@ -186,12 +185,10 @@ def test_states_are_told_from_paces_and_per_transport(store: Store, run_id: int)
 def test_unknown_is_null(store: Store, run_id: int, path: Path) -> None:
     store.write_round(run_id, [make_measurement(floor_ns=None, steal=None, definition=Definition("root", 1, 0, 1))])
     store.set_status(run_id, make_point(8), PointStatus.PRECISE, "")
-    db = sqlite3.connect(path)
     columns = "floor_before_ns, steal, algorithm, floor_kind, pace_ns, solo_before_ns, solo_after_ns, started_ns"
-    assert db.execute(f"SELECT {columns} FROM measurement").fetchall() == [(None,) * 8]
-    assert db.execute("SELECT label, finished_unix_s FROM run").fetchall() == [(None, None)]
-    assert db.execute("SELECT DISTINCT reason FROM point").fetchall() == [(None,)]
-    db.close()
+    assert run_sql(path, f"SELECT {columns} FROM measurement") == [(None,) * 8]
+    assert run_sql(path, "SELECT label, finished_unix_s FROM run") == [(None, None)]
+    assert run_sql(path, "SELECT DISTINCT reason FROM point") == [(None,)]
 
 
 def test_text_is_data_never_sql(store: Store) -> None:
@@ -249,10 +246,9 @@ def test_time_between_end_and_going_on_is_not_measured(store: Store, run_id: int
         assert found is not None
         return found
 
-    db = sqlite3.connect(path, isolation_level=None)
     store.finish_run(run_id, RunStatus.INTERRUPTED)
     now_s = time.time()
-    db.execute("UPDATE run SET started_unix_s = ?, finished_unix_s = ?", (now_s - 1000, now_s - 900))
+    run_sql(path, f"UPDATE run SET started_unix_s = {now_s - 1000}, finished_unix_s = {now_s - 900}")
     assert measured_s() == pytest.approx(100)
     store.resume_run(run_id)
     assert store.runs()[-1].measured_s is None
@@ -261,14 +257,13 @@ def test_time_between_end_and_going_on_is_not_measured(store: Store, run_id: int
     assert measured_s() == pytest.approx(100, abs=30)
     # A killed run has ended with its last measurement.
     store.write_round(run_id, [make_measurement(make_point(8))])
-    db.execute("UPDATE measurement SET started_unix_s = ?", (now_s - 800,))
-    db.execute("UPDATE run SET finished_unix_s = NULL, idle_s = 0, resumed_unix_s = NULL")
+    run_sql(path, f"UPDATE measurement SET started_unix_s = {now_s - 800}")
+    run_sql(path, "UPDATE run SET finished_unix_s = NULL, idle_s = 0, resumed_unix_s = NULL")
     assert store.runs()[-1].measured_s is None
     assert store.runs()[-1].measured_least_s == pytest.approx(200)
     store.resume_run(run_id)
     store.finish_run(run_id, RunStatus.DONE)
     assert measured_s() == pytest.approx(200, abs=30)
-    db.close()
 
 
 def test_a_run_killed_as_soon_as_it_went_on_was_not_idle_twice(
@@ -390,10 +385,7 @@ def test_snapshot_sees_one_moment(store: Store, run_id: int, path: Path) -> None
 
 def test_damaged_samples_are_named(store: Store, run_id: int, path: Path) -> None:
     store.write_round(run_id, [make_measurement()])
-    db = sqlite3.connect(path)
-    db.execute("UPDATE measurement_samples SET elapsed_ns = ?", (b"\1junk",))
-    db.commit()
-    db.close()
+    run_sql(path, "UPDATE measurement_samples SET elapsed_ns = x'01aa'")
     said = r"results\.db: a measurement of pingpong of 8 B on shm, 2 ranks is damaged and left out"
     with pytest.warns(DamagedRowWarning, match=said):
         (measurement,) = store.measurements(store.points(run_id)[0])
@@ -404,12 +396,8 @@ def test_damaged_samples_are_named(store: Store, run_id: int, path: Path) -> Non
 def test_damage_that_shows_after_opening_is_wrong_usage_until_something_is_written(path: Path) -> None:
     with Store.open(path) as store:
         run_id = store.create_run(make_info(), [make_point()])
-    db = sqlite3.connect(path)
-    ((page,), (page_bytes,)) = (
-        db.execute(query).fetchone()
-        for query in ("SELECT rootpage FROM sqlite_master WHERE name = 'run'", "PRAGMA page_size")
-    )
-    db.close()
+    ((page,),) = run_sql(path, "SELECT rootpage FROM sqlite_master WHERE name = 'run'")
+    ((page_bytes,),) = run_sql(path, "PRAGMA page_size")
     with path.open("r+b") as file:
         file.seek((page - 1) * page_bytes)
         file.write(b"\xff" * page_bytes)
