@@ -12,6 +12,7 @@ from tests.report.runs import Made, options, store_run, stored
 from hockney.cli import execute
 from hockney.model import Point
 from hockney.report.classic import make_report
+from hockney.report.classic.conclusions import ClassicReport
 from hockney.report.classic.values import Cell, Measured, Table
 from hockney.results.store import Store
 
@@ -22,12 +23,17 @@ def point(transport: str, pattern: str, ranks: int, size: int, **given: object) 
     return Point(transport, pattern, ranks, size, options(**given))
 
 
-def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[str, Table]:
+def report_of(path: Path, suite: str, made: Sequence[Made], **info: Any) -> ClassicReport:
+    """Of a run of these points, which is stored as the last one."""
     store_run(path / "r.db", suite, made, **info)
     with Store.open(path / "r.db") as store:
         report = make_report(stored(store))
     assert report is not None
-    return {table.name: table for table in report.tables}
+    return report
+
+
+def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[str, Table]:
+    return {table.name: table for table in report_of(path, suite, made, **info).tables}
 
 
 def shown(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:

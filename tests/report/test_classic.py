@@ -8,19 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.cells import about, figure, measured, point, reason, row, shown, tables
-from tests.report.runs import Made, crowded, store_run, stored
+from tests.report.cells import about, figure, measured, point, reason, report_of, row, shown, tables
+from tests.report.runs import Made, crowded, store_run
 
 from hockney import suites
 from hockney.archive import Published, published, reports
 from hockney.cli import execute
 from hockney.model import Point
-from hockney.report.classic import classic_names, make_report
+from hockney.report.classic import classic_names
 from hockney.report.classic.layout import contents, layouts
 from hockney.report.classic.paragon import jumps_of
 from hockney.report.classic.values import Measured, format_figure
 from hockney.report.classic.view import text_of, view_of
-from hockney.results.store import Store
 from hockney.worker.catalogue import load
 
 # ---- atlas -----------------------------------------------------------------------------------------------------------
@@ -332,16 +331,13 @@ def test_jumps_and_outliers_of_a_curve(times: list[float], found: list[tuple[str
 
 
 @pytest.mark.parametrize("suite", sorted(reports()))
-@pytest.mark.parametrize("measured", [True, False])
+@pytest.mark.parametrize("is_measured", [True, False])
 def test_every_published_figure_is_printed(
-    suite: str, measured: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    suite: str, is_measured: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whether or not its row was measured here."""
     made = ONE_OF_EACH[suite]
-    store_run(tmp_path / "r.db", suite, [made if measured else replace(made, failed="it was killed")])
-    with Store.open(tmp_path / "r.db") as store:
-        report = make_report(stored(store))
-    assert report is not None
+    report = report_of(tmp_path, suite, [made if is_measured else replace(made, failed="it was killed")])
     views = [view_of(table) for table in report.tables]
     cells = [cell for view in views for one in view.rows for cell in one if isinstance(cell, Published)]
     missing = [one for one in published(suite) if not any(one is cell for cell in cells)]

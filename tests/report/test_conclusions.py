@@ -6,26 +6,21 @@ import ast
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.report.cells import point, shown
-from tests.report.runs import FACTS, Made, store_run, stored
+from tests.report.cells import point, report_of, shown
+from tests.report.runs import FACTS, Made
 from tests.report.test_classic import ONE_OF_EACH, stream
 
 from hockney.archive import conclusions, reports
-from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import Conclusion, evaluate
-from hockney.results.store import Store
 
 ALL = [(report, spec) for report in reports() for spec in conclusions(report)]
 
 
-def concluded(path: Path, suite: str, made: list[Made], hosts: tuple[str, ...] = ()) -> dict[str, Conclusion]:
-    store_run(path / "r.db", suite, made, hosts=hosts)
-    with Store.open(path / "r.db") as store:
-        report = make_report(stored(store))
-    assert report is not None
-    return {one.id: one for one in report.conclusions}
+def concluded(path: Path, suite: str, made: list[Made], **info: Any) -> dict[str, Conclusion]:
+    return {conclusion.id: conclusion for conclusion in report_of(path, suite, made, **info).conclusions}
 
 
 # ---- the expression --------------------------------------------------------------------------------------------------
@@ -148,11 +143,8 @@ def test_the_page_size_is_that_of_this_machine(tmp_path: Path) -> None:
         for one in ways({"pvm@3.4.6:raw": 1})
     ]
     for page_bytes, verdict in ((4096, "holds"), (16384, "not testable")):
-        store_run(tmp_path / "r.db", "paragon", made, facts={**FACTS, "memory": {"page_bytes": page_bytes}})
-        with Store.open(tmp_path / "r.db") as store:
-            report = make_report(stored(store))
-        assert report is not None
-        [only] = next(one for one in report.conclusions if one.id == "paragon-page").judgements
+        facts = {**FACTS, "memory": {"page_bytes": page_bytes}}
+        [only] = concluded(tmp_path, "paragon", made, facts=facts)["paragon-page"].judgements
         assert only.verdict == verdict
 
 

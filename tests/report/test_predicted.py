@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.cells import MPI, about, figure, measured, point, reason, row, shown, tables
-from tests.report.runs import FACTS, Made, crowded, store_run, stored
+from tests.report.cells import MPI, about, figure, measured, point, reason, report_of, row, shown, tables
+from tests.report.runs import FACTS, Made, crowded, store_run
 
 from hockney.archive import published
-from hockney.report.classic import make_report, predicted
+from hockney.report.classic import predicted
 from hockney.report.classic.predicted import ASSUMED
 from hockney.report.classic.values import Table
 from hockney.report.classic.view import view_of
 from hockney.results.runs import Run
-from hockney.results.store import Store
 from hockney.stats.fit import NoFit
+from hockney.worker.errors import LaunchFailed
 
 TWO_CPUS = {**FACTS, "limits": {"usable_cpus": "0-1"}}
 PINGPONG = point("shm", "pingpong", 2, 8)
@@ -104,6 +104,18 @@ def test_what_was_predicted_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert figure(row(first["com-1.7"], "4", "64")[-1]) > 0
 
 
+def test_what_a_broken_job_left_out_is_predicted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken_launch(job: object) -> None:
+        raise LaunchFailed("fork", "no process is left")
+
+    made = [crowded("shm", "funnel", 5, 64)]
+    with monkeypatch.context() as patch:
+        patch.setattr("hockney.measure.on_model.launch", broken_launch)
+        broken = tables_of(tmp_path, "atlas", made)["com-1.7"]
+    assert "no process is left" in reason(row(broken, "4", "64")[-1])
+    assert figure(row(tables_of(tmp_path, "atlas", made)["com-1.7"], "4", "64")[-1]) > 0
+
+
 def test_best_rates_and_means_are_those_of_the_model(tmp_path: Path) -> None:
     made = [crowded("shm", "bisection", 16, size) for size in (64, 4096)]
     best = measured(row(tables_of(tmp_path, "scabench", made)["bisection"], "16")[-1])
@@ -170,10 +182,7 @@ def test_what_is_far_beyond_the_fit_is_not_predicted(tmp_path: Path, monkeypatch
 
 def test_conclusions_are_judged_on_what_was_measured(tmp_path: Path) -> None:
     made = [crowded("shm", "outfarm", 5, 4), crowded("shm", "multicast", 5, 4), Made(PINGPONG, 500)]
-    store_run(tmp_path / "r.db", "atlas", made, facts=TWO_CPUS)
-    with Store.open(tmp_path / "r.db") as store:
-        report = make_report(stored(store))
-    assert report is not None
+    report = report_of(tmp_path, "atlas", made, facts=TWO_CPUS)
     verdicts = {judgement.verdict for conclusion in report.conclusions for judgement in conclusion.judgements}
     assert verdicts == {"not testable"}
 

@@ -33,12 +33,14 @@ Tick = Callable[[], None]
 class ModelTimes:
     """The time of each point in ns as docs/metrics.md defines it, and of the others the reason why there is none.
 
-    `measured` has what the times are of.
+    `measured` has what the times are of. `has_broken`: a job ended early or could not start, which may go better the
+    next time.
     """
 
     time_ns: dict[Point, float] = field(default_factory=dict)
     measured: dict[Point, Measurement] = field(default_factory=dict)
     failed: dict[Point, str] = field(default_factory=dict)
+    has_broken: bool = False
 
 
 def times_of(points: Iterable[Point], models: Models, *, seed: int = 0, tick: Tick = lambda: None) -> ModelTimes:
@@ -75,9 +77,11 @@ def _measure_in_a_job(left: list[Point], model: Model, seed: int, times: ModelTi
                 tick()
     except LaunchFailed as error:
         times.failed |= dict.fromkeys(left, str(error))
+        times.has_broken = True
         left.clear()
     except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
         times.failed[left.pop(0)] = str(end)
+        times.has_broken = True
         tick()
 
 

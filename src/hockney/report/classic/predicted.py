@@ -121,7 +121,8 @@ def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) ->
     if kept is None:
         times = times_of(points, {points[0].transport: Model.from_content(name, content)})
         kept = {"of": [times.failed.get(point) or _record(times.measured[point]) for point in points]}
-        probes.put(key, kept, ())
+        if not times.has_broken:
+            probes.put(key, kept, ())
     return [
         each if isinstance(each, str) else _restored(point, each)
         for point, each in zip(points, kept["of"], strict=True)
