@@ -172,16 +172,15 @@ class Sampler:
 
     def _take(self, work: Work) -> list[Measurement]:
         """The measurements of one point in one round."""
-        return [self._measure_exact(work) if self._is_exact(work) else self._measure_point(work)]
+        if not self._is_exact(work):
+            return [self._measure_point(work)]
+        measurement = measure_exactly(work.point, functools.partial(self._measure, work))
+        work.batch, work.samples = measurement.batch, measurement.elapsed_ns.shape[1]
+        return [measurement]
 
     def _is_exact(self, work: Work) -> bool:
         """Whether its clock is a model's without noise: one measurement of a few repetitions says all."""
         return self._plan.virtual.get(work.point.transport, False)
-
-    def _measure_exact(self, work: Work) -> Measurement:
-        measurement = measure_exactly(work.point, functools.partial(self._measure, work))
-        work.batch, work.samples = measurement.batch, measurement.elapsed_ns.shape[1]
-        return measurement
 
     def _measure_point(self, work: Work, samples: int | None = None) -> Measurement:
         """A measurement whose batches are long enough, of these samples or the point's own.
