@@ -464,49 +464,6 @@ def test_two_runs_into_one_store(tmp_path: Path) -> None:
         assert all(run.status is RunStatus.DONE and run.rounds > 0 for run in store.runs())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["run"], "name what to run"),
-        (["run", "pingpog"], "did you mean 'pingpong'"),
-        (["run", "pingpong", "-t", "shn"], "did you mean 'shm'"),
-        (["run", "pingpong", "--bytes", "8x"], "'8x' is not a size"),
-        (["run", "pingpong", "--bytes", "8:4"], "runs backwards"),
-        (["run", "pingpong", "--precision", "0"], "not a precision"),
-        (["run", "pingpong", "--time", "soon"], "not a duration"),
-        (["run", "pingpong", "-n", "two"], "not a number of ranks"),
-        (["run", "pingpong", "-o", "window"], "NAME=VALUE"),
-        (["run", "funnel", "-t", "shm", "-o", "window=4"], "funnel has no option 'window': it is of oneway, "),
-        (["run", "pingpong", "-t", "shm", "-o", "window=4"], "pingpong has no option 'window'"),
-        (["run", "pingpong", "-o", "windw=4"], "known are source, target"),
-        (["run", "pingpong", "-o", "source=1", "-o", "target=1"], "source and target are both rank 1"),
-        (["run", "pingpong", "--resume"], "cannot be combined with a suite"),
-        (["run", "pingpong", "-t", ","], "--transport names nothing"),
-        (["run", "pingpong", "--bytes", "2000G"], "too large a message"),
-        (["run", "pingpong", "--limit", "48h"], "1s to 24h"),
-        (["run", "pingpong", "--label", "last"], "cannot be a label"),
-        (["run", "pingpong", "--label", "two\nlines"], "a label is one line of 1 to 40 characters"),
-        (["run", "pingpong", "--label=-x"], "does not begin with '-'"),
-        (["run", "/etc/hosts"], "/etc/hosts is not a suite: the name of a suite's file ends in .toml"),
-        (["run", "barrier", "--bytes", "8"], "barrier has no message sizes"),
-        (["run", "nothing.toml"], "cannot read the suite"),
-    ],
-)
-def test_wrong_usage_is_one_sentence_and_exit_code_2(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    said: str,
-) -> None:
-    # --resume alone takes the next word as the run, so the store comes from the environment here.
-    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
-    assert execute(arguments) == 2
-    sentence = capsys.readouterr().err
-    assert said in sentence
-    assert sentence.count("\n") <= 2
-
-
 def test_without_a_store_there_is_nothing_to_resume_and_none_is_made(tmp_path: Path) -> None:
     done = subprocess.run(command("run", "--resume", "last", store=tmp_path / "r.db"), capture_output=True, check=False)
     assert done.returncode == 2
