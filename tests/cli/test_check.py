@@ -237,27 +237,3 @@ def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> 
     with contextlib.suppress(KeyboardInterrupt), reported(tmp_path / "j.xml"):
         raise KeyboardInterrupt
     assert "the check failed" in message()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "say what to check against"),
-        (["--baseline", "last", "--expect", "e.toml"], "give one of them"),
-        (["--baseline", "last", "last"], "it takes no RUN"),
-        (["--expect", "e.toml", "--max-slowdown", "5%"], "--max-slowdown and --patience go with --baseline"),
-        (["--expect", "e.toml", "--patience", "5s"], "--max-slowdown and --patience go with --baseline"),
-        (["--baseline", "last", "--patience", "long"], "write for example 30s"),
-        (["--baseline", "last", "--max-slowdown", "0"], "write for example 1%"),
-        (["--baseline", "last", "--max-slowdown", ""], "write for example 1%"),
-        (["--baseline", "last", "--max-slowdown", "5"], "write 5%"),
-        (["--baseline", "last", "--junit", "none/j.xml"], "there is no folder none; make it first"),
-        (["--expect", "none.toml", "--junit", "none/j.xml"], "there is no folder none; make it first"),
-        (["--expect", "none.toml"], "cannot read the file of expectations none.toml"),
-    ],
-)
-def test_command_refuses_in_a_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
-    done = call_here(tmp_path, "check", *arguments)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1

@@ -136,24 +136,6 @@ def test_noise_is_measured_like_a_machine(model: Path) -> None:
     assert figure.value_ns == pytest.approx(1100, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["pingpong", "-t", "sim"], "sim needs a model"),
-        (["pingpong", "-t", "sim@gpmim"], "did you mean 'gpmimd'"),
-        (["pingpong", "-t", "sim@none.toml"], "cannot read the model none.toml"),
-        (["atlas", "--machine", "gpmimd", "-t", "shm"], "leave out --transport"),
-        (["atlas", "--machine", "gpmimd:pairs"], "for one of them: -t sim@gpmimd:pairs"),
-        (["atlas", "--machine", "nowhere"], "unknown model 'nowhere'"),
-    ],
-)
-def test_a_wrong_machine_is_refused(
-    words: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(tmp_path, *words) == 2
-    assert expected in capsys.readouterr().err
-
-
 def test_the_machines_are_listed_with_their_models(capsys: pytest.CaptureFixture[str]) -> None:
     machines: list[dict[str, Any]] = document(capsys, "list", "machines", "--json")["machines"]
     models = {machine["name"]: machine["models"] for machine in machines}

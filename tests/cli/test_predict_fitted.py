@@ -101,22 +101,6 @@ def test_real_cpus_are_measured_and_predicted(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("pingpong",), "no results"),
-        (("--validate", "pingpong"), "--validate has points of its own"),
-        (("--validate", "--from", "1", "--time", "1m"), "leave out --time"),
-        (("pingpong", "--time", "1m"), "leave out --time"),
-        (("pingpong", "--machine", "t3d", "--from", "1"), "leave out --from"),
-    ],
-)
-def test_words_that_do_not_go_together(cli: Cli, words: tuple[str, ...], said: str) -> None:
-    ended = cli("predict", *words)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert said in ended.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
         (
             ("pingpong", "-t", "tcp"),
             "unknown transport of run 1 'tcp': known are sim@known.toml; --from names another run",

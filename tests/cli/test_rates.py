@@ -28,25 +28,6 @@ def test_a_rate_has_its_unit_and_percentiles_are_printed(cli: Cli) -> None:
     assert ("rate" in head.split(), "p99" in head.split()) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("pushfarm", "-o", "rate=100"), "'100' is not a rate of events: write for example 100kHz"),
-        (("pushfarm", "-o", "rate=max"), "rate=max and deadline belong together"),
-        (("pushfarm", "-o", "deadline=1ms"), "rate=max and deadline belong together"),
-        (("pushfarm", "-o", "rate=1kHz", "-o", "deadline=1ms"), "rate=max and deadline belong together"),
-        (("pushfarm", "-o", "rate=max", "-o", "deadline=soon"), "'soon' is not a time"),
-        (("pingpong", "-o", "rate=1kHz"), "pingpong has no option 'rate_hz'"),
-        (("pushfarm,pingpong", "-o", "rate=max", "-o", "deadline=1ms"), "pingpong has no events on schedule"),
-        (("pushfarm", "-o", "rate=2GHz"), "option rate_hz of pushfarm must be a whole number from 0 to 1000000000"),
-    ],
-)
-def test_wrong_rates_are_refused_in_a_sentence(cli: Cli, words: tuple[str, ...], said: str) -> None:
-    ended = cli("run", *words, *FARM)
-    assert ended.returncode == 2
-    assert said in ended.stderr
-
-
 def test_a_search_prints_the_highest_rate_and_stores_every_rate(cli: Cli, tmp_path: Path) -> None:
     words = ("-o", "rate=max", "-o", "deadline=1s", "-o", "in_flight=4", "--time", "2")
     ended = cli("run", "pushfarm", *FARM, *words)

@@ -104,35 +104,6 @@ def test_the_command(tmp_path: Path) -> None:
     assert (found["margin"], again["margin"], again["series"]) == (1.01, 1.01, found["series"])
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("pingpong",), "both variants are the same"),
-        (("pingpong", "last", "--new-env", "A=1"), "with --interleave one pattern or suite"),
-        (
-            ("pingpong", "--new-env", "A=1", "--launches", "5"),
-            "so few launches of each variant decide nothing: give --launches 6",
-        ),
-        (("pingpong", "--new-env", "A"), "'A' is not a variable: write NAME=VALUE"),
-        (("pingpong", "--new-transport", "shm"), "give --transport, or both --base-transport and --new-transport"),
-        (
-            ("pingpong", "-t", "shm", "--base-transport", "shm", "--new-transport", "tcp"),
-            "give --transport, or both",
-        ),
-        (("pingpong", "--base-transport", "tcp:*", "--new-transport", "shm"), "the same number of transports"),
-        (
-            ("pingpong", "--base-transport", "mpi@/no/such", "--new-transport", "shm"),
-            "there is no mpicc in /no/such/bin",
-        ),
-        (("pingpong", "--base-transport", "mpi@opt/a", "--new-transport", "shm"), "the whole path of its folder"),
-    ],
-)
-def test_what_cannot_be_interleaved(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    done = call_here(tmp_path, "compare", "--interleave", *words)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in " ".join(done.stderr.split())
-
-
 def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:
     mpicc, mpiexec = shutil.which("mpicc.openmpi"), shutil.which("mpiexec.openmpi")
     if mpicc is None or mpiexec is None:
