@@ -50,22 +50,18 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
 
 
-def _text(text: str) -> str:
-    """JSON escapes as TOML does, but for one character."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _text(value: Any) -> str:
+    """A scalar. JSON writes it as TOML does, but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _value(value: Any) -> str:
     match value:
-        case bool():
-            return str(value).lower()
-        case int():
-            return str(value)
-        case float():
-            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-        case str():
-            return _text(value)
+        case Mapping():
+            return "{ " + ", ".join(f"{_key(name)} = {_value(part)}" for name, part in value.items()) + " }"
         case list() | tuple():
             return "[" + ", ".join(map(_value, value)) + "]"
+        case float() if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
         case _:
-            return "{ " + ", ".join(f"{_key(name)} = {_value(part)}" for name, part in value.items()) + " }"
+            return _text(value)
