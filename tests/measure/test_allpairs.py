@@ -8,13 +8,12 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.measure.test_hosts import ip, remote_shell
 
 from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.pairs import Load, PairMatrix, pair_matrices
@@ -40,6 +39,26 @@ def delay_ms(a: int, b: int) -> float:
 
 def address(rank: int) -> str:
     return f"10.231.9.{rank + 1}"
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+def remote_shell(script: Path, hosts: Mapping[str, str]) -> Path:
+    """Write a script that starts commands in the namespace of an address, as on a machine of its own.
+
+    It has its own host name and boot id: by the latter hockney knows that several names are one machine.
+    """
+    cases = "".join(f"{address}) name={name} ;;\n" for address, name in hosts.items())
+    script.write_text(
+        f'#!/bin/sh\nhost=$1; shift\ncase $host in\n{cases}*) echo "no route to $host" >&2; exit 255 ;;\nesac\n'
+        f'echo "$name" >"{script}.$name"\n'
+        f'mount="mount --bind {script}.$name /proc/sys/kernel/random/boot_id"\n'
+        'exec ip netns exec "$name" unshare --uts sh -c "hostname $name; $mount; exec $*"\n'
+    )
+    script.chmod(0o755)
+    return script
 
 
 @pytest.fixture(scope="module")

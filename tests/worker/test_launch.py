@@ -10,15 +10,17 @@ from tests.builders import make_library
 
 from hockney.errors import UsageError
 from hockney.worker.errors import LaunchFailed
-from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, Job, StartCommand, block_counts, launch
+from hockney.worker.hosts import Host
+from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, Job, StartCommand, launch
 from hockney.worker.libraries import Library
 
 JOB = Job(Path("/w"), "T", 3, cpus=(0, 2))
-SPREAD = Job(Path("/w"), "T", 3, cpus=(0, 2), hosts=("a", "b"), oversubscribed=True)
+A_AND_B = (Host("a"), Host("b"))
+SPREAD = Job(Path("/w"), "T", 3, cpus=(0, 2), hosts=A_AND_B, oversubscribed=True)
 WORKER = "/w -t T -n 3 --bind 0,2 --start-limit 60"
-CROWDED = "/w -t T -n 3 --bind 0,2 --oversubscribed --start-limit 60"
+CROWDED = "/w -t T -n 3 --bind own --oversubscribed --start-limit 60"
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10"
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=5"
 OPENMPI = "mpiexec -np 3 --oversubscribe --bind-to none --mca mpi_yield_when_idle"
 
 # Launcher: the job on this host, then the same job crowded on two hosts. None: it can't do that.
@@ -33,7 +35,7 @@ EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
     "intel": (f"mpiexec -n 3 {WORKER}", f"mpiexec -n 3 -hosts a:2,b:1 {CROWDED}"),
     "mpiexec": (f"mpiexec -n 3 {WORKER}", None),
     "pvm": (WORKER, None),
-    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind 0,2 --oversubscribed --start-limit 60 --rank 0 --listen a"),
+    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind own --oversubscribed --start-limit 60 --rank 0 --listen a"),
 }
 EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {
     "openmpi": ROOT,
@@ -87,15 +89,15 @@ def test_ranks_that_join() -> None:
     launched = LAUNCHERS["ssh"](SPREAD)
     common = "/w -t T -n 3 --bind"
     assert launched.joins == (
-        words(f"{SSH} a|{common} 0,2 --oversubscribed --start-limit 60 --rank 1 --join {JOIN_ADDRESS}"),
-        words(f"{SSH} b|{common} 0,2 --oversubscribed --start-limit 60 --rank 2 --join {JOIN_ADDRESS}"),
+        words(f"{SSH} a|{common} own --oversubscribed --start-limit 60 --rank 1 --join {JOIN_ADDRESS}"),
+        words(f"{SSH} b|{common} own --oversubscribed --start-limit 60 --rank 2 --join {JOIN_ADDRESS}"),
     )
     assert launched.needs_token
     assert launched.launcher == "ssh"
 
 
 def test_a_remote_shell_gets_words_that_it_cannot_misread() -> None:
-    launched = LAUNCHERS["ssh"](Job(Path("/my files/w;x"), "tcp", 1, hosts=("a",)))
+    launched = LAUNCHERS["ssh"](Job(Path("/my files/w;x"), "tcp", 1, hosts=(Host("a"),)))
     assert launched.argv[-1].startswith("'/my files/w;x' -t tcp ")
 
 
@@ -104,16 +106,9 @@ def test_without_cpus_nothing_is_pinned() -> None:
 
 
 def test_more_hosts_than_ranks_leaves_the_last_ones_out() -> None:
-    job = Job(Path("/w"), "T", 1, hosts=("a", "b"), program="mpiexec")
+    job = Job(Path("/w"), "T", 1, hosts=A_AND_B, program="mpiexec")
     assert "a:1" in LAUNCHERS["mpich"](job).argv
     assert LAUNCHERS["ssh"](job).joins == ()
-
-
-@pytest.mark.parametrize(
-    ("ranks", "hosts", "counts"), [(5, 2, (3, 2)), (2, 2, (1, 1)), (1, 3, (1, 0, 0)), (6, 3, (2, 2, 2))]
-)
-def test_blocks(ranks: int, hosts: int, counts: tuple[int, ...]) -> None:
-    assert block_counts(ranks, hosts) == counts
 
 
 def mpi(kind: str, *, is_wheel: bool = False) -> Library:
@@ -158,4 +153,4 @@ def test_native_jobs() -> None:
 
 def test_a_remote_shell_that_cannot_be_read_as_a_command_is_named() -> None:
     with pytest.raises(LaunchFailed, match='HOCKNEY_RSH=ssh " is no command'):
-        launch(replace(JOB, hosts=("a", "b")), environment={"HOCKNEY_RSH": 'ssh "'})
+        launch(replace(JOB, hosts=A_AND_B), environment={"HOCKNEY_RSH": 'ssh "'})

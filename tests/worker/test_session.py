@@ -27,6 +27,7 @@ from hockney.worker.errors import (
     WorkerRefused,
     WorkerTimedOut,
 )
+from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
 from hockney.worker.libraries import MPI, Library
 from hockney.worker.processes import MARK, find_members
@@ -335,7 +336,14 @@ def agent(tmp_path: Path) -> Path:
 
 
 def remote_job(agent: Path, hosts: tuple[str, ...], ranks: int, start_limit_s: int = START_LIMIT_S) -> StartCommand:
-    spread = Job(build_worker(), "tcp", ranks, hosts=hosts, oversubscribed=True, start_limit_s=start_limit_s)
+    spread = Job(
+        build_worker(),
+        "tcp",
+        ranks,
+        hosts=parse_hosts(",".join(hosts)),
+        oversubscribed=True,
+        start_limit_s=start_limit_s,
+    )
     return launch(spread, environment={"HOCKNEY_RSH": str(agent)})
 
 

@@ -71,6 +71,17 @@ class OneOf(click.Choice[str]):
         return str(value)
 
 
+def host_options(function: Function) -> Function:
+    """Adds --hosts and --hostfile."""
+    hosts = click.option(
+        "--hosts",
+        multiple=True,
+        metavar="HOST,…",
+        help="Run on these hosts: n1,n2 or n[1-4]; n1:2 for two ranks at most.",
+    )
+    return hosts(file_option("--hostfile", help="Run on the hosts in FILE, one on a line.")(function))
+
+
 def point_options(function: Function) -> Function:
     """Adds --ranks, --bytes and --option, given to the function as `ranks`, `sizes` and `options`."""
     ranks = click.option("-n", "--ranks", multiple=True, metavar="N,…", help="Numbers of ranks. [default: the suite's]")

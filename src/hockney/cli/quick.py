@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from hockney.cli.common import command, duration_option, file_option
+from hockney.cli.common import command, duration_option, file_option, host_options
 
 
 @command("quick", example="hockney quick\nhockney quick --time 20s --label monday\nhockney quick --cpus 0,2")
 @duration_option("--time", "time_s", help="Time for measuring. [default: 50s]")
+@host_options
 @click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run: hockney show NAME shows it.")
 @file_option("--report", help="Also write an HTML report to FILE.")
@@ -21,11 +22,11 @@ def quick(
     as_json: bool,
     store: Path | None,
     time_s: float | None,
-    cpus: tuple[str, ...],
     label: str | None,
     report: Path | None,
     quiet: bool,
     verbose: bool,
+    **places: object,
 ) -> int:
     """Measure this machine in about a minute, and print its data sheet.
 
@@ -34,10 +35,11 @@ def quick(
     --tables` shows the sheet again. If several runs have the same label, it names the newest.
     """
     from hockney.cli.measuring import Output, measure_and_show
-    from hockney.cli.run_options import read_cpus
+    from hockney.cli.run_options import read_places
     from hockney.measure.plan import RunOptions
     from hockney.suites import load_suite
 
-    asked = RunOptions(time_s=time_s, cpus=read_cpus(cpus))
+    hosts, cpus = read_places(places)
+    asked = RunOptions(time_s=time_s, hosts=hosts, cpus=cpus)
     output = Output(as_json, quiet, report=report, verbose=verbose)
     return measure_and_show("quick", output, store, suite=load_suite("quick"), asked=asked, label=label)

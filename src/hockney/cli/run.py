@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from hockney.cli.common import check_label, command, duration_option, file_option, point_options
+from hockney.cli.common import check_label, command, duration_option, file_option, host_options, point_options
 from hockney.cli.complete import complete
 from hockney.units import parse_fraction
 
@@ -45,7 +45,7 @@ hockney run --resume"""
     metavar="NUMBER",
     help="At least this many launches. [default: 6 for patterns if time permits]",
 )
-@click.option("--hosts", multiple=True, metavar="HOST,…", help="Run on these hosts (MPI; tcp and udp through ssh).")
+@host_options
 @click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
 @duration_option("--limit", help="Time limit of one measurement. [default: --time, but 20s to 60s]")
 @click.option("--refine/--no-refine", default=None, help="Add sizes until the size of each jump is known exactly.")

@@ -16,6 +16,7 @@ from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words
 from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes, parse_time_ns
 from hockney.worker.catalogue import load, matches, native_patterns
+from hockney.worker.hosts import parse_hosts, read_hostfile
 
 _LIMIT_MAX_S = 86400
 _SEARCH_BYTES = 1024  # where a rate is searched and no size is named: each size is a search of its own
@@ -54,9 +55,7 @@ def _check(suite: Suite) -> list[tuple[str, str]]:
 
 def read_options(words: Mapping[str, Any]) -> RunOptions:
     """The options of `run`, by their parameters' names. Raises UsageError."""
-    hosts, cpus = names("--hosts", words["hosts"]), read_cpus(words["cpus"])
-    if hosts and cpus:
-        raise UsageError("--cpus places ranks on this host only: leave out --hosts")
+    hosts, cpus = read_places(words)
     if words.get("machine") is not None and (words["transport"] or hosts or cpus):
         raise UsageError("--machine runs on a model alone: leave out --transport, --hosts and --cpus")
     if ":" in (words.get("machine") or ""):
@@ -106,6 +105,17 @@ def _number(what: str, most: int, word: str) -> int:
     if number is None:
         raise UsageError(f"'{word}' is not a number of {what}: write 1 to {most}, for example --{what} 6")
     return number
+
+
+def read_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The hosts of `--hosts` or `--hostfile`, each as `n1` or `n1:2`, and the CPUs of `--cpus`. Raises UsageError."""
+    named, hostfile, cpus = words["hosts"], words.get("hostfile"), read_cpus(words["cpus"])
+    if named and hostfile is not None:
+        raise UsageError("--hostfile names the hosts: leave out --hosts")
+    hosts = parse_hosts(",".join(named)) if named else () if hostfile is None else read_hostfile(hostfile)
+    if hosts and cpus:
+        raise UsageError("--cpus places ranks on this host only: leave out --hosts")
+    return tuple(map(str, hosts)), cpus
 
 
 def read_cpus(words: Sequence[str]) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from hockney.suites import CacheShare, Suite, SuiteSeries
 from hockney.suites.words import all_ends, as_pairs, check_option, filled
 from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
+from hockney.worker.hosts import parse_hosts, spread
 from hockney.worker.launch import START_LIMIT_S
 
 _LAUNCHES = 6  # the fewest whose medians give a 95 % interval over launches
@@ -273,6 +274,11 @@ def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str
         every = catalogue.transports.items()
         able = dict.fromkeys(split_name(name)[0] for name, info in every if "hosts" in info.caps)
         return f"{point.transport} works within one host; over several: {', '.join(able)}"
+    if plan.hosts:
+        try:
+            spread(point.ranks, parse_hosts(",".join(plan.hosts)))
+        except UsageError as error:
+            return str(error)
     return None
 
 

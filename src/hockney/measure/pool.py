@@ -29,6 +29,7 @@ from hockney.worker.errors import (
     WorkerTimedOut,
     how_to_wait_longer,
 )
+from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
 
@@ -161,15 +162,13 @@ class WorkerPool:
             with compiled_file(info.model, ranks) as path:
                 job = Job(info.executable, info.worker_name, ranks, model=path, seed=self._seed & 0x7FFFFFFF)
                 return self._bring_up(transport, job)
-        hosts = self._plan.hosts
+        hosts = parse_hosts(",".join(self._plan.hosts)) if self._plan.hosts else ()
         placed = self._plan.cpus
-        first = placed or choose_cpus(-(-ranks // max(1, len(hosts))))
         job = Job(
             executable=info.executable,
             transport=info.worker_name,
             ranks=ranks,
-            # The rest is for hosts that are one machine under several names.
-            cpus=tuple(dict.fromkeys((*first, *choose_cpus(ranks)))) if hosts else first,
+            cpus=() if hosts else placed or choose_cpus(ranks),
             oversubscribed=not hosts and ranks > cpus_for(ranks, placed, len(usable_cpus())),
             hosts=hosts,
             start_limit_s=self._plan.start_limit_s,

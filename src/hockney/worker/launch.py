@@ -15,6 +15,7 @@ from pathlib import Path
 from hockney.errors import UsageError
 from hockney.worker.compiler import split_words
 from hockney.worker.errors import LaunchFailed
+from hockney.worker.hosts import Host, spread
 from hockney.worker.libraries import Library
 
 START_LIMIT_S = 60
@@ -26,7 +27,7 @@ JOIN_ADDRESS = "@ADDRESS@"
 YIELDS = "OMPI_MCA_mpi_yield_when_idle"
 """The variable that says whether Open MPI's waits yield the CPU; hockney says so where it is not set."""
 
-DEFAULT_REMOTE_SHELL = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
+DEFAULT_REMOTE_SHELL = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
 """A question for a password would wait for ever, so ssh may not ask one."""
 
 
@@ -34,9 +35,10 @@ DEFAULT_REMOTE_SHELL = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 class Job:
     """What is to be started. Rank r of a machine is pinned to `cpus[r % len(cpus)]`; empty: not pinned.
 
-    `hosts` empty means this host; else ranks fill the hosts in blocks, as evenly as they can. `program` is the
-    launcher's executable, `is_wheel` whether it is from a Python environment. `yields` is what the environment says of
-    Open MPI's waits, if it does. `model`: the lines of the machine that ranks live on, and `seed` of its noise.
+    `hosts` empty means this host; else ranks fill the hosts in blocks, and each host pins them to CPUs of its own.
+    `program` is the launcher's executable, `is_wheel` whether it is from a Python environment. `yields` is what the
+    environment says of Open MPI's waits, if it does. `model`: the lines of the machine that ranks live on, and `seed`
+    of its noise.
     """
 
     executable: Path
@@ -44,7 +46,7 @@ class Job:
     ranks: int
     cpus: tuple[int, ...] = ()
     oversubscribed: bool = False
-    hosts: tuple[str, ...] = ()
+    hosts: tuple[Host, ...] = ()
     program: str = ""
     is_wheel: bool = False
     yields: str | None = None
@@ -76,13 +78,16 @@ def launch(job: Job, library: Library | None = None, environment: Mapping[str, s
     if library is not None:
         known = replace(job, program=str(library.program), is_wheel=library.is_wheel, yields=environment.get(YIELDS))
         return LAUNCHERS[library.kind](known)
-    if not job.hosts:
-        return local(job)
+    return ssh(replace(job, remote_shell=remote_shell(environment))) if job.hosts else local(job)
+
+
+def remote_shell(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """What comes before a host's name and a command for it. Raises LaunchFailed for a wrong HOCKNEY_RSH."""
     asked = environment.get("HOCKNEY_RSH", "")
     agent = tuple(split_words(asked))
     if asked and not agent:
         raise LaunchFailed("hockney", f"HOCKNEY_RSH={asked} is no command")
-    return ssh(replace(job, remote_shell=agent or job.remote_shell))
+    return agent or DEFAULT_REMOTE_SHELL
 
 
 def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -> None:
@@ -90,11 +95,6 @@ def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -
     for name, value in launch(Job(Path(), "", 1), library, {}).environment.items():
         if environment.get(name, value) != value:
             raise UsageError(f"hockney sets {name} itself for this library: give another variable")
-
-
-def block_counts(ranks: int, hosts: int) -> tuple[int, ...]:
-    """How many ranks each host gets: 5 ranks on 2 hosts are (3, 2)."""
-    return tuple(ranks // hosts + (place < ranks % hosts) for place in range(hosts))
 
 
 # ---- the launchers --------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def _worker(job: Job, *more: str) -> tuple[str, ...]:
     return (
         str(job.executable),
         *("-t", job.transport, "-n", str(job.ranks)),
-        *(("--bind", ",".join(map(str, job.cpus))) if job.cpus else ()),
+        *(("--bind", "own" if job.hosts else ",".join(map(str, job.cpus))) if job.hosts or job.cpus else ()),
         *(("--oversubscribed",) if job.oversubscribed else ()),
         *("--start-limit", str(job.start_limit_s)),
         *(("--model", str(job.model), "--seed", str(job.seed)) if job.model else ()),
@@ -115,8 +115,8 @@ def _worker(job: Job, *more: str) -> tuple[str, ...]:
 
 def _host_list(job: Job) -> str:
     """`a:2,b:1`: hosts with their numbers of ranks, as every mpiexec takes them."""
-    counts = block_counts(job.ranks, len(job.hosts))
-    return ",".join(f"{host}:{count}" for host, count in zip(job.hosts, counts, strict=True) if count)
+    counts = spread(job.ranks, job.hosts)
+    return ",".join(f"{host.name}:{count}" for host, count in zip(job.hosts, counts, strict=True) if count)
 
 
 def _mpiexec(job: Job, *options: str, **environment: str) -> StartCommand:
@@ -189,8 +189,8 @@ def pvm(job: Job) -> StartCommand:
 
 def ssh(job: Job) -> StartCommand:
     """Native ranks on several hosts: each is started by a remote shell, and joins rank 0 over TCP."""
-    counts = block_counts(job.ranks, len(job.hosts))
-    places = [host for host, count in zip(job.hosts, counts, strict=True) for _ in range(count)]
+    counts = spread(job.ranks, job.hosts)
+    places = [host.name for host, count in zip(job.hosts, counts, strict=True) for _ in range(count)]
     lines = []
     for rank, host in enumerate(places):
         meeting = ("--listen", host) if rank == 0 else ("--join", JOIN_ADDRESS)

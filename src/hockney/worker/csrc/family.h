@@ -46,6 +46,10 @@ int hk_local_start(const hk_args_t *args);
  * Returns the exit code. */
 int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job);
 
+/* The CPUs that this process may use, at most so many, a core's second thread after all first ones; returns how many: 0
+ * where nothing can be pinned. For --bind own, since each host of a job has CPUs of its own. */
+int hk_own_cpus(int *cpus, int most);
+
 /* Pin the calling thread as args->cpus says for the local_rank-th rank of this host; no-op without --bind. */
 hk_status_t hk_pin(const hk_args_t *args, int local_rank);
 

@@ -1,6 +1,7 @@
 /* The real machine: its clock, its memory, its CPUs. */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,46 @@ void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
 {
     (void)ctx;
     (void)munmap(memory, len_bytes);
+}
+
+#ifdef __linux__
+/* Whether this is not the first hardware thread of its core. */
+static bool is_later_thread(int cpu)
+{
+    char path[96];
+    int first = cpu;
+    (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+        if (fscanf(file, "%d", &first) != 1) {
+            first = cpu;
+        }
+        (void)fclose(file);
+    }
+    return first != cpu;
+}
+#endif
+
+int hk_own_cpus(int *cpus, int most)
+{
+    int count = 0;
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0 || sched_setaffinity(0, sizeof set, &set) != 0) {
+        return 0;
+    }
+    for (int later = 0; later < 2; later++) {
+        for (int cpu = 0; cpu < CPU_SETSIZE && count < most; cpu++) {
+            if (CPU_ISSET((unsigned)cpu, &set) && is_later_thread(cpu) == (later == 1)) {
+                cpus[count++] = cpu;
+            }
+        }
+    }
+#else
+    (void)cpus;
+    (void)most;
+#endif
+    return count;
 }
 
 hk_status_t hk_pin(const hk_args_t *args, int local_rank)

@@ -16,7 +16,7 @@
 enum { CPUS_MAX = 4096, START_LIMIT_S = 60, START_LIMIT_MAX_S = 86400 };
 
 static const char usage[] =
-    "usage: worker [-t TRANSPORT] [-n RANKS] [--bind CPU,CPU,…] [--oversubscribed] [--start-limit SECONDS]\n"
+    "usage: worker [-t TRANSPORT] [-n RANKS] [--bind CPU,CPU,…|own] [--oversubscribed] [--start-limit SECONDS]\n"
     "       worker -t tcp -n RANKS --rank 0 --listen HOST | --rank R --join HOST:PORT\n"
     "       worker -t sim -n RANKS --model FILE [--seed N]\n"
     "       worker --describe | --fits | --version\n"
@@ -40,6 +40,10 @@ static int parse_cpus(char *text, int *cpus, int *count_p)
 {
     int count = 0;
     char *rest = NULL;
+    if (strcmp(text, "own") == 0) {
+        *count_p = hk_own_cpus(cpus, CPUS_MAX);
+        return 0;
+    }
     for (char *word = strtok_r(text, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
         const int cpu = parse_number(word, CPUS_MAX);
         if (cpu < 0 || count == CPUS_MAX) {

@@ -1,0 +1,106 @@
+"""Lists of hosts, as `--hosts` and host files write them, and how many ranks each host gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hockney.errors import UsageError
+
+_HOSTS_MAX = 4096
+_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,252}", re.IGNORECASE | re.ASCII)  # no name is an option of ssh
+_WORD = re.compile(r"([^:]+)(?::([1-9]\d{0,4}))?", re.ASCII)
+_SPANS = re.compile(r"([^[\]]*)\[([0-9,-]+)\](.*)", re.ASCII)
+_EXAMPLE = "write for example n1,n2 or n[1-4], and n1:2 for at most two ranks"
+
+
+class Host(NamedTuple):
+    """A host by its name or IPv4 address; `slots` is the most ranks that it gets, None: any number."""
+
+    name: str
+    slots: int | None = None
+
+    def __str__(self) -> str:
+        """As `--hosts` writes it."""
+        return self.name if self.slots is None else f"{self.name}:{self.slots}"
+
+
+def parse_hosts(text: str) -> tuple[Host, ...]:
+    """`n1,n2`, `n[01-16,20]`, `n[1-4]:2` -> hosts. Raises UsageError, also for a host that is named twice."""
+    words = [word.strip() for word in re.split(r",(?![^[]*\])", text)]  # not at commas within brackets
+    hosts = [host for word in words if word for host in _expand(word)]
+    if not hosts:
+        raise UsageError(f"--hosts names no host: {_EXAMPLE}")
+    seen: set[str] = set()
+    for host in hosts:
+        if host.name in seen:
+            raise UsageError(f"--hosts names {host.name} twice: {host.name}:2 allows two ranks on it")
+        seen.add(host.name)
+    return tuple(hosts)
+
+
+def read_hostfile(path: Path) -> tuple[Host, ...]:
+    """A host on each line: `n1`, `n1:2` or `n1 slots=2`; a name that is on several lines has a slot for each.
+
+    Raises UsageError.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the host file {path} cannot be read: {error}") from error
+    hosts: dict[str, Host] = {}
+    for line in lines:
+        words = line.partition("#")[0].replace(" slots=", ":").split()
+        if len(words) > 1:
+            raise UsageError(f"'{line.strip()}' in {path} is no host: write n1, n1:2 or n1 slots=2")
+        for host in _expand(words[0]) if words else ():
+            before = hosts.get(host.name)
+            more = host if before is None else Host(host.name, (before.slots or 1) + (host.slots or 1))
+            hosts[host.name] = more
+    if not hosts:
+        raise UsageError(f"the host file {path} names no host")
+    return tuple(hosts.values())
+
+
+def spread(ranks: int, hosts: Sequence[Host]) -> tuple[int, ...]:
+    """How many ranks each host gets, as evenly as slots allow: 5 ranks on two hosts are (3, 2).
+
+    Raises UsageError for more ranks than slots.
+    """
+    counts = [0] * len(hosts)
+    while (left := ranks - sum(counts)) > 0:
+        free = [place for place, host in enumerate(hosts) if host.slots is None or counts[place] < host.slots]
+        if not free:
+            raise UsageError(f"there are more ranks than slots ({sum(counts)}) in --hosts")
+        for place in free[:left]:
+            counts[place] += 1
+    return tuple(counts)
+
+
+def _expand(word: str) -> Iterable[Host]:
+    """`n[1-2]:4` -> two hosts. Raises UsageError."""
+    match = _WORD.fullmatch(word)
+    names = _names(match[1]) if match else []
+    if match is None or not names or not all(map(_NAME.fullmatch, names)):
+        raise UsageError(f"'{word}' is not a host: {_EXAMPLE}")
+    return [Host(name, int(match[2]) if match[2] else None) for name in names]
+
+
+def _names(text: str) -> list[str]:
+    """`n[08-10]` -> n08, n09, n10; several brackets make every combination; none of what is written wrong."""
+    match = _SPANS.fullmatch(text)
+    if match is None:
+        return [text]
+    numbers: list[str] = []
+    for span in match[2].split(","):
+        ends = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", span, re.ASCII)
+        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
+        if ends is None or not first <= last < first + _HOSTS_MAX:
+            return []
+        numbers += [f"{number:0{len(ends[1])}}" for number in range(first, last + 1)]
+    rest = _names(match[3]) if match[3] else [""]
+    if len(numbers) * len(rest) > _HOSTS_MAX:
+        raise UsageError(f"{text} names more than {_HOSTS_MAX} hosts")
+    return [f"{match[1]}{number}{end}" for number in numbers for end in rest]

@@ -1,0 +1,120 @@
+"""Ranks on several hosts: those of a bed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.truth.bed.bed import Bed, Host
+from tests.truth.conftest import MakeBed
+
+from hockney.machine import usable_cpus
+from hockney.model import Launch
+from hockney.results.runs import Run
+from hockney.results.store import Store
+
+
+def run(
+    bed: Bed, store: Path, hosts: str, *arguments: str, transport: str = "tcp", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """`hockney run pingpong` on the first host of the bed."""
+    argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", transport, "--bytes", "8,1K", "--time", "0.5s"]
+    command = [*argv, "--hosts", hosts, "--store", str(store), *arguments]
+    done: subprocess.CompletedProcess[str] = bed.run("n1", command, limit_s=120, env={**os.environ, **variables})
+    return done
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_sockets_between_two_hosts(two_hosts: Bed, tmp_path: Path, transport: str) -> None:
+    done = run(two_hosts, tmp_path / "r.db", "n1,n2", transport=transport)
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        found = Run(store, 1)
+        (launch,) = found.launches.values()
+        assert launch.hosts == ("n1", "n2")
+        for series in found.series:
+            assert series.measurements
+            for measurement in series.measurements:
+                assert measurement.verified
+                assert measurement.floor_kind == "transport"
+                assert measurement.floor_ns is not None
+                assert min(measurement.floor_ns) > 500  # no message gets through a kernel as fast as a cache line
+                assert measurement.pace_ns is not None
+                assert all(len(paces) == 2 and min(paces) > 0 for paces in measurement.pace_ns)
+                assert measurement.solo_ns is None
+            states = {figure.state for figure in series.figures()} - {"mixed"}
+            assert all(state.startswith("reference") for state in states), states
+
+
+def test_more_ranks_than_one_host_has(two_hosts: Bed, tmp_path: Path) -> None:
+    done = run(two_hosts, tmp_path / "r.db", "n1,n2", "-n", "4")
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    (launch,) = launches_of(tmp_path / "r.db")
+    assert launch.hosts == ("n1", "n1", "n2", "n2")
+
+
+def test_each_host_pins_ranks_to_cpus_of_its_own(make_bed: MakeBed, tmp_path: Path) -> None:
+    last = usable_cpus()[-1]
+    bed = make_bed(Host(), Host(cpus=[last]))
+    for transport in ("tcp", "mpi@mpich", "mpi@openmpi"):
+        store = tmp_path / f"{transport}.db"
+        done = run(bed, store, "n[2,1]:1", "--launches", "1", transport=transport)
+        assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+        launches = launches_of(store)
+        assert launches
+        for launch in launches:
+            assert dict(zip(launch.hosts, launch.cpus, strict=True)) == {"n1": usable_cpus()[0], "n2": last}
+
+
+def test_more_ranks_than_slots(two_hosts: Bed, tmp_path: Path) -> None:
+    done = run(two_hosts, tmp_path / "r.db", "n1:1,n2:1", "-n", "3")
+    assert done.returncode == 2
+    assert "there are more ranks than slots (2) in --hosts" in done.stderr
+
+
+@pytest.mark.full
+def test_the_data_sheet_of_several_hosts(two_hosts: Bed, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("n1\nn2 slots=1 # the second\n")
+    argv = [sys.executable, "-m", "hockney", "quick", "--hostfile", str(tmp_path / "hosts"), "--time", "1s"]
+    done = two_hosts.run("n1", [*argv, "--store", str(tmp_path / "r.db")], limit_s=120)
+    assert done.returncode in (0, 3), done.stderr
+    hosts = {launch.transport: launch.hosts for launch in launches_of(tmp_path / "r.db")}
+    assert hosts["tcp"] == ("n1", "n2")
+
+
+def launches_of(path: Path) -> list[Launch]:
+    with Store.open(path, readonly=True) as store:
+        return list(Run(store, 1).launches.values())
+
+
+def test_a_host_that_is_not_there_is_named(two_hosts: Bed, tmp_path: Path) -> None:
+    done = run(two_hosts, tmp_path / "r.db", "n1,n9")
+    assert done.returncode == 3
+    assert "ssh said: Could not resolve hostname n9" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(len(usable_cpus()) < 2, reason="two CPUs are needed to tell whether ranks share one")
+@pytest.mark.parametrize("transport", ["tcp", "mpi"])
+def test_one_host_under_two_names_is_one_machine(two_hosts: Bed, tmp_path: Path, transport: str) -> None:
+    done = run(two_hosts, tmp_path / "r.db", "n1,10.77.0.1", "--launches", "1", transport=transport)
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    launches = launches_of(tmp_path / "r.db")
+    assert launches
+    for launch in launches:
+        assert len(set(launch.cpus)) == 2, launch
+        assert not launch.oversubscribed
+
+
+def test_ranks_that_share_a_cpu_are_marked_wherever_a_figure_is_printed(two_hosts: Bed, tmp_path: Path) -> None:
+    ranks = str(4 * len(usable_cpus()))
+    path = tmp_path / "r.db"
+    done = run(two_hosts, path, "n1,n2", "-n", ranks, "--launches", "1")
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    (launch,) = launches_of(path)
+    assert launch.oversubscribed
+    assert "--oversubscribed" in " ".join(launch.argv)
+    assert "(more ranks than CPUs: scheduling times)" in done.stdout

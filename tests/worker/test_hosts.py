@@ -1,0 +1,92 @@
+"""Lists of hosts and host files, word for word, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hockney.errors import UsageError
+from hockney.worker.hosts import Host, parse_hosts, read_hostfile, spread
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a", "a"),
+        (" a , b.example.org ,", "a b.example.org"),
+        ("10.0.0.1,a:2", "10.0.0.1 a:2"),
+        ("n[1-3]", "n1 n2 n3"),
+        ("n[08-10,12]:4,m", "n08:4 n09:4 n10:4 n12:4 m"),
+        ("r[1-2]n[1-2]x", "r1n1x r1n2x r2n1x r2n2x"),
+    ],
+)
+def test_lists(text: str, written: str) -> None:
+    assert " ".join(map(str, parse_hosts(text))) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ",",
+        "-oProxyCommand=x",
+        "a b",
+        "a;b",
+        "a:0",
+        "a:x",
+        "a:",
+        "n[1-",
+        "n[2-1]",
+        "n[]",
+        "n[1-9999]",
+        "[::1]",
+        "$(x)",
+    ],
+)
+def test_what_is_no_host(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_hosts(text)
+
+
+def test_a_host_is_named_once() -> None:
+    with pytest.raises(UsageError, match="names n2 twice: n2:2 allows two ranks on it"):
+        parse_hosts("n[1-3],n2")
+
+
+def test_host_files(tmp_path: Path) -> None:
+    path = tmp_path / "hosts"
+    path.write_text("# the rack\nn1\nn2 slots=2\n\nn3:4 # new\nn[4-5]\n")
+    assert read_hostfile(path) == (Host("n1"), Host("n2", 2), Host("n3", 4), Host("n4"), Host("n5"))
+    path.write_text("n1\nn1\nn2\nn2\nn2\n")  # as batch systems write it, a line for each rank
+    assert read_hostfile(path) == (Host("n1", 2), Host("n2", 3))
+
+
+@pytest.mark.parametrize("text", ["", "# none", "n1 -x", "n1 max=2"])
+def test_what_is_no_host_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "hosts"
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_hostfile(path)
+    path.write_text(text)
+    with pytest.raises(UsageError):
+        read_hostfile(path)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "hosts", "counts"),
+    [
+        (5, "a,b", (3, 2)),
+        (2, "a,b", (1, 1)),
+        (1, "a,b,c", (1, 0, 0)),
+        (6, "a,b,c", (2, 2, 2)),
+        (6, "a:1,b,c:2", (1, 3, 2)),
+        (3, "a:2,b:2", (2, 1)),
+    ],
+)
+def test_ranks_are_spread_evenly(ranks: int, hosts: str, counts: tuple[int, ...]) -> None:
+    assert spread(ranks, parse_hosts(hosts)) == counts
+
+
+def test_more_ranks_than_slots() -> None:
+    with pytest.raises(UsageError, match=r"more ranks than slots \(3\)"):
+        spread(4, parse_hosts("a:2,b:1"))
