@@ -37,7 +37,18 @@ CHANGES: dict[str, tuple[str | None, dict[str, Any]]] = {
     "--refine": (None, {"refine": [["shm", "oneway", 2, [["window", "2"]]]], "exact": True}),
     "--oversubscribe": (None, {"oversubscribe": True}),
 }
-NOT_IN_THE_PLAN = {"--label", "--resume", "--csv", "--quiet", "--dry-run", "--json", "--store", "--hosts", "--machine"}
+NOT_IN_THE_PLAN = {
+    "--label",
+    "--resume",
+    "--csv",
+    "--quiet",
+    "--dry-run",
+    "--json",
+    "--store",
+    "--hosts",
+    "--hostfile",
+    "--machine",
+}
 
 
 def arguments(options: dict[str, str | None]) -> list[str]:

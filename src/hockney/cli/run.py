@@ -76,8 +76,7 @@ def run(
 ) -> int:
     """Measure a suite or some patterns.
 
-    Name a suite of `hockney list suites`, a file with your own, or patterns with commas between them: they are
-    measured over all sizes.
+    Name a suite of `hockney list suites`, a file, or patterns with commas: all sizes are measured.
     """
     from hockney.cli.measuring import Output, measure_and_show
     from hockney.cli.rerun import typed

@@ -70,12 +70,13 @@ void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
 static bool is_later_thread(int cpu)
 {
     char path[96];
-    int first = cpu;
+    char text[16];
+    long first = cpu;
     (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
     FILE *file = fopen(path, "r");
     if (file != NULL) {
-        if (fscanf(file, "%d", &first) != 1) {
-            first = cpu;
+        if (fgets(text, sizeof text, file) != NULL) {
+            first = strtol(text, NULL, 10); /* of `0,4` or `0-1` */
         }
         (void)fclose(file);
     }
