@@ -6,12 +6,12 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.cli.support import Cli, command_line, environment
+from tests.measure.test_run import wait_for_rounds
 
 from hockney.cli import execute
 from hockney.model import PointStatus, RunStatus
@@ -32,7 +32,7 @@ def test_a_run_is_labelled_while_it_is_measured_and_a_killed_one_says_how_long_i
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_for_a_round(tmp_path / "results.db")
+        wait_for_rounds(tmp_path / "results.db", 1)
         named = cli("runs", "--label", "1", "live")
         shown = cli("runs").stdout.splitlines()[-1]
     finally:
@@ -77,17 +77,6 @@ def test_the_document_of_a_run_is_what_is_stored(cli: Cli, path: Path) -> None:
         {name: getattr(run, name) for name in names} for run in stored
     ]
     assert all(one["started_unix_s"] < one["finished_unix_s"] for one in documents)
-
-
-def wait_for_a_round(path: Path) -> None:
-    deadline_s = time.monotonic() + 60
-    while time.monotonic() < deadline_s:
-        if path.exists():
-            with Store.open(path) as store:
-                if store.runs() and store.runs()[0].rounds:
-                    return
-        time.sleep(0.05)
-    raise AssertionError("the run does not get on")
 
 
 def test_a_label_is_given_taken_over_and_taken_away(cli: Cli, path: Path) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.matrix import matrix
+from tests.worker.test_session import CPUS, ENDLESS, soon
 
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import load
@@ -20,7 +20,6 @@ from hockney.worker.libraries import MPI, Library
 from hockney.worker.session import WorkerSession
 
 HERE = Path(__file__).parent
-CPUS = tuple(sorted(os.sched_getaffinity(0)))
 VARIANTS = ("sync", "ready", "buffered", "persistent", "rma")
 PATTERNS = (
     *("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"),
@@ -29,7 +28,6 @@ PATTERNS = (
 EVERY_MPI = pytest.mark.parametrize("mpi", MPI()[0], ids=lambda mpi: mpi.id)
 TRANSPORTS = ["mpi", *(f"mpi:{variant}" for variant in VARIANTS)]
 EVERY_TRANSPORT = pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=["mpi", "mpi:persistent", "mpi:rma"]))
-ENDLESS = 10**12
 
 
 def job(library: Library, transport: str, ranks: int = 2, recipe: Recipe | None = None) -> StartCommand:
@@ -198,8 +196,6 @@ def test_a_killed_rank_ends_the_job(mpi: Library, transport: str) -> None:
     recipe = mailbox_over(mpi, "mpi_rma") if transport == "mailbox" else None
     with WorkerSession(job(mpi, transport, recipe=recipe)) as session:
         pid = session.hello().ranks[1].pid
-        timer = threading.Timer(0.3, lambda: os.kill(pid, signal.SIGKILL))
-        timer.start()
-        with pytest.raises(WorkerDied, match=r"signal 9|SIGKILL|exit code"):
+        killed = pytest.raises(WorkerDied, match=r"signal 9|SIGKILL|exit code")
+        with soon(lambda: os.kill(pid, signal.SIGKILL)), killed:
             session.measure("pingpong", bytes=8, batch=ENDLESS, timeout_s=60)
-        timer.join()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,8 @@ import pytest
 from tests.matrix import matrix
 from tests.worker import made_up
 from tests.worker.made_up import on_path
-from tests.worker.test_mpi_variants import CPUS, ENDLESS, job, mailbox_over
+from tests.worker.test_mpi_variants import job, mailbox_over
+from tests.worker.test_session import CPUS, ENDLESS, soon
 
 from hockney.model import Point
 from hockney.worker.catalogue import load
@@ -178,11 +178,9 @@ def test_a_killed_rank_is_named(shmem: Library, transport: str, victim: int) -> 
     pattern = "pingpong" if transport == "mailbox" else "barrier"
     with WorkerSession(job(shmem, transport, recipe=recipe)) as session:
         pid = session.hello().ranks[victim].pid
-        timer = threading.Timer(0.3, lambda: os.kill(pid, signal.SIGKILL))
-        timer.start()
-        with pytest.raises(WorkerDied, match=r"signal 9|SIGKILL"):
+        killed = pytest.raises(WorkerDied, match=r"signal 9|SIGKILL")
+        with soon(lambda: os.kill(pid, signal.SIGKILL)), killed:
             session.measure(pattern, batch=ENDLESS, timeout_s=60)
-        timer.join()
 
 
 @EVERY_SHMEM
