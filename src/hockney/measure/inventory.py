@@ -7,7 +7,7 @@ descriptions, the libraries found, the files in suites/, the table of launchers,
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,7 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
         catalogue, fault = load(), None
     except WorkerError as error:
         catalogue, fault = Catalogue({}, {}, ()), str(error)
+    modelled = {name: load_model(name).machine.machine for name in builtin_models()}
     return Inventory(
         suites=tuple(_suite(name, catalogue, fault, cpus) for name in suite_files or builtin_names()),
         patterns=tuple(_pattern(pattern) for pattern in catalogue.patterns.values()),
@@ -100,7 +101,7 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
             *(Item(missing.name, "", missing.why, missing.how) for missing in catalogue.missing),
         ),
         launchers=tuple(_launcher(name, catalogue.transports.values()) for name in LAUNCHERS),
-        machines=tuple(_machine(machine) for machine in machines().values()),
+        machines=tuple(_machine(machine, modelled) for machine in machines().values()),
         matrix=_matrix(catalogue),
         fault=fault,
     )
@@ -166,7 +167,7 @@ def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
     return Item(name, f"{summary} {', '.join(programs)}", more={"programs": programs})
 
 
-def _machine(machine: Machine) -> Item:
+def _machine(machine: Machine, modelled: Mapping[str, str | None]) -> Item:
     report = reports()[machine.report]
     more = {
         "title": machine.title,
@@ -174,7 +175,7 @@ def _machine(machine: Machine) -> Item:
         "suite": report.name,
         "source": {"title": report.title, "author": report.author, "date": report.date},
         "systems": list(machine.systems),
-        "models": [name for name in builtin_models() if load_model(name).machine.machine == machine.name],
+        "models": [name for name, of_machine in modelled.items() if of_machine == machine.name],
     }
     return Item(machine.name, machine.about, more=more)
 
