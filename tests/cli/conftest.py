@@ -20,7 +20,7 @@ def cli(tmp_path: Path) -> Cli:
     """Runs `hockney` in a fresh folder with an empty store; with variables of its own, in a process of its own."""
 
     def in_folder(*arguments: str, **variables: str) -> Ended:
-        is_plain = variables.keys() <= {"HOCKNEY_STORE"} and arguments
+        is_plain = variables.keys() <= {"HOCKNEY_STORE", "COLUMNS"} and arguments
         return (call_here if is_plain else call)(tmp_path, *arguments, **variables)
 
     return in_folder

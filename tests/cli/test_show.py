@@ -54,10 +54,9 @@ def test_figures_are_of_one_state_and_with_states_of_every_one(
     assert states == ["near", "far"]
 
 
-def test_plot(filled_store: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    store_quick(tmp_path / "r.db")
-    assert execute(["show", "--plot", "--pattern", "pingpong", "--store", str(tmp_path / "r.db")]) == 0
-    output = capsys.readouterr().out
+def test_plot(cli: Cli, tmp_path: Path) -> None:
+    store_quick(tmp_path / "results.db")
+    output = shown(cli, "--plot", "--pattern", "pingpong")
     assert "Time of pingpong, 2 ranks" in output
     assert "Rate of pingpong, 2 ranks" in output
     assert "* Open MPI 4.1.4" not in output.splitlines()[0]
@@ -67,36 +66,40 @@ def test_plot(filled_store: Path, capsys: pytest.CaptureFixture[str], tmp_path: 
     assert "\x1b" not in output
 
 
+def shown(cli: Cli, *words: str, **variables: str) -> str:
+    """What `hockney show` prints of the newest run in the folder of the test."""
+    ended = cli("show", "last", *words, **variables)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
 @contextlib.contextmanager
-def stored(path: Path, *points: Point, status: RunStatus = RunStatus.DONE) -> Iterator[tuple[Store, int]]:
+def stored(folder: Path, *points: Point, status: RunStatus = RunStatus.DONE) -> Iterator[tuple[Store, int]]:
     """A run of these points (of PINGPONG without any) that ends so; its number."""
-    with Store.open(path) as store:
+    with Store.open(folder / "results.db") as store:
         number = store.create_run(make_info(), points or [PINGPONG])
         yield store, number
         store.finish_run(number, status)
 
 
-def test_a_stopped_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "r.db"
-    with stored(path, PINGPONG, LARGE, status=RunStatus.INTERRUPTED) as (store, number):
+def test_a_stopped_run(cli: Cli, tmp_path: Path) -> None:
+    with stored(tmp_path, PINGPONG, LARGE, status=RunStatus.INTERRUPTED) as (store, number):
         store.write_round(number, [make_measurement(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
         store.set_status(number, PINGPONG, PointStatus.STOPPED, "the run was stopped: no interval yet, 1 measurements")
-    assert execute(["--store", str(path), "show", "last"]) == 0
-    output = capsys.readouterr().out
+    output = shown(cli)
     assert re.search(r"^ +8 B .* stopped$", output, re.MULTILINE)
     assert re.search(r"^not reached\n  .* 64 KiB$", output, re.MULTILINE)
-    assert execute(["--store", str(path), "runs"]) == 0
-    assert re.search(r" stopped +1/2", capsys.readouterr().out)
+    assert re.search(r" stopped +1/2", cli("runs").stdout)
 
 
-def test_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_by_size(cli: Cli, tmp_path: Path) -> None:
     """All in one state: far. Another one is marked; sizes that were added are left out."""
     window = (("window", "4"),)
     plain = [Point(transport, "pingpong", 2, size) for transport in ("shm", "tcp") for size in (8, 64)]
     plain.append(Point("shm", "pingpong", 2, 128))
     added = Point("tcp", "pingpong", 2, 32, role="refined")
     stream = [Point(transport, "oneway", 2, 64, window) for transport in ("shm", "tcp")]
-    with Store.open(tmp_path / "r.db") as store:
+    with Store.open(tmp_path / "results.db") as store:
         number = store.create_run(make_info(), [*plain, added, *stream])
         launch = store.add_launch(number, make_launch())
         for point in (*plain, added, *stream):
@@ -104,8 +107,7 @@ def test_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             for round_, floor_ns in enumerate([27.0 if is_near else 184.0] * 3):
                 measurement = make_measurement(point, launch, round_, 1000.0 if floor_ns > 100 else 50.0, floor_ns)
                 store.write_round(number, [measurement])
-    assert execute(["show", "last", "--by-size", "--store", str(tmp_path / "r.db")]) == 0
-    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    lines = [" ".join(line.split()) for line in shown(cli, "--by-size").splitlines()]
     first = lines.index("pingpong, 2 ranks")
     assert lines[first + 1 : first + 6] == [
         "size shm tcp",
@@ -122,9 +124,7 @@ def test_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "64 B 1.28 GB/s ±? * 64.0 MB/s ±?",
     ]
     assert lines[-1] == "±: 95 % interval; ±?: not enough data; *: in another machine state; –: not measured."
-    words = ["show", "last", "--by-size", "--state", "near", "-t", "shm"]
-    assert execute([*words, "--store", str(tmp_path / "r.db")]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(shown(cli, "--by-size", "--state", "near", "-t", "shm").split())
     assert "8 B 50.0 ns" in said
     assert "*" not in said
 
@@ -132,97 +132,73 @@ def test_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("launches", "measurements"), [((1, 0), ["3"]), ((5, 0), ["15 in 5"]), ((6, 1), ["18 in 6", "3 in 1"])]
 )
-def test_launches_of_a_figure(
-    launches: tuple[int, int], measurements: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "r.db"
-    with stored(path) as (store, number):
+def test_launches_of_a_figure(launches: tuple[int, int], measurements: list[str], cli: Cli, tmp_path: Path) -> None:
+    with stored(tmp_path) as (store, number):
         for index, floor_ns in enumerate([27.0] * launches[0] + [184.0] * launches[1]):
             launch = store.add_launch(number, make_launch(index=index))
             for _ in range(3):
                 store.write_round(number, [make_measurement(PINGPONG, launch, index, 40.0, floor_ns)])
-    assert execute(["--store", str(path), "show", "last", "--states"]) == 0
-    output = capsys.readouterr().out
+    output = shown(cli, "--states")
     assert re.findall(r"^ *8 B .* ns +(\d+(?: in \d+)?)  ", output, re.MULTILINE) == measurements
     assert ("Intervals cover one launch only" in " ".join(output.split())) == (launches == (1, 0))
 
 
-def narrow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, *arguments: str) -> str:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    assert execute(list(arguments)) == 0
-    return capsys.readouterr().out
-
-
-def test_a_narrow_table_hides_columns_or_is_split(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_narrow_table_hides_columns_or_is_split(cli: Cli, tmp_path: Path) -> None:
     """What tells the rows of a part apart stands in each."""
-    path = tmp_path / "r.db"
-    with stored(path) as (store, number):
+    with stored(tmp_path) as (store, number):
         for index in range(12):
             launch = store.add_launch(number, make_launch(index=index))
             store.write_round(number, [make_measurement(PINGPONG, launch, index, 40.0, 27.0 if index < 6 else 184.0)])
-    arguments = ("--store", str(path), "show", "last", "--states")
-    whole = narrow(capsys, monkeypatch, 200, *arguments)
+    whole, few, divided = (shown(cli, "--states", COLUMNS=columns) for columns in ("200", "65", "54"))
     assert "minimum" in whole
     assert "hidden" not in whole
-    few = narrow(capsys, monkeypatch, 65, *arguments)
     assert "(columns hidden, screen too narrow: minimum, measurements)" in few
-    divided = narrow(capsys, monkeypatch, 54, *arguments)
     assert "hidden" not in divided
     assert re.findall(r"^ *8 B +(\w+)", divided, re.MULTILINE) == ["near", "far"] * 2
 
 
-def test_mixed_states_are_not_precise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "r.db"
-    with stored(path) as (store, number):
+def test_mixed_states_are_not_precise(cli: Cli, tmp_path: Path) -> None:
+    with stored(tmp_path) as (store, number):
         launch = store.add_launch(number, make_launch())
         for round_ in range(30):
             measurement = make_measurement(PINGPONG, launch, round_, 40.0, 27.0 if round_ % 3 else 184.0)
             mixed = dataclasses.replace(measurement, floor_ns=(27.0, 184.0)) if round_ % 3 == 1 else measurement
             store.write_round(number, [mixed])
         store.set_status(number, PINGPONG, PointStatus.PRECISE)
-    assert execute(["--store", str(path), "show", "last", "--states"]) == 0
-    rows = re.findall(r"^ *8 B .*(near|far|mixed) .* (\S+)$", capsys.readouterr().out, re.MULTILINE)
+    rows = re.findall(r"^ *8 B .*(near|far|mixed) .* (\S+)$", shown(cli, "--states"), re.MULTILINE)
     assert rows == [("near", "precise"), ("far", "precise"), ("mixed", "-")]
 
 
-def test_no_word_of_intervals_without_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "r.db"
-    with stored(path, status=RunStatus.PARTIAL) as (store, number):
+def test_no_word_of_intervals_without_figures(cli: Cli, tmp_path: Path) -> None:
+    with stored(tmp_path, status=RunStatus.PARTIAL) as (store, number):
         store.add_launch(number, make_launch())
         store.set_status(number, PINGPONG, PointStatus.FAILED, "rank 1 was killed by SIGKILL")
-    assert execute(["--store", str(path), "show", "last"]) == 0
-    output = capsys.readouterr().out
+    output = shown(cli)
     assert "killed by SIGKILL" in output
     assert "interval" not in output
 
 
-def test_class_of_ft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "r.db"
+def test_class_of_ft(cli: Cli, tmp_path: Path) -> None:
     alone, both = Point("shm", "ft", 1, 0), Point("shm", "ft", 2, 0, (("class", "W"),))
-    with stored(path, alone, both, Point("shm", "ft", 4, 0)) as (store, number):
+    with stored(tmp_path, alone, both, Point("shm", "ft", 4, 0)) as (store, number):
         launch = store.add_launch(number, make_launch())
         store.write_round(number, [make_measurement(point, launch, 0, 1e6, None) for point in (alone, both)])
         store.set_status(number, Point("shm", "ft", 4, 0), PointStatus.SKIPPED, "there are two CPUs")
-    assert execute(["--store", str(path), "show", "last"]) == 0
-    output = capsys.readouterr().out
+    output = shown(cli)
     assert re.search(r"^ft on shm, 1 rank\n.*\nclass S ", output, re.MULTILINE)
     assert re.search(r"^ft class=W on shm, 2 ranks\n.*\nclass W ", output, re.MULTILINE)
     assert "skipped: there are two CPUs\n  ft on shm, 4 ranks: class S\n" in output
     assert "0 B" not in output
 
 
-def test_precision_that_was_not_reached(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_precision_that_was_not_reached(cli: Cli, tmp_path: Path) -> None:
     """Also where it is the only one of a point that was called precise."""
-    path = tmp_path / "r.db"
-    with stored(path) as (store, number):
+    with stored(tmp_path) as (store, number):
         launch = store.add_launch(number, make_launch())
         for round_ in range(16):
             store.write_round(number, [make_measurement(PINGPONG, launch, round_, 40.0 + round_ % 3, 27.0)])
         store.set_status(number, PINGPONG, PointStatus.PRECISE)
-    assert execute(["--store", str(path), "show", "last"]) == 0
-    assert re.search(r"^ *8 B .* 16  ±2\.5%$", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^ *8 B .* 16  ±2\.5%$", shown(cli), re.MULTILINE)
 
 
 def test_one_state(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -256,8 +232,8 @@ def test_states_are_completed(cli: Cli, filled_store: Path) -> None:
 def test_transports_are_named_as_for_run(
     arguments: list[str], found: set[str], filled_store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = document(capsys, "show", "last", "--json", "--store", str(filled_store), *arguments)
-    assert {series["transport"] for series in shown["series"]} == found
+    read = document(capsys, "show", "last", "--json", "--store", str(filled_store), *arguments)
+    assert {series["transport"] for series in read["series"]} == found
 
 
 @pytest.mark.parametrize("other", ["--tables", "--json"])
@@ -275,20 +251,17 @@ def test_precision_text_names_the_most_launches_that_are_needed(needed: tuple[in
     assert precision_text(cast(list[Figure], figures), 0.01) == f"Not all reached ±1.0%: {advice}."
 
 
-@pytest.mark.parametrize(("warnings", "shown"), [(4, 4), (5, 5), (7, 5)])
-def test_a_sheet_has_at_most_five_caveats_and_in_full_all(
-    warnings: int, shown: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(("warnings", "most"), [(4, 4), (5, 5), (7, 5)])
+def test_a_sheet_has_at_most_five_caveats_and_in_full_all(warnings: int, most: int, cli: Cli, tmp_path: Path) -> None:
     caveats = [Warning_(f"kind {n}", "machine", f"Cause {n}.", f"Fix {n}.") for n in range(warnings)]
-    store_run(tmp_path / "r.db", "quick", [Made(PINGPONG, 50.0, divisor=2)], warnings=caveats)
-    for option, count in (((), shown), (("-v",), warnings)):
-        assert execute(["--store", str(tmp_path / "r.db"), "show", "--tables", *option]) == 0
-        output = capsys.readouterr().out
+    store_run(tmp_path / "results.db", "quick", [Made(PINGPONG, 50.0, divisor=2)], warnings=caveats)
+    for option, count in (((), most), (("-v",), warnings)):
+        output = shown(cli, "--tables", *option)
         assert [f"Cause {n}." in output for n in range(warnings)] == [n < count for n in range(warnings)]
 
 
 def test_ranks_of_several_launches_on_the_same_cpus_are_a_range(tmp_path: Path) -> None:
-    with stored(tmp_path / "r.db") as (store, number):
+    with stored(tmp_path) as (store, number):
         for ranks in (2, 4, 6):
             store.add_launch(number, make_launch(ranks=ranks, cpus=(0, 1) * (ranks // 2), hosts=("h",) * ranks))
         assert placement_text(Run(store, number)) == "2 to 6 ranks on CPUs 0 and 1."
