@@ -25,7 +25,8 @@ from scripts.benchlib.table import (
 from tests.measure.contended_machine import ContendedMachine
 
 from hockney.errors import HockneyError
-from hockney.stats import Interval, MachineProbe
+from hockney.model import MachineProbe
+from hockney.stats import Interval
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = markers("scripts/bench")

@@ -22,7 +22,8 @@ from tests.large import TRANSPORTS, store_large_run
 
 import hockney
 from hockney.errors import HockneyError
-from hockney.stats import Interval, MachineProbe, State, classify_all, median, place, signs_of, time_of
+from hockney.model import MachineProbe
+from hockney.stats import Interval, State, classify_all, median, place, time_of
 from hockney.units import counted
 from hockney.worker.build import Recipe, build_worker
 
@@ -67,7 +68,7 @@ def _one_run(place: Place, number: int, command: str) -> list[Sampled]:
     _call([*command.split(), "--store", str(store)])
     with hockney.open(store) as results:
         return [
-            Sampled(statistics.median(one.times_ns().tolist()), signs_of(one), one.launch_id)
+            Sampled(statistics.median(one.times_ns().tolist()), one.probe, one.launch_id)
             for one in results.run().series[0].measurements
         ]
 

@@ -10,7 +10,7 @@ import enum
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hockney.units import counted, format_bytes
 
@@ -175,6 +175,21 @@ Place = tuple[str, int]
 """Where a rank runs: its host and CPU, or its host and a negative number of its own where the CPU is not known."""
 
 
+class MachineProbe(NamedTuple):
+    """What was measured of the machine just before and just after a measurement; None: not measured.
+
+    `floor_ns` and `solo_ns` (rank 0's pace while rank 1 rests) hold (before, after), `pace_ns` the same for each rank.
+    `reference` names the transport whose round trip the floor is; None for a cache line's. `places` are the ranks'
+    hosts and CPUs; empty: unknown, and each rank counts as a CPU.
+    """
+
+    floor_ns: tuple[float, float] | None
+    pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    solo_ns: tuple[float, float] | None = None
+    reference: str | None = None
+    places: tuple[Place, ...] = ()
+
+
 @dataclass(frozen=True)
 class Measurement:
     """What one `measure` command brought back.
@@ -217,9 +232,10 @@ class Measurement:
         return self.point.traits.payload and self.definition.bytes_per_rep > 0
 
     @property
-    def reference(self) -> str | None:
-        """The transport whose own round trip is the floor; None where the floor is a cache line's or there is none."""
-        return self.point.transport if self.floor_kind == "transport" else None
+    def probe(self) -> MachineProbe:
+        """What was measured of the machine around it."""
+        reference = self.point.transport if self.floor_kind == "transport" else None
+        return MachineProbe(self.floor_ns, self.pace_ns, self.solo_ns, reference, self.places)
 
     def times_ns(self) -> FloatArray:
         """The pattern's time of each sample, by its definition: shape (samples,), ns per repetition / divisor."""

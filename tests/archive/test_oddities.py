@@ -14,15 +14,14 @@ import pytest
 from tests.analysis.explain.readings import gaps_of, near
 
 import hockney.archive
-from hockney.analysis.estimates import scaled
 from hockney.analysis.explain import DETECTORS, Explanation, explain
 from hockney.analysis.explain.curve import Curve, CurvePoint, Reading
-from hockney.analysis.explain.data import rows_of
 from hockney.analysis.finding import Finding
 from hockney.archive import machines, published
 from hockney.archive.curves import estimate_of, read_machine
 from hockney.archive.explain import ODDITIES, explain_machine
 from hockney.archive.oddities import steps
+from hockney.machine.files import rows_of
 from hockney.report.findings import evidence_of, sentence_of
 from hockney.stats.fit import Estimate
 
@@ -185,7 +184,7 @@ def test_scali_does_not_say_whether_two_way_counts_one_direction_so_no_duplex_ra
 
 def test_what_the_figures_cannot_show_has_a_reason() -> None:
     names = {detector.what for detector in (*DETECTORS, *ODDITIES)}
-    unseen = {row["what"] for row in rows_of("unseen", FOLDER)}
+    unseen = {row["what"] for row in rows_of(FOLDER / "unseen.toml")}
     for machine in machines():
         for what, gap in gaps_of(explained(machine)).items():
             assert what in names | unseen or what.startswith("lines through")
@@ -204,7 +203,7 @@ def test_figures_that_keep_the_laws_show_nothing_of_it() -> None:
         if curve.pattern != "funnel" or curve.ranks != 5:
             return curve
         return dataclasses.replace(
-            curve, points=tuple(CurvePoint(point.bytes, scaled(point.time_ns, 0.5)) for point in curve.points)
+            curve, points=tuple(CurvePoint(point.bytes, point.time_ns * 0.5) for point in curve.points)
         )
 
     better = dataclasses.replace(reading, curves=tuple(righted(curve) for curve in reading.curves))

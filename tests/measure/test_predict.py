@@ -16,9 +16,10 @@ from tests.analysis.predict.machines import (
 )
 from tests.builders import make_point
 
-from hockney.analysis.predict import Tolerance, changed, parse_change
 from hockney.analysis.predict.basics import Basics, Figures
+from hockney.analysis.predict.change import changed, parse_change
 from hockney.analysis.predict.fit import Fit
+from hockney.analysis.predict.tolerance import Tolerance
 from hockney.measure.fitted import predict_fitted
 from hockney.measure.on_model import times_of
 from hockney.measure.predict import effects_of, tolerances_of

@@ -13,8 +13,8 @@ from tests.measure.made_up_machine import Machine, Notes, jumping_after, plan_of
 
 from hockney.measure.interfaces import PointFailed
 from hockney.measure.sampler import Sampler
-from hockney.model import Measurement, PatternTraits, Point, PointStatus
-from hockney.stats.states import MachineProbe, State, classify
+from hockney.model import MachineProbe, Measurement, PatternTraits, Point, PointStatus
+from hockney.stats.states import State, classify
 
 SHM = Point("shm", "pingpong", 2, 8)
 TCP = Point("tcp", "pingpong", 2, 8)

@@ -27,7 +27,7 @@ def _long_curves(reading: Reading) -> list[Finding] | NotChecked:
     return [Finding("long curve", Subject(longest.transport, longest.pattern), facts, effect=99.0)]
 """,
         "import Absence, Detector, Finding, Fix, NotChecked, Note": ", Subject",
-        "DETECTORS: tuple[Detector[Any], ...] = (\n": '    Detector("long curve", "long curves", _long_curves),\n',
+        "DETECTORS: tuple[Detector, ...] = (\n": '    Detector("long curve", "long curves", _long_curves),\n',
     },
     COLUMNS: {
         "COLUMNS = (\n": """    Column(

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from hockney.model import MachineProbe
 from hockney.stats import MIXED, classify
-from hockney.stats.states import MachineProbe
 
 Floats = NDArray[np.float64]
 Shape = Callable[[np.random.Generator, int], Floats]  # logs of floors, one after the other

@@ -11,7 +11,7 @@ from scipy import stats
 from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_measurement, make_point, measurements_with_medians
 
 from hockney.model import Definition, Measurement, PatternTraits
-from hockney.stats import State, classify, figures_of, signs_of, time_of
+from hockney.stats import State, classify, figures_of, time_of
 from hockney.stats.interval import launches_needed
 
 NEAR, FAR = (27.0, 28.0), (184.0, 190.0)
@@ -300,7 +300,7 @@ def test_figures_of_two_states_are_those_of_each_alone() -> None:
     far = measurements_with_medians(370 * rng.lognormal(0, 0.03, 25), floor_ns=FAR)
     measurements = [*near, *far]
     rng.shuffle(measurements)
-    found = figures_of(measurements, classify([signs_of(measurement) for measurement in measurements]))
+    found = figures_of(measurements, classify([measurement.probe for measurement in measurements]))
     assert [each.n_measurements for each in found] == [40, 25]
     assert [each.value_ns for each in found] == pytest.approx([150, 370], rel=0.03)
     assert all(each.precision is not None and each.precision < 0.04 for each in found)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from tests.stats.levels import ONE, of_one, of_two
 
-from hockney.stats import MIXED, UNKNOWN, MachineProbe, State, classify, classify_all, classify_both, place
+from hockney.model import MachineProbe
+from hockney.stats import MIXED, UNKNOWN, State, classify, classify_all, classify_both, place
 from hockney.stats.floors import Floor
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 Facts = Mapping[str, Any]
 """Figures and names: Estimate, number, text, or a sequence of them. The end of a key is its unit: `_ns`, `_bytes`,
@@ -83,11 +83,8 @@ class NotChecked:
     how: Fix | None = None
 
 
-InputT = TypeVar("InputT")
-
-
 @dataclass(frozen=True)
-class Detector(Generic[InputT]):
+class Detector:
     """All that a kind of finding needs; the table of detectors lists it once.
 
     `code` is that of its findings, `what` names the check in "Not checked", `find` returns the findings or why there
@@ -96,5 +93,5 @@ class Detector(Generic[InputT]):
 
     code: str
     what: str
-    find: Callable[[InputT], Iterable[Finding] | NotChecked]
+    find: Callable[[Any], Iterable[Finding] | NotChecked]
     suite: str = ""

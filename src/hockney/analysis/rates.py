@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hockney.model import Measurement, Point
-from hockney.stats.figures import P99_SAMPLES_MIN, P999_SAMPLES_MIN
+from hockney.stats.figures import percentile
 
 if TYPE_CHECKING:
     from hockney.results.runs import Run, Series
 
 LATE_MAX = 0.01  # of the events
-BEHIND_MAX = 0.01  # of the schedule's time
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def is_sustained(streams: Sequence[Stream]) -> bool:
     """Whether a rate is sustained; the median of its measurements says whether the farm falls behind."""
     late = sum(stream.late for stream in streams)
     in_time = late <= LATE_MAX * sum(stream.events for stream in streams)
-    return in_time and statistics.median(stream.behind for stream in streams) <= BEHIND_MAX
+    return in_time and statistics.median(stream.behind for stream in streams) <= 0.01
 
 
 def highest_rates(run: Run) -> HighestRates | None:
@@ -106,8 +105,5 @@ def _highest(base: Point, series: Iterable[Series], deadline_ns: float) -> Susta
     if not below:
         return SustainedRate(base, None, missed_hz, None, None, None)
     times_ns = tried[max(below)].times_ns
-    p50, p99, p999 = (
-        float(np.quantile(times_ns, share)) if len(times_ns) >= least else None
-        for share, least in ((0.5, 1), (0.99, P99_SAMPLES_MIN), (0.999, P999_SAMPLES_MIN))
-    )
-    return SustainedRate(base, max(below), missed_hz, p50, p99, p999)
+    percentiles = (percentile(times_ns, share) for share in (0.99, 0.999))
+    return SustainedRate(base, max(below), missed_hz, float(np.median(times_ns)), *percentiles)

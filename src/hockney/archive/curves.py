@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.estimates import scaled
 from hockney.analysis.explain.curve import Curve, CurvePoint, Options, Reading
-from hockney.analysis.explain.data import rows_of
 from hockney.archive import Machine, Published
+from hockney.machine.files import rows_of
 from hockney.stats.fit import Estimate
 
 _SCALE = {"us": 1e3, "MB/s": 1e6}  # to ns and bytes/s
@@ -61,12 +60,12 @@ def estimate_of(figure: Published) -> Estimate:
 def _estimate(figure: Published, row: Mapping[str, Any]) -> Estimate:
     """In ns or bytes/s, by the factors that the report leaves open."""
     least, most = row.get("times", (1, 1))
-    value = scaled(estimate_of(figure), _SCALE[figure.unit])
+    value = estimate_of(figure) * _SCALE[figure.unit]
     return Estimate(value.value, value.low * least, value.high * most)
 
 
 def _rows(figure: Published) -> Iterator[Mapping[str, Any]]:
-    rows = rows_of("curves", Path(__file__).parent)
+    rows = rows_of(Path(__file__).with_name("curves.toml"))
     return (row for row in rows if row["report"] == figure.report and figure.value and figure.matches(row["where"]))
 
 
@@ -82,7 +81,7 @@ def _point(figure: Published, row: Mapping[str, Any]) -> CurvePoint:
     size, value = int(row.get("bytes", figure.get("bytes")) or 0), _estimate(figure, row)
     if "is" not in row:
         return CurvePoint(size, value)
-    time_ns = Estimate(1e9 * size / value.value, 1e9 * size / value.high, 1e9 * size / value.low)
+    time_ns = 1e9 * size / value
     if row["is"] == "half":  # the smallest number of words that reaches half the best rate: one word fewer did not
         words = float(figure.at["words"])
         time_ns = Estimate(time_ns.value, time_ns.value * (words - 1) / words, time_ns.value)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from hockney.analysis.explain import DETECTORS, Explanation, explain
-from hockney.analysis.explain.data import rows_of
 from hockney.analysis.finding import Absence, Detector, NotChecked
 from hockney.archive import Machine, grids, oddities
 from hockney.archive.curves import read_machine
+from hockney.machine.files import rows_of
 
 # What only a printed report can show.
-ODDITIES: tuple[Detector[Any], ...] = (
+ODDITIES: tuple[Detector, ...] = (
     Detector("streaming against round trip", "streams against round trips", oddities.half_round_trips),
     Detector("faster under load", "latency under load", oddities.faster_under_load),
     Detector("data beyond a cache", "different data against the same data", oddities.same_data),
@@ -33,7 +32,7 @@ ODDITIES: tuple[Detector[Any], ...] = (
 def explain_machine(machine: Machine) -> Explanation:
     """What the published figures show, and what the report says that they do not (unseen.toml)."""
     explanation = explain(read_machine(machine), (*DETECTORS, *ODDITIES))
-    rows = [row for row in rows_of("unseen", Path(__file__).parent) if row["machine"] == machine.name]
+    rows = [row for row in rows_of(Path(__file__).with_name("unseen.toml")) if row["machine"] == machine.name]
     unseen = {row["what"]: NotChecked(Absence.INSUFFICIENT_DATA, row["what"], row["why"]) for row in rows}
     rest = [gap for gap in explanation.not_checked if gap.what not in unseen]
     return replace(explanation, not_checked=(*unseen.values(), *rest))

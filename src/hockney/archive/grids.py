@@ -9,7 +9,6 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hockney.analysis.estimates import difference, is_above, ratio, relative, scaled
 from hockney.analysis.explain.curve import Curve, Reading, subject_of
 from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LawRow, Odd, is_off, rows, without
 from hockney.analysis.finding import Finding, Subject
@@ -24,9 +23,9 @@ def identical_rows(reading: Reading) -> Iterator[Finding]:
     """Two rows with the same times, though one is of 1.5 times as many messages or more."""
     growing = {row.pattern for row in rows(reading) if row.law is BY_MESSAGES}
     for fewer, more in _row_pairs(reading, sorted(growing)):
-        ratios = [ratio(a.time_ns, b.time_ns) for a, b in zip(fewer.points, more.points, strict=True)]
+        ratios = [a.time_ns / b.time_ns for a, b in zip(fewer.points, more.points, strict=True)]
         factor = (more.ranks - 1) / (fewer.ranks - 1)
-        if factor >= 1.5 and all(abs(over.value - 1) <= _SAME and relative(over) <= 10 * _SAME for over in ratios):
+        if factor >= 1.5 and all(abs(over.value - 1) <= _SAME and over.relative <= 10 * _SAME for over in ratios):
             facts = {"same_as_ranks": more.ranks, "time_ratio": ratios}
             yield Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=factor - 1)
 
@@ -81,7 +80,7 @@ def two_speeds(reading: Reading) -> Iterator[Finding]:
     # Farms whose messages come one after another.
     for fewer, more in _row_pairs(reading, ("robpush", "robpull")):
         slow, fast = (_slope(curve, curve.ranks - 1) for curve in (fewer, more))
-        if not _delay_us(fewer) and is_above(slow, fast) and slow.value > 1.25 * fast.value:
+        if not _delay_us(fewer) and slow.is_above(fast) and slow.value > 1.25 * fast.value:
             facts = {
                 "slow_ns_per_byte": slow,
                 "slow_like": _like(slow, reading),
@@ -96,7 +95,7 @@ def two_speeds(reading: Reading) -> Iterator[Finding]:
 def _slope(curve: Curve, messages: int) -> Estimate:
     """The time per byte of one of several messages in a row, from the two longest."""
     before, last = curve.points[-2:]
-    return scaled(difference(last.time_ns, before.time_ns), 1 / messages / (last.bytes - before.bytes))
+    return (last.time_ns - before.time_ns) * (1 / messages / (last.bytes - before.bytes))
 
 
 def _like(slope: Estimate, reading: Reading) -> str:
@@ -115,8 +114,8 @@ def delays(reading: Reading) -> Iterator[Finding]:
     for curves in rows_of.values():
         *_, shorter, longer = sorted(curves, key=_delay_us)
         asked_ns = 1e3 * (_delay_us(longer) - _delay_us(shorter))
-        added = difference(longer.points[0].time_ns, shorter.points[0].time_ns)
-        slopes.setdefault((longer.transport, longer.pattern), []).append(scaled(added, 1 / asked_ns))
+        added = longer.points[0].time_ns - shorter.points[0].time_ns
+        slopes.setdefault((longer.transport, longer.pattern), []).append(added * (1 / asked_ns))
     for (transport, pattern), of_farm in slopes.items():
         low, high = (chosen(of_farm, key=lambda slope: slope.value) for chosen in (min, max))
         if high.low > 1 + _MATCH and low.low > 0:
@@ -133,7 +132,7 @@ def own_block(reading: Reading) -> Iterator[Finding]:
     for two, four in itertools.permutations(reading.of("alltoall"), 2):
         rates = two.peak_bytes_per_s, four.peak_bytes_per_s
         if (two.ranks, four.ranks) == (2, 4) and two.state == four.state and rates[0] and rates[1]:
-            gain = ratio(rates[1], rates[0])
+            gain = rates[1] / rates[0]
             facts = {"among_2_bytes_per_s": rates[0], "among_4_bytes_per_s": rates[1], "gain_ratio": gain}
             if gain.low > 1:
                 yield Finding("broken scaling law", subject_of(two), facts, "own block", effect=gain.value - 1)
@@ -145,7 +144,7 @@ def time_slices(reading: Reading) -> Iterator[Finding]:
         (curve, point)
         for curve in filter(_delay_us, reading.curves)
         for point in curve.points
-        if relative(point.time_ns) <= _NEAR_PERIOD
+        if point.time_ns.relative <= _NEAR_PERIOD
     ]
     multiples: list[tuple[int, float, list[str]]] = []
     for period_ns in (64e3, 128e3, 256e3, 512e3, 1024e3):  # slices of a transputer's scheduler

@@ -9,7 +9,6 @@ import statistics
 from collections.abc import Iterator
 from itertools import pairwise
 
-from hockney.analysis.estimates import difference, is_above, ratio
 from hockney.analysis.explain.curve import Curve, CurvePoint, Options, Reading, subject_of
 from hockney.analysis.explain.pattern_pairs import alike, common_sizes, loaded_and_idle
 from hockney.analysis.explain.shape import curves_of_shapes
@@ -30,9 +29,8 @@ def steps(reading: Reading) -> Iterator[Finding]:
 
 
 def _step(curve: Curve, peak: Estimate, lower: CurvePoint, upper: CurvePoint) -> Iterator[Finding]:
-    more = (upper.bytes - lower.bytes) * 1e9
-    explained = Estimate(more / peak.value, more / peak.high, more / peak.low)
-    rest = difference(difference(upper.time_ns, lower.time_ns), explained)
+    explained = (upper.bytes - lower.bytes) * 1e9 / peak
+    rest = upper.time_ns - lower.time_ns - explained
     effect = rest.value / lower.time_ns.value
     if rest.low > 0 and effect >= _STEP:
         facts = {
@@ -120,7 +118,7 @@ def half_round_trips(reading: Reading) -> Iterator[Finding]:
     """
     for curve, pingpong in (*alike(reading, "oneway", "pingpong"), *alike(reading, "twoway", "pingpong")):
         for size, time_ns, half_ns in () if curve.option("window") else common_sizes(curve, pingpong)[:1]:
-            over = ratio(time_ns, half_ns)
+            over = time_ns / half_ns
             is_faster = over.high < 1 and over.value < 0.90
             if is_faster or (over.low > 1 and over.value >= 1.02):
                 facts = {"size_bytes": size, "time_ns": time_ns, "half_round_trip_ns": half_ns, "time_ratio": over}
@@ -134,7 +132,7 @@ def faster_under_load(reading: Reading) -> Iterator[Finding]:
         faster = [sizes for sizes in common_sizes(loaded, idle) if sizes[1].high < 0.97 * sizes[2].low]
         if faster:
             size, loaded_ns, idle_ns = faster[0]
-            gain = difference(idle_ns, loaded_ns)
+            gain = idle_ns - loaded_ns
             facts = {
                 "size_bytes": size,
                 "loaded_ns": loaded_ns,
@@ -153,7 +151,7 @@ def same_data(reading: Reading) -> Iterator[Finding]:
         # The shortest size shows what a message costs, not what its data do.
         for size, out_ns, multi_ns in common_sizes(out, multi)[1:]:
             group = groups.setdefault((out.transport, out.options, out.state), [])
-            group.append(((out.ranks - 1) * size, ratio(out_ns, multi_ns)))
+            group.append(((out.ranks - 1) * size, out_ns / multi_ns))
     for (transport, _, state), totals in groups.items():
         yield from _end_of_cache(transport, state, totals)
 
@@ -164,7 +162,7 @@ def _end_of_cache(transport: str, state: str, totals: list[tuple[int, Estimate]]
     cut = max(range(1, len(totals)), key=lambda at: totals[at][1].value - totals[at - 1][1].value)
     below = max((over for _, over in totals[:cut]), key=lambda over: over.high)
     above = min((over for _, over in totals[cut:]), key=lambda over: over.low)
-    if is_above(above, below) and above.value - below.value >= 0.05:
+    if above.is_above(below) and above.value - below.value >= 0.05:
         low, high = totals[cut - 1][0], totals[cut][0]
         facts = {"within_bytes": low, "within_ratio": below, "beyond_bytes": high, "beyond_ratio": above}
         subject = Subject(transport, "outfarm and multicast", None, state, (low, high))

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.predict import Change, Prediction, changed, improvements
+from hockney.analysis.predict.change import Change, changed
 from hockney.analysis.predict.fit import Fit, fit_machine
+from hockney.analysis.predict.prediction import Prediction
+from hockney.analysis.predict.sensitivity import improvements
 from hockney.analysis.predict.topology import parse_topology
 from hockney.cli.predicted import Predicted, of_model
 from hockney.cli.progress import ProgressDisplay

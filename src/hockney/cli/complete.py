@@ -68,7 +68,7 @@ def _words(kind: _Kind, ctx: click.Context, incomplete: str) -> Iterator[str]:
 
             yield from builtin_models()
         case "parameter":
-            from hockney.analysis.predict import PARAMETERS
+            from hockney.analysis.predict.change import PARAMETERS
 
             yield from (f"{name}=" for name in PARAMETERS)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
-from hockney.analysis.estimates import relative
 from hockney.analysis.explain import Line, OffLine, Parameters
 from hockney.cli import render
 from hockney.cli.render import Column
@@ -87,5 +86,5 @@ def with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
         return "-"
     if value.low <= 0:  # none of these values can be
         return f"at most {text(value.high)}" if value.high > 0 else "below 0"
-    arm = relative(value)
+    arm = value.relative
     return f"{text(value.value)} ±{arm:.1%}" if arm < _RANGE_MIN else f"{text(value.low)} to {text(value.high)}"

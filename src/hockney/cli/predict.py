@@ -82,7 +82,7 @@ def predict(
     Nothing is measured or stored: the patterns run in virtual time, each point once. A model without noise is exact.
     NAME is L, o_s, o_r, g, G, bandwidth, link.bandwidth, compute, or a key of the model as docs/machines.md has it.
     """
-    from hockney.analysis.predict import parse_change
+    from hockney.analysis.predict.change import parse_change
     from hockney.cli.cases import on_fits, on_machine, predicted, write_changed
     from hockney.cli.common import names
     from hockney.cli.predicted import predicted_json, print_predicted

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hockney.analysis.predict import PARAMETERS, SLOWDOWNS, Effect, Prediction, Tolerance
+from hockney.analysis.predict.change import PARAMETERS
+from hockney.analysis.predict.prediction import Prediction
+from hockney.analysis.predict.sensitivity import Effect
+from hockney.analysis.predict.tolerance import SLOWDOWNS, Tolerance
 from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.curves import format_interval, name_of, size_text
@@ -15,7 +18,7 @@ from hockney.measure.on_model import ModelTimes
 from hockney.measure.plan import Plan
 from hockney.measure.predict import Tolerances
 from hockney.model import Point
-from hockney.units import format_ns
+from hockney.units import format_bytes, format_ns
 from hockney.worker.catalogue import split_name
 from hockney.worker.machine_model import Model
 
@@ -92,7 +95,15 @@ def _cells(prediction: Prediction, changed_ns: Mapping[Point, float] | None) -> 
     new = ["", ""]
     if changed_ns is not None and point in changed_ns:
         new = [format_ns(changed_ns[point]), _percent(changed_ns[point], prediction.time_ns)]
-    return [*_names(point), format_ns(prediction.time_ns), interval, *new, prediction.outside or ""]
+    return [*_names(point), format_ns(prediction.time_ns), interval, *new, _outside(prediction)]
+
+
+def _outside(prediction: Prediction) -> str:
+    """`above 1 MiB`; "" within the fit."""
+    size = prediction.outside_bytes
+    if size is None:
+        return ""
+    return f"{'above' if prediction.point.bytes > size else 'below'} {format_bytes(size)}"
 
 
 def _percent(new_ns: float, before_ns: float) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hockney.analysis.estimates import relative
 from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import resume
 from hockney.cli import render
@@ -120,9 +119,9 @@ def _cells(row: Row) -> list[str]:
             continue
         text = _FORMATS[column.unit](value.value)
         if column.key in ("r_inf_bytes_per_s", "n_half_bytes"):
-            cells.append(f"{'~' if relative(value) > _VAGUE else ''}{text}{mark}")
+            cells.append(f"{'~' if value.relative > _VAGUE else ''}{text}{mark}")
         else:
-            cells.append(f"{text} {spread_text(relative(value)):<4}{mark}{SHORT_MARK if value.is_short else ''}")
+            cells.append(f"{text} {spread_text(value.relative):<4}{mark}{SHORT_MARK if value.is_short else ''}")
     return cells
 
 
@@ -165,7 +164,7 @@ def _print_definitions(sheet: Sheet) -> None:
             render.item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.name} ({row.state})")
     if sheet.harness_ns is not None:
         render.item(
-            f"{format_ns(sheet.harness_ns.value)} {spread_text(relative(sheet.harness_ns))} per repetition",
+            f"{format_ns(sheet.harness_ns.value)} {spread_text(sheet.harness_ns.relative)} per repetition",
             head="harness",
         )
     if sheet.also_ready:

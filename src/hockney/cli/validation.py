@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.predict.validation import Checked, Validation
+from hockney.analysis.predict.prediction import Checked, Validation
 from hockney.cli import render
 from hockney.cli.cases import transports_of
 from hockney.cli.changes import point_json

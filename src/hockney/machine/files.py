@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,6 +35,12 @@ def read_int(path: Path) -> int | None:
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file. Raises OSError, or ValueError for another form."""
     return dict(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+@functools.cache
+def rows_of(path: Path) -> tuple[dict[str, Any], ...]:
+    """The rows of a TOML file of facts next to the code, in their order there."""
+    return tuple(read_toml(path)["row"])
 
 
 def parse_cpus(text: str | None) -> tuple[int, ...]:

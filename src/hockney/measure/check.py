@@ -109,7 +109,7 @@ def _compared(store: Store, base_id: int, run_id: int, margin: float, first_laun
 
 def or_not_slower(change: SeriesChange, margin: float) -> SeriesChange:
     """What has a wide interval without a slowdown beyond the margin in it is fine, however much faster it may be."""
-    is_decided = change.is_wide and change.reach <= margin
+    is_decided = change.has(ReasonCode.WIDE_INTERVAL) and change.reach <= margin
     return replace(change, verdict=Verdict.SAME, reasons=()) if is_decided else change
 
 
@@ -130,7 +130,7 @@ def settled(change: SeriesChange, margin: float, among: int) -> SeriesChange:
     if change.verdict is not Verdict.SAME or change.shift is None or change.shift.ratio <= margin:
         return change
     reason = Reason(ReasonCode.NOT_SIGNIFICANT)
-    if change.is_beyond(margin):
+    if change.shift.is_beyond(margin):
         reason = Reason(ReasonCode.MAY_BE_CHANCE, {"among": among})
     return replace(change, verdict=Verdict.INCONCLUSIVE, reasons=(reason,))
 

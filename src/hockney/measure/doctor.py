@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockney.machine import Moment, choose_cpus, facts, observe, usable_cpus, warnings_before
-from hockney.model import Warning_
-from hockney.stats.states import MachineProbe, State, classify
+from hockney.model import MachineProbe, Warning_
+from hockney.stats.states import State, classify
 from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import WorkerError

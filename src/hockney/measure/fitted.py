@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hockney.analysis.predict import Prediction
 from hockney.analysis.predict.fit import Fit, fit_machine
-from hockney.analysis.predict.validation import Checked, Validation
+from hockney.analysis.predict.prediction import Checked, Prediction, Validation
 from hockney.machine.files import parse_cpus
 from hockney.measure.on_model import Models, Tick, times_of
 from hockney.model import Point
@@ -39,7 +38,7 @@ def predict_fitted(
     for point in known:
         seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
         low_ns, high_ns = min(seen_ns), max(seen_ns)
-        prediction = Prediction(point, seen_ns[0], outside=fit.outside(point))
+        prediction = Prediction(point, seen_ns[0], outside_bytes=fit.outside(point))
         if low_ns < high_ns:  # equal ones are not exact: the figures of the fit have no interval
             prediction = replace(prediction, low_ns=low_ns, high_ns=high_ns)
         predictions.append(prediction)

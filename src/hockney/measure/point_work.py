@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hockney.measure.estimate import SAMPLES_MIN, SCHEDULE_EVENTS_MIN, events_on_schedule
-from hockney.model import Measurement, Point
+from hockney.model import MachineProbe, Measurement, Point
 from hockney.results.runs import main_state
-from hockney.stats.figures import of_one_batch, signs_of
+from hockney.stats.figures import of_one_batch
 from hockney.stats.interval import Interval, median
-from hockney.stats.states import MIXED, MachineProbe, State
+from hockney.stats.states import MIXED, State
 
 FILL = 4  # a measurement begins with this part of a batch, untimed: 1 of 4
 SCHEDULE_FILL = 20  # on schedule with this part of its events
@@ -53,7 +53,7 @@ class Work:
     def add(self, measurement: Measurement) -> None:
         self.batches.append(measurement.batch)
         self.last = measurement
-        self.probes.append(signs_of(measurement))
+        self.probes.append(measurement.probe)
         self.medians_ns.append(statistics.median(measurement.times_ns().tolist()))
 
     @property

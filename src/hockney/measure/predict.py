@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hockney.analysis.predict import (
-    Change,
-    Effect,
-    Tolerance,
-    bandwidth_tolerance,
-    changed,
-    improvements,
-    latency_tolerance,
-    parameters_of,
-    sensitivity,
-)
+from hockney.analysis.predict.change import Change, changed, parameters_of
+from hockney.analysis.predict.sensitivity import Effect, improvements, sensitivity
+from hockney.analysis.predict.tolerance import Tolerance, bandwidth_tolerance, latency_tolerance
 from hockney.errors import HockneyError
 from hockney.measure.on_model import Models, Tick, times_of
 from hockney.model import Point

@@ -49,7 +49,7 @@ def sentence_of(finding: Finding) -> str:
 
 
 def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings of one kind and cause on several transports together, strongest first.
+    """Findings of one kind, cause and fix on several transports together, strongest first.
 
     That a library yields is left out where it is the cause of another finding.
     """
@@ -60,7 +60,8 @@ def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
         about, facts = finding.subject, finding.facts
         if finding.code == "yielding library" and about.transport in yielding:
             continue
-        kind = (finding.code, finding.cause, facts.get("answer"), facts.get("threshold"), "fall_ns" in facts)
+        fix = finding.fix.text if finding.fix else ""
+        kind = (finding.code, finding.cause, facts.get("answer"), facts.get("threshold"), "fall_ns" in facts, fix)
         of_transport = (*kind, about.transport, about.state)
         groups.setdefault((*kind, not about.transport, repeats[of_transport]), []).append(finding)
         repeats[of_transport] += 1

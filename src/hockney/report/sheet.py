@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hockney.analysis.estimates import relative
 from hockney.analysis.explain.layers import Layer, layer_at
 from hockney.model import NOT_MEASURED, Definition, PointStatus, Warning_
 from hockney.report.names import readable_names
@@ -99,7 +98,7 @@ class TransportFigures:
         None where a size on it was not measured in this state: the line might bridge a protocol switch.
         """
         curve = {size: time for size, time in self._times("pingpong").items() if time.has_interval}
-        fit = fit_segments([*curve], [time.value for time in curve.values()], [relative(t) for t in curve.values()])
+        fit = fit_segments([*curve], [time.value for time in curve.values()], [t.relative for t in curve.values()])
         if not isinstance(fit, SegmentFit):
             return None
         line = fit.segments[-1]

@@ -11,7 +11,7 @@ from hockney.machine.files import format_cpus, named_cpus
 from hockney.units import counted
 
 if TYPE_CHECKING:
-    from hockney.analysis.predict.validation import Validation
+    from hockney.analysis.predict.prediction import Validation
     from hockney.results.runs import Run
 
 _ERRORS_WITHIN = (0.10, 0.25)

@@ -203,7 +203,7 @@ class Run:
         """By point; levels of floor and pace are looked for among all measurements of the run."""
         by_point: dict[int, list[tuple[MeasurementSummary, stats.State]]] = {}
         summaries = self._store.summaries(self.id)
-        for summary, state in zip(summaries, stats.classify([each.signs for each in summaries]), strict=True):
+        for summary, state in zip(summaries, stats.classify([each.probe for each in summaries]), strict=True):
             by_point.setdefault(summary.point_id, []).append((summary, state))
         return by_point
 

@@ -11,11 +11,10 @@ from hockney.stats.figures import (
     needed_for,
     of_one_batch,
     rate_bytes_per_s,
-    signs_of,
     time_of,
 )
 from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median
-from hockney.stats.states import MIXED, UNKNOWN, MachineProbe, State, classify, classify_all, classify_both, place
+from hockney.stats.states import MIXED, UNKNOWN, State, classify, classify_all, classify_both, place
 
 __all__ = [
     "CONFIDENCE",
@@ -27,7 +26,6 @@ __all__ = [
     "Estimate",
     "Figure",
     "Interval",
-    "MachineProbe",
     "State",
     "classify",
     "classify_all",
@@ -38,6 +36,5 @@ __all__ = [
     "of_one_batch",
     "place",
     "rate_bytes_per_s",
-    "signs_of",
     "time_of",
 ]

@@ -14,18 +14,10 @@ import operator
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from hockney.model import Place
-
-if TYPE_CHECKING:
-    from hockney.stats.states import MachineProbe
+from hockney.model import MachineProbe, Place
 
 CONTENDED = ("", "one contended", "some contended", "all contended", "same core")
-_PACES_MAX = 2000  # as many decide; more only cost time
-_DIFFERENT, _DIFFERENT_OF_FEW, _FEW = math.log(1.12), math.log(1.3), 40
-_LEAST, _ENOUGH = 0.01, 8  # of all paces, or a number: fewer are outliers
-_BAND = math.log(1.03)
 
 Ranks = tuple[tuple[Place, ...], int]  # the places of a measurement's ranks, and how many ranks there are
 
@@ -80,16 +72,16 @@ def pace_limit(paces_ns: Sequence[float]) -> float:
     """The pace above which a CPU is contended; infinite where its paces have one level."""
     # Sorted before some are left out: the result must not depend on which run came first.
     known = sorted(pace_ns for pace_ns in paces_ns if 0 < pace_ns < math.inf)
-    logs = [math.log(pace_ns) for pace_ns in known[:: 1 + len(known) // _PACES_MAX]]
+    logs = [math.log(pace_ns) for pace_ns in known[:: 1 + len(known) // 2000]]  # more only cost time
     n = len(logs)
     cut = _best_cut(logs)
-    if min(cut, n - cut) < min(max(2, _LEAST * n), _ENOUGH):
+    if min(cut, n - cut) < min(max(2, 0.01 * n), 8):
         return math.inf
     quick, slow = statistics.median(logs[:cut]), statistics.median(logs[cut:])
     # The quick class may hold contended paces, or steps of a coarse clock: the smaller of two estimates counts.
     deviation = statistics.median(abs(log - quick) for log in logs[:cut])
     sigma = min(1.483 * deviation, (logs[cut - 1 - cut // 10] - logs[cut // 10]) / 2.563)
-    different = max(_DIFFERENT if n >= _FEW else _DIFFERENT_OF_FEW, 6 * sigma)
+    different = max(math.log(1.12 if n >= 40 else 1.3), 6 * sigma)
     if slow - quick < different or not _is_hollow(logs, cut, quick, slow):
         return math.inf
     return math.exp(quick + min(max(math.log(1.06), 4 * sigma), (slow - quick) / 2))
@@ -117,10 +109,11 @@ def _is_hollow(ordered: Sequence[float], cut: int, quick: float, slow: float) ->
     if max(above - below for below, above in itertools.pairwise(way)) >= (slow - quick) / 2:
         return True
     slow_part = ordered[cut:]
+    step = math.log(1.03)
     span = slow_part[9 * (len(slow_part) - 1) // 10] - slow_part[0]
-    for width in (_BAND, 2 * _BAND, 4 * _BAND):
+    for width in (step, 2 * step, 4 * step):
         usual = len(slow_part) * width / max(span, width)
-        lows = [quick + _BAND * step for step in range(1, int((slow - quick - width) / _BAND) + 1)]
+        lows = [quick + step * number for number in range(1, int((slow - quick - width) / step) + 1)]
         counts = [bisect_right(ordered, low + width) - bisect_right(ordered, low) for low in lows]
         if min(counts, default=math.inf) <= min(usual / 2, usual - 2.5 * math.sqrt(usual)):
             return True

@@ -12,15 +12,18 @@ import statistics
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from hockney.model import DIGITS, Definition, Measurement
 from hockney.stats import interval
 from hockney.stats.interval import CONFIDENCE, Interval
-from hockney.stats.states import MachineProbe, State, classify, place
+from hockney.stats.states import State, classify, place
 
-_LAUNCH_MEASUREMENTS, _LAUNCHES_ENOUGH = 3, 6  # launches with fewer measurements are left out where enough have them
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
+
 STREAM_EVENTS_MIN = 8  # in a sample of a stream: with fewer, its start and end are what is timed
-P99_SAMPLES_MIN, P999_SAMPLES_MIN = 100, 1000  # with fewer, the percentile is the maximum
+P99_SAMPLES_MIN = 100
 
 LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # what an interval is over
 EXACT = "exact"  # of a model without noise: the interval is the value itself
@@ -87,54 +90,14 @@ def figures_of(
     `precision` is that of the run; `exact`: its clock is a model's, without noise. A figure never mixes definitions or
     batches (`of_one_batch`).
     """
-    of_measurements = classify([signs_of(measurement) for measurement in measurements]) if states is None else states
+    of_measurements = classify([measurement.probe for measurement in measurements]) if states is None else states
     groups: dict[tuple[State, Definition], list[Measurement]] = {}
     for measurement, state in zip(measurements, of_measurements, strict=True):
         if measurement.elapsed_ns.size:
             groups.setdefault((state, measurement.definition), []).append(measurement)
     ordered = sorted(groups, key=lambda key: place(key[0].name, key[0].floor_ns))
     verified = _verified(measurements)
-    figures = [_figure(state, groups[state, of], verified, confidence, precision) for state, of in ordered]
-    digits_ns = [measurement.counters[DIGITS][0] for measurement in measurements if DIGITS in measurement.counters]
-    if digits_ns:
-        return [_as_imported(figure, max(digits_ns)) for figure in figures]
-    return [_as_exact(figure) if exact else figure for figure in figures]
-
-
-def _as_exact(figure: Figure) -> Figure:
-    """The figure with itself as its bounds."""
-    return replace(
-        figure,
-        low_ns=figure.value_ns,
-        high_ns=figure.value_ns,
-        coverage=1.0,
-        interval_over=EXACT,
-        rate_low_bytes_per_s=figure.rate_bytes_per_s,
-        rate_high_bytes_per_s=figure.rate_bytes_per_s,
-        messages_low_per_s=figure.messages_per_s,
-        messages_high_per_s=figure.messages_per_s,
-    )
-
-
-def _as_imported(figure: Figure, digits_ns: float) -> Figure:
-    """A figure that another benchmark measured: of its samples nothing is known, and it printed so many digits."""
-    low_ns = None if figure.low_ns is None else max(0.0, figure.low_ns - digits_ns)
-    high_ns = None if figure.high_ns is None else figure.high_ns + digits_ns
-    return replace(
-        figure,
-        low_ns=low_ns,
-        high_ns=high_ns,
-        rate_low_bytes_per_s=rate_bytes_per_s(figure.definition, high_ns),
-        rate_high_bytes_per_s=rate_bytes_per_s(figure.definition, low_ns),
-        messages_low_per_s=messages_per_s(figure.definition, high_ns),
-        messages_high_per_s=messages_per_s(figure.definition, low_ns),
-        n_samples=None,
-        minimum_ns=None,
-        batch=None,
-        slowest_rank=None,
-        slowest_share=None,
-        verified=figure.verified or None,
-    )
+    return [_figure(state, groups[state, of], verified, confidence, precision, exact=exact) for state, of in ordered]
 
 
 def of_one_batch(points: Sequence[Hashable], batches: Sequence[int], conditions: Iterable[Hashable]) -> list[bool]:
@@ -151,13 +114,6 @@ def of_one_batch(points: Sequence[Hashable], batches: Sequence[int], conditions:
     return [main[group][1] == batch for group, batch in zip(groups, batches, strict=True)]
 
 
-def signs_of(measurement: Measurement) -> MachineProbe:
-    """What was measured of the machine around a measurement."""
-    return MachineProbe(
-        measurement.floor_ns, measurement.pace_ns, measurement.solo_ns, measurement.reference, measurement.places
-    )
-
-
 def _verified(measurements: Sequence[Measurement]) -> bool | None:
     """Whether a point is verified: a long payload is checked in its first measurement alone."""
     if any(measurement.verified for measurement in measurements):
@@ -166,7 +122,13 @@ def _verified(measurements: Sequence[Measurement]) -> bool | None:
 
 
 def _figure(
-    state: State, measurements: list[Measurement], verified: bool | None, confidence: float, precision: float | None
+    state: State,
+    measurements: list[Measurement],
+    verified: bool | None,
+    confidence: float,
+    precision: float | None,
+    *,
+    exact: bool,
 ) -> Figure:
     import numpy as np
 
@@ -178,11 +140,15 @@ def _figure(
     medians_ns = [float(np.median(times)) for times in times_ns]
     launch_ids = [measurement.launch_id for measurement in measurements]
     time, over = time_of(medians_ns, launch_ids, confidence)
+    digits_ns = [measurement.counters[DIGITS][0] for measurement in measurements if DIGITS in measurement.counters]
+    if digits_ns and time.low is not None and time.high is not None:
+        time = replace(time, low=max(0.0, time.low - max(digits_ns)), high=time.high + max(digits_ns))
+    elif exact and not digits_ns:
+        time, over = replace(time, low=time.value, high=time.value, coverage=1.0), EXACT
     between, within = scatter_of(medians_ns, launch_ids)
     samples_ns = np.concatenate(times_ns)
-    single = len(samples_ns) if batch == 1 else 0
     slowest_rank, slowest_share = _slowest(measurements)
-    return Figure(
+    figure = Figure(
         state=state.name,
         floor_ns=state.floor_ns,
         value_ns=time.value,
@@ -197,8 +163,8 @@ def _figure(
         n_samples=len(samples_ns),
         n_launches=len(set(launch_ids)),
         minimum_ns=float(samples_ns.min()),
-        p99_ns=float(np.quantile(samples_ns, 0.99)) if single >= P99_SAMPLES_MIN else None,
-        p999_ns=float(np.quantile(samples_ns, 0.999)) if single >= P999_SAMPLES_MIN else None,
+        p99_ns=percentile(samples_ns, 0.99) if batch == 1 else None,
+        p999_ns=percentile(samples_ns, 0.999) if batch == 1 else None,
         rate_bytes_per_s=rate_bytes_per_s(definition, time.value),
         rate_low_bytes_per_s=rate_bytes_per_s(definition, time.high),
         rate_high_bytes_per_s=rate_bytes_per_s(definition, time.low),
@@ -215,6 +181,18 @@ def _figure(
         and not measurements[0].point.rate_hz,
         definition=definition,
     )
+    if not digits_ns:
+        return figure
+    # Of what another benchmark measured the samples are not known.
+    unknown: dict[str, Any] = dict.fromkeys(("n_samples", "minimum_ns", "batch", "slowest_rank", "slowest_share"))
+    return replace(figure, **unknown, verified=verified or None)
+
+
+def percentile(samples_ns: FloatArray, share: float) -> float | None:
+    """The 99th (0.99) or 99.9th of the samples; None where they are so few that it would be their maximum."""
+    import numpy as np
+
+    return float(np.quantile(samples_ns, share)) if len(samples_ns) >= round(1 / (1 - share)) else None
 
 
 def rate_bytes_per_s(definition: Definition, time_ns: float | None) -> float | None:
@@ -274,11 +252,12 @@ def needed_for(medians_ns: Sequence[float], launch_ids: Sequence[int], precision
 
 
 def _by_launch(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> list[list[float]]:
+    """The medians of each launch; where six have three measurements or more, the others are left out."""
     launches: dict[int, list[float]] = {}
     for launch_id, median_ns in zip(launch_ids, medians_ns, strict=True):
         launches.setdefault(launch_id, []).append(median_ns)
-    whole = [launch for launch in launches.values() if len(launch) >= _LAUNCH_MEASUREMENTS]
-    return whole if len(whole) >= _LAUNCHES_ENOUGH else list(launches.values())
+    whole = [launch for launch in launches.values() if len(launch) >= 3]
+    return whole if len(whole) >= 6 else list(launches.values())
 
 
 def _slowest(measurements: list[Measurement]) -> tuple[int | None, float | None]:

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 GAP = 1.5
-_EMPTY_GAP = 1.3
-_EMPTY_LEAST = 0.05  # of the floors, on either side of an empty gap
-_BETWEEN = 0.2  # of the floors on either side may lie in a gap
-_FAR_NS = 80.0
 _TIME_SLICED_NS = 1000.0
 LEVELS = ("near", "far", "time-sliced", "reference")
 
@@ -31,7 +27,7 @@ def level_word(floor_ns: float, reference: str | None) -> str:
     """The name of a level with this median floor; `reference` as in MachineProbe."""
     if reference is not None:
         return "reference"
-    return "near" if floor_ns < _FAR_NS else "far" if floor_ns < _TIME_SLICED_NS else "time-sliced"
+    return "near" if floor_ns < 80 else "far" if floor_ns < _TIME_SLICED_NS else "time-sliced"
 
 
 class FloorLevels:
@@ -96,10 +92,10 @@ def _divided(values: FloatArray) -> Iterator[FloatArray]:
     below = np.arange(1, n + 1)  # floors up to each one, after which a gap may begin
     ends = np.searchsorted(values, GAP * values)
     inside = ends - below
-    is_gap = (ends < n) & (inside <= _BETWEEN * np.minimum(below, n - ends))
+    is_gap = (ends < n) & (inside <= 0.2 * np.minimum(below, n - ends))
     if not is_gap.any():
-        is_empty = np.append(values[1:] >= _EMPTY_GAP * values[:-1], False)
-        is_gap = is_empty & (np.minimum(below, n - below) >= _EMPTY_LEAST * n)
+        is_empty = np.append(values[1:] >= 1.3 * values[:-1], False)
+        is_gap = is_empty & (np.minimum(below, n - below) >= 0.05 * n)
         ends, inside = below, np.zeros(n, dtype=np.int64)
     if is_gap.any():
         best = int(np.argmin(np.where(is_gap, inside, n)))

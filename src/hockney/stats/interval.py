@@ -18,16 +18,48 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 CONFIDENCE = 0.95
-_MANY = 10_000  # launches: t is then the normal distribution
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % confidence interval, where both bounds are known."""
+    """A value with its 95 % confidence interval, where both bounds are known.
+
+    The interval of a result is the outermost one: wider than 95 %, never narrower.
+    """
 
     value: float
     low: float
     high: float
+
+    @classmethod
+    def of_all(cls, values: Sequence[Estimate]) -> Estimate:
+        """The median of the values, with an interval that encloses all of theirs."""
+        middle = statistics.median(value.value for value in values)
+        return Estimate(middle, min(value.low for value in values), max(value.high for value in values))
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        return Estimate(self.value - other.value, self.low - other.high, self.high - other.low)
+
+    def __mul__(self, factor: float) -> Estimate:
+        """By a positive factor."""
+        return Estimate(self.value * factor, self.low * factor, self.high * factor)
+
+    def __truediv__(self, other: Estimate) -> Estimate:
+        """Of values above zero."""
+        return Estimate(self.value / other.value, self.low / other.high, self.high / other.low)
+
+    def __rtruediv__(self, number: float) -> Estimate:
+        """A number above zero over a value above zero."""
+        return Estimate(number / self.value, number / self.high, number / self.low)
+
+    def is_above(self, other: Estimate) -> bool:
+        """Whether the whole interval is above the other's."""
+        return self.low > other.high
+
+    @property
+    def relative(self) -> float:
+        """The longer arm of the interval as a fraction of the value."""
+        return max(self.high - self.value, self.value - self.low) / abs(self.value) if self.value else math.inf
 
 
 @dataclass(frozen=True)
@@ -135,6 +167,6 @@ def launches_needed(deviation: float, precision: float) -> int:
     """How many launches, at least two, reach a precision, if their logarithms have this standard deviation."""
     wanted = math.log1p(precision)
     count = max(2, math.floor((t_quantile(1_000_000) * deviation / wanted) ** 2))
-    while count < _MANY and t_quantile(count - 1) * deviation > wanted * math.sqrt(count):
+    while count < 10_000 and t_quantile(count - 1) * deviation > wanted * math.sqrt(count):
         count += 1
     return count

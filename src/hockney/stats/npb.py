@@ -11,13 +11,12 @@ import math
 from hockney.model import Point
 
 FT_GRIDS = {"S": (64, 64, 64), "W": (128, 128, 32), "A": (256, 256, 128)}
-_FT_CLASS = "S"  # the default of the worker's `ft`
 FT_ITERATIONS = 6
 
 
 def ft_class(point: Point) -> str | None:
-    """The class of a point of the pattern `ft`; None for other patterns."""
-    return dict(point.options).get("class", _FT_CLASS) if point.pattern == "ft" else None
+    """The class of a point of the pattern `ft`, by default S; None for other patterns."""
+    return dict(point.options).get("class", "S") if point.pattern == "ft" else None
 
 
 def ft_operations(class_: str) -> float:

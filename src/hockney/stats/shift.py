@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 LAUNCHES_MIN = 3  # on each side: with fewer nothing is decided
-_TRIMMED = 0.2  # of the launches, at either end
-_BORROWED = 4  # launches that the usual variance counts as
-_SERIES_MIN = 3  # that show a usual variance
-_RESOLUTION = 1e-4  # the least standard error of a ratio: times that are alike to the last digit prove nothing
 
 Pair = tuple[Sequence[float], Sequence[float]]  # the times of a series' launches in base and in new
 
@@ -41,6 +37,14 @@ class Shift:
     coverage: float | None
     n_base: int
     n_new: int
+
+    def is_beyond(self, margin: float) -> bool:
+        """Whether its interval lies beyond the margin, on either side."""
+        return self.low is not None and self.high is not None and (self.low > margin or self.high < 1 / margin)
+
+    def may_be_beyond(self, margin: float) -> bool:
+        """Whether its interval reaches beyond the margin, on either side, or is not known."""
+        return self.low is None or self.high is None or self.high > margin or self.low < 1 / margin
 
 
 def can_decide(n_base: int, n_new: int) -> bool:
@@ -61,7 +65,8 @@ def shifts(pairs: Sequence[Pair], margin: float = 1.0) -> list[tuple[Shift, floa
     decided = np.array([can_decide(*sizes) for sizes in counts], dtype=bool)
     base, new = (_Side([pair[number] for pair in pairs], decided) for number in (0, 1))
     ratios = new.means - base.means
-    variance = np.maximum(base.variances + new.variances, _RESOLUTION**2)
+    # Times that are alike to the last digit prove nothing: the least standard error of a ratio is 1e-4.
+    variance = np.maximum(base.variances + new.variances, 1e-8)
     parts = base.variances**2 / base.freedom + new.variances**2 / new.freedom
     freedom = variance**2 / np.maximum(parts, variance**2 / 1e6)
     error = np.sqrt(variance)
@@ -100,12 +105,12 @@ class _Side:
             logs = np.sort(np.log(np.array([launches[place] for place in places], dtype=float)), axis=1)
             self.means[places], self.variances[places], kept[places] = _trimmed(logs)
         self.freedom = np.maximum(kept - 1, 1)
-        if int(decided.sum()) >= _SERIES_MIN:
+        if int(decided.sum()) >= 3:
             # A median of variances is too small, the more the fewer launches each is of (Wilson and Hilferty 1931).
             low = (1 - 2 / (9 * self.freedom)) ** 3
             usual = float(np.median((self.variances * kept / low)[decided]))
             self.variances = np.maximum(self.variances, usual / kept)
-            self.freedom = self.freedom + _BORROWED
+            self.freedom = self.freedom + 4  # the usual variance counts as four launches
 
 
 def _trimmed(ordered: FloatArray) -> tuple[FloatArray, FloatArray | float, int]:
@@ -113,7 +118,7 @@ def _trimmed(ordered: FloatArray) -> tuple[FloatArray, FloatArray | float, int]:
     import numpy as np
 
     count = ordered.shape[1]
-    cut = int(_TRIMMED * count)
+    cut = int(0.2 * count)
     kept = count - 2 * cut
     means = ordered[:, cut : count - cut].mean(axis=1)
     if kept < 2:

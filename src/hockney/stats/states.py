@@ -1,18 +1,11 @@
-"""Machine states: what the CPUs of a job were like during each measurement.
+"""Machine states: what the CPUs of a job were like during each measurement (docs/methods.md has the reasons).
 
-A state has a level and perhaps contention, as in "near" or "far, one contended".
+A state has a level and perhaps contention, as in "near" or "far, one contended". The level comes from the floor, half a
+round trip of one cache line between ranks 0 and 1 before and after each measurement (floors.py); contention from the
+pace of each rank's CPU, the time of a fixed loop (contention.py). A measurement during which any of this changed is
+"mixed"; without a floor it is "unknown". Two levels of one name carry their floors, "far 184 ns".
 
-- The level comes from the floor, half a round trip of one cache line between ranks 0 and 1, measured before and after
-  each measurement. Virtual CPUs move, so a run's floors form levels: "near" below 80 ns, "far" below 1 us,
-  "time-sliced" above. Without shared memory the floor is the transport's own 8 B round trip: level "reference". Two
-  levels of one name carry their floors, "far 184 ns". `floors.py` separates the levels.
-- Contention comes from the pace, the time of a fixed loop on each rank's CPU. It grows when another program or virtual
-  machine uses the same core: "one contended", "some contended" or "all contended" counts these ranks. "same core": the
-  ranks 0 and 1 share a core themselves. `contention.py` decides.
-- A measurement during which any of this changed is "mixed"; without a floor it is "unknown".
-
-Levels are relative to the run: a CPU that was contended during a whole run is not noticed. To compare runs, classify
-their measurements together. docs/methods.md has the reasons and the rates.
+Levels are relative to the run. To compare runs, classify their measurements together.
 """
 
 from __future__ import annotations
@@ -21,30 +14,12 @@ import itertools
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from hockney.errors import UsageError, unknown
-from hockney.model import Place
+from hockney.model import MachineProbe
 from hockney.stats.contention import CONTENDED, contended, pace_limits
-from hockney.stats.floors import GAP, LEVELS, Floor, FloorLevels, level_word
+from hockney.stats.floors import GAP, LEVELS, FloorLevels, level_word
 from hockney.units import format_ns, parse_time_ns
-
-Paces = tuple[tuple[float, ...], tuple[float, ...]] | None
-
-
-class MachineProbe(NamedTuple):
-    """What was measured of the machine just before and just after a measurement; None: not measured.
-
-    `floor_ns` and `solo_ns` (rank 0's pace while rank 1 rests) hold (before, after), `pace_ns` the same for each rank.
-    `reference` names the transport whose round trip the floor is; None for a cache line's. `places` are the ranks'
-    hosts and CPUs; empty: unknown, and each rank counts as a CPU.
-    """
-
-    floor_ns: Floor
-    pace_ns: Paces = None
-    solo_ns: Floor = None
-    reference: str | None = None
-    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from hockney.analysis.compare import SeriesChange, Verdict
 from hockney.analysis.compare.comparison import MatchedSeries, judge
 from hockney.analysis.compare.drift import Probes
 from hockney.measure.check import may_be_decided, settled, suspicious
+from hockney.model import MachineProbe
 from hockney.stats.shift import shifts
-from hockney.stats.states import MachineProbe
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray

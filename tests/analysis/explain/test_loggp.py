@@ -12,6 +12,8 @@ from tests.stats.fit.test_loggp import LARGE, SMALL, check
 from tests.stats.fit.truth import MESSAGES, Machine
 
 from hockney.analysis.explain.loggp import FittedTrips, loggp_of
+from hockney.analysis.explain.pairs import classes_of, usable
+from hockney.analysis.explain.read import read_run
 from hockney.model import Definition, Measurement, Point, RunStatus
 from hockney.results.runs import open_results
 from hockney.results.store import Store
@@ -86,7 +88,8 @@ def store(
         results.write_round(run_id, made)
         results.finish_run(run_id, RunStatus.DONE)
     with open_results(path) as opened:
-        return list(loggp_of(opened.run()))
+        run = opened.run()
+        return list(read_run(run).loggp if oversubscribed else loggp_of(usable(run), classes_of(run)))
 
 
 def checked(one: FittedTrips, machine: Machine) -> None:

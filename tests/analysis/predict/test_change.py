@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.analysis.predict.machines import GAP, LATENCY, PER_BYTE, RECEIVE, SEND, content, model
 
-from hockney.analysis.predict import PARAMETERS, changed, parameters_of, parse_change
+from hockney.analysis.predict.change import PARAMETERS, changed, parameters_of, parse_change
 from hockney.errors import UsageError
 from hockney.worker.machine_model import Model, builtin_models, load_model
 from hockney.worker.machine_schema import Segment

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hockney.analysis.predict import Change, Tolerance, bandwidth_tolerance, latency_tolerance
+from hockney.analysis.predict.change import Change
+from hockney.analysis.predict.tolerance import Tolerance, bandwidth_tolerance, latency_tolerance
 
 PLAIN_NS = 5000.0
 

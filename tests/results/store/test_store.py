@@ -154,7 +154,7 @@ def test_summaries_hold_the_time_by_definition(store: Store, run_id: int) -> Non
     assert (of_root.samples, of_root.median_ns) == (4, 107.5)
     assert (of_slowest.samples, of_slowest.median_ns) == (3, 300)
     assert (of_nothing.samples, of_nothing.median_ns) == (0, None)
-    assert [each.signs.floor_ns for each in (of_root, of_slowest, of_nothing)] == [(27.0, 28.0), None, (1.0, 2.0)]
+    assert [each.probe.floor_ns for each in (of_root, of_slowest, of_nothing)] == [(27.0, 28.0), None, (1.0, 2.0)]
     assert (of_root.steal, of_nothing.steal) == (None, 0.5)
     assert (of_root.definition, of_slowest.definition) == (HALF_ROUND_TRIP, SLOWEST)
     assert (of_root.counters, of_slowest.counters) == ({}, {"lost": (1.0, 2.0)})

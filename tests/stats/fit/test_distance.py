@@ -32,14 +32,13 @@ def test_a_known_truth_comes_back_exactly() -> None:
     times = {pair: 1066.0 + 13.3 * hops[pair] + 26.6 * changes[pair] for pair in hops}
     fit = fit_distance(times, hops, changes)
     assert isinstance(fit, DistanceFit)
-    assert (fit.base_ns, fit.hop_ns, fit.change_ns) == pytest.approx((1066.0, 13.3, 26.6))
+    assert fit.change_ns is not None
+    assert [each.value for each in (fit.base_ns, fit.hop_ns, fit.change_ns)] == pytest.approx([1066.0, 13.3, 26.6])
     assert fit.rms_ns == pytest.approx(0, abs=1e-9)
-    assert fit.pairs == len(hops)
-    assert fit.time_ns(3, 2) == pytest.approx(1066.0 + 3 * 13.3 + 2 * 26.6)
 
 
 def test_intervals_cover_the_truth() -> None:
-    """Of 400 fits to scattered times, 95 % have each truth within 1.96 of its error."""
+    """Of 400 fits to scattered times, 95 % have each truth in its interval."""
     hops, changes = cube_ways()
     pairs = sorted(hops)[::7]
     source = random.Random(3)
@@ -51,8 +50,7 @@ def test_intervals_cover_the_truth() -> None:
         assert isinstance(fit, DistanceFit)
         assert fit.rms_ns == pytest.approx(8, rel=0.4)
         for name, value in truth.items():
-            error = getattr(fit, name.replace("_ns", "_se_ns"))
-            covered[name] += abs(getattr(fit, name) - value) <= 1.96 * error
+            covered[name] += getattr(fit, name).low <= value <= getattr(fit, name).high
     assert all(0.92 <= count / 400 <= 0.98 for count in covered.values()), covered
 
 
@@ -61,10 +59,8 @@ def test_routes_without_directions() -> None:
     times = {(one, other): 80.0 + 40.0 * hops[one, other] + (1 if one < other else -1) for one, other in hops}
     fit = fit_distance(times, hops)
     assert isinstance(fit, DistanceFit)
-    assert (fit.base_ns, fit.hop_ns) == pytest.approx((80.0, 40.0))
-    assert (fit.change_ns, fit.change_se_ns) == (None, None)
-    assert fit.time_ns(2, 1) == pytest.approx(160.0)
-    assert fit.reach == pytest.approx(1.96, abs=0.01)  # Student's t of 990 degrees of freedom
+    assert (fit.base_ns.value, fit.hop_ns.value) == pytest.approx((80.0, 40.0))
+    assert fit.change_ns is None
     assert fit.rms_ns == pytest.approx(1.0)
     flat = fit_distance(times, dict.fromkeys(hops, 1))
     assert isinstance(flat, NoFit)
@@ -74,14 +70,13 @@ def test_routes_without_directions() -> None:
     assert few.reason == "a fit of 2 parameters needs 3 pairs"
 
 
-def test_one_slow_pair_is_named() -> None:
+def test_one_slow_pair_moves_the_parameters_little() -> None:
     hops, changes = cube_ways()
     times = {pair: 1000.0 + 15.0 * hops[pair] + 25.0 * changes[pair] for pair in hops}
     times[5, 9] += 400
     fit = fit_distance(times, hops, changes)
     assert isinstance(fit, DistanceFit)
-    assert fit.worst_pair == (5, 9)
-    assert fit.hop_ns == pytest.approx(15.0, abs=2)
+    assert fit.hop_ns.value == pytest.approx(15.0, abs=2)
 
 
 @pytest.mark.parametrize(

@@ -14,22 +14,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney.analysis.compare.differences import differences, disturbances, is_unchanged, renamed
-from hockney.analysis.compare.drift import Drift, Moved, Probes
+from hockney.analysis.compare.drift import Drift, Probes
 from hockney.analysis.compare.values import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
-from hockney.model import DIGITS, NOT_MEASURED, Definition, Point, PointStatus, RunInfo
+from hockney.model import DIGITS, NOT_MEASURED, Definition, MachineProbe, Point, PointStatus, RunInfo
 from hockney.results.store import MeasurementSummary, Store, StoredPoint, StoredRun
 from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, of_one_batch, place
 from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, level, shifts
-from hockney.stats.states import MachineProbe
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's measurements in ns
 _Condition = tuple[str, Definition]  # the name of a state, and how samples became times
 Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
-_WIDE = 1.25  # a series whose interval includes a larger ratio, either way, has no verdict
-_EXACT_MIN = 1.0005  # of a model without noise; less is printed as 0.0 %
+_NOT_MEASURED = (ReasonCode.FAILED, ReasonCode.SKIPPED)  # whatever samples a series had before
 PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
 
 
@@ -82,8 +80,10 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         drift_data = (base.probes, new.probes, sleeping) if is_unchanged(changed) else None
     else:
         changed = (*(Difference("transport", *pair) for pair in names.items()), *changed)
-        quadruples = _quadruples((base, new), measurements, common)
-        series = [match_pairs(point, quadruples[point], tuple(_not_measured(point, base, new))) for point in common]
+        series, quadruples = [], _quadruples((base, new), measurements, common)
+        for point in common:
+            missing = tuple(why for why in _missing(point, base, new) if why.code in _NOT_MEASURED)
+            series.append(match_pairs(point, quadruples[point], missing))
         drift_data = None
     changes = judge(series, drift_data, margin)
     short = {*base.short, *new.short}
@@ -111,7 +111,7 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
 def _states(
     runs: Sequence[StoredRun], measurements: tuple[list[MeasurementSummary], list[MeasurementSummary]]
 ) -> tuple[list[State], list[State]]:
-    probes = [[measurement.signs for measurement in of_run] for of_run in measurements]
+    probes = [[measurement.probe for measurement in of_run] for of_run in measurements]
     models = [(run.info.facts.get("cpu") or {}).get("model") for run in runs]
     if models[0] != models[1]:
         return classify(probes[0]), classify(probes[1])
@@ -141,7 +141,7 @@ def _run_data(
         if each.median_ns and is_counted and number >= first_launch and state is not MIXED:
             of_point = times_ns.setdefault(each.point_id, {})
             of_point.setdefault((state.name, each.definition), {}).setdefault(number, []).append(each.median_ns)
-            probes.setdefault(state.name, {}).setdefault(number, []).append(each.signs)
+            probes.setdefault(state.name, {}).setdefault(number, []).append(each.probe)
             if DIGITS in each.counters:
                 digits[each.point_id] = min(each.counters[DIGITS][0] / each.median_ns, 0.5)
             events[each.point_id] = each.batch * each.definition.divisor
@@ -185,15 +185,18 @@ class MatchedSeries:
 def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
     launches = base.launches.get(point, 0), new.launches.get(point, 0)
     before, after = base.times_ns.get(point, {}), new.times_ns.get(point, {})
+    is_half_imported = base.run.info.is_imported != new.run.info.is_imported
+    if is_half_imported and base.run.info.is_imported:
+        before = _in_states_of(after, before)
+    elif is_half_imported:
+        after = _in_states_of(before, after)
     shared = [condition for condition in before if condition in after]
     runs, facts = (base.run.id, new.run.id), dict[str, Any]()
     reasons = tuple(_missing(point, base, new))
-    if not reasons and base.run.info.is_imported != new.run.info.is_imported:
-        return _match_imported(point, before, after, launches)
     if not reasons and not shared:
         states = [sorted({name for name, _ in side}, key=place) for side in (before, after)]
         facts = {"base": states[0], "new": states[1], "runs": runs}
-        is_other = bool({*states[0]} & {*states[1]})
+        is_other = is_half_imported or bool({*states[0]} & {*states[1]})
         reasons = (Reason(ReasonCode.OTHER_DEFINITION) if is_other else Reason(ReasonCode.NO_COMMON_STATE, facts),)
     if reasons:
         return MatchedSeries(point, None, (_any_state(before), _any_state(after)), reasons, launches)
@@ -202,6 +205,8 @@ def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
     counts = len(times_ns[0]), len(times_ns[1])
     if base.is_exact(point) and new.is_exact(point):
         return MatchedSeries(point, None, times_ns, launches=launches, exact=True)
+    if is_half_imported:
+        return MatchedSeries(point, None, times_ns, (Reason(ReasonCode.STATE_UNKNOWN),), launches)
     if not can_decide(*counts):
         facts = {"state": best[0], "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
         reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
@@ -209,32 +214,12 @@ def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
     return MatchedSeries(point, best[0], times_ns, reasons, launches, digits=digits)
 
 
-def _match_imported(
-    point: Point,
-    before: Mapping[_Condition, _Launches],
-    after: Mapping[_Condition, _Launches],
-    launches: tuple[int, int],
-) -> MatchedSeries:
-    """A series of which another benchmark measured one side, in a machine state that is not known: no verdict."""
-    pairs = [(one, other) for one in before for other in after if one[1] == other[1]]
-    if not pairs:
-        times_ns = _any_state(before), _any_state(after)
-        return MatchedSeries(point, None, times_ns, (Reason(ReasonCode.OTHER_DEFINITION),), launches)
-    # Of the side with several states the uncontended one with most launches.
-    best = max(
-        pairs,
-        key=lambda pair: (
-            not any(State(name, None).contended for name, _ in pair),
-            len(before[pair[0]]) + len(after[pair[1]]),
-        ),
-    )
-    times_ns = _medians_ns(before[best[0]]), _medians_ns(after[best[1]])
-    return MatchedSeries(point, None, times_ns, (Reason(ReasonCode.STATE_UNKNOWN),), launches)
-
-
-def _not_measured(point: Point, *sides: RunData) -> Iterator[Reason]:
-    """What failed was not measured, whatever samples it had before."""
-    return (why for why in _missing(point, *sides) if why.code in (ReasonCode.FAILED, ReasonCode.SKIPPED))
+def _in_states_of(
+    measured: Iterable[_Condition], imported: Mapping[_Condition, _Launches]
+) -> dict[_Condition, _Launches]:
+    """What another benchmark measured in a state that is not known, as if it were in each state of the other side."""
+    by_definition = {definition: launches for (_, definition), launches in imported.items()}
+    return {condition: by_definition[condition[1]] for condition in measured if condition[1] in by_definition}
 
 
 def _missing(point: Point, *sides: RunData) -> Iterator[Reason]:
@@ -337,48 +322,53 @@ def judge(
     """
     known = [member for member in series if member.state is not None or member.ratios]
     pairs = [([1.0] * len(member.ratios), member.ratios) if member.ratios else member.times_ns for member in known]
-    results = {member.point: result for member, result in zip(known, shifts(pairs, margin), strict=True)}
+    results = {
+        member.point: _widened(*result, *member.digits, margin)
+        for member, result in zip(known, shifts(pairs, margin), strict=True)
+    }
     drift = None
     if drift_data is not None:
-        decided = [member for member in known if results[member.point][1] is not None]
-        moved = [_moved(member, results[member.point][0]) for member in decided]
-        drift = Drift(*drift_data[:2], moved, drift_data[2])
+        decided = {
+            member.point: (str(member.state), shift)
+            for member in known
+            for shift, chance in [results[member.point]]
+            if chance is not None
+        }
+        drift = Drift(*drift_data[:2], decided, drift_data[2])
     changes = []
     for member in series:
         if member.exact:
             changes.append(_judge_exact(member, margin))
             continue
         shift, chance = results.get(member.point, (None, None))
-        if shift is not None and any(member.digits):
-            shift = _widened(shift, *member.digits)
-            if shift.low is not None and shift.high is not None and shift.low <= margin and shift.high >= 1 / margin:
-                chance = 1.0
         verdict, reasons = Verdict.INCONCLUSIVE, member.reasons
         if shift is None or chance is None or reasons:
             chance = None
         elif chance > 1 - CONFIDENCE:
-            verdict, most = Verdict.SAME, max(_WIDE, margin)
-            if _includes(shift, most):
+            verdict, most = Verdict.SAME, max(1.25, margin)
+            if shift.may_be_beyond(most):
                 verdict, reasons = Verdict.INCONCLUSIVE, (Reason(ReasonCode.WIDE_INTERVAL, {"by": most - 1}),)
         else:
             verdict = Verdict.SLOWER if shift.ratio > 1 else Verdict.FASTER
-            explained = drift.explaining(_moved(member, shift), shift, margin) if drift else None
+            explained = drift.explaining(member.point, margin) if drift else None
             if explained is not None:
                 facts = dict(zip(("by", "shown_by"), explained, strict=True))
                 verdict, reasons = Verdict.INCONCLUSIVE, (Reason(ReasonCode.DRIFT, facts),)
         base_ns, new_ns = (level(times_ns) if times_ns else None for times_ns in member.times_ns)
         if member.ratios and base_ns is not None and shift is not None:
             new_ns = base_ns * shift.ratio
-        change = SeriesChange(member.point, verdict, reasons, member.state, shift, chance, base_ns, new_ns)
-        changes.append(replace(change, launches=member.launches))
+        figures = (shift, chance, base_ns, new_ns)
+        changes.append(SeriesChange(member.point, verdict, reasons, member.state, *figures, launches=member.launches))
     return changes
 
 
-def _widened(shift: Shift, base: float, new: float) -> Shift:
-    """With what the printed digits of both sides leave open: fractions below 1, rounded outwards."""
-    low = None if shift.low is None else shift.low * (1 - new) / (1 + base) * (1 - 1e-9)
-    high = None if shift.high is None else shift.high * (1 + new) / (1 - base) * (1 + 1e-9)
-    return replace(shift, low=low, high=high)
+def _widened(shift: Shift, chance: float | None, base: float, new: float, margin: float) -> tuple[Shift, float | None]:
+    """A shift and its chance with what the printed digits of both sides leave open: fractions below 1."""
+    if shift.low is None or shift.high is None or not (base or new):
+        return shift, chance
+    low, high = shift.low * (1 - new) / (1 + base) * (1 - 1e-9), shift.high * (1 + new) / (1 - base) * (1 + 1e-9)
+    widened = replace(shift, low=low, high=high)
+    return widened, chance if widened.is_beyond(margin) else 1.0
 
 
 def _judge_exact(member: MatchedSeries, margin: float) -> SeriesChange:
@@ -386,17 +376,7 @@ def _judge_exact(member: MatchedSeries, margin: float) -> SeriesChange:
     base_ns, new_ns = (times_ns[0] for times_ns in member.times_ns)
     ratio = new_ns / base_ns
     shift = Shift(ratio, ratio, ratio, 1.0, *map(len, member.times_ns))
-    most = max(margin, _EXACT_MIN)
+    most = max(margin, 1.0005)  # less is printed as 0.0 %
     is_same = 1 / most <= ratio <= most
     verdict = Verdict.SAME if is_same else Verdict.SLOWER if ratio > 1 else Verdict.FASTER
-    change = SeriesChange(member.point, verdict, shift=shift, base_ns=base_ns, new_ns=new_ns)
-    return replace(change, launches=member.launches)
-
-
-def _includes(shift: Shift, ratio: float) -> bool:
-    """Whether the interval reaches beyond a ratio, up or down."""
-    return shift.low is None or shift.high is None or shift.high > ratio or shift.low < 1 / ratio
-
-
-def _moved(member: MatchedSeries, shift: Shift) -> Moved:
-    return Moved(member.point, str(member.state), math.log(shift.ratio))
+    return SeriesChange(member.point, verdict, (), None, shift, None, base_ns, new_ns, launches=member.launches)

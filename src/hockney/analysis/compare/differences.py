@@ -42,8 +42,6 @@ _FACTS = {
     COMMIT: "software.commit",
 }
 _VERSION = re.compile(r"-\d.*")  # of a library
-_DISTURBING = ("load", "steal", "others")  # kinds of warnings
-_STOPPED = (RunStatus.INTERRUPTED, RunStatus.KILLED)
 
 
 def renamed(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
@@ -100,9 +98,10 @@ def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
         (run.id, warning.cause if warning.kind == "others" else warning.kind): warning.cause
         for run in runs
         for warning in run.warnings
-        if warning.kind in _DISTURBING
+        if warning.kind in ("load", "steal", "others")
     }
-    stopped = [Disturbance(run.id, "It was stopped before its end") for run in runs if run.status in _STOPPED]
+    stopped_by = (RunStatus.INTERRUPTED, RunStatus.KILLED)
+    stopped = [Disturbance(run.id, "It was stopped before its end") for run in runs if run.status in stopped_by]
     return (*stopped, *(Disturbance(run_id, cause) for (run_id, _), cause in last.items()))
 
 

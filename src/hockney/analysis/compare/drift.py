@@ -11,67 +11,56 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from hockney.model import Point
+from hockney.model import MachineProbe, Point
 from hockney.stats.shift import Shift, shifts
-from hockney.stats.states import MachineProbe
 
 _DRIFT_MIN = math.log(1.01)  # less is scatter
-_DRIFT_MAX = math.log(1.3)  # more is no drift but a change of everything
-_TIMES_AS_FAR = 2.0  # a series may move so much farther than what shows the drift
 
 Probes = Mapping[str, Mapping[int, Sequence[MachineProbe]]]  # by state, then launch number
 
 
-@dataclass(frozen=True)
-class Moved:
-    """A series: the state it is compared in, and the logarithm of its ratio."""
-
-    point: Point
-    state: str
-    log: float
-
-
 class Drift:
-    """The drift between two runs."""
+    """The drift between two runs. `series`: the machine state that each was compared in, and its shift."""
 
-    def __init__(self, base: Probes, new: Probes, series: Sequence[Moved], sleeping: Collection[str]) -> None:
+    def __init__(
+        self, base: Probes, new: Probes, series: Mapping[Point, tuple[str, Shift]], sleeping: Collection[str]
+    ) -> None:
         self._series, self._sleeping = series, sleeping
         self._machine: dict[str, dict[str, float]] = {}
-        for state in {moved.state for moved in series}:
+        for state in {state for state, _ in series.values()}:
             for what, values_of in (("floor", _floors_ns), ("pace", _paces_ns)):
                 values = _medians(base[state], values_of), _medians(new[state], values_of)
                 if all(values):
                     of_state = self._machine.setdefault(state, {})
                     of_state[what] = math.log(shifts([values])[0][0].ratio)
 
-    def explaining(self, moved: Moved, shift: Shift, margin: float) -> tuple[float, str] | None:
+    def explaining(self, point: Point, margin: float) -> tuple[float, str] | None:
         """The drift that may be all there is to a change, as a fraction, and what shows it."""
-        sign = math.copysign(1.0, moved.log)
+        state, shift = self._series[point]
+        sign = math.copysign(1.0, math.log(shift.ratio))
         near = (shift.low if shift.ratio > 1 else shift.high) or 1.0  # the end of its interval next to 1
-        shown = {what: sign * log for what, log in self._machine.get(moved.state, {}).items()} | self._others(
-            moved, sign
-        )
+        machine = {what: sign * log for what, log in self._machine.get(state, {}).items()}
+        shown = machine | self._others(point, sign, machine)
         by = max(shown, key=lambda what: shown[what], default=None)
-        if by is None or not _DRIFT_MIN <= shown[by] <= _DRIFT_MAX:
+        if by is None or not _DRIFT_MIN <= shown[by] <= math.log(1.3):  # more is a change of everything
             return None
-        is_within = sign * math.log(near) <= math.log(margin) + _TIMES_AS_FAR * shown[by]
+        # A series may move twice as far as what shows the drift.
+        is_within = sign * math.log(near) <= math.log(margin) + 2 * shown[by]
         return (math.expm1(shown[by]), by) if is_within else None
 
-    def _others(self, moved: Moved, sign: float) -> dict[str, float]:
+    def _others(self, point: Point, sign: float, machine: Mapping[str, float]) -> dict[str, float]:
         logs: dict[str, list[float]] = {}
-        for other in self._series:
-            if other.point != moved.point:
-                logs.setdefault(other.point.transport, []).append(sign * other.log)
-        same_transport = logs.pop(moved.point.transport, [])
+        for other, (_, shift) in self._series.items():
+            if other != point:
+                logs.setdefault(other.transport, []).append(sign * math.log(shift.ratio))
+        same_transport = logs.pop(point.transport, [])
         medians = {name: statistics.median(of_transport) for name, of_transport in logs.items()}
         if medians:
             least = min(medians, key=lambda name: medians[name])
             return {least: medians[least]}
-        machine = self._machine.get(moved.state, {}).values()
-        is_steady = len(machine) == 2 and all(sign * log < _DRIFT_MIN for log in machine)
-        if not same_transport or (is_steady and moved.point.transport not in self._sleeping):
+        is_steady = len(machine) == 2 and max(machine.values()) < _DRIFT_MIN
+        if not same_transport or (is_steady and point.transport not in self._sleeping):
             return {}
         return {"other series": statistics.median(same_transport)}
 

@@ -93,27 +93,19 @@ class SeriesChange:
     is_short: bool = False
     launches: tuple[int, int] = (0, 0)
 
-    def is_beyond(self, margin: float) -> bool:
-        """Whether its own interval lies beyond the margin, on either side."""
-        shift = self.shift
-        if shift is None or shift.low is None or shift.high is None:
-            return False
-        return shift.low > margin or shift.high < 1 / margin
-
     @property
     def is_exact(self) -> bool:
         """Whether it was measured on models without noise."""
         return self.shift is not None and self.shift.coverage == 1.0
 
+    def has(self, code: ReasonCode) -> bool:
+        """Whether this is a reason why it is inconclusive."""
+        return any(reason.code is code for reason in self.reasons)
+
     @property
     def is_without_common_state(self) -> bool:
         """Whether it is inconclusive because the runs measured it in different machine states."""
-        return any(reason.code is ReasonCode.NO_COMMON_STATE for reason in self.reasons)
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it is inconclusive because its interval is too wide."""
-        return any(reason.code is ReasonCode.WIDE_INTERVAL for reason in self.reasons)
+        return self.has(ReasonCode.NO_COMMON_STATE)
 
     @property
     def reach(self) -> float:
@@ -182,7 +174,7 @@ class Comparison:
     def by_chance(self) -> int:
         """Series with an interval beyond the margin that do not stand out among all."""
         same = (change for change in self.changes if change.verdict is Verdict.SAME and not change.is_exact)
-        return sum(change.is_beyond(self.margin) for change in same)
+        return sum(change.shift is not None and change.shift.is_beyond(self.margin) for change in same)
 
     @property
     def has_no_cause(self) -> bool:
@@ -209,7 +201,7 @@ class Comparison:
         Twice the launches of a run that made enough, but in several states, or of the one of fewer, for wide intervals.
         """
         wanted = [0, 0]
-        wide = [change.shift for change in self.changes if change.is_wide and change.shift is not None]
+        wide = [change.shift for change in self.changes if change.has(ReasonCode.WIDE_INTERVAL) and change.shift]
         if wide and self.interleaved:
             return [more_pairs(self.infos[0], 2 * max(shift.n_new for shift in wide))]
         if wide:
@@ -238,11 +230,9 @@ class Comparison:
     @property
     def widest(self) -> SeriesChange | None:
         """The series without a difference whose interval reaches farthest beyond the margin, if any does."""
-        return max(filter(self.may_hide, self.changes), key=lambda change: change.reach, default=None)
-
-    def may_hide(self, change: SeriesChange) -> bool:
-        """Whether a series without a difference seen may still be slower by more than the margin."""
-        return change.verdict is Verdict.SAME and change.reach > self.margin and not change.is_exact
+        same = (change for change in self.changes if change.verdict is Verdict.SAME and not change.is_exact)
+        widest = max(same, key=lambda change: change.reach, default=None)
+        return widest if widest is not None and widest.reach > self.margin else None
 
     @property
     def ranges(self) -> list[Range]:

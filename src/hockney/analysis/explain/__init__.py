@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from hockney.analysis.explain import caches, guidelines, laws, outliers, pattern_pairs, ranks, shape, switches
 from hockney.analysis.explain.curve import Reading
@@ -22,7 +21,7 @@ from hockney.results.runs import Run
 __all__ = ["DETECTORS", "Explanation", "Layer", "Line", "OffLine", "Parameters", "explain", "explain_run"]
 
 YIELDS = Detector("yielding library", "yielding libraries", ranks.yields)
-DETECTORS: tuple[Detector[Any], ...] = (
+DETECTORS: tuple[Detector, ...] = (
     Detector("protocol switch", "protocol switches", switches.switches, "quick"),
     Detector("cache limit", "cache limits", caches.cache_limits, "quick"),
     Detector("flat latency", "flat latency", shape.flat, "quick"),
@@ -70,7 +69,7 @@ def _with_suite(gap: NotChecked, info: RunInfo) -> NotChecked:
     return replace(gap, how=Fix(f"Measure the suite {suite}", ("hockney", "run", suite, *on_models)))
 
 
-def explain(reading: Reading, detectors: Iterable[Detector[Any]] = DETECTORS) -> Explanation:
+def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Explanation:
     """Run every detector, and fit lines and LogGP's parameters."""
     findings: list[Finding] = []
     gaps: dict[str, list[NotChecked]] = {}

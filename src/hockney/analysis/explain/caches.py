@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hockney.analysis.estimates import is_above, ratio
 from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, subject_of
 from hockney.analysis.explain.switches import protocol_jumps
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
 from hockney.stats.fit import Estimate
 from hockney.units import bytes_word, format_bytes
-
-_FALL = 0.10
-
-Rated = tuple[int, Estimate]
 
 
 def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
@@ -34,8 +29,8 @@ def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
         return _not_reached(curves, reading)
     findings = []
     for curve, (level, cache_bytes), within, beyond in sides:
-        share = ratio(beyond[1], within[1])
-        if not is_above(within[1], beyond[1]) or share.value >= 1 - _FALL:
+        share = beyond[1] / within[1]
+        if not within[1].is_above(beyond[1]) or share.value >= 0.9:
             continue
         # With a protocol switch in between, what the cache costs is not known.
         jumps = protocol_jumps(curve, reading)
@@ -66,6 +61,6 @@ def _not_reached(curves: Iterable[Curve], reading: Reading) -> NotChecked:
     return NotChecked(Absence.INSUFFICIENT_DATA, detail=f"needs sizes within and beyond {caches}", how=fix)
 
 
-def _best(points: Iterable[CurvePoint], low: int, high: int) -> Rated | None:
+def _best(points: Iterable[CurvePoint], low: int, high: int) -> tuple[int, Estimate] | None:
     rated = [(point.bytes, rate) for point in points if low <= point.bytes <= high and (rate := point.rate_bytes_per_s)]
-    return max(rated, key=lambda one: one[1].value) if rated else None
+    return max(rated, key=lambda sized: sized[1].value, default=None)

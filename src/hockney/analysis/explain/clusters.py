@@ -14,9 +14,6 @@ from typing import Literal
 Pair = tuple[int, int]
 Reach = Literal["each other", "all others", "each other and all others"]
 
-_GAP = 1.25  # a time that is longer by this factor begins the next level
-_FEW, _FEW_SHARE = 3, 0.1  # slow pairs within a place: at most three, or a tenth of its pairs
-
 
 def clusters(times_ns: Mapping[Pair, float], nearer: Collection[Pair]) -> list[list[Pair]]:
     """Groups of pairs by level, the fastest first. A slow pair stays in the group that it is slower than.
@@ -45,7 +42,11 @@ def slow_place(groups: Sequence[list[Pair]], nearer: Collection[Pair]) -> tuple[
     ranks = {rank for group in groups for pair in group for rank in pair}
     node_of = {rank: rank for rank in ranks} | _places(nearer)
     nodes = set(node_of.values())
-    *levels, level = ({_ordered(node_of[a], node_of[b]) for a, b in group} for group in groups)
+
+    def pair_of_nodes(a: int, b: int) -> Pair:
+        return min(node_of[a], node_of[b]), max(node_of[a], node_of[b])
+
+    *levels, level = ({pair_of_nodes(a, b) for a, b in group} for group in groups)
     faster = set[Pair]().union(*levels)
     if not faster or level & faster:
         return None
@@ -67,14 +68,11 @@ def slow_place(groups: Sequence[list[Pair]], nearer: Collection[Pair]) -> tuple[
     return None
 
 
-def _ordered(a: int, b: int) -> Pair:
-    return min(a, b), max(a, b)
-
-
 def _levels(times_ns: Mapping[Pair, float]) -> Iterator[list[Pair]]:
+    """A time that is longer by a quarter begins the next level."""
     level: list[Pair] = []
     for pair in sorted(times_ns, key=lambda pair: times_ns[pair]):
-        if level and times_ns[pair] > _GAP * times_ns[level[-1]]:
+        if level and times_ns[pair] > 1.25 * times_ns[level[-1]]:
             yield level
             level = []
         level.append(pair)
@@ -92,8 +90,8 @@ def _slow_within(pairs: Collection[Pair], linked: Collection[Pair]) -> list[Pair
 
 
 def are_few(slow: int, pairs: int) -> bool:
-    """Whether so many slow pairs are exceptions among all; more are a level of their own."""
-    return slow <= max(_FEW, _FEW_SHARE * pairs)
+    """Whether slow pairs are exceptions: at most three, or a tenth of all; more are a level of their own."""
+    return slow <= max(3, pairs / 10)
 
 
 def _is_slow_rank(new: Collection[Pair], before: Collection[Pair], linked: Collection[Pair]) -> bool:

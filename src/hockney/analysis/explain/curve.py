@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hockney.analysis.estimates import relative
 from hockney.analysis.explain.loggp import FittedTrips
 from hockney.analysis.explain.pairs import ClassOf, PairMatrix
 from hockney.analysis.finding import Note, Subject
@@ -40,8 +39,7 @@ class CurvePoint:
         """The pattern's rate."""
         if not self.payload_bytes or self.time_ns.low <= 0:
             return None
-        scale, time = 1e9 * self.payload_bytes, self.time_ns
-        return Estimate(scale / time.value, scale / time.high, scale / time.low)
+        return 1e9 * self.payload_bytes / self.time_ns
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class Curve:
     @functools.cached_property
     def segments(self) -> SegmentFit | NoFit:
         """The straight segments, each time weighted by its interval."""
-        errors = [relative(point.time_ns) for point in self.points]
+        errors = [point.time_ns.relative for point in self.points]
         return fit_segments(self.sizes, [point.time_ns.value for point in self.points], errors)
 
     def at(self, size_bytes: int) -> Estimate | None:

@@ -11,9 +11,6 @@ from hockney.model import pattern_text
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate, LogGP, NoFit, Segment, SegmentFit
 
-_SIZES_MIN = 3
-_REACH = 1.5  # a line's last size over its first, at least; else size 0 is farther off than twice what the line spans
-
 
 @dataclass(frozen=True)
 class Fitted:
@@ -98,7 +95,7 @@ def _curves(reading: Reading) -> list[ClassCurve]:
 
     def is_stream(each: ClassCurve) -> bool:
         is_stream = pattern_traits(reading.facts, each.curve.pattern).stream
-        return is_stream and reading.is_link(each.curve) and len(each.curve.points) >= _SIZES_MIN
+        return is_stream and reading.is_link(each.curve) and len(each.curve.points) >= 3
 
     fitted = [each for each in every if is_first(each) or is_stream(each)]
     return sorted(
@@ -119,7 +116,8 @@ def _determined(fit: SegmentFit) -> list[Segment]:
 
 def _line(of: Fitted, fit: SegmentFit, segment: Segment) -> Line:
     on_line = fit.on_line(segment)
-    is_long = segment.last_bytes >= _REACH * segment.first_bytes
+    # Else size 0 is farther off than twice what the line spans.
+    is_long = segment.last_bytes >= 1.5 * segment.first_bytes
     return Line(
         **vars(of),
         first_bytes=segment.first_bytes,

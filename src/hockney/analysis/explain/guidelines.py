@@ -11,21 +11,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hockney.analysis.estimates import ratio, scaled
 from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
 from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
 from hockney.stats.fit import Estimate
 
-_SLOWER = 0.05
-# The command that lists the algorithms of a library.
-_ALGORITHMS = {"mpi@openmpi": "{folder}ompi_info --param coll tuned --level 9", "mpi@mpich": "{folder}mpivars"}
-# The variable that chooses one, of a collective by its name in lower and in upper case.
-_VARIABLES = {
-    "mpi@openmpi": "OMPI_MCA_coll_tuned_use_dynamic_rules=1 and OMPI_MCA_coll_tuned_{0}_algorithm",
-    "mpi@mpich": "MPIR_CVAR_{1}_INTRA_ALGORITHM",
+# The variable that chooses an algorithm (of a collective by its name in lower and in upper case), and what lists them.
+_CHOICES = {
+    "mpi@openmpi": (
+        "OMPI_MCA_coll_tuned_use_dynamic_rules=1 and OMPI_MCA_coll_tuned_{0}_algorithm",
+        "{folder}ompi_info --param coll tuned --level 9",
+    ),
+    "mpi@mpich": ("MPIR_CVAR_{1}_INTRA_ALGORITHM", "{folder}mpivars"),
 }
-_MPI_NAMES = {"broadcast": "bcast"}
 _PARTS = {"portable": "the same made of messages", "native parts": "the same made of other collectives"}
 
 
@@ -41,33 +39,24 @@ class _Made:
 
     @property
     def ratio(self) -> Estimate:
-        return ratio(self.time_ns, self.parts_ns)
+        return self.time_ns / self.parts_ns
 
 
 def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
-    """For each collective the size at which it is slowest compared with its parts."""
+    """For each collective that is 5 % slower than its parts the size at which it is slowest compared with them."""
     made = [*_by_algorithm(reading), *_barriers(reading)]
     if not made:
         needed = "needs a collective of the library, and the same with another algorithm"
         return NotChecked(Absence.NOT_MEASURED, detail=needed)
     slower: dict[tuple[str, str, str], list[_Made]] = {}
     for point in made:
-        if point.ratio.low > 1 + _SLOWER:
+        if point.ratio.low > 1.05:
             slower.setdefault((point.curve.transport, point.curve.name, point.parts), []).append(point)
     return [_finding(points, reading) for points in slower.values()]
 
 
 def _finding(points: list[_Made], reading: Reading) -> Finding:
     worst = max(points, key=lambda point: point.ratio.value)
-    transport = worst.curve.transport
-    commands = [
-        Fix(
-            f"Choose another algorithm with {_variable(begins, worst)}; list them",
-            tuple(own_command(command, reading.launchers.get(transport, "")).split()),
-        )
-        for begins, command in _ALGORITHMS.items()
-        if transport.startswith(begins)
-    ]
     facts = {
         **({"size_bytes": worst.bytes} if worst.bytes else {}),
         "time_ns": worst.time_ns,
@@ -77,17 +66,20 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
         "points": len({(point.curve.ranks, point.curve.state, point.bytes) for point in points}),
     }
     subject = subject_of(worst.curve, tuple(sorted({point.bytes for point in points})))
-    fix = commands[0] if commands else None
-    cause = ""
+    cause, fix = "", _choose(worst.curve, reading.launchers.get(worst.curve.transport, ""))
     if any(warning.kind == "others" for warning in reading.warnings):
         cause, fix = "others", Fix("Measure again on an idle machine before you choose another algorithm")
     return Finding("slower than its parts", subject, facts, cause, fix, worst.ratio.value - 1)
 
 
-def _variable(library: str, worst: _Made) -> str:
-    pattern = worst.curve.pattern
-    name = _MPI_NAMES.get(pattern, pattern)
-    return _VARIABLES[library].format(name, name.upper())
+def _choose(curve: Curve, launcher: str) -> Fix | None:
+    """How to choose another algorithm, and to list them; None where the library is none of these."""
+    name = {"broadcast": "bcast"}.get(curve.pattern, curve.pattern)
+    for library, (variable, command) in _CHOICES.items():
+        if curve.transport.startswith(library):
+            text = f"Choose another algorithm with {variable.format(name, name.upper())}; list them"
+            return Fix(text, tuple(own_command(command, launcher).split()))
+    return None
 
 
 def _by_algorithm(reading: Reading) -> Iterator[_Made]:
@@ -102,7 +94,7 @@ def _by_algorithm(reading: Reading) -> Iterator[_Made]:
         for point in whole.points:
             time = other.at(point.bytes)
             if time is not None:
-                yield _Made(whole, point.bytes, point.time_ns, scaled(time, blocks), parts)
+                yield _Made(whole, point.bytes, point.time_ns, time * blocks, parts)
 
 
 def _options(curve: Curve) -> list[tuple[str, str]]:
@@ -117,5 +109,5 @@ def _barriers(reading: Reading) -> Iterator[_Made]:
     for whole, pingpong in itertools.product(barriers, pingpongs):
         is_same = (whole.transport, whole.state) == (pingpong.transport, pingpong.state)
         if is_same and whole.points and (whole.place, whole.state) not in by_messages:
-            time = scaled(pingpong.points[0].time_ns, math.ceil(math.log2(whole.ranks)))
+            time = pingpong.points[0].time_ns * math.ceil(math.log2(whole.ranks))
             yield _Made(whole, 0, whole.points[0].time_ns, time, "half a round trip for each round")

@@ -9,17 +9,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hockney.analysis.estimates import ratio
 from hockney.analysis.explain.curve import Curve, Reading
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate
-
-FIGURES_MIN = 4
-_FOLLOWS = 0.05  # the others follow a law if none is farther off
-_ODD_LINE = 0.30  # a line through a few figures is often extended far
-_ODD_CONSTANT = 0.03
-_ODD_OVER_REST = 5.0
 
 
 @dataclass(frozen=True)
@@ -128,7 +121,7 @@ def _broken(members: Sequence[LawRow]) -> Iterator[Finding]:
 
 
 def rows(reading: Reading) -> Iterator[LawRow]:
-    """The rows that have enough figures for a law."""
+    """The rows that have enough figures for a law: four."""
     groups: dict[tuple[Law, str, int, str, str, tuple[str, ...]], list[LawPoint]] = {}
     for curve in reading.curves:
         laws = _LAWS.get(pattern_traits(reading.facts, curve.pattern).law or "", ())
@@ -141,21 +134,21 @@ def rows(reading: Reading) -> Iterator[LawRow]:
                 key = law, curve.pattern, point.bytes, curve.transport, curve.state, tuple(options)
                 groups.setdefault(key, []).append(LawPoint(x or 0.0, point.time_ns, curve))
     for key, items in groups.items():
-        if len(items) >= FIGURES_MIN:
+        if len(items) >= 4:
             yield LawRow(*key, tuple(sorted(items, key=lambda item: item.x)))
 
 
 def odd_one_out(row: LawRow) -> Odd | None:
-    """The figure without which the others follow the law."""
+    """The figure without which the others follow the law, with none farther off than 5 %."""
     (odd,), off = min((without(row, (item,)) for item in row.items), key=lambda attempt: attempt[1])
-    least = _ODD_CONSTANT if row.law.constant else _ODD_LINE
-    return odd if off <= _FOLLOWS and is_off(odd, off) and abs(odd.relative) > least else None
+    least = 0.03 if row.law.constant else 0.3  # a line through a few figures is often extended far
+    return odd if off <= 0.05 and is_off(odd, off) and abs(odd.relative) > least else None
 
 
 def is_off(odd: Odd, rest: float) -> bool:
     """Whether a figure is off a law by five times as much as any other, with an interval beyond theirs."""
     over = odd.over_ratio
-    return (over.low > 1 + rest or over.high < 1 - rest) and abs(odd.relative) > _ODD_OVER_REST * rest
+    return (over.low > 1 + rest or over.high < 1 - rest) and abs(odd.relative) > 5 * rest
 
 
 def without(row: LawRow, left_out: Sequence[LawPoint]) -> tuple[list[Odd], float]:
@@ -177,7 +170,7 @@ def without(row: LawRow, left_out: Sequence[LawPoint]) -> tuple[list[Odd], float
         if item not in left_out:
             off = max(off, abs(item.time_ns.value / law_ns - 1))
         elif law_ns > span_ns:
-            odd.append(Odd(row, item, ratio(item.time_ns, Estimate(law_ns, law_ns - span_ns, law_ns + span_ns))))
+            odd.append(Odd(row, item, item.time_ns / Estimate(law_ns, law_ns - span_ns, law_ns + span_ns)))
         else:
             odd.append(Odd(row, item, Estimate(1.0, 0.0, math.inf)))
     return odd, off

@@ -6,17 +6,15 @@ one number of ranks, and the same options but for messages and delay_ns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hockney.analysis.explain.pairs import classes_of, pair_of
-from hockney.model import PointStatus
-from hockney.results.runs import Run
+from hockney.analysis.explain.pairs import ClassOf, Summarized, pair_of
+from hockney.results.runs import Series
 from hockney.results.store import MeasurementSummary
-from hockney.stats import MIXED, time_of
+from hockney.stats import time_of
 from hockney.stats.fit import Estimate, LogGP, NoFit, RoundTrips, fit_loggp
 
-_SIZES_MIN = 3
 _Place = tuple[str, int, tuple[tuple[str, str], ...]]  # transport, ranks, and the options but for messages and delay_ns
 _Call = tuple[int, int, int]  # bytes, messages, and the delay asked for
 _Measurements = dict[_Call, list[MeasurementSummary]]
@@ -34,26 +32,29 @@ class FittedTrips:
     fit: tuple[LogGP, ...] | NoFit
 
 
-def loggp_of(run: Run) -> Iterator[FittedTrips]:
-    """One fit for each place, state and pair class, the most measured first; none of oversubscribed places."""
-    oversubscribed = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
-    class_of = classes_of(run)
+def loggp_of(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[FittedTrips]:
+    """One fit for each place, state and pair class, the most measured first."""
     places: dict[_Place, dict[tuple[str, str], _Measurements]] = {}  # by state and pair class
-    for series, measurements in run.summaries():
+    for series, measurements in summarized:
         point = series.point
-        is_out = (point.transport, point.ranks) in oversubscribed or point.transport == "null"
-        if point.pattern != "prtt" or is_out or series.status is PointStatus.FAILED:
+        if point.pattern != "prtt":
             continue
         options = dict(point.options)
         call = point.bytes, int(options.pop("messages", 1)), int(options.pop("delay_ns", 0))
         by_state = places.setdefault((point.transport, point.ranks, tuple(options.items())), {})
         for measurement, state in measurements:
-            if measurement.median_ns is not None and state != MIXED:
-                where = state.name, class_of(pair_of(point), measurement.launch_id)
-                by_state.setdefault(where, {}).setdefault(call, []).append(measurement)
+            where = state.name, class_of(pair_of(point), measurement.launch_id)
+            by_state.setdefault(where, {}).setdefault(call, []).append(measurement)
     for place, by_state in places.items():
         for where, calls in sorted(by_state.items(), key=lambda item: -sum(map(len, item[1].values()))):
             yield FittedTrips(*place, *where, _fit(calls))
+
+
+def delay_of(measurements: Iterable[MeasurementSummary]) -> float | None:
+    """What a delay really took, by the counters of the source; None without one."""
+    counted = [member.counters for member in measurements if member.counters]
+    delays = sum(sum(counters.get("delays", ())) for counters in counted)
+    return sum(sum(counters["delay_ns"]) for counters in counted) / delays if delays else None
 
 
 def _fit(measurements: _Measurements) -> tuple[LogGP, ...] | NoFit:
@@ -62,28 +63,24 @@ def _fit(measurements: _Measurements) -> tuple[LogGP, ...] | NoFit:
     if not trips:
         return NoFit("needs prtt with one message and several, with a delay and without, each with an interval")
     long_enough = [trip for trip in trips if trip.delay_ns >= trip.one_ns]
-    return fit_loggp(long_enough if len(long_enough) >= _SIZES_MIN else trips)
+    return fit_loggp(long_enough if len(long_enough) >= 3 else trips)
 
 
 def _trips(measurements: _Measurements) -> Iterator[RoundTrips]:
     """The sizes that have all four times."""
-    times = {call: time for call, members in measurements.items() if (time := _time(members)) is not None}
+    times: dict[_Call, Estimate] = {}
+    for call, members in measurements.items():
+        medians_ns = [member.median_ns or 0.0 for member in members]
+        time = time_of(medians_ns, [member.launch_id for member in members])[0].estimate
+        times |= {} if time is None else {call: time}
     messages = max((messages for _, messages, _ in times), default=1)
     delay_ns = max((delay_ns for *_, delay_ns in times), default=0)
     for size in sorted({size for size, *_ in times}) if messages > 1 and delay_ns > 0 else ():
         calls = [(size, 1, 0), (size, messages, 0), (size, 1, delay_ns), (size, messages, delay_ns)]
         if not all(call in times for call in calls):
             continue
-        # What a delay really took, by the counters of the source.
-        counted = [member.counters for member in measurements[calls[-1]] if member.counters]
-        delays = sum(sum(counters["delays"]) for counters in counted)
-        if delays:
-            waited_ns = sum(sum(counters["delay_ns"]) for counters in counted) / delays
+        waited_ns = delay_of(measurements[calls[-1]])
+        if waited_ns is not None:
             errors_ns = tuple((times[call].high - times[call].low) / 2 for call in calls)
             one_ns, burst_ns, one_delayed_ns, spaced_ns = (times[call].value for call in calls)
             yield RoundTrips(size, messages, one_ns, burst_ns, one_delayed_ns, spaced_ns, waited_ns, errors_ns)
-
-
-def _time(measurements: Sequence[MeasurementSummary]) -> Estimate | None:
-    medians_ns = [measurement.median_ns for measurement in measurements if measurement.median_ns is not None]
-    return time_of(medians_ns, [measurement.launch_id for measurement in measurements])[0].estimate

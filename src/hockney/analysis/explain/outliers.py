@@ -9,11 +9,6 @@ from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
 from hockney.stats import median
 from hockney.stats.fit import Estimate
 
-_MEASUREMENTS_MAX = 6000
-_SLOW = 2.0  # times the median of its measurement
-_SHARE_MIN = 1e-3
-_COUNT_MIN = 6  # fewer have no median with an interval
-
 
 def outliers(reading: Reading) -> list[Finding] | NotChecked:
     """For each transport, samples of more than twice their measurement's median, if they are 0.1 % or more."""
@@ -22,21 +17,21 @@ def outliers(reading: Reading) -> list[Finding] | NotChecked:
     samples: dict[str, int] = {}
     total_ns: dict[str, float] = {}
     excess_ns: dict[str, list[float]] = {}
-    for measurement, _ in reading.samples(_MEASUREMENTS_MAX, ()):
+    for measurement, _ in reading.samples(6000, ()):
         times_ns = measurement.times_ns() * (measurement.batch * measurement.definition.divisor)
         middle_ns = float(np.median(times_ns))
         if middle_ns > 0:  # else the clock is too coarse
             transport = measurement.point.transport
             samples[transport] = samples.get(transport, 0) + len(times_ns)
             total_ns[transport] = total_ns.get(transport, 0.0) + float(times_ns.sum())
-            slow_ns = times_ns[times_ns > _SLOW * middle_ns]
+            slow_ns = times_ns[times_ns > 2 * middle_ns]
             excess_ns.setdefault(transport, []).extend((slow_ns - middle_ns).tolist())
     if not samples:
         return NotChecked(Absence.NOT_MEASURED, detail="needs samples")
     busy = [warning for warning in reading.warnings if warning.kind in ("others", "load")]
     findings = []
     for transport, excess in excess_ns.items():
-        if len(excess) < max(_COUNT_MIN, _SHARE_MIN * samples[transport]):
+        if len(excess) < max(6, 1e-3 * samples[transport]):  # fewer than six have no median with an interval
             continue
         facts = {
             "outliers": len(excess),

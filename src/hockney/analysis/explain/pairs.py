@@ -13,15 +13,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hockney.analysis.estimates import of_all
 from hockney.analysis.explain.clusters import Pair, Reach, are_few, clusters, slow_place
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series, main_state
+from hockney.results.store import MeasurementSummary
 from hockney.stats import time_of
 from hockney.stats.fit import Estimate
 from hockney.stats.interval import Interval
-from hockney.stats.states import MIXED
+from hockney.stats.states import MIXED, State
 
 Load = Literal["idle", "loaded"]
 Options = tuple[tuple[str, str], ...]
@@ -30,7 +30,6 @@ ClassOf = Callable[[Pair, int], str]  # of a pair in the launch with this id
 # What two ranks share, the closest first.
 PAIR_CLASSES = ("one core", "one last-level cache", "one package", "one host", "between hosts")
 
-_CLASS_MIN = 4  # pairs: in a smaller class nobody can say which one is odd
 _SLOW = 1.10
 
 
@@ -90,9 +89,9 @@ class PairMatrix:
     options: Options
     bytes: int
     load: Load
+    ranks: int
     state: str
     floor_ns: float | None
-    ranks: int
     hosts: tuple[str, ...]
     cpus: tuple[int, ...]
     oversubscribed: bool
@@ -107,13 +106,25 @@ class PairMatrix:
         return self.times.get((a, b)) or self.times.get((b, a))
 
 
+Summarized = list[tuple[MeasurementSummary, State]]
+
+
+def usable(run: Run) -> list[tuple[Series, Summarized]]:
+    """The series with their measurements in one machine state; samples of a failed point may be wrong."""
+    return [
+        (series, [pair for pair in pairs if pair[1] != MIXED and pair[0].median_ns is not None])
+        for series, pairs in run.summaries()
+        if series.status is not PointStatus.FAILED
+    ]
+
+
 def pair_matrices(run: Run) -> list[PairMatrix]:
     """A matrix for each transport, number of ranks, size, load and options with several pairs."""
     groups: dict[_Key, list[tuple[Pair, _Medians]]] = {}
     floors_ns: dict[str, float | None] = {}
-    for series, measurements in run.summaries():
+    for series, measurements in usable(run):
         point, is_loaded = series.point, series.point.traits.links == "round"
-        if series.status is PointStatus.FAILED or not (is_loaded or point.pattern == "pingpong"):
+        if not (is_loaded or point.pattern == "pingpong"):
             continue
         floors_ns |= {state.name: state.floor_ns for _, state in measurements}
         options = tuple(option for option in point.options if option[0] not in ("source", "target", "round"))
@@ -126,8 +137,7 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
         else:
             medians: _Medians = {}
             for measurement, state in measurements:
-                if measurement.median_ns is not None and state != MIXED:
-                    medians.setdefault(state.name, []).append((measurement.median_ns, measurement.launch_id))
+                medians.setdefault(state.name, []).append((measurement.median_ns or 0.0, measurement.launch_id))
             cells.append((pair_of(point), medians))
     share_of = _shares_of(run)
     matrices = [
@@ -135,26 +145,19 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
         for key, cells in groups.items()
         if len({frozenset(pair) for pair, _ in cells}) > 1
     ]
-    known = [matrix for matrix in matrices if matrix is not None]
-    return [_slow_when_idle_too(matrix, known) for matrix in known]
+    return _slow_when_idle_too([matrix for matrix in matrices if matrix is not None])
 
 
-def _slow_when_idle_too(matrix: PairMatrix, matrices: Sequence[PairMatrix]) -> PairMatrix:
+def _slow_when_idle_too(matrices: Sequence[PairMatrix]) -> list[PairMatrix]:
     """Without pairs that are slow under load alone: they may share a link with another pair of their round."""
-    names = matrix.transport, matrix.options, matrix.bytes, matrix.ranks
-    idle = next(
-        (
-            each
-            for each in matrices
-            if each.load == "idle" and names == (each.transport, each.options, each.bytes, each.ranks)
-        ),
-        matrix,
-    )
-    slow = {outlier.ranks for outlier in idle.outliers}
-    outliers = (
-        each for each in matrix.outliers if len(each.ranks) != 2 or each.reach is not None or each.ranks in slow
-    )
-    return replace(matrix, outliers=tuple(outliers))
+    by_load = {(each.load, each.transport, each.options, each.bytes, each.ranks): each for each in reversed(matrices)}
+    kept = []
+    for matrix in matrices:
+        idle = by_load.get(("idle", matrix.transport, matrix.options, matrix.bytes, matrix.ranks), matrix)
+        slow = {each.ranks for each in idle.outliers}
+        outliers = (each for each in matrix.outliers if len(each.ranks) != 2 or each.reach or each.ranks in slow)
+        kept.append(replace(matrix, outliers=tuple(outliers)))
+    return kept
 
 
 def partners(ranks: int, round_: int) -> list[Pair]:
@@ -198,18 +201,12 @@ def _matrix(
         if share.name:
             shares[pair] = share
     classes, outliers, inconclusive = classify_pairs({pair: _time(both_ways[pair]) for pair in shares}, shares)
-    transport, pattern, options, size, load, ranks = key
     hosts = zip(*(launch.hosts for launch in launches), strict=True)
     cpus = zip(*(launch.cpus for launch in launches), strict=True)
     return PairMatrix(
-        transport=transport,
-        pattern=pattern,
-        options=options,
-        bytes=size,
-        load=load,
+        *key,
         state=state,
         floor_ns=floors_ns[state],
-        ranks=ranks,
         hosts=tuple(" or ".join(dict.fromkeys(of_rank)) for of_rank in hosts),
         cpus=tuple(of_rank[0] if len(set(of_rank)) == 1 else -1 for of_rank in cpus),
         oversubscribed=any(launch.oversubscribed for launch in launches),
@@ -319,7 +316,7 @@ def classify_pairs(
         for number, group in enumerate(groups, start=1):
             place = slow_place(groups[:number], nearer)
             known = [estimate for pair in group if (estimate := times[pair].estimate) is not None]
-            if place is not None and known and of_all(known).low > _SLOW * classes[-1].median_ns:
+            if place is not None and known and Estimate.of_all(known).low > _SLOW * classes[-1].median_ns:
                 outliers.append(_outlier(place[0], known, classes[-1], len(group), place[1]))
             values = [times[pair].value for pair in group]
             full_name = name if len(groups) == 1 else f"{name}, group {number}"
@@ -344,7 +341,7 @@ def _far_off(pair_class: PairClass, times: Mapping[Pair, Interval]) -> list[Pair
 
     A spread is 1.48 median absolute deviations (P. J. Rousseeuw, C. Croux, JASA 88, 1993).
     """
-    if len(pair_class.pairs) < _CLASS_MIN:
+    if len(pair_class.pairs) < 4:  # then nobody can say which one is odd
         return []
     middle_ns = pair_class.median_ns
     spread_ns = 1.4826 * statistics.median(abs(times[pair].value - middle_ns) for pair in pair_class.pairs)
@@ -376,4 +373,4 @@ def _are_exceptions(slow: Sequence[Pair], pairs: Sequence[Pair]) -> bool:
 def _outlier(
     ranks: tuple[int, ...], times: Sequence[Estimate], than: PairClass, of_pairs: int, reach: Reach | None = None
 ) -> Outlier:
-    return Outlier(ranks, of_all(times), than.name, than.median_ns, of_pairs, than.by_times, reach)
+    return Outlier(ranks, Estimate.of_all(times), than.name, than.median_ns, of_pairs, than.by_times, reach)

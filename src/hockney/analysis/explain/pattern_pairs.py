@@ -5,15 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from hockney.analysis.estimates import ratio
 from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
 from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate
-
-_WHOLE = 0.07  # how far from a whole number the interval of a quotient may reach
-_ABOVE_DUPLEX, _BELOW_DUPLEX = 0.55, 0.45
-_TAKES_TURNS = 0.75  # half way from full duplex (0.5) to half duplex (1)
 
 
 def duplex(reading: Reading) -> list[Finding] | NotChecked:
@@ -25,9 +20,9 @@ def duplex(reading: Reading) -> list[Finding] | NotChecked:
 
 
 def _duplex(two_way: Curve, one_way: Curve) -> Finding | None:
-    ratios = [(size, ratio(two_ns, one_ns)) for size, two_ns, one_ns in common_sizes(two_way, one_way)]
-    slower = [(size, over) for size, over in ratios if over.low > _ABOVE_DUPLEX]
-    off = [(size, over) for size, over in ratios if over.low > _ABOVE_DUPLEX or over.high < _BELOW_DUPLEX]
+    ratios = [(size, two_ns / one_ns) for size, two_ns, one_ns in common_sizes(two_way, one_way)]
+    slower = [(size, over) for size, over in ratios if over.low > 0.55]
+    off = [(size, over) for size, over in ratios if over.low > 0.55 or over.high < 0.45]
     if not off:
         return None
     (first, first_ratio), (last, last_ratio) = off[0], off[-1]
@@ -35,7 +30,7 @@ def _duplex(two_way: Curve, one_way: Curve) -> Finding | None:
     if len(off) > 1:
         facts |= {"last_bytes": last, "last_ratio": last_ratio}
     cause = "directions slow each other down" if slower else "one direction waits"
-    if slower and last_ratio.low > _TAKES_TURNS:
+    if slower and last_ratio.low > 0.75:
         cause = "directions take turns"
     effect = max(max(2 * over.low - 1, 1 - 2 * over.high) for _, over in off)
     return Finding("duplex limit", subject_of(two_way, tuple(size for size, _ in off)), facts, cause, effect=effect)
@@ -50,11 +45,11 @@ def shared_path(reading: Reading) -> list[Finding] | NotChecked:
         if loaded_rate is None or idle_rate is None:
             continue
         is_measured = True
-        quotient = ratio(idle_rate, loaded_rate)
+        quotient = idle_rate / loaded_rate
         sharing = round(quotient.value)
         is_ring = pattern_traits(reading.facts, loaded.pattern).links == "ring"
         at_once = loaded.ranks if is_ring else loaded.ranks // 2
-        is_whole = sharing - _WHOLE <= quotient.low and quotient.high <= sharing + _WHOLE
+        is_whole = sharing - 0.07 <= quotient.low and quotient.high <= sharing + 0.07
         if is_whole and 2 <= sharing <= at_once:
             facts = {
                 "sharing": sharing,
@@ -74,14 +69,9 @@ def _peak(curve: Curve) -> Estimate | None:
     if curve.peak_bytes_per_s is not None:
         return curve.peak_bytes_per_s
     rates = [
-        Estimate(*(1e9 * point.bytes / bound for bound in (point.time_ns.value, point.time_ns.high, point.time_ns.low)))
-        for point in curve.points
-        if point.bytes >= 1 << 16 and point.time_ns.low > 0
+        1e9 * point.bytes / point.time_ns for point in curve.points if point.bytes >= 1 << 16 and point.time_ns.low > 0
     ]
     return max(rates, key=lambda rate: rate.value, default=None)
-
-
-# ---- which curves go together ---------------------------------------------------------------------------------------
 
 
 def alike(reading: Reading, pattern: str, other: str) -> Iterator[tuple[Curve, Curve]]:

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import statistics
 
-from hockney.analysis.estimates import of_all, ratio
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.explain.curve import Options, Place, Reading, subject_of
 from hockney.analysis.explain.pairs import PairMatrix
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
 from hockney.model import Point, pattern_text
 from hockney.results.traits import pattern_traits, transport_traits
-from hockney.stats import median
+from hockney.stats import Estimate, median
 from hockney.worker.mpi_transport import another_way
 
 _SLOW = 1.10
-_MEASUREMENTS_MAX = 1500
-# In short samples of few repetitions the rank that starts first waits longer.
-_BATCH_MIN = 8
-_SAMPLE_MIN_NS = 1e6
-_SHORT_BYTES = 64
 # How many floors a short message takes at most where nothing is wrong: 1.2 in shared memory, 3 to 5 with libraries.
 _USUAL = {"memory": 3.0, "library": 10.0}  # by what carries messages; the cost of a system call has no limit
 
@@ -34,9 +28,9 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
     ratios: dict[tuple[Place, str, Options], dict[Pair, list[float]]] = {}
     patterns = sorted({curve.pattern for curve in reading.curves})
     patterns = [name for name in patterns if pattern_traits(reading.facts, name).links in ("halves", "ring")]
-    for measurement, _ in reading.samples(_MEASUREMENTS_MAX, patterns) if patterns else ():
+    for measurement, _ in reading.samples(1500, patterns) if patterns else ():
         by_rank: list[float] = np.median(measurement.elapsed_ns, axis=1).tolist()
-        if measurement.batch < _BATCH_MIN and max(by_rank) < _SAMPLE_MIN_NS:
+        if measurement.batch < 8 and max(by_rank) < 1e6:  # then the rank that starts first waits longer
             continue
         point = measurement.point
         links = _links(point)
@@ -57,7 +51,7 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
         slow = {link: times for link, times in over.items() if times is not None and times.low > _SLOW}
         if slow:
             common = set.intersection(*(set(link) for link in slow)) if len(slow) > 1 else set()
-            times = of_all(list(slow.values()))
+            times = Estimate.of_all(list(slow.values()))
             facts = {
                 "links": [f"{a}-{b}" for a, b in slow],
                 "slower_ratio": times,
@@ -131,16 +125,16 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
     """Short messages through memory that take more floors than usual."""
     curves = reading.of("pingpong")
     if not curves or not reading.floors:
-        return NotChecked(Absence.NOT_MEASURED, detail=f"needs pingpong of {_SHORT_BYTES} B or less, with the floor")
+        return NotChecked(Absence.NOT_MEASURED, detail="needs pingpong of 64 B or less, with the floor")
     remedies = {warning.subject: warning.remedy for warning in reading.warnings if warning.kind == "yield"}
     findings = []
     for curve in curves:
         floor = reading.floors.get(curve.place)
         usual = _USUAL.get(transport_traits(reading.facts, curve.transport).carrier)
-        short = next((point for point in curve.points if 0 < point.bytes <= _SHORT_BYTES), None)
+        short = next((point for point in curve.points if 0 < point.bytes <= 64), None)
         if floor is None or usual is None or short is None or ":" in curve.transport:
             continue
-        floors = ratio(short.time_ns, floor)
+        floors = short.time_ns / floor
         if floors.low > usual:
             path = another_way(reading.libraries.get(curve.transport, ""), reading.facts.get("environment"))
             remedy = remedies.get(curve.transport)

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hockney.analysis.estimates import of_all
 from hockney.analysis.explain.curve import ClassCurve, Curve, CurvePoint, Options, Place, Reading
 from hockney.analysis.explain.loggp import loggp_of
-from hockney.analysis.explain.pairs import classes_of, pair_matrices, pair_of
+from hockney.analysis.explain.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.finding import Note
 from hockney.analysis.repeat import LAUNCHES, more_launches, resume
 from hockney.errors import HockneyError
@@ -21,9 +20,7 @@ from hockney.stats import MIXED, State, median, time_of
 from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit import Estimate
 
-Summarized = list[tuple[MeasurementSummary, State]]
 _Key = tuple[str, str, int, Options, str, str]  # transport, pattern, ranks, options, pair class, state
-_ENDED_EARLY = {RunStatus.KILLED: "killed", RunStatus.INTERRUPTED: "stopped"}
 
 
 def read_run(run: Run) -> Reading:
@@ -33,18 +30,9 @@ def read_run(run: Run) -> Reading:
     point without an interval in that state is on no curve.
     """
     summarized = [
-        (
-            series,
-            [
-                (measurement, state)
-                for measurement, state in measurements
-                if state != MIXED and measurement.median_ns is not None
-            ],
-        )
-        for series, measurements in run.summaries()
-        if series.status is not PointStatus.FAILED  # samples of a failed point may be wrong
-        and measurements
-        and series.point.transport != "null"
+        (series, members)
+        for series, members in usable(run)
+        if series.point.transport != "null" and series.measurements_by_state
     ]
     subject = f"run {run.id}" + (f" ({run.label})" if run.label else "")
     fix = resume(run.id, run.info)
@@ -65,11 +53,12 @@ def read_run(run: Run) -> Reading:
     fitting = [
         (series, members) for series, members in summarized if _place(series) not in oversubscribed and not imported
     ]
+    class_of = classes_of(run)
     return Reading(
         subject=subject,
         curves=tuple(curves),
         notes=tuple(_notes(run, without_interval, curves)),
-        by_class=tuple(_by_class(run, fitting)),
+        by_class=tuple(_by_class(fitting, class_of)),
         floors=_floors(summarized, states),
         libraries={launch.transport: launch.library for launch in run.launches.values()},
         launchers={launch.transport: launch.argv[0] for launch in run.launches.values() if launch.argv},
@@ -78,9 +67,9 @@ def read_run(run: Run) -> Reading:
         grains=run.info.plan.get("grains", {}),
         refined_s=run.info.plan["time_s"] if run.info.plan.get("exact") else None,
         samples=functools.partial(_samples, fitting),
-        class_of=classes_of(run),
+        class_of=class_of,
         matrices=tuple(pair_matrices(run)),
-        loggp=tuple(loggp_of(run)),
+        loggp=tuple(loggp_of(fitting, class_of)),
     )
 
 
@@ -152,9 +141,8 @@ def _curve_point(
     return None if time is None or time.low <= 0 else CurvePoint(size_bytes, time, payload_bytes, measurements)
 
 
-def _by_class(run: Run, summarized: Iterable[tuple[Series, Summarized]]) -> Iterator[ClassCurve]:
+def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[ClassCurve]:
     """The curves of pairs of ranks by what they share: the median of the pairs, enclosing the intervals of all."""
-    class_of = classes_of(run)
     curves: dict[_Key, dict[int, list[CurvePoint]]] = {}
     for series, measurements in summarized:
         point = series.point
@@ -171,15 +159,14 @@ def _by_class(run: Run, summarized: Iterable[tuple[Series, Summarized]]) -> Iter
                 sizes = curves.setdefault((point.transport, point.pattern, point.ranks, options, *where), {})
                 sizes.setdefault(point.bytes, []).append(curve_point)
     for (transport, pattern, ranks, options, pair_class, state_name), sizes in curves.items():
-        points = tuple(_of_pairs(sizes[size]) for size in sorted(sizes))
+        points = tuple(
+            pairs[0]
+            if len(pairs) == 1
+            else replace(pairs[0], time_ns=Estimate.of_all([pair.time_ns for pair in pairs]), measurements=())
+            for _, pairs in sorted(sizes.items())
+        )
         count = sum(len(pair.measurements) for pairs in sizes.values() for pair in pairs)
         yield ClassCurve(Curve(transport, pattern, ranks, options, state_name, points), pair_class, count)
-
-
-def _of_pairs(pairs: Sequence[CurvePoint]) -> CurvePoint:
-    if len(pairs) == 1:
-        return pairs[0]
-    return replace(pairs[0], time_ns=of_all([pair.time_ns for pair in pairs]), measurements=())
 
 
 def _floors(
@@ -191,9 +178,9 @@ def _floors(
     for series, measurements in summarized:
         place = _place(series)
         for measurement, state in measurements:
-            signs = measurement.signs
-            if signs.floor_ns and signs.reference is None and state.floor_ns and state.name == states[place]:
-                seen_ns.setdefault(place, []).append(sum(signs.floor_ns) / 2)
+            probe = measurement.probe
+            if probe.floor_ns and probe.reference is None and state.floor_ns and state.name == states[place]:
+                seen_ns.setdefault(place, []).append(sum(probe.floor_ns) / 2)
                 floor_ns[state.name] = state.floor_ns
     by_state: dict[str | None, list[Estimate]] = {}
     for place, values_ns in seen_ns.items():
@@ -203,7 +190,7 @@ def _floors(
     floors: dict[str | None, Estimate] = {}
     for name, estimates in by_state.items():
         value_ns = floor_ns[name]
-        floors[name] = replace(of_all([*estimates, Estimate(value_ns, value_ns, value_ns)]), value=value_ns)
+        floors[name] = replace(Estimate.of_all([*estimates, Estimate(value_ns, value_ns, value_ns)]), value=value_ns)
     return {place: floors[name] for place in seen_ns if (name := states[place]) in floors}
 
 
@@ -226,11 +213,9 @@ def _samples(
     ]
 
 
-def _is_short(series: Series, measurements: Iterable[tuple[MeasurementSummary, State]]) -> bool:
+def _is_short(series: Series, measurements: Summarized) -> bool:
     """Whether samples of a stream hold fewer than 8 events."""
-    events = (
-        measurement.batch * measurement.definition.divisor for measurement, _ in measurements if measurement.samples
-    )
+    events = (each.batch * each.definition.divisor for each, _ in measurements if each.samples)
     return series.point.is_stream and min(events, default=STREAM_EVENTS_MIN) < STREAM_EVENTS_MIN
 
 
@@ -240,8 +225,9 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve])
 
     if run.info.version != __version__:
         yield Note("another version", {"version": run.info.version, "this_version": __version__})
-    if run.status in _ENDED_EARLY:
-        yield Note("ended early", {"how": _ENDED_EARLY[run.status]}, resume(run.id, run.info))
+    if run.status in (RunStatus.KILLED, RunStatus.INTERRUPTED):
+        how = "killed" if run.status is RunStatus.KILLED else "stopped"
+        yield Note("ended early", {"how": how}, resume(run.id, run.info))
     elif run.status is RunStatus.RUNNING:
         yield Note("still running")
     elif len({launch.index for launch in run.launches.values()}) == 1 and not all(

@@ -2,57 +2,69 @@
 
 from __future__ import annotations
 
-from hockney.analysis.estimates import ratio, relative
-from hockney.analysis.explain.curve import Curve, Place, Reading, subject_of
+from hockney.analysis.explain.curve import Curve, CurvePoint, Place, Reading, subject_of
 from hockney.analysis.finding import Absence, Finding, NotChecked
+from hockney.results.traits import pattern_traits
 
-# A curve's shape is its transport's: of each place, the first of these that it has is examined.
-SHAPES = ("pingpong", "putpong", "oneway", "pairs", "put", "get", "putring")
-_EQUAL = 0.03
-_KNOWN = 0.10  # a ratio that is known less well is not called one
-_WIDE = 4  # a flat start reaches from the shortest size, or 4 B, to this factor at least
+_LINKS = ("ends", "halves", "ring")
 
 
 def flat(reading: Reading) -> list[Finding] | NotChecked:
-    """Sizes up to which a message takes as long as the shortest; of several numbers of ranks the first's."""
+    """Sizes up to which a message takes as long as the shortest; of several numbers of ranks the first's.
+
+    They reach from the shortest size, or 4 B, to four times that at least.
+    """
     curves = [curve for curve in curves_of_shapes(reading) if len(curve.points) >= 3]
     if not curves:
         return no_shape(reading, "three sizes or more")
     findings: dict[tuple[str, str], Finding] = {}
     for curve in curves:
-        finding = _flat(curve)
-        if finding is not None:
+        equal = _equal(curve)
+        first, last = equal[0], equal[-1]
+        if last.bytes >= 4 * max(4, first.bytes):
+            facts = {
+                "first_ns": first.time_ns,
+                "first_bytes": first.bytes,
+                "last_ns": last.time_ns,
+                "flat_bytes": last.bytes,
+            }
+            finding = Finding("flat latency", subject_of(curve, tuple(point.bytes for point in equal)), facts)
             findings.setdefault((curve.transport, curve.name), finding)
     return list(findings.values())
 
 
-def _flat(curve: Curve) -> Finding | None:
-    first = curve.points[0]
+def _equal(curve: Curve) -> list[CurvePoint]:
+    """The first points of a curve whose times do not differ, by 3 % at most, where the ratio is known to 10 %."""
+    first, *rest = curve.points
     equal = [first]
-    for point in curve.points[1:]:
-        over = ratio(point.time_ns, first.time_ns)
-        if not over.low <= 1 <= over.high or abs(over.value - 1) > _EQUAL:
+    for point in rest:
+        over = point.time_ns / first.time_ns
+        if not over.low <= 1 <= over.high or abs(over.value - 1) > 0.03:
             break
-        if relative(over) <= _KNOWN:
+        if over.relative <= 0.1:
             equal.append(point)
-    last = equal[-1]
-    if last.bytes < _WIDE * max(4, first.bytes):
-        return None
-    facts = {"first_ns": first.time_ns, "first_bytes": first.bytes, "last_ns": last.time_ns, "flat_bytes": last.bytes}
-    return Finding("flat latency", subject_of(curve, tuple(point.bytes for point in equal)), facts)
+    return equal
 
 
 def curves_of_shapes(reading: Reading) -> list[Curve]:
-    """The curves whose shape is examined: for each place those of the first pattern that it has."""
-    curves = reading.of(*SHAPES)
-    first: dict[Place, str] = {}
-    for curve in sorted(curves, key=lambda curve: SHAPES.index(curve.pattern)):
-        first.setdefault(curve.place, curve.pattern)
-    return [curve for curve in curves if curve.pattern == first[curve.place] and curve.points]
+    """The curves whose shape is examined: of each place those of its plainest pattern between two ranks.
+
+    One pair alone is plainer than several at once, and a round trip than a stream. LogGP is fitted to prtt instead.
+    """
+    plainness: dict[Curve, tuple[int, bool, bool]] = {}
+    for curve in reading.curves:
+        traits = pattern_traits(reading.facts, curve.pattern)
+        if traits.payload and traits.links in _LINKS and curve.points and curve.pattern != "prtt":
+            plainness[curve] = _LINKS.index(traits.links), traits.stream, curve.pattern != "pingpong"
+    curves = [curve for curve in plainness if not curve.oversubscribed]
+    plainest: dict[Place, str] = {}
+    for curve in sorted(curves, key=lambda curve: plainness[curve]):
+        plainest.setdefault(curve.place, curve.pattern)
+    return [curve for curve in curves if curve.pattern == plainest[curve.place]]
 
 
 def no_shape(reading: Reading, needed: str) -> NotChecked:
     """There is no curve of a shape, or none with what is `needed`."""
     if curves_of_shapes(reading):
         return NotChecked(Absence.INSUFFICIENT_DATA, detail=f"needs {needed}")
-    return NotChecked(Absence.NOT_MEASURED, detail=f"needs a curve of {', '.join(SHAPES[:-1])} or {SHAPES[-1]}")
+    return NotChecked(Absence.NOT_MEASURED, detail="needs a curve of messages between two ranks")

@@ -11,10 +11,8 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from hockney.analysis.estimates import is_above, ratio
 from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, subject_of
 from hockney.analysis.explain.shape import curves_of_shapes, no_shape
 from hockney.analysis.explain.thresholds import Threshold, thresholds_of
@@ -23,38 +21,22 @@ from hockney.stats import time_of
 from hockney.stats.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word
 
-_SIZES_MIN = 6
 _BEND = 0.25
-_HEIGHT = 3.0  # a jump known less well than to this factor has only a least height
-_SUSPECTED = 0.25  # of the time: a smaller jump that the fit does not establish is none
 _CLOSE = 1.125  # between such neighbours a smooth curve does not jump
-_DOCUMENTED = 2  # a documented size confirms a switch whose place is known to this factor
-_NEAR = 4  # neighbours farther apart do not show that nothing happens between them
-_SLOWEST_BYTES_PER_NS = 2.0  # the slowest memory of today: a cache costs no more than reading the message from it
 
 
 class Answer(enum.Enum):
-    """What the rounds that measured both sizes show of a switch of the fit."""
+    """What the rounds that measured both sizes show of a jump."""
 
     JUMP = enum.auto()
-    UNKNOWN = enum.auto()  # the fit has a jump, and too few rounds measured both sizes
-    DRIFT = enum.auto()  # the fit has a jump, and the rounds show that the machine changed instead
+    UNKNOWN = enum.auto()  # too few rounds measured both sizes
+    DRIFT = enum.auto()  # the machine changed instead
     WIDE = enum.auto()  # the interval of the fit's jump includes none, and neighbouring sizes differ by a large one
-    NONE = enum.auto()  # there is no jump
-
-
-@dataclass(frozen=True)
-class Step:
-    """A switch of the fit, with its height as neighbouring sizes have it where the answer is JUMP, DRIFT or WIDE."""
-
-    switch: Switch
-    answer: Answer
-    rounds: int = 0
 
 
 def switches(reading: Reading) -> list[Finding] | NotChecked:
     """Each curve's switches, drifts, bend or curved stretch, and the documented sizes at which it shows nothing."""
-    curves = [curve for curve in curves_of_shapes(reading) if len(curve.points) >= _SIZES_MIN]
+    curves = [curve for curve in curves_of_shapes(reading) if len(curve.points) >= 6]
     if not curves:
         return no_shape(reading, "six sizes or more: three on each side of a switch")
     return [finding for curve in curves for finding in _of_curve(curve, reading)]
@@ -69,11 +51,12 @@ def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
         yield from _curved(curve, fit)
     else:
         bends = []
-        for step, (below, above) in zip(steps_of(curve, fit), itertools.pairwise(fit.segments), strict=True):
-            if step.answer is not Answer.NONE:
-                yield _switch(curve, step, thresholds, reading)
+        for switch, (below, above) in zip(fit.switches, itertools.pairwise(fit.segments), strict=True):
+            jump = _judged(curve, switch, below, above)
+            if jump is not None:
+                yield _switch(curve, *jump, thresholds, reading)
             elif _is_bend(below, above):
-                bends.append(_bend(curve, step.switch, below, above, thresholds))
+                bends.append(_bend(curve, switch, below, above, thresholds))
         yield from sorted(bends, key=lambda bend: -bend.effect)[:1]
     yield from _not_seen(curve, fit, thresholds)
 
@@ -93,14 +76,11 @@ def _documented(curve: Curve, reading: Reading) -> list[Threshold]:
 # ---- jumps ----------------------------------------------------------------------------------------------------------
 
 
-def steps_of(curve: Curve, fit: SegmentFit) -> list[Step]:
-    """The switches of a fit, judged by the rounds that measured both sizes."""
-    segments = itertools.pairwise(fit.segments)
-    return [_judged(curve, switch, *lines) for switch, lines in zip(fit.switches, segments, strict=True)]
+def _judged(curve: Curve, fitted: Switch, before: Segment, after: Segment) -> tuple[Switch, Answer, int] | None:
+    """A jump with its height between neighbouring sizes, and how many rounds measured both; None: there is no jump.
 
-
-def _judged(curve: Curve, fitted: Switch, before: Segment, after: Segment) -> Step:
-    """At the greatest step between neighbouring sizes, where outliers lie within the switch."""
+    At the greatest step between neighbouring sizes, where outliers lie within the switch.
+    """
     sign = 1.0 if fitted.relative.value > 0 else -1.0
     within = [point for point in curve.points if fitted.below_bytes <= point.bytes <= fitted.above_bytes]
     lower, upper = max(
@@ -108,7 +88,7 @@ def _judged(curve: Curve, fitted: Switch, before: Segment, after: Segment) -> St
     )
     is_measured = bool(lower.measurements and upper.measurements)  # not of published figures, or of several pairs
     if fitted.is_jump and not is_measured:
-        return Step(fitted, Answer.JUMP)
+        return fitted, Answer.JUMP, 0
     below_ns = {measurement.round: measurement.median_ns for measurement in lower.measurements}
     ratios, launch_ids = [], []
     for measurement in upper.measurements:
@@ -118,17 +98,15 @@ def _judged(curve: Curve, fitted: Switch, before: Segment, after: Segment) -> St
             launch_ids.append(measurement.launch_id)
     over = time_of(ratios, launch_ids)[0].estimate if ratios else None
     if fitted.is_jump and over is None:
-        return Step(fitted, Answer.UNKNOWN, len(ratios))
-    over = over or ratio(upper.time_ns, lower.time_ns)
+        return fitted, Answer.UNKNOWN, len(ratios)
+    over = over or upper.time_ns / lower.time_ns
     switch = _between(over, before, after, lower, upper)
-    if not fitted.is_jump:  # but it may be one, if it is large wherever between the two sizes it lies
+    if not fitted.is_jump:  # but it may be one, if it is a quarter wherever between the two sizes it lies
         places = _between(Estimate(over.value, over.value, over.value), before, after, lower, upper).relative
-        is_large = min(sign * places.low, sign * places.high) >= _SUSPECTED
-        return Step(switch, Answer.WIDE) if is_large else Step(fitted, Answer.NONE)
-    height = sign * switch.relative.value
-    if height >= JUMP and not switch.bend:
-        return Step(switch, Answer.JUMP, len(ratios))
-    return Step(switch, Answer.DRIFT, len(ratios)) if height < JUMP else Step(fitted, Answer.UNKNOWN, len(ratios))
+        return (switch, Answer.WIDE, 0) if min(sign * places.low, sign * places.high) >= 0.25 else None
+    if sign * switch.relative.value < JUMP:
+        return switch, Answer.DRIFT, len(ratios)
+    return (fitted, Answer.UNKNOWN, len(ratios)) if switch.bend else (switch, Answer.JUMP, len(ratios))
 
 
 def _between(over: Estimate, before: Segment, after: Segment, lower: CurvePoint, upper: CurvePoint) -> Switch:
@@ -148,34 +126,32 @@ def _enclosing(first: Sequence[float], second: Sequence[float]) -> Estimate:
     return Estimate((first[0] + second[0]) / 2, min(*first, *second), max(*first, *second))
 
 
-def _switch(curve: Curve, step: Step, thresholds: Sequence[Threshold], reading: Reading) -> Finding:
-    """Confirmed where a limit is documented, or where its place is known well.
+def _switch(
+    curve: Curve, switch: Switch, answer: Answer, rounds: int, thresholds: Sequence[Threshold], reading: Reading
+) -> Finding:
+    """Confirmed where its place is known to an eighth, or to a factor of two if a limit is documented there.
 
     Between sizes farther apart a cache, or any smooth curve, may rise as much.
     """
-    switch = step.switch
     below, above = switch.below_bytes, switch.above_bytes
-    facts: dict[str, Any] = {"below_bytes": below, "above_bytes": above}
-    known: list[Threshold] = []
-    cause, fix = "", None
-    if step.answer in (Answer.DRIFT, Answer.UNKNOWN):
-        cause = "drift"
-        facts["rounds"] = step.rounds
-    else:
-        known, cache = _documented_at(switch, thresholds), _cache_at(switch, reading)
-        if known:
-            cause, facts = "documented", facts | known[0].facts
-        elif cache is not None:
-            cause, facts = "cache", facts | {"level": cache[0], "cache_bytes": cache[1]}
-    subject, part = subject_of(curve, (below, above)), switch.relative
+    subject, facts = subject_of(curve, (below, above)), {"below_bytes": below, "above_bytes": above}
+    part = switch.relative
     effect = abs(part.value) if switch.bend else min(abs(part.low), abs(part.high))
-    if step.answer is Answer.DRIFT:
-        return Finding("drift", subject, facts | _height(switch))
-    is_close = above <= _CLOSE * below or (bool(known) and above <= _DOCUMENTED * below)
-    is_confirmed = step.answer is Answer.JUMP and is_close
-    facts = {"answer": "confirmed" if is_confirmed else "suspected"} | facts | _height(switch)
+    if answer is Answer.DRIFT:
+        return Finding("drift", subject, {**facts, "rounds": rounds, **_height(switch)})
+    cause, of_cause = "", dict[str, Any]()
+    known, cache = _documented_at(switch, thresholds), _cache_at(switch, reading)
+    if answer is Answer.UNKNOWN:
+        cause, of_cause, known = "drift", {"rounds": rounds}, []
+    elif known:
+        cause, of_cause = "documented", known[0].facts
+    elif cache is not None:
+        cause, of_cause = "cache", {"level": cache[0], "cache_bytes": cache[1]}
+    is_close = above <= _CLOSE * below or (bool(known) and above <= 2 * below)
+    is_confirmed = answer is Answer.JUMP and is_close
+    all_facts = {"answer": "confirmed" if is_confirmed else "suspected", **facts, **of_cause, **_height(switch)}
     fix = None if is_confirmed else _fix(curve, switch, reading)
-    return Finding("protocol switch", subject, facts, cause, fix, effect, _sources(known))
+    return Finding("protocol switch", subject, all_facts, cause, fix, effect, _sources(known))
 
 
 def _sources(thresholds: Sequence[Threshold]) -> tuple[str, ...]:
@@ -183,13 +159,12 @@ def _sources(thresholds: Sequence[Threshold]) -> tuple[str, ...]:
 
 
 def _height(switch: Switch) -> dict[str, Any]:
-    """How far the time jumps or falls; the least where it is not known to a factor of 3."""
-    jump, part, falls = switch.jump_ns, switch.relative, switch.jump_ns.value < 0
-    if falls:
-        jump, part = (Estimate(-value.value, -value.high, -value.low) for value in (jump, part))
-    if switch.bend or jump.high <= _HEIGHT * jump.low:
-        return {"fall_ns": jump, "fall_share": part} if falls else {"jump_ns": jump, "jump_share": part}
-    return {"least_fall_ns" if falls else "least_jump_ns": jump.low}
+    """How far the time jumps or falls."""
+    jump, part = switch.jump_ns, switch.relative
+    if jump.value >= 0:
+        return {"jump_ns": jump, "jump_share": part}
+    fall, fall_part = (Estimate(-value.value, -value.high, -value.low) for value in (jump, part))
+    return {"fall_ns": fall, "fall_share": fall_part}
 
 
 def _documented_at(switch: Switch, thresholds: Sequence[Threshold]) -> list[Threshold]:
@@ -198,9 +173,9 @@ def _documented_at(switch: Switch, thresholds: Sequence[Threshold]) -> list[Thre
 
 
 def _may_be_caches(switch: Switch) -> bool:
-    """Whether a jump is a rise that a cache may explain: no larger than that of slow memory, and not at one place."""
+    """Whether a cache may explain a jump: a rise, not at one place, and no larger than slow memory's (2 GB/s)."""
     is_close = switch.above_bytes <= _CLOSE * switch.below_bytes
-    return 0 < switch.jump_ns.value <= switch.above_bytes / _SLOWEST_BYTES_PER_NS and not is_close
+    return 0 < switch.jump_ns.value <= switch.above_bytes / 2 and not is_close
 
 
 def _cache_at(switch: Switch, reading: Reading) -> tuple[int, int] | None:
@@ -228,8 +203,8 @@ def _is_bend(below: Segment, above: Segment) -> bool:
     """Whether each byte surely costs 25 % more or less in the upper segment."""
     if min(below.ns_per_byte.low, above.ns_per_byte.low) <= 0:
         return False
-    changes = is_above(above.ns_per_byte, below.ns_per_byte) or is_above(below.ns_per_byte, above.ns_per_byte)
-    return changes and abs(ratio(above.ns_per_byte, below.ns_per_byte).value - 1) >= _BEND
+    changes = above.ns_per_byte.is_above(below.ns_per_byte) or below.ns_per_byte.is_above(above.ns_per_byte)
+    return changes and abs((above.ns_per_byte / below.ns_per_byte).value - 1) >= _BEND
 
 
 def _bend(curve: Curve, switch: Switch, below: Segment, above: Segment, thresholds: Sequence[Threshold]) -> Finding:
@@ -240,7 +215,7 @@ def _bend(curve: Curve, switch: Switch, below: Segment, above: Segment, threshol
         "above_bytes": switch.above_bytes,
         "before_ns_per_byte": below.ns_per_byte,
         "after_ns_per_byte": above.ns_per_byte,
-        "slope_ratio": ratio(above.ns_per_byte, below.ns_per_byte),
+        "slope_ratio": above.ns_per_byte / below.ns_per_byte,
     }
     return Finding(
         "bend",
@@ -271,7 +246,7 @@ def _curved(curve: Curve, fit: SegmentFit) -> Iterator[Finding]:
 
 
 def _not_seen(curve: Curve, fit: SegmentFit, thresholds: Sequence[Threshold]) -> Iterator[Finding]:
-    """The documented sizes inside one straight segment, each with two sizes of that on either side."""
+    """The documented sizes inside one straight segment, each with two sizes of that on either side, close enough."""
     unseen: dict[Threshold, tuple[int, int]] = {}
     for threshold in thresholds:
         for below, above in itertools.pairwise(curve.sizes):
@@ -280,7 +255,7 @@ def _not_seen(curve: Curve, fit: SegmentFit, thresholds: Sequence[Threshold]) ->
                 for segment in fit.segments
             )
             is_off = any(curve.sizes[at] in (below, above) for at in fit.outliers)
-            if threshold.lies_between(below, above) and is_straight and not is_off and above <= _NEAR * below:
+            if threshold.lies_between(below, above) and is_straight and not is_off and above <= 4 * below:
                 unseen[threshold] = below, above
     if unseen:
         sizes = tuple(sorted({size for around in unseen.values() for size in around}))

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
-from hockney.analysis.explain.data import rows_of
 from hockney.errors import UsageError
+from hockney.machine.files import rows_of
 from hockney.results.traits import transport_traits
 from hockney.units import parse_bytes
 from hockney.worker.mpi_transport import begins_with, by_sockets, split_library
-
-_OFF = ("0", "no", "off", "false")  # to MPICH, in any case
-_VERSION = re.compile(r"(.*)-(\d+(?:\.\d+)*)")
 
 
 @dataclass(frozen=True)
@@ -73,16 +70,16 @@ def thresholds_of(
 
 def _rows(transport: str, environment: Mapping[str, str], library: str) -> Iterator[dict[str, Any]]:
     """The rows of a library's version, of what carries its bytes as far as it is known."""
-    name = _VERSION.fullmatch(transport.partition(":")[0])
+    name = re.fullmatch(r"(.*)-(\d+(?:\.\d+)*)", transport.partition(":")[0])
     carrier = split_library(library)[1]
     if name is None or carrier is None:
         return
     is_by_sockets = by_sockets(library, environment)
     through = None if is_by_sockets is None else "sockets" if is_by_sockets else "memory"
-    for row in rows_of("thresholds"):
+    for row in rows_of(Path(__file__).with_name("thresholds.toml")):
         first, end = map(_numbers, row["versions"])
         is_meant = row["transports"] == name[1] and first <= _numbers(name[2]) and (not end or _numbers(name[2]) < end)
-        is_off = environment.get(row.get("switch", ""), "").lower() in _OFF
+        is_off = environment.get(row.get("switch", ""), "").lower() in ("0", "no", "off", "false")
         if is_meant and begins_with(carrier, row["device"]) and row.get("through", through) == through and not is_off:
             yield row
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+from hockney.analysis.explain.loggp import delay_of
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series, main_state
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import transport_traits
 from hockney.stats import MIXED, UNKNOWN, State, time_of
 from hockney.stats.interval import Estimate
-from hockney.suites import Suite, SuiteSeries
+from hockney.suites import Suite
 
 WINDOW = 16
 _STREAM = (("window", str(WINDOW)),)
@@ -28,7 +29,6 @@ _BASIC = {  # what a pattern with these options measures of two ranks
 
 
 Members = Sequence[tuple[Series, list[tuple[MeasurementSummary, State]]]]
-_Key = tuple[str, tuple[tuple[str, str], ...], object]  # pattern, options, bytes
 
 
 @dataclass(frozen=True)
@@ -77,20 +77,30 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
 
     A fit does not use the points of the suite `checks`.
     """
-    left_out = set() if checks is None else {key for series in checks.series for key in _keys(series)}
+    left_out = {
+        (series.pattern, tuple(sorted(series.options.items())), size)
+        for series in (() if checks is None else checks.series)
+        for size in series.bytes
+    }
     members = [
         (series, measurements)
         for series, measurements in run.summaries()
         if series.point.transport == transport and series.status is not PointStatus.FAILED
     ]
-    state = None if transport_traits(run.facts, transport).sleeps else main_state(_counts(members))
+    counts = (Counter(of.name for _, of in each if of != MIXED) for series, each in members if series.point.ranks == 2)
+    state = None if transport_traits(run.facts, transport).sleeps else main_state(counts)
     in_all = _figures(transport, members, None, left_out)
     in_state = in_all if state in (None, UNKNOWN.name) else _figures(transport, members, state, left_out)
     is_half = (2 * here >= everywhere for here, everywhere in zip(in_state.counts, in_all.counts, strict=True))
     return in_state if all(is_half) else in_all
 
 
-def _figures(transport: str, members: Members, state: str | None, left_out: Collection[_Key]) -> Figures:
+def _figures(
+    transport: str,
+    members: Members,
+    state: str | None,
+    left_out: Collection[tuple[str, tuple[tuple[str, str], ...], object]],
+) -> Figures:
     basics: dict[int, Basics] = {}
     others: dict[Point, Estimate] = {}
     for series, measurements in members:
@@ -101,16 +111,6 @@ def _figures(transport: str, members: Members, state: str | None, left_out: Coll
         if (point.pattern, point.options, point.bytes) in left_out or not _takes(basics, point, time, in_state):
             others[point] = time
     return Figures(transport, state, tuple(basics[size] for size in sorted(basics)), others)
-
-
-def _keys(series: SuiteSeries) -> Iterable[_Key]:
-    return ((series.pattern, tuple(sorted(series.options.items())), size) for size in series.bytes)
-
-
-def _counts(members: Members) -> Iterable[Counter[str]]:
-    for series, measurements in members:
-        if series.point.ranks == 2:
-            yield Counter(state.name for _, state in measurements if state != MIXED)
 
 
 def _time(measurements: Sequence[MeasurementSummary], *, is_exact: bool) -> Estimate | None:
@@ -135,10 +135,8 @@ def _takes(basics: dict[int, Basics], point: Point, time: Estimate, measurements
         return False
     of_size = basics.get(point.bytes, Basics(point.bytes))
     of_size = replace(of_size, times={**of_size.times, name: time}, messages=max(messages, of_size.messages))
-    counted = [each.counters for each in measurements if each.counters]
-    delays = sum(sum(counters.get("delays", ())) for counters in counted)
-    if delay and delays:
-        of_size = replace(of_size, delay_ns=sum(sum(counters["delay_ns"]) for counters in counted) / delays)
+    if delay:
+        of_size = replace(of_size, delay_ns=delay_of(measurements) or of_size.delay_ns)
     if name == "gap":
         of_size = replace(of_size, acknowledged=measurements[-1].batch * measurements[-1].definition.divisor)
     basics[point.bytes] = of_size

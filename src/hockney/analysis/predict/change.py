@@ -17,11 +17,7 @@ from hockney.units import parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.machine_model import Model
 from hockney.worker.machine_schema import Machine
 
-_FACTOR = re.compile(r"\d+(?:\.\d*)?|\.\d+")
-_FACTOR_MAX = 1e9
-_KEY = re.compile(r"([A-Za-z0-9_-]+)(?:\[(\d{1,6})\])?")
 _COST = ("fixed_ns", "per_byte_ns", "per_packet_ns")
-_TOP = {field.alias or name for name, field in Machine.model_fields.items()}
 _BUSY = ("transfer", "out", "both", "in", "node", "duplex", "rest")
 
 
@@ -82,8 +78,8 @@ def parse_change(word: str) -> Change:
     if not key or not text:
         raise UsageError(f"'{word}' is not a change: write NAME=FACTORx or NAME=+TIME, for example L=0.5x or L=+1us")
     if text.endswith("x"):
-        factor = float(text[:-1]) if _FACTOR.fullmatch(text[:-1]) else 0.0
-        if not 0 < factor <= _FACTOR_MAX or factor == 1:
+        factor = float(text[:-1]) if re.fullmatch(r"\d+(\.\d*)?|\.\d+", text[:-1]) else 0.0
+        if not 0 < factor <= 1e9 or factor == 1:
             raise UsageError(f"'{word}' needs a factor above 0 other than 1: write for example {key}=0.5x")
         return Change(word, key, factor=factor)
     if text.startswith("-"):
@@ -109,7 +105,7 @@ def _value(text: str) -> Any:
 
 def changed(models: Mapping[str, Model], changes: Sequence[Change]) -> dict[str, Model]:
     """The models with these changes, which their sources name. Raises UsageError for one that changes none of them."""
-    contents = {name: _copied(model.content) for name, model in models.items()}
+    contents = {name: _copied(model) for name, model in models.items()}
     for change in changes:
         places = [place for content in contents.values() for place in _places(content, change)]
         if not sum(place.change(change) for place in places):
@@ -127,16 +123,15 @@ def _made(model: Model, content: Mapping[str, Any], words: str) -> Model:
 
 def parameters_of(model: Model) -> list[str]:
     """The names of the parameters that a model has numbers above 0 of; that of computing always counts."""
-    content = _copied(model.content)
+    content = _copied(model)
     places = {name: _of_parameter(content, parameter) for name, parameter in PARAMETERS.items()}
     return [name for name, of_name in places.items() if any(place.table.get(place.key) for place in of_name)]
 
 
-def _copied(value: Any) -> Any:
-    """A copy in which nothing is there twice, so that nothing is changed twice."""
-    if isinstance(value, Mapping):
-        return {name: _copied(part) for name, part in value.items()}
-    return [*map(_copied, value)] if isinstance(value, list | tuple) else value
+def _copied(model: Model) -> dict[str, Any]:
+    """Its content, in which nothing is there twice, so that nothing is changed twice."""
+    content: dict[str, Any] = json.loads(json.dumps(model.content))
+    return content
 
 
 # ---- places in a model's content -------------------------------------------------------------------------------------
@@ -154,13 +149,7 @@ class _Place:
     def change(self, change: Change) -> bool:
         """Change the value; whether it is another one now. Raises UsageError for what is no number."""
         before = self.table.get(self.key)
-        if change.value is not None:
-            after = change.value
-        elif change.added_ns is not None:
-            after = _added(before, change.added_ns, change)
-        else:
-            factor = change.factor or 1.0
-            after = _scaled(before, 1 / factor if self.is_rate else factor, change)
+        after = self._after(before, change)
         if after == before:
             return False
         self.table[self.key] = after
@@ -168,30 +157,22 @@ class _Place:
             self.sourced["source"] = f"{self.sourced['source']}; {change.word}".removeprefix("; ")
         return True
 
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_cost(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(part in _COST and _is_number(each) for part, each in value.items())
-
-
-def _scaled(value: Any, factor: float, change: Change) -> Any:
-    if _is_cost(value):
-        return {part: _scaled(each, factor, change) for part, each in value.items()}
-    if not _is_number(value):
-        raise UsageError(f"{change.key} is no number that '{change.word}' could change: name a key that is one")
-    scaled = value * factor
-    return int(scaled) if isinstance(value, int) and float(scaled).is_integer() else scaled
-
-
-def _added(value: Any, added_ns: float, change: Change) -> Any:
-    if _is_cost(value):
-        return {**value, "fixed_ns": value.get("fixed_ns", 0.0) + added_ns}
-    if value is not None and not _is_number(value):
-        raise UsageError(f"{change.key} is no time that '{change.word}' could change: name a key that is one")
-    return (value or 0.0) + added_ns
+    def _after(self, value: Any, change: Change) -> Any:
+        if change.value is not None:
+            return change.value
+        if isinstance(value, Mapping) and value.keys() <= set(_COST):
+            if change.added_ns is not None:
+                return {**value, "fixed_ns": value.get("fixed_ns", 0.0) + change.added_ns}
+            return {part: self._after(each, change) for part, each in value.items()}
+        if change.added_ns is not None and value is None:
+            return change.added_ns
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise UsageError(f"{change.key} is no number that '{change.word}' could change: name a key that is one")
+        if change.added_ns is not None:
+            return value + change.added_ns
+        factor = change.factor or 1.0
+        scaled = value / factor if self.is_rate else value * factor
+        return int(scaled) if isinstance(value, int) and float(scaled).is_integer() else scaled
 
 
 def _places(content: dict[str, Any], change: Change) -> Iterator[_Place]:
@@ -240,39 +221,33 @@ def _tables(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 def _of_key(content: dict[str, Any], change: Change) -> Iterator[_Place]:
     """The values that a key of the file stands for: one of each table of a list."""
     *path, last = change.key.split(".")
-    if change.value is not None and len(path) == 1 and path[0] in _TOP:
+    top = {field.alias or name for name, field in Machine.model_fields.items()}
+    if change.value is not None and len(path) == 1 and path[0] in top:
         content.setdefault(path[0], {"source": ""})
-    tables, sourced, before = [content], [content], ""
+    tables, before = [(content, content)], ""  # each with the one whose source counts
     for word in path:
-        match = _KEY.fullmatch(word)
-        name, number = (match[1], match[2]) if match else (word, None)
+        name, number = re.fullmatch(r"(.*?)(?:\[(\d{1,6})\])?", word, re.DOTALL).groups()  # type: ignore[union-attr]
+        these = slice(max(0, int(number) - 1), int(number)) if number else slice(None)
         within = [
             (inner, inner if "source" in inner else source)
-            for table, source in zip(tables, sourced, strict=True)
-            for inner in _tables(table, name)[slice(*_numbered(number))]
+            for table, source in tables
+            for inner in _tables(table, name)[these]
         ]
         if not within:
             raise _unknown_key(word, before, tables)
-        tables, sourced = ([table for table, _ in within], [source for _, source in within])
-        before = f"{before}.{word}".lstrip(".")
-    is_new = change.factor is None and bool(before or last in _TOP)  # whether the model takes it is seen by its checks
-    if not is_new and not any(last in table for table in tables):
+        tables, before = within, f"{before}.{word}".lstrip(".")
+    is_new = change.factor is None and bool(before or last in top)  # whether the model takes it is seen by its checks
+    if not is_new and not any(last in table for table, _ in tables):
         raise _unknown_key(last, before, tables)
-    for table, source in zip(tables, sourced, strict=True):
-        if is_new or last in table:
-            yield _Place(table, last, source)
+    yield from (_Place(table, last, source) for table, source in tables if is_new or last in table)
 
 
-def _numbered(number: str | None) -> tuple[int | None, int | None]:
-    return (None, None) if number is None else (max(0, int(number) - 1), max(0, int(number)))
-
-
-def _unknown_key(name: str, before: str, tables: Sequence[Mapping[str, Any]]) -> UsageError:
-    keys = dict.fromkeys(key for table in tables for key in table if key != "source")
+def _unknown_key(name: str, before: str, tables: Sequence[tuple[Mapping[str, Any], object]]) -> UsageError:
+    keys = dict.fromkeys(key for table, _ in tables for key in table if key != "source")
     if before:
         return unknown(f"key of {before}", name, keys)
     for key, parameter in PARAMETERS.items():
         if parameter.title.startswith(name.lower()):
             return UsageError(f"unknown parameter '{name}': did you mean '{key}' ({parameter.title})?")
-    changeable = [key for key in keys if not any(isinstance(table.get(key), str) for table in tables)]
+    changeable = [key for key in keys if not any(isinstance(table.get(key), str) for table, _ in tables)]
     return unknown("parameter", name, [*PARAMETERS, *changeable])

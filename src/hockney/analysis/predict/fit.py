@@ -24,14 +24,6 @@ from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
 from hockney.suites import Suite
-from hockney.units import format_bytes
-
-_WAITS = 0.75  # of half a round trip: a send that takes longer waits for its receiver
-_CLEARLY = 1.05  # a figure that others explain but for 5 % is explained
-_STEPS = 4  # segments between two sizes where a cost is no line that a model can have
-_INTERVAL = 1.96  # standard deviations of half a 95 % interval
-_LEAST = 0.05  # of a drawn figure, relative to the value: none is zero
-_NEEDS = "a fit needs ping-pongs and oneway with window=16 of two ranks, at the same sizes"
 
 
 @dataclass(frozen=True)
@@ -67,12 +59,11 @@ class Fit:
         longest = self.figures.complete[-1]
         return max(longest.bytes, 1) / longest.times["gap"].value * 1e9
 
-    def outside(self, point: Point) -> str | None:
-        """Why a point lies outside the measured sizes, or None."""
+    def outside(self, point: Point) -> int | None:
+        """The measured size nearest to that of a point outside the measured ones; None: it is not outside."""
         sizes = self.sizes_bytes
-        if not point.is_sized or sizes[0] <= point.bytes <= sizes[-1]:
-            return None
-        return f"above {format_bytes(sizes[-1])}" if point.bytes > sizes[-1] else f"below {format_bytes(sizes[0])}"
+        nearest = min(max(point.bytes, sizes[0]), sizes[-1])
+        return None if not point.is_sized or nearest == point.bytes else nearest
 
     def content(self, ranks: int, cpus: int = 0) -> dict[str, Any]:
         """The content of a model of so many ranks: on a switch, or, with `cpus`, on one node with so many of them."""
@@ -84,7 +75,8 @@ class Fit:
         }
         if cpus:
             content |= {"ranks_per_node": ranks, "cpu": {"per_node": cpus, "source": "the CPUs of this machine"}}
-        for name, knots in (("put", _puts(self.figures.basics)), ("get", _gets(self.figures.basics))):
+        for name in ("put", "get"):
+            knots = _one_sided(self.figures.basics, name)
             if knots:
                 content[name] = {"all": {"segment": self._segments(knots, source)}}
         return content
@@ -114,7 +106,7 @@ def fit_machine(run: Run, transport: str, checks: Suite | None = None) -> Fit | 
     """The machine that a transport of a run shows: at all sizes with the figures, but for the points of `checks`."""
     figures = figures_of(run, transport, checks)
     if not figures.complete:
-        return NoFit(_NEEDS)
+        return NoFit("a fit needs ping-pongs and oneway with window=16 of two ranks, at the same sizes")
     launch = next((launch for launch in run.launches.values() if launch.transport == transport), None)
     library, launcher = (launch.library, launch.argv[0] if launch.argv else "") if launch is not None else ("", "")
     thresholds = thresholds_of(transport, run.facts, library, launcher)
@@ -123,8 +115,7 @@ def fit_machine(run: Run, transport: str, checks: Suite | None = None) -> Fit | 
 
 
 def _drawn(time: Estimate, draw: random.Random) -> Estimate:
-    deviation = (time.high - time.low) / 2 / _INTERVAL
-    value = max(draw.gauss(time.value, deviation), _LEAST * time.value)
+    value = max(draw.gauss(time.value, (time.high - time.low) / 2 / 1.96), 0.05 * time.value)  # none is zero
     return Estimate(value, value, value)
 
 
@@ -148,7 +139,7 @@ def _knot(basics: Basics, answer_ns: float, before: Knot | None) -> Knot:
     gap = times["gap"] - max(0.0, half + answer_ns - times["gap"]) / basics.acknowledged
     both = 2 * times["both"] if "both" in times else min(2 * gap, half)  # of a message each way
     busy, send, blocking = _overheads(basics, times)
-    waits = _WAITS * half
+    waits = 0.75 * half  # a send that takes longer waits for its receiver
     if (gap if blocking is None else blocking) > waits and (send is None or send > waits):
         protocol, exchange = "rendezvous", None if blocking is None else blocking - half
         transfer = min(gap, half)
@@ -192,31 +183,22 @@ def _eager(half: float, gap: float, both: float, send: float | None, busy: float
         return send_cpu, recv_cpu, 0.0 if recv_cpu else gap  # no receive is free
     send_cpu = min(max(send, 0.0), gap)
     recv_cpu = min(busy - send_cpu, gap, max(0.0, both - send_cpu))
-    return send_cpu, recv_cpu, gap if gap > _CLEARLY * max(send_cpu, recv_cpu) else 0.0
+    return send_cpu, recv_cpu, gap if gap > 1.05 * max(send_cpu, recv_cpu) else 0.0
 
 
-def _puts(measured: Iterable[Basics]) -> list[Knot]:
-    """A put costs its source's CPU; of a ping-pong the word that follows alone takes the latency."""
+def _one_sided(measured: Iterable[Basics], name: str) -> list[Knot]:
+    """A put or get costs its source's CPU; of a ping-pong of puts the word that follows alone takes the latency."""
     knots: list[Knot] = []
     word_ns = None
     for basics in measured:
-        if "put" not in basics.times:
-            continue
-        put_ns = basics.times["put"].value
+        times = {each: time.value for each, time in basics.times.items()}
         latency_ns = 0.0
-        if "putpong" in basics.times:
-            latency_ns = max(0.0, basics.times["putpong"].value - put_ns - (word_ns or 0.0))
-            word_ns = basics.times["putpong"].value if word_ns is None else word_ns
-        knots.append(Knot(basics.bytes, "eager", {"send_cpu": put_ns, "latency": latency_ns}))
+        if name == "put" and {"put", "putpong"} <= times.keys():
+            latency_ns = max(0.0, times["putpong"] - times["put"] - (word_ns or 0.0))
+            word_ns = times["putpong"] if word_ns is None else word_ns
+        if name in times:
+            knots.append(Knot(basics.bytes, "eager", {"send_cpu": times[name], "latency": latency_ns}))
     return knots
-
-
-def _gets(measured: Iterable[Basics]) -> list[Knot]:
-    return [
-        Knot(basics.bytes, "eager", {"send_cpu": basics.times["get"].value})
-        for basics in measured
-        if "get" in basics.times
-    ]
 
 
 def _written(costs: Mapping[str, float | Mapping[str, float]]) -> dict[str, Any]:
@@ -245,13 +227,11 @@ def _pieces(knots: Sequence[Knot], switches: Sequence[int]) -> Iterator[tuple[Kn
         last = switch - 1 if switch is not None else round((low.bytes * high.bytes) ** 0.5)
         if last > low.bytes:
             yield replace(low, bytes=last), dict(low.costs)
-        yield high, _in_proportion(high) if high is knots[-1] else dict(high.costs)
-
-
-def _in_proportion(last: Knot) -> dict[str, Any]:
-    """The costs from the last switch on, and beyond all sizes: no line is known."""
-    fixed = ("latency", "exchange")
-    return {name: cost if name in fixed else {"per_byte_ns": cost / last.bytes} for name, cost in last.costs.items()}
+        costs: dict[str, Any] = dict(high.costs)
+        if high is knots[-1]:  # and beyond all sizes: no line is known, so costs grow in proportion
+            fixed = ("latency", "exchange")
+            costs |= {name: {"per_byte_ns": cost / high.bytes} for name, cost in costs.items() if name not in fixed}
+        yield high, costs
 
 
 def _half(knot: Knot) -> float:
@@ -260,11 +240,11 @@ def _half(knot: Knot) -> float:
 
 
 def _between(low: Knot, high: Knot) -> Iterator[tuple[Knot, dict[str, Any]]]:
-    """A segment, or several where a cost falls or grows by more than in proportion."""
+    """A segment, or four where a cost falls or grows by more than in proportion."""
     is_line = low.bytes == 0 or all(
         cost <= high.costs[name] <= cost * high.bytes / low.bytes for name, cost in low.costs.items()
     )
-    steps = 1 if is_line else _STEPS
+    steps = 1 if is_line else 4
     ends = [low]
     for step in range(1, steps):
         size = round(low.bytes * (high.bytes / low.bytes) ** (step / steps))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from hockney.analysis.predict.change import PARAMETERS, Change, parameters_of
@@ -11,7 +11,6 @@ from hockney.model import Point
 from hockney.worker.machine_model import Model
 
 Times = Mapping[Point, float]
-_TOGETHER = "bandwidth"  # of messages and links, which are tried one by one
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,8 @@ class Effect:
 
 def improvements(models: Iterable[Model]) -> list[Change]:
     """One for each parameter that is in a model: costs are halved, rates doubled."""
-    known = {name for model in models for name in parameters_of(model)} - {_TOGETHER}
+    # The bandwidth of messages and that of links are tried one by one.
+    known = {name for model in models for name in parameters_of(model)} - {"bandwidth"}
     return [Change.by(name, 2.0 if PARAMETERS[name].is_rate else 0.5) for name in PARAMETERS if name in known]
 
 
@@ -38,9 +38,7 @@ def sensitivity(changes: Iterable[Change], plain: Times, times_with: Callable[[C
     for change in changes:
         times = times_with(change)
         ratios = {point: times[point] / plain[point] for point in plain if point in times and plain[point] > 0}
-        effects.append(Effect(change, _gain(list(ratios.values())), {at: 1 - by for at, by in ratios.items()}))
+        is_positive = bool(ratios) and min(ratios.values()) > 0
+        gain = 1 - statistics.geometric_mean(ratios.values()) if is_positive else 0.0
+        effects.append(Effect(change, gain, {at: 1 - by for at, by in ratios.items()}))
     return sorted(effects, key=lambda effect: -effect.gain)
-
-
-def _gain(ratios: Sequence[float]) -> float:
-    return 1 - math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios and min(ratios) > 0 else 0.0

@@ -13,9 +13,6 @@ from hockney.analysis.predict.change import Change
 
 SLOWDOWNS = (0.01, 0.02, 0.05)
 _CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # of the addition that makes it slower by the last of these
-_PART = 0.002  # of the slowdown wanted: as near as it is reached
-_MOST = 1e3  # times the time of the pattern, or the time per byte: what changes nothing until then never does
-_STEPS_MAX = 60
 
 TimeWith = Callable[[Change], float]
 
@@ -52,9 +49,12 @@ def bandwidth_tolerance(plain_ns: float, time_with: TimeWith, *, with_curve: boo
 def _tolerance(
     slowdown: Callable[[float], float], scale: float, shown: Callable[[float], float], *, with_curve: bool
 ) -> Tolerance:
-    """`slowdown` grows with what is added, about as much as that grows in parts of `scale`."""
+    """`slowdown` grows with what is added, about as much as that grows in parts of `scale`.
+
+    What changes nothing until a thousand times that never does.
+    """
     known = functools.cache(slowdown)
-    limits = {wanted: _least(known, wanted, wanted * scale, _MOST * scale) for wanted in SLOWDOWNS}
+    limits = {wanted: _least(known, wanted, wanted * scale, 1e3 * scale) for wanted in SLOWDOWNS}
     last = next((least for least in reversed(limits.values()) if least is not None), None)
     added = [part * last for part in _CURVE] if with_curve and last is not None else []
     return Tolerance(
@@ -64,25 +64,12 @@ def _tolerance(
 
 
 def _least(slowdown: Callable[[float], float], wanted: float, first: float, most: float) -> float | None:
-    """Where the slowdown reaches what is wanted, not beyond `most`.
+    """Where the slowdown reaches what is wanted, not beyond `most`."""
+    from scipy.optimize import brentq
 
-    Times are pieces of lines, which a chord meets at once; halving helps where they jump.
-    """
-    low, at_low, high, at_high = 0.0, 0.0, first, slowdown(first)
-    while at_high < wanted:
+    high = first
+    while slowdown(high) < wanted:
         if high >= most:
             return None
-        low, at_low = high, at_high
         high = min(most, 8 * high)
-        at_high = slowdown(high)
-    for step in range(_STEPS_MAX):
-        if at_high <= wanted * (1 + _PART) or high - low <= _PART * high:
-            break
-        chord = low + (wanted - at_low) / (at_high - at_low) * (high - low)
-        middle = chord if step % 2 == 0 else (low + high) / 2
-        at_middle = slowdown(middle)
-        if at_middle >= wanted * (1 - _PART):
-            high, at_high = middle, at_middle
-        else:
-            low, at_low = middle, at_middle
-    return high
+    return float(brentq(lambda added: (slowdown(added) if added else 0.0) - wanted, 0.0, high, rtol=1e-4))

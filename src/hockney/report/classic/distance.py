@@ -11,7 +11,7 @@ from hockney.report.classic.pairs import WORD_BYTES
 from hockney.report.classic.reading import NOT_PLANNED, RunReader
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, blank
 from hockney.results.runs import Series
-from hockney.stats.fit import DistanceFit, NoFit, fit_distance
+from hockney.stats.fit import DistanceFit, Estimate, NoFit, fit_distance
 
 
 def distance_table(reader: RunReader) -> Table:
@@ -37,11 +37,10 @@ def distance_table(reader: RunReader) -> Table:
 
 
 def _parameter(name: str, fit: DistanceFit, state: str | None, published_ns: float) -> Measured:
-    value_ns: float | None = getattr(fit, f"{name}_ns")
-    if value_ns is None:
+    value: Estimate | None = getattr(fit, f"{name}_ns")
+    if value is None:
         return blank("ns", "routes between CPUs have no directions", published_ns)
-    arm_ns = fit.reach * getattr(fit, f"{name}_se_ns")
-    return Measured("ns", value_ns, value_ns - arm_ns, value_ns + arm_ns, state, published=published_ns)
+    return Measured("ns", value.value, value.low, value.high, state, published=published_ns)
 
 
 def _fit(group: Sequence[Series], reader: RunReader) -> tuple[DistanceFit, str | None] | str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hockney.analysis.predict.fit import Fit
-from hockney.analysis.predict.validation import Checked, Validation
+from hockney.analysis.predict.prediction import Checked, Validation
 from hockney.errors import HockneyError
 from hockney.measure.fitted import fit_to_check, validate
 from hockney.model import Point

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hockney.analysis.estimates import relative
 from hockney.analysis.explain.curve import Curve, CurvePoint
 from hockney.analysis.finding import Finding
 from hockney.report.findings import evidence_of, grouped, title_of
@@ -137,7 +136,7 @@ def _rate(rate: Estimate) -> str:
 
 def _spread(value: Estimate) -> str:
     """Empty of a model, which is exact."""
-    return spread_text(relative(value)) if value.low < value.high else ""
+    return spread_text(value.relative) if value.low < value.high else ""
 
 
 def _curves(material: Material) -> list[Curve]:
@@ -260,7 +259,7 @@ def _typical_spread(material: Material) -> float | None:
 
 
 def _spreads(material: Material) -> list[float]:
-    return [relative(point.time_ns) for curve in _curves(material) for point in curve.points]
+    return [point.time_ns.relative for curve in _curves(material) for point in curve.points]
 
 
 # ---- the cards ------------------------------------------------------------------------------------------------------

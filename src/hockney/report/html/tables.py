@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hockney.analysis.estimates import relative
 from hockney.report.html.material import Material
 from hockney.report.html.summary import utc
 from hockney.report.sheet import COLUMNS, Column, Sheet, Value
@@ -73,8 +72,8 @@ def _cell(column: Column, value: Value | None, of_column: Iterable[Value | None]
         best = min(known, key=lambda other: other.value)
         is_best = value.low <= best.high
     if column.key in ("r_inf_bytes_per_s", "n_half_bytes"):  # of a fit: to know how sure it is, see the curve
-        return Cell(("~" if relative(value) > _VAGUE else "") + text)
-    return Cell(text, spread_text(relative(value)), is_best and value.has_interval)
+        return Cell(("~" if value.relative > _VAGUE else "") + text)
+    return Cell(text, spread_text(value.relative), is_best and value.has_interval)
 
 
 def _notes(sheet: Sheet) -> Iterable[str]:
@@ -93,7 +92,7 @@ def _notes(sheet: Sheet) -> Iterable[str]:
         "†": "fewer than 8 events in a row, so start and end weigh in the time",
     }
     texts = [
-        (f"~{value.value}" if relative(value) > _VAGUE else "") + "†" * value.is_short if value else NOTHING
+        (f"~{value.value}" if value.relative > _VAGUE else "") + "†" * value.is_short if value else NOTHING
         for row in sheet.rows
         for value in row.values.values()
     ] + ["*" * row.oversubscribed for row in sheet.rows]

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hockney.model import Definition, Launch, Point, PointStatus, RunInfo, RunStatus, Warning_
-from hockney.stats.states import MachineProbe
+from hockney.model import Definition, Launch, MachineProbe, Point, PointStatus, RunInfo, RunStatus, Warning_
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class StoredPoint:
 class MeasurementSummary(NamedTuple):
     """A measurement without its samples.
 
-    `median_ns` is by the pattern's definition, None without samples. `signs` tell the state of the machine then, with
+    `median_ns` is by the pattern's definition, None without samples. `probe` tells the state of the machine then, with
     all others of the run.
     """
 
@@ -89,5 +88,5 @@ class MeasurementSummary(NamedTuple):
     definition: Definition
     median_ns: float | None
     steal: float | None
-    signs: MachineProbe
+    probe: MachineProbe
     counters: Mapping[str, tuple[float, ...]]

@@ -11,11 +11,20 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.model import (
+    Definition,
+    Launch,
+    MachineProbe,
+    Measurement,
+    Point,
+    PointStatus,
+    RunInfo,
+    RunStatus,
+    Warning_,
+)
 from hockney.results.store import codec
 from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
 from hockney.results.traits import pattern_traits, transport_traits
-from hockney.stats.states import MachineProbe
 from hockney.units import RANKS_MAX
 
 Row = tuple[Any, ...]

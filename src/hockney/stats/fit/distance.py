@@ -11,31 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hockney.stats.fit.lines import NoFit
+from hockney.stats.interval import Estimate
 
 Pair = tuple[int, int]  # source and target
 
 
 @dataclass(frozen=True)
 class DistanceFit:
-    """The parameters with their standard errors (`_se`); those of a change are None where routes have no directions.
+    """The parameters; `change_ns` is None where routes have no directions. `rms_ns` is of measured - fitted."""
 
-    `reach` standard errors are a 95 % interval. `rms_ns` and `worst_pair` show what the model does not explain.
-    """
-
-    base_ns: float
-    base_se_ns: float
-    hop_ns: float
-    hop_se_ns: float
-    change_ns: float | None
-    change_se_ns: float | None
-    reach: float
-    rms_ns: float  # of measured - fitted
-    worst_pair: Pair
-    pairs: int
-
-    def time_ns(self, hops: int, changes: int) -> float:
-        """The fitted latency."""
-        return self.base_ns + self.hop_ns * hops + (self.change_ns or 0.0) * changes
+    base_ns: Estimate
+    hop_ns: Estimate
+    change_ns: Estimate | None
+    rms_ns: float
 
 
 def fit_distance(
@@ -62,15 +50,7 @@ def fit_distance(
     residuals = times - ways @ values
     freedom = len(pairs) - parameters
     errors = np.sqrt(float(residuals @ residuals) / freedom * np.diag(np.linalg.inv(ways.T @ ways)))
-    return DistanceFit(
-        base_ns=float(values[0]),
-        base_se_ns=float(errors[0]),
-        hop_ns=float(values[1]),
-        hop_se_ns=float(errors[1]),
-        change_ns=None if changes is None else float(values[2]),
-        change_se_ns=None if changes is None else float(errors[2]),
-        reach=float(stdtrit(freedom, 0.975)),
-        rms_ns=float(np.sqrt(np.mean(residuals**2))),
-        worst_pair=pairs[int(np.abs(residuals).argmax())],
-        pairs=len(pairs),
-    )
+    arms = stdtrit(freedom, 0.975) * errors
+    fitted = [Estimate(*map(float, each)) for each in zip(values, values - arms, values + arms, strict=True)]
+    change = None if changes is None else fitted[2]
+    return DistanceFit(fitted[0], fitted[1], change, float(np.sqrt(np.mean(residuals**2))))

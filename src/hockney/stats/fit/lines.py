@@ -18,8 +18,6 @@ from hockney.stats.interval import Estimate, t_quantile
 if TYPE_CHECKING:
     from hockney.model import BoolArray, FloatArray, Int64Array
 
-_LEAST_LEVEL = 1e-3  # of the measured value: a line that goes below zero is no level
-
 
 @dataclass(frozen=True)
 class NoFit:
@@ -80,7 +78,7 @@ def fit_lines(
         weights = kept * weights_of(errors, len(sizes), missed)
         lines, fitted = _least_squares(sizes, values, scale, weights, group, known)
         if level is None:
-            scale = fitted = np.maximum(fitted, _LEAST_LEVEL * values)
+            scale = fitted = np.maximum(fitted, 1e-3 * values)  # a line below zero is no level
         residuals = (values - fitted) / scale
         missed = 0.0 if errors is None else math.sqrt(float(residuals[kept] @ residuals[kept]) / lines.freedom)
     return lines, residuals, weights

@@ -75,7 +75,7 @@ class LogGP:
     def rate_bytes_per_s(self) -> Estimate | None:
         """1 / G; None where G's interval includes zero."""
         gap = self.gap_ns_per_byte
-        return Estimate(1e9 / gap.value, 1e9 / gap.high, 1e9 / gap.low) if gap.low > 0 else None
+        return 1e9 / gap if gap.low > 0 else None
 
     @property
     def holds(self) -> bool | None:

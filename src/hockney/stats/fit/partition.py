@@ -23,9 +23,6 @@ SEGMENTS_MAX = 10
 _DENSE = 64  # starts that are searched at once
 _OUTLIERS_MAX = 2  # new ones in a pass, at most one in a segment
 _SUSPECTS = 12
-_SWITCH = 4.0  # parameters: a line, and the choice of its place
-_OUTLIER = 3.0  # parameters: a value, and the choice of its size
-_FLOOR = 0.005  # a relative deviation of half a percent is never worth a segment
 _SMOOTH = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # powers of the size, whose sum is a smooth curve
 
 
@@ -75,14 +72,16 @@ class _Criterion:
     def of(cls, errors: FloatArray | None) -> _Criterion:
         import numpy as np
 
-        # The median, as for the weights: a single uncertain time must not hide every switch.
+        # The median, as for the weights: a single uncertain time must not hide every switch. Half a percent is never
+        # worth a segment.
         known = 0.0 if errors is None else float(np.median(errors)) ** 2
-        return cls(_FLOOR**2 + known, 1 if errors is None else 8)
+        return cls(0.005**2 + known, 1 if errors is None else 8)
 
     def value(self, squares: float, n: int, segments: int, outliers: int) -> float:
         """Smaller is better; no segments: the smooth curve. Infinite where n sizes are too few for the parameters."""
         terms = 2 * segments or len(_SMOOTH)
-        price = (2 + _SWITCH * (segments - 1) if segments else terms) + _OUTLIER * outliers
+        # A switch counts as four parameters (a line and its place), an outlier as three (a value and its size).
+        price = (2 + 4 * (segments - 1) if segments else terms) + 3 * outliers
         total = n + self.prior
         spare = total - terms - outliers - 2
         if not math.isfinite(squares) or spare <= 0:

@@ -1,4 +1,4 @@
-"""Which sizes to add to a curve: where its fit has a switch, and next to each size that the fit misses.
+"""Which sizes to add to a curve: where its fit has a switch, and next to each size that the fit misses by 8 %.
 
 Half round trips of a plain protocol lie on a straight line over the size (Hockney 1982), so what leaves the lines of
 `fit_segments` is a change of protocol, of cache level, or of the machine's state. The range that a switch lies in is
@@ -13,10 +13,7 @@ from itertools import pairwise
 from hockney.stats.fit import JUMP, NoFit, SegmentFit, Switch, fit_segments
 from hockney.stats.interval import Interval
 
-_MISS = 0.08  # of the line: a smaller miss is not worth a size
-_STEEP = 3.0  # times the growth of the size: a time that grows more leaps
 _RATIO = 1.12  # neighbours closer than this are near enough, unless the exact place is asked for
-_ROUND = (64, 8)  # other lengths cost extra for reasons of their own
 
 
 def sizes_to_add(curve: Sequence[tuple[int, Interval]], *, grain_bytes: int = 1, exact: bool = False) -> list[int]:
@@ -39,7 +36,7 @@ def sizes_to_add(curve: Sequence[tuple[int, Interval]], *, grain_bytes: int = 1,
     for at, (low, high) in enumerate(pairwise(sizes)):
         if exact and _leaps(sizes, times_ns, errors, at):
             added |= _inside(low, high, grain_bytes, exact=True)
-        if any(abs(fit.residuals[end]) > max(_MISS, errors[end]) for end in (at, at + 1)):
+        if any(abs(fit.residuals[end]) > max(0.08, errors[end]) for end in (at, at + 1)):
             added |= _inside(low, high, grain_bytes, exact=False)
     return sorted(added - set(sizes))
 
@@ -61,12 +58,12 @@ def steps_of(fit: SegmentFit, switch: Switch) -> list[tuple[int, int]]:
 def _leaps(sizes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float], at: int) -> bool:
     """Whether no line goes through a size and the next, even where the fit puts three sizes on a steep line.
 
-    On a line that begins above zero the time grows no faster than the size; above a bend it may, but not by far, and
-    it never falls.
+    On a line that begins above zero the time grows no faster than the size; above a bend it may, but not three
+    times as fast, and it never falls.
     """
     certain = 1 + JUMP + errors[at] + errors[at + 1]
     rise = times_ns[at + 1] / times_ns[at]
-    steep = certain + _STEEP * (sizes[at + 1] / max(sizes[at], 1) - 1)
+    steep = certain + 3 * (sizes[at + 1] / max(sizes[at], 1) - 1)
     return sizes[at] > 0 and not 1 / certain <= rise <= steep
 
 
@@ -82,7 +79,7 @@ def _inside(low: int, high: int, grain: int, *, exact: bool) -> set[int]:
 
 
 def _middle(low: int, high: int, grain: int) -> int:
-    """Half way by ratio, a round size if there is one in between, a multiple of the grain in any case."""
+    """Half way by ratio, if possible a round size, as others cost extra; in any case a multiple of the grain."""
     size = round((low * high) ** 0.5) if low > 0 else high // 2
-    rounded = (round(size / unit) * unit for unit in (*_ROUND, grain))
+    rounded = (round(size / unit) * unit for unit in (64, 8, grain))
     return next((near for near in rounded if low < near < high and near % grain == 0), low)

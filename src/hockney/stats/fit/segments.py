@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hockney.model import BoolArray, FloatArray, Int64Array
 
 JUMP = 0.05  # of the time: a smaller step may come from the fit itself
-_BETWEEN = 0.1  # of a switch's jump: a time this far from both of its lines lies between them
-_LEAST_LEVEL = 1e-3  # of the upper line: a lower line that goes below zero is no level
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Segment:
     def r_inf_bytes_per_s(self) -> Estimate | None:
         """The asymptotic rate; None where the slope's interval includes zero."""
         slope = self.ns_per_byte
-        return Estimate(1e9 / slope.value, 1e9 / slope.high, 1e9 / slope.low) if slope.low > 0 else None
+        return 1e9 / slope if slope.low > 0 else None
 
 
 @dataclass(frozen=True)
@@ -199,7 +197,7 @@ def _switch(lines: Lines, which: int, segments: Sequence[Segment], off: Iterable
     for size in ((below + above) / 2, below, above):
         (lower_ns, lower_var), (upper_ns, upper_var) = lines.at(which, size), lines.at(which + 1, size)
         jump = lines.estimate(upper_ns - lower_ns, lower_var + upper_var)
-        level_ns = max(lower_ns, _LEAST_LEVEL * abs(upper_ns))
+        level_ns = max(lower_ns, 1e-3 * abs(upper_ns))  # a line below zero is no level
         jumps.append(jump)
         parts.append(Estimate(jump.value / level_ns, jump.low / level_ns, jump.high / level_ns))
     jump, relative = (
@@ -209,7 +207,7 @@ def _switch(lines: Lines, which: int, segments: Sequence[Segment], off: Iterable
     for size, ns in off:
         if below < size < above:
             lower_ns, upper_ns = lines.at(which, size)[0], lines.at(which + 1, size)[0]
-            is_gradual |= _BETWEEN < (ns - lower_ns) / (upper_ns - lower_ns) < 1 - _BETWEEN
+            is_gradual |= 0.1 < (ns - lower_ns) / (upper_ns - lower_ns) < 0.9
     return Switch(below, above, jump, relative, jump.low <= 0 <= jump.high, is_gradual)
 
 
