@@ -106,7 +106,13 @@ static hk_status_t play(const point_t *point, uint64_t reps, recorder_t *recorde
     unsigned char in[1024] = {0};
     hk_req_t reqs[256];
     _Alignas(16) unsigned char state[512] = {0};
-    hk_run_t run = {.ctx = &recorder->base, .bytes = 16, .out = out, .in = in, .reqs = reqs, .state = state};
+    hk_run_t run = {.ctx = &recorder->base,
+                    .pattern = point->pattern,
+                    .bytes = 16,
+                    .out = out,
+                    .in = in,
+                    .reqs = reqs,
+                    .state = state};
     memcpy(run.option, point->option, sizeof point->option);
     const hk_plan_t plan = point->pattern->plan(&run);
     CHECK(plan.out_bytes <= sizeof out && plan.in_bytes <= sizeof in && plan.state_bytes <= sizeof state);

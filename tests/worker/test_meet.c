@@ -220,8 +220,14 @@ static void *be_rank(void *argument)
     unsigned char in[16] = {0};
     _Alignas(16) unsigned char state[128] = {0};
     hk_req_t reqs[2];
-    hk_run_t run = {
-        .ctx = &rank->end.base, .bytes = 8, .out = out, .in = in, .reqs = reqs, .reqs_count = 2, .state = state};
+    hk_run_t run = {.ctx = &rank->end.base,
+                    .pattern = rank->pattern,
+                    .bytes = 8,
+                    .out = out,
+                    .in = in,
+                    .reqs = reqs,
+                    .reqs_count = 2,
+                    .state = state};
     memcpy(run.option, rank->option, sizeof run.option);
     CHECK(rank->pattern->plan(&run).state_bytes <= sizeof state);
     if (rank->result.elapsed_ns == NULL) {

@@ -81,7 +81,7 @@ static void test_warmup_is_made_before_the_samples_and_in_none_of_them(void)
     uint64_t elapsed_ns[3] = {0};
     hk_result_t result = {.elapsed_ns = elapsed_ns};
     const hk_command_t command = {.pattern = place_of("barrier"), .warmup = 4, .batch = 2, .samples = 3};
-    hk_run_t run = {.ctx = &ctx};
+    hk_run_t run = hk_run_of(&ctx, &command);
     static const uint64_t looks_ns[] = {10, 10, 100, 200, 400, 7};
     forget();
     script_ns = looks_ns;

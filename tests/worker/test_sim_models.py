@@ -33,7 +33,7 @@ CLASS = ["class all any", "segment 0 eager 0"]
         (["topology switch", "segment 0 eager 0"], "line 3: a segment belongs to a class before it"),
         (["topology switch", "class a any", "segment 0 fast 0"], "line 4: 'fast' is no protocol"),
         (["topology switch", "class a any", "cost latency 1 0 0"], "line 4: a cost belongs to a segment before it"),
-        (lines(speed=1), "line 5: there is no cost 'speed'"),
+        (lines(speed=1), "line 5: 'speed' is no cost"),
         (lines(latency=-1), "line 5: '-1' of cost must be from 0 to 1e+15"),
         (lines(latency="nan"), "line 5: 'nan' is not a number"),
         (lines(latency="1 2"), "line 5: 'cost' has 3 values, not 4"),

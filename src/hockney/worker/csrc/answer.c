@@ -33,14 +33,6 @@ static void put_text(hk_answer_t *answer, const char *text)
     put(answer, text, strlen(text));
 }
 
-static void separate(hk_answer_t *answer)
-{
-    if (answer->comma) {
-        put(answer, ",", 1);
-    }
-    answer->comma = true;
-}
-
 static void put_quoted(hk_answer_t *answer, const char *value)
 {
     put(answer, "\"", 1);
@@ -62,73 +54,74 @@ static void put_quoted(hk_answer_t *answer, const char *value)
     put(answer, "\"", 1);
 }
 
+/* What stands before a value: the comma after the one before it, and its key. */
+static void begin_value(hk_answer_t *answer, const char *key)
+{
+    if (answer->comma) {
+        put(answer, ",", 1);
+    }
+    if (key != NULL) {
+        put_quoted(answer, key);
+        put(answer, ":", 1);
+    }
+    answer->comma = true;
+}
+
 void hk_answer_begin(hk_answer_t *answer, const char *kind, uint64_t id)
 {
     *answer = (hk_answer_t){0};
     /* The line break ends whatever a library has left unfinished on standard output. */
     put_text(answer, "\n@hk {");
-    hk_answer_key(answer, "v");
-    hk_answer_unsigned(answer, HK_PROTOCOL_VERSION);
-    hk_answer_key(answer, "kind");
-    hk_answer_string(answer, kind);
-    hk_answer_key(answer, "id");
-    hk_answer_unsigned(answer, id);
+    hk_answer_unsigned(answer, "v", HK_PROTOCOL_VERSION);
+    hk_answer_string(answer, "kind", kind);
+    hk_answer_unsigned(answer, "id", id);
 }
 
-void hk_answer_key(hk_answer_t *answer, const char *key)
+void hk_answer_string(hk_answer_t *answer, const char *key, const char *value)
 {
-    separate(answer);
-    put_quoted(answer, key);
-    put(answer, ":", 1);
-    answer->comma = false;
-}
-
-void hk_answer_string(hk_answer_t *answer, const char *value)
-{
+    begin_value(answer, key);
     if (value == NULL) {
-        hk_answer_null(answer);
-        return;
+        put_text(answer, "null");
+    } else {
+        put_quoted(answer, value);
     }
-    separate(answer);
-    put_quoted(answer, value);
 }
 
-void hk_answer_unsigned(hk_answer_t *answer, uint64_t value)
+void hk_answer_unsigned(hk_answer_t *answer, const char *key, uint64_t value)
 {
     char text[24];
-    separate(answer);
+    begin_value(answer, key);
     put(answer, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, value));
 }
 
-void hk_answer_signed(hk_answer_t *answer, int64_t value)
+void hk_answer_signed(hk_answer_t *answer, const char *key, int64_t value)
 {
     char text[24];
-    separate(answer);
+    begin_value(answer, key);
     put(answer, text, (size_t)snprintf(text, sizeof text, "%" PRId64, value));
 }
 
-void hk_answer_float(hk_answer_t *answer, double value)
+void hk_answer_float(hk_answer_t *answer, const char *key, double value)
 {
     char text[32];
-    separate(answer);
+    begin_value(answer, key);
     put(answer, text, (size_t)snprintf(text, sizeof text, "%.9g", value));
 }
 
-void hk_answer_bool(hk_answer_t *answer, bool value)
+void hk_answer_bool(hk_answer_t *answer, const char *key, bool value)
 {
-    separate(answer);
+    begin_value(answer, key);
     put_text(answer, value ? "true" : "false");
 }
 
-void hk_answer_null(hk_answer_t *answer)
+void hk_answer_null(hk_answer_t *answer, const char *key)
 {
-    separate(answer);
-    put_text(answer, "null");
+    hk_answer_string(answer, key, NULL);
 }
 
-void hk_answer_open(hk_answer_t *answer, char bracket)
+void hk_answer_open(hk_answer_t *answer, const char *key, char bracket)
 {
-    separate(answer);
+    begin_value(answer, key);
     put(answer, &bracket, 1);
     answer->comma = false;
 }
@@ -160,9 +153,7 @@ hk_status_t hk_answer_error(int fd, uint64_t id, hk_status_t code, const char *m
 {
     hk_answer_t answer;
     hk_answer_begin(&answer, "error", id);
-    hk_answer_key(&answer, "code");
-    hk_answer_string(&answer, hk_status_name(code));
-    hk_answer_key(&answer, "message");
-    hk_answer_string(&answer, message);
+    hk_answer_string(&answer, "code", hk_status_name(code));
+    hk_answer_string(&answer, "message", message);
     return hk_answer_send(&answer, fd);
 }

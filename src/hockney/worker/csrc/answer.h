@@ -21,15 +21,15 @@ typedef struct hk_answer {
 /* Starts {"v":1,"kind":KIND,"id":ID. */
 void hk_answer_begin(hk_answer_t *answer, const char *kind, uint64_t id);
 
-void hk_answer_key(hk_answer_t *answer, const char *key);
-void hk_answer_string(hk_answer_t *answer, const char *value); /* NULL: null */
-void hk_answer_unsigned(hk_answer_t *answer, uint64_t value);
-void hk_answer_signed(hk_answer_t *answer, int64_t value);
-void hk_answer_float(hk_answer_t *answer, double value);
-void hk_answer_bool(hk_answer_t *answer, bool value);
-void hk_answer_null(hk_answer_t *answer);
-void hk_answer_open(hk_answer_t *answer, char bracket);  /* '{' or '[' */
-void hk_answer_close(hk_answer_t *answer, char bracket); /* '}' or ']' */
+/* One more value: in an object under its key; in an array, whose values have none, key is NULL. */
+void hk_answer_string(hk_answer_t *answer, const char *key, const char *value); /* NULL: null */
+void hk_answer_unsigned(hk_answer_t *answer, const char *key, uint64_t value);
+void hk_answer_signed(hk_answer_t *answer, const char *key, int64_t value);
+void hk_answer_float(hk_answer_t *answer, const char *key, double value);
+void hk_answer_bool(hk_answer_t *answer, const char *key, bool value);
+void hk_answer_null(hk_answer_t *answer, const char *key);
+void hk_answer_open(hk_answer_t *answer, const char *key, char bracket); /* '{' or '[' */
+void hk_answer_close(hk_answer_t *answer, char bracket);                 /* '}' or ']' */
 
 /* Ends the object, writes the line to descriptor fd in one piece, and forgets the text. */
 hk_status_t hk_answer_send(hk_answer_t *answer, int fd);

@@ -3,19 +3,12 @@
 #include "answer.h"
 #include "registry.h"
 
-static void put_pair(hk_answer_t *answer, const char *key, const char *value)
-{
-    hk_answer_key(answer, key);
-    hk_answer_string(answer, value);
-}
-
 static void put_caps(hk_answer_t *answer, const char *key, uint32_t caps)
 {
-    hk_answer_key(answer, key);
-    hk_answer_open(answer, '[');
+    hk_answer_open(answer, key, '[');
     for (unsigned i = 0; i < HK_CAPS_COUNT; i++) {
         if ((caps & (1u << i)) != 0) {
-            hk_answer_string(answer, hk_capabilities[i].name);
+            hk_answer_string(answer, NULL, hk_capabilities[i].name);
         }
     }
     hk_answer_close(answer, ']');
@@ -23,20 +16,16 @@ static void put_caps(hk_answer_t *answer, const char *key, uint32_t caps)
 
 static void put_options(hk_answer_t *answer, const hk_pattern_t *pattern)
 {
-    hk_answer_key(answer, "options");
-    hk_answer_open(answer, '[');
+    hk_answer_open(answer, "options", '[');
     for (unsigned i = 0; i < HK_OPTIONS_MAX && pattern->option[i].name != NULL; i++) {
         const hk_option_t *option = &pattern->option[i];
-        hk_answer_open(answer, '{');
-        put_pair(answer, "name", option->name);
-        put_pair(answer, "choices", option->choices);
-        hk_answer_key(answer, "default");
-        hk_answer_signed(answer, option->fallback);
-        hk_answer_key(answer, "min");
-        hk_answer_signed(answer, option->min);
-        hk_answer_key(answer, "max");
-        hk_answer_signed(answer, option->max);
-        put_pair(answer, "help", option->help);
+        hk_answer_open(answer, NULL, '{');
+        hk_answer_string(answer, "name", option->name);
+        hk_answer_string(answer, "choices", option->choices);
+        hk_answer_signed(answer, "default", option->fallback);
+        hk_answer_signed(answer, "min", option->min);
+        hk_answer_signed(answer, "max", option->max);
+        hk_answer_string(answer, "help", option->help);
         hk_answer_close(answer, '}');
     }
     hk_answer_close(answer, ']');
@@ -44,50 +33,42 @@ static void put_options(hk_answer_t *answer, const hk_pattern_t *pattern)
 
 static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
 {
-    static const char *const timed[] = {"root", "sources", "slowest", "mean"};
     static const char *const laws[] = {NULL, "messages", "rounds", "senders", "constant"};
     static const char *const links[] = {NULL, "ends", "halves", "ring", "round"};
-    hk_answer_open(answer, '{');
-    put_pair(answer, "name", pattern->name);
-    put_pair(answer, "summary", pattern->summary);
+    hk_answer_open(answer, NULL, '{');
+    hk_answer_string(answer, "name", pattern->name);
+    hk_answer_string(answer, "summary", pattern->summary);
     put_caps(answer, "needs", pattern->needs);
-    hk_answer_key(answer, "ranks");
-    hk_answer_open(answer, '[');
-    hk_answer_signed(answer, pattern->ranks_min);
-    hk_answer_signed(answer, pattern->ranks_max);
-    hk_answer_signed(answer, pattern->ranks_step);
+    hk_answer_open(answer, "ranks", '[');
+    hk_answer_signed(answer, NULL, pattern->ranks_min);
+    hk_answer_signed(answer, NULL, pattern->ranks_max);
+    hk_answer_signed(answer, NULL, pattern->ranks_step > 0 ? pattern->ranks_step : 1);
     hk_answer_close(answer, ']');
-    hk_answer_key(answer, "stream");
-    hk_answer_bool(answer, pattern->stream);
-    put_pair(answer, "timed", timed[pattern->timed]);
-    hk_answer_key(answer, "sized");
-    hk_answer_bool(answer, pattern->sized);
-    hk_answer_key(answer, "payload");
-    hk_answer_bool(answer, pattern->expected != NULL || pattern->verdict != NULL);
-    put_pair(answer, "law", laws[pattern->law]);
-    put_pair(answer, "links", links[pattern->links]);
-    put_pair(answer, "alone", pattern->alone);
-    hk_answer_key(answer, "grain_bytes");
-    hk_answer_unsigned(answer, pattern->grain_bytes);
-    put_pair(answer, "senders", pattern->senders);
-    put_pair(answer, "collective", pattern->collective);
+    hk_answer_bool(answer, "stream", pattern->stream);
+    hk_answer_string(answer, "timed", hk_timed_names[pattern->timed]);
+    hk_answer_bool(answer, "sized", !pattern->unsized);
+    hk_answer_bool(answer, "payload", pattern->expected != NULL || pattern->verdict != NULL);
+    hk_answer_string(answer, "law", laws[pattern->law]);
+    hk_answer_string(answer, "links", links[pattern->links]);
+    hk_answer_string(answer, "alone", pattern->alone);
+    hk_answer_unsigned(answer, "grain_bytes", pattern->grain_bytes);
+    hk_answer_string(answer, "senders", pattern->senders);
+    hk_answer_string(answer, "collective", hk_collective_names[pattern->collective]);
     put_options(answer, pattern);
     hk_answer_close(answer, '}');
 }
 
 static void put_limits(hk_answer_t *answer, const hk_limit_t *limit)
 {
-    hk_answer_key(answer, "limits");
-    hk_answer_open(answer, '[');
+    hk_answer_open(answer, "limits", '[');
     for (; limit != NULL && limit->name != NULL; limit++) {
-        hk_answer_open(answer, '{');
-        put_pair(answer, "name", limit->name);
-        hk_answer_key(answer, "bytes");
-        hk_answer_unsigned(answer, limit->bytes);
-        put_pair(answer, "fact", limit->fact);
-        put_pair(answer, "meaning", limit->meaning);
-        put_pair(answer, "see", limit->see);
-        put_pair(answer, "source", limit->source);
+        hk_answer_open(answer, NULL, '{');
+        hk_answer_string(answer, "name", limit->name);
+        hk_answer_unsigned(answer, "bytes", limit->bytes);
+        hk_answer_string(answer, "fact", limit->fact);
+        hk_answer_string(answer, "meaning", limit->meaning);
+        hk_answer_string(answer, "see", limit->see);
+        hk_answer_string(answer, "source", limit->source);
         hk_answer_close(answer, '}');
     }
     hk_answer_close(answer, ']');
@@ -96,24 +77,20 @@ static void put_limits(hk_answer_t *answer, const hk_limit_t *limit)
 static void put_transport(hk_answer_t *answer, const hk_transport_t *tp)
 {
     static const char *const carriers[] = {"nothing", "memory", "kernel", "library"};
-    static const char *const collectives[] = {"barrier", "broadcast", "alltoall", "allreduce"};
-    hk_answer_open(answer, '{');
-    put_pair(answer, "name", tp->name);
-    put_pair(answer, "summary", tp->summary);
+    hk_answer_open(answer, NULL, '{');
+    hk_answer_string(answer, "name", tp->name);
+    hk_answer_string(answer, "summary", tp->summary);
     put_caps(answer, "caps", tp->caps);
-    put_pair(answer, "carrier", carriers[tp->carrier]);
-    put_pair(answer, "below", tp->below);
-    put_pair(answer, "below_remote", tp->below_remote);
+    hk_answer_string(answer, "carrier", carriers[tp->carrier]);
+    hk_answer_string(answer, "below", tp->below);
+    hk_answer_string(answer, "below_remote", tp->below_remote);
     put_limits(answer, tp->limits);
-    hk_answer_key(answer, "max_bytes");
-    hk_answer_unsigned(answer, tp->max_bytes);
-    hk_answer_key(answer, "grain_bytes");
-    hk_answer_unsigned(answer, tp->grain_bytes);
-    hk_answer_key(answer, "native");
-    hk_answer_open(answer, '[');
-    for (unsigned i = 0; i < sizeof collectives / sizeof collectives[0]; i++) {
-        if (hk_has_collective(tp, collectives[i])) {
-            hk_answer_string(answer, collectives[i]);
+    hk_answer_unsigned(answer, "max_bytes", tp->max_bytes);
+    hk_answer_unsigned(answer, "grain_bytes", tp->grain_bytes);
+    hk_answer_open(answer, "native", '[');
+    for (unsigned i = 0; i < HK_COLLECTIVES; i++) {
+        if (hk_has_collective(tp, (hk_collective_t)i)) {
+            hk_answer_string(answer, NULL, hk_collective_names[i]);
         }
     }
     hk_answer_close(answer, ']');
@@ -124,14 +101,12 @@ hk_status_t hk_describe(int fd)
 {
     hk_answer_t answer;
     hk_answer_begin(&answer, "describe", 0);
-    hk_answer_key(&answer, "patterns");
-    hk_answer_open(&answer, '[');
+    hk_answer_open(&answer, "patterns", '[');
     for (size_t i = 0; hk_patterns[i] != NULL; i++) {
         put_pattern(&answer, hk_patterns[i]);
     }
     hk_answer_close(&answer, ']');
-    hk_answer_key(&answer, "transports");
-    hk_answer_open(&answer, '[');
+    hk_answer_open(&answer, "transports", '[');
     for (size_t i = 0; hk_transports[i] != NULL; i++) {
         put_transport(&answer, hk_transports[i]);
     }

@@ -8,6 +8,7 @@
 
 #include "answer.h"
 #include "registry.h"
+#include "samples.h"
 
 enum { FITS_RANKS_MAX = 1 << 20 };
 
@@ -28,38 +29,38 @@ static bool is_grained(uint64_t size_bytes, size_t grain_bytes)
     return grain_bytes == 0 || (size_bytes != 0 && size_bytes % grain_bytes == 0);
 }
 
-/* Systems promise more memory than they have, and end some process when it is touched: so we look first. The neediest
- * rank counts, because buffers are symmetric. */
-static bool fits_memory(const hk_pattern_t *pattern, hk_run_t run, int ranks_here, char why[HK_ERROR_MAX])
+bool hk_memory_fits(size_t out_bytes, size_t in_bytes, int ranks_here, char why[HK_ERROR_MAX])
 {
     const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     if (ranks_here < 1 || pages <= 0 || page_bytes <= 0) {
         return true;
     }
     const size_t share = (size_t)pages / 4 * 3 / (size_t)ranks_here * (size_t)page_bytes;
+    snprintf(why, HK_ERROR_MAX,
+             "buffers of %zu MiB are above a rank's share of three quarters of the memory, %zu MiB; smaller ones fit",
+             (out_bytes + in_bytes) >> 20, share >> 20);
+    return out_bytes <= share && in_bytes <= share - out_bytes;
+}
+
+/* The neediest rank counts, because buffers are symmetric. */
+static bool fits_memory(hk_run_t run, int ranks_here, char why[HK_ERROR_MAX])
+{
     size_t out_bytes = 0, in_bytes = 0;
     hk_ctx_t ctx = *run.ctx;
     run.ctx = &ctx;
-    for (ctx.rank = 0; ctx.rank < ctx.size; ctx.rank++) {
-        const hk_plan_t plan = pattern->plan(&run);
+    for (ctx.rank = 0; ctx.rank < ctx.size && ranks_here > 0; ctx.rank++) {
+        const hk_plan_t plan = run.pattern->plan(&run);
         out_bytes = plan.out_bytes > out_bytes ? plan.out_bytes : out_bytes;
         in_bytes = plan.in_bytes > in_bytes ? plan.in_bytes : in_bytes;
     }
-    if (out_bytes <= share && in_bytes <= share - out_bytes) {
-        return true;
-    }
-    snprintf(why, HK_ERROR_MAX,
-             "buffers of %zu MiB are above a rank's share of three quarters of the memory, %zu MiB; smaller %s fit",
-             (out_bytes + in_bytes) >> 20, share >> 20, pattern->sized ? "messages" : "problems");
-    return false;
+    return hk_memory_fits(out_bytes, in_bytes, ranks_here, why);
 }
 
-static bool fits_schedule(const hk_pattern_t *pattern, const hk_run_t *run, const hk_command_t *command,
-                          char why[HK_ERROR_MAX])
+static bool fits_schedule(const hk_run_t *run, const hk_command_t *command, char why[HK_ERROR_MAX])
 {
     snprintf(why, HK_ERROR_MAX, "repetitions on schedule are samples of one: batch must be 1, not %llu",
              (unsigned long long)command->batch);
-    return command->batch == 1 || !pattern->plan(run).scheduled;
+    return command->batch == 1 || !run->pattern->plan(run).scheduled;
 }
 
 bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, char why[HK_ERROR_MAX])
@@ -67,27 +68,28 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     const hk_transport_t *tp = ctx->tp;
     const int size = ctx->size;
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
-    const bool has_own = pattern->collective != NULL && hk_has_collective(tp, pattern->collective);
+    const bool has_own = hk_has_collective(tp, pattern->collective);
+    const char *collective = hk_collective_names[pattern->collective];
     const bool native = pattern->native != NULL && pattern->native(tp, command->option);
     const bool is_charged = (tp->caps & HK_CAP_VIRTUAL) != 0 && (pattern->needs & HK_CAP_PAYLOAD) != 0;
     const uint32_t spared = tp->flops_per_s > 0 ? HK_CAP_PAYLOAD : 0; /* what is only charged need not arrive */
     const char *lack = native ? NULL : hk_missing_cap(pattern->needs, tp->caps | spared);
     const int64_t senders = senders_of(pattern, command);
     if (native && !has_own) {
-        snprintf(why, HK_ERROR_MAX, "%s has no %s of its own", tp->name, pattern->collective);
+        snprintf(why, HK_ERROR_MAX, "%s has no %s of its own", tp->name, collective);
     } else if (lack != NULL) {
         snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer%s", pattern->name, lack, tp->name,
                  has_own      ? "; algorithm=native does without"
                  : is_charged ? "; a model with cpu.flops_per_s needs none"
                               : "");
-    } else if (native && pattern->sized && !is_grained(command->bytes, tp->grain_bytes)) {
-        snprintf(why, HK_ERROR_MAX, "%s of %s takes sizes that are multiples of %zu B, not %llu B", pattern->collective,
+    } else if (native && !pattern->unsized && !is_grained(command->bytes, tp->grain_bytes)) {
+        snprintf(why, HK_ERROR_MAX, "%s of %s takes sizes that are multiples of %zu B, not %llu B", collective,
                  tp->name, tp->grain_bytes, (unsigned long long)command->bytes);
     } else if (senders >= size - 1) {
         snprintf(why, HK_ERROR_MAX, "%s with %s=%lld on %d ranks has no receivers: it needs %lld ranks or more",
                  pattern->name, pattern->senders, (long long)senders, size, (long long)senders + 2);
     } else if (size < pattern->ranks_min || (pattern->ranks_max != 0 && size > pattern->ranks_max) ||
-               size % pattern->ranks_step != 0) {
+               (pattern->ranks_step != 0 && size % pattern->ranks_step != 0)) {
         char multiple[32] = "";
         if (pattern->ranks_step > 1) {
             snprintf(multiple, sizeof multiple, ", a multiple of %d", pattern->ranks_step);
@@ -102,10 +104,9 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
         snprintf(why, HK_ERROR_MAX, "%llu B is above the %llu B that %s sends in one message",
                  (unsigned long long)command->bytes, (unsigned long long)tp->max_bytes, tp->name);
     } else {
-        hk_run_t run = {.ctx = ctx, .bytes = command->bytes};
-        memcpy(run.option, command->option, sizeof run.option);
-        return (pattern->fits == NULL || pattern->fits(&run, why, HK_ERROR_MAX)) &&
-               fits_memory(pattern, run, ranks_here, why) && fits_schedule(pattern, &run, command, why);
+        const hk_run_t run = hk_run_of(ctx, command);
+        return (pattern->fits == NULL || pattern->fits(&run, why, HK_ERROR_MAX)) && fits_memory(run, ranks_here, why) &&
+               fits_schedule(&run, command, why);
     }
     return false;
 }
@@ -150,8 +151,7 @@ hk_status_t hk_fits(FILE *in, int fd)
         const char *reason = obstacle(line, &id, why);
         hk_answer_t answer;
         hk_answer_begin(&answer, "fits", id);
-        hk_answer_key(&answer, "why");
-        hk_answer_string(&answer, reason);
+        hk_answer_string(&answer, "why", reason);
         status = hk_answer_send(&answer, fd);
     }
     free(line);

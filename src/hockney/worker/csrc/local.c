@@ -174,12 +174,9 @@ static void report_loss(int rank, int wait_status)
 {
     hk_answer_t answer;
     hk_answer_begin(&answer, "lost", 0);
-    hk_answer_key(&answer, "rank");
-    hk_answer_signed(&answer, rank);
-    hk_answer_key(&answer, "signal");
-    hk_answer_signed(&answer, WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0);
-    hk_answer_key(&answer, "exit");
-    hk_answer_signed(&answer, WIFSIGNALED(wait_status) ? 0 : WEXITSTATUS(wait_status));
+    hk_answer_signed(&answer, "rank", rank);
+    hk_answer_signed(&answer, "signal", WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0);
+    hk_answer_signed(&answer, "exit", WIFSIGNALED(wait_status) ? 0 : WEXITSTATUS(wait_status));
     hk_answer_send(&answer, STDOUT_FILENO);
 }
 
@@ -327,10 +324,8 @@ static void tell_address(const hk_address_t *address)
 {
     hk_answer_t answer;
     hk_answer_begin(&answer, "listening", 0);
-    hk_answer_key(&answer, "host");
-    hk_answer_string(&answer, address->host);
-    hk_answer_key(&answer, "port");
-    hk_answer_unsigned(&answer, address->port);
+    hk_answer_string(&answer, "host", address->host);
+    hk_answer_unsigned(&answer, "port", address->port);
     hk_answer_send(&answer, STDOUT_FILENO);
 }
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <unistd.h>
-
 #include "collectives.h"
 #include "pace.h"
 #include "payload.h"
@@ -15,7 +13,7 @@
 
 enum { TIMED_SEED = 0 };
 
-static void free_buffers(hk_bench_t *bench)
+void hk_bench_free(hk_bench_t *bench)
 {
     const hk_transport_t *tp = bench->ctx->tp;
     if (bench->in != NULL) {
@@ -26,28 +24,6 @@ static void free_buffers(hk_bench_t *bench)
     }
     bench->out = bench->in = NULL;
     bench->out_room = bench->in_room = 0;
-}
-
-void hk_bench_close(hk_bench_t *bench)
-{
-    free_buffers(bench);
-}
-
-/* Systems promise more memory than they have, and end some process or other when it is touched: so we look first. */
-static bool exceeds_memory(const hk_bench_t *bench, size_t out_room, size_t in_room)
-{
-    const long pages = sysconf(_SC_PHYS_PAGES);
-    const long page_bytes = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || page_bytes <= 0) {
-        return false;
-    }
-    const size_t share = (size_t)pages / 4 * 3 / (size_t)bench->ranks_here * (size_t)page_bytes;
-    if (out_room <= share && in_room <= share - out_room) {
-        return false;
-    }
-    hk_log(bench->ctx->rank, "buffers of %zu MiB are above this rank's share of three quarters of the memory, %zu MiB",
-           (out_room + in_room) >> 20, share >> 20);
-    return true;
 }
 
 /* Where in its first page the receive buffer begins; the send buffer begins with the page, as a program's would. With
@@ -73,10 +49,12 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
     }
     const size_t out_room = out_bytes > bench->out_room ? out_bytes : bench->out_room;
     const size_t in_room = in_bytes > bench->in_room ? in_bytes : bench->in_room;
-    if (exceeds_memory(bench, out_room, in_room)) {
+    char why[HK_ERROR_MAX];
+    if (!hk_memory_fits(out_room, in_room, bench->ranks_here, why)) {
+        hk_log(bench->ctx->rank, "%s", why);
         return HK_ERR_MEMORY;
     }
-    free_buffers(bench);
+    hk_bench_free(bench);
     bench->out = bench->ctx->tp->alloc(bench->ctx, out_room);
     bench->out_room = out_room;
     bench->in = bench->ctx->tp->alloc(bench->ctx, in_room);
@@ -87,7 +65,7 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
 /* Nobody goes into an exchange alone: whatever may fail on one rank is agreed on before the next step. */
 static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
-    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    const hk_pattern_t *pattern = run->pattern;
     hk_status_t status = HK_OK;
     result->plan = pattern->plan(run);
     size_t *all = calloc((size_t)bench->control->size, 2 * sizeof *all);
@@ -112,7 +90,7 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
         }
         status = hk_control_agree(bench->control, status);
         if (status != HK_OK) {
-            free_buffers(bench); /* on all ranks, or they would no longer be symmetric */
+            hk_bench_free(bench); /* on all ranks, or they would no longer be symmetric */
         }
     }
     free(all);
@@ -190,7 +168,7 @@ static hk_fault_t fault_at(const hk_bench_t *bench, const unsigned char *in, con
 /* One more repetition with fresh data, outside the timed part, and a look at every byte that must have arrived. */
 static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
-    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    const hk_pattern_t *pattern = run->pattern;
     const uint64_t seed = command->id + 1;
     const double lost = count_lost(bench->ctx);
     uint64_t latency_ns = 0;
@@ -275,7 +253,7 @@ static void note(const hk_bench_t *bench, const look_t *before, const look_t *af
  * HK_ERR_PEER, and its launcher ends the others at once instead of when their time is up. */
 static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
-    const hk_pattern_t *pattern = hk_patterns[command->pattern];
+    const hk_pattern_t *pattern = run->pattern;
     const bool carries = pattern->expected != NULL && (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0;
     look_t before, after;
     hk_status_t status = look(bench, &before);
@@ -303,9 +281,9 @@ static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_
 
 hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result_t *result_p)
 {
-    const hk_pattern_t *pattern = hk_patterns[command->pattern];
     hk_result_t result = {.account = {.fault = {.rank = -1, .from = -1}}};
     hk_run_t run = hk_run_of(bench->ctx, command);
+    const hk_pattern_t *pattern = run.pattern;
     char doing[96];
 
     snprintf(doing, sizeof doing, "%s of %llu B", pattern->name, (unsigned long long)command->bytes);

@@ -52,6 +52,7 @@ typedef struct hk_result {
  * HK_ERR_PEER: this rank can't go on with the others, and must end. */
 hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result_t *result_p);
 
-void hk_bench_close(hk_bench_t *bench);
+/* Give the buffers back. */
+void hk_bench_free(hk_bench_t *bench);
 
 #endif

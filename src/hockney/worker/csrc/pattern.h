@@ -35,6 +35,16 @@ typedef enum hk_links {
     HK_LINKS_ROUND,  /* the pairs of a round of a tournament, all at once */
 } hk_links_t;
 
+/* What a transport may have of its own. */
+typedef enum hk_collective {
+    HK_NO_COLLECTIVE,
+    HK_BARRIER,
+    HK_BROADCAST,
+    HK_ALLTOALL,
+    HK_ALLREDUCE,
+    HK_COLLECTIVES,
+} hk_collective_t;
+
 /* An integer, or a choice out of words separated by '|' (its value is the word's place). */
 typedef struct hk_option {
     const char *name;
@@ -46,6 +56,7 @@ typedef struct hk_option {
 /* One point on one rank: all that a timed loop touches. Filled by the measuring core. */
 typedef struct hk_run {
     hk_ctx_t *ctx;
+    const struct hk_pattern *pattern;
     size_t bytes; /* message length */
     int64_t option[HK_OPTIONS_MAX];
     unsigned char *out, *in; /* of out_bytes and in_bytes as planned */
@@ -88,7 +99,7 @@ typedef struct hk_pattern {
     const char *name;
     const char *summary;
     uint32_t needs;                       /* HK_CAP_*, unless `native` says that it needs none */
-    int ranks_min, ranks_max, ranks_step; /* ranks_max 0: any */
+    int ranks_min, ranks_max, ranks_step; /* the last two 0: any number, not only multiples of a step */
     hk_timed_t timed;
     /* Whether repetitions follow each other without a pause, so that one may overlap the next: the samples of a
      * measurement are then parts of one stream, with no meeting between them. Otherwise each repetition stands alone,
@@ -97,15 +108,18 @@ typedef struct hk_pattern {
     hk_law_t law;
     hk_links_t links;
     const char *alone;   /* the pattern in which one pair does the same with nobody else under way; NULL: none */
-    bool sized;          /* false: has no message length and counts no bytes (barrier) */
+    bool unsized;        /* has no message length and counts no bytes (barrier) */
     size_t grain_bytes;  /* a length is a multiple of it, and not 0; 0: any length will do */
     const char *senders; /* NULL, or the option that says how many ranks besides rank 0 only send: at
                             least one more must be left to receive */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name, or is full */
 
-    /* "barrier", "broadcast", "alltoall" or "allreduce": what the option "algorithm" may leave to the transport, by its
-     * words "native", and "auto" where the transport has it; and whether it does so here. NULL, both: nothing. */
-    const char *collective;
+    int dimensions;  /* of a pattern on a grid of ranks: its options begin with one for each (grid.h) */
+    const void *own; /* what the hooks of several patterns differ by; only they read it */
+
+    /* What the option "algorithm" may leave to the transport, by its words "native", and "auto" where the transport has
+     * it; and whether it does so here. Optional, both: absent means nothing. */
+    hk_collective_t collective;
     bool (*native)(const hk_transport_t *tp, const int64_t *option);
 
     /* All that the data above can't say: whether the options go together with each other, the transport and the number

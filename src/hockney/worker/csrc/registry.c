@@ -164,6 +164,8 @@ const hk_transport_t *hk_transport_find(const char *name)
     return NULL;
 }
 
+const char *const hk_timed_names[] = {"root", "sources", "slowest", "mean"};
+
 #define CAPABILITY(id, word, words) {word, words},
 
 const hk_capability_t hk_capabilities[HK_CAPS_COUNT] = {HK_CAPABILITIES(CAPABILITY)};
@@ -178,10 +180,22 @@ const char *hk_missing_cap(uint32_t needs, uint32_t caps)
     return NULL;
 }
 
-bool hk_has_collective(const hk_transport_t *tp, const char *name)
+const char *const hk_collective_names[HK_COLLECTIVES] = {NULL, "barrier", "broadcast", "alltoall", "allreduce"};
+
+bool hk_has_collective(const hk_transport_t *tp, hk_collective_t collective)
 {
-    return strcmp(name, "barrier") == 0     ? tp->barrier != NULL
-           : strcmp(name, "broadcast") == 0 ? tp->broadcast != NULL
-           : strcmp(name, "alltoall") == 0  ? tp->alltoall != NULL
-                                            : tp->allreduce != NULL;
+    switch (collective) {
+    case HK_BARRIER:
+        return tp->barrier != NULL;
+    case HK_BROADCAST:
+        return tp->broadcast != NULL;
+    case HK_ALLTOALL:
+        return tp->alltoall != NULL;
+    case HK_ALLREDUCE:
+        return tp->allreduce != NULL;
+    case HK_NO_COLLECTIVE:
+    case HK_COLLECTIVES:
+        break;
+    }
+    return false;
 }

@@ -64,8 +64,9 @@ static void stop_account(hk_ctx_t *ctx, hk_account_t *account)
 }
 
 /* The pattern's counters, then the transport's: values to value[], names to name[] where that is asked for. */
-static void read_counters(const hk_pattern_t *pattern, const hk_run_t *run, double *value, const char **name)
+static void read_counters(const hk_run_t *run, double *value, const char **name)
 {
+    const hk_pattern_t *pattern = run->pattern;
     const hk_transport_t *tp = run->ctx->tp;
     hk_counter_t counter;
     size_t count = 0;
@@ -88,7 +89,10 @@ static uint64_t most_repetitions(const hk_command_t *command)
 
 hk_run_t hk_run_of(hk_ctx_t *ctx, const hk_command_t *command)
 {
-    hk_run_t run = {.ctx = ctx, .bytes = command->bytes, .reps_max = most_repetitions(command)};
+    hk_run_t run = {.ctx = ctx,
+                    .pattern = hk_patterns[command->pattern],
+                    .bytes = command->bytes,
+                    .reps_max = most_repetitions(command)};
     memcpy(run.option, command->option, sizeof run.option);
     return run;
 }
@@ -109,32 +113,25 @@ static uint64_t warmup_of(const hk_command_t *command, const hk_run_t *run, cons
 }
 
 /* Ranks come together, untimed. That also drains what a one-sided definition has left under way. */
-static hk_status_t come_together(const hk_pattern_t *pattern, hk_run_t *run)
+static hk_status_t come_together(hk_run_t *run)
 {
     const hk_status_t status = hk_sync(run->ctx);
-    return status == HK_OK && pattern->meet != NULL ? pattern->meet(run) : status;
+    return status == HK_OK && run->pattern->meet != NULL ? run->pattern->meet(run) : status;
 }
 
 /* On a transport that may lose messages nothing else keeps senders from flooding their receiver: ranks come together
  * before each batch there, whatever the pattern. */
-static bool is_streamed(const hk_pattern_t *pattern, const hk_run_t *run)
+static bool is_streamed(const hk_run_t *run)
 {
-    return pattern->stream && (run->ctx->tp->caps & HK_CAP_LOSSY) == 0;
-}
-
-/* Repetitions on schedule: those that wait for the one before them would be late, so nothing comes between. */
-static hk_status_t time_schedule(const hk_command_t *command, hk_run_t *run)
-{
-    return hk_patterns[command->pattern]->repeat(run, command->samples);
+    return run->pattern->stream && (run->ctx->tp->caps & HK_CAP_LOSSY) == 0;
 }
 
 /* All timed batches. Of a stream each begins at the moment when the one before it ended. */
 static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint64_t *elapsed_ns)
 {
-    const hk_pattern_t *pattern = hk_patterns[command->pattern];
-    hk_status_t (*const repeat)(hk_run_t *, uint64_t) = pattern->repeat;
+    hk_status_t (*const repeat)(hk_run_t *, uint64_t) = run->pattern->repeat;
     uint64_t (*const now_ns)(hk_ctx_t *) = run->ctx->tp->now_ns;
-    const bool streams = is_streamed(pattern, run);
+    const bool streams = is_streamed(run);
     hk_status_t status = HK_OK;
     uint64_t start_ns = now_ns(run->ctx);
     for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
@@ -142,7 +139,7 @@ static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint
         if (streams) {
             run->reps_to_come -= command->batch;
         } else {
-            status = come_together(pattern, run);
+            status = come_together(run);
             start_ns = now_ns(run->ctx);
         }
         if (status == HK_OK) {
@@ -160,27 +157,27 @@ static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint
 hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     hk_ctx_t *ctx = run->ctx;
-    const hk_pattern_t *pattern = hk_patterns[command->pattern];
     hk_account_t *account = &result->account;
     double counted[HK_COUNTERS_MAX] = {0};
 
     result->warmup = warmup_of(command, run, &result->plan);
-    const bool scheduled = result->plan.scheduled;
-    const bool streams = is_streamed(pattern, run);
+    const bool streams = is_streamed(run);
     run->latency_ns = result->elapsed_ns;
     run->reps_to_come = streams ? command->samples * command->batch : 0;
-    hk_status_t status = streams || result->warmup > 0 ? come_together(pattern, run) : HK_OK;
+    hk_status_t status = streams || result->warmup > 0 ? come_together(run) : HK_OK;
     if (status == HK_OK && result->warmup > 0) {
-        status = pattern->repeat(run, result->warmup);
+        status = run->pattern->repeat(run, result->warmup);
     }
-    read_counters(pattern, run, counted, result->counter_name);
+    read_counters(run, counted, result->counter_name);
     result->started_ns = kernel_ns(ctx);
     start_account(ctx, account);
     if (status == HK_OK) {
-        status = scheduled ? time_schedule(command, run) : time_batches(command, run, result->elapsed_ns);
+        /* On schedule, repetitions that wait for the one before them would be late: nothing comes between. */
+        status = result->plan.scheduled ? run->pattern->repeat(run, command->samples)
+                                        : time_batches(command, run, result->elapsed_ns);
     }
     stop_account(ctx, account);
-    read_counters(pattern, run, account->counter, result->counter_name);
+    read_counters(run, account->counter, result->counter_name);
     for (size_t i = 0; i < HK_COUNTERS_MAX; i++) {
         account->counter[i] -= counted[i];
     }

@@ -5,28 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sched.h>
 #include <unistd.h>
 
 #include "answer.h"
 #include "command.h"
 #include "control.h"
 #include "family.h"
+#include "hello.h"
 #include "lines.h"
 #include "measured.h"
 #include "registry.h"
-#include "version.h"
-
-enum { CLOCK_CALLS = 1000 };
-
-/* What every rank tells about itself in answer to hello. */
-typedef struct identity {
-    char host[64];
-    char machine[HK_MACHINE_BYTES];
-    int64_t pid;
-    int32_t cpu;         /* where it ran when asked; -1: unknown */
-    int32_t cpus_usable; /* how many CPUs it may run on; 0: unknown */
-} identity_t;
 
 typedef struct session {
     hk_bench_t bench;
@@ -36,77 +24,18 @@ typedef struct session {
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-static double clock_cost_ns(hk_ctx_t *ctx)
-{
-    uint64_t last_ns = 0;
-    const uint64_t start_ns = ctx->tp->now_ns(ctx);
-    for (int i = 0; i < CLOCK_CALLS; i++) {
-        last_ns = ctx->tp->now_ns(ctx);
-    }
-    return (double)(last_ns - start_ns) / CLOCK_CALLS;
-}
-
-static identity_t identify(void)
-{
-    identity_t mine = {.pid = getpid(), .cpu = -1};
-    gethostname(mine.host, sizeof mine.host - 1);
-    hk_machine_name(mine.machine);
-#ifdef __linux__
-    cpu_set_t set;
-    mine.cpu = sched_getcpu();
-    mine.cpus_usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-#endif
-    return mine;
-}
-
 static hk_status_t answer_hello(session_t *session, const hk_command_t *command)
 {
     hk_bench_t *bench = &session->bench;
-    const hk_transport_t *tp = bench->ctx->tp;
     const int size = session->job->size;
-    const identity_t mine = identify();
-    identity_t *all = calloc((size_t)size, sizeof *all);
+    const hk_identity_t mine = hk_identify();
+    hk_identity_t *all = calloc((size_t)size, sizeof *all);
     hk_status_t status = hk_control_agree(bench->control, all == NULL ? HK_ERR_MEMORY : HK_OK);
     if (status == HK_OK) {
         status = hk_control_gather(bench->control, &mine, sizeof mine, all);
     }
     if (status == HK_OK && session->job->rank == 0 && all != NULL) {
-        hk_answer_t answer;
-        hk_answer_begin(&answer, "hello", command->id);
-        hk_answer_key(&answer, "worker");
-        hk_answer_string(&answer, HK_WORKER_VERSION);
-        hk_answer_key(&answer, "family");
-        hk_answer_string(&answer, hk_family.name);
-        hk_answer_key(&answer, "transport");
-        hk_answer_string(&answer, tp->name);
-        hk_answer_key(&answer, "library");
-        hk_answer_string(&answer, tp->library(bench->ctx));
-        hk_answer_key(&answer, "size");
-        hk_answer_signed(&answer, size);
-        hk_answer_key(&answer, "clock_ns");
-        hk_answer_float(&answer, clock_cost_ns(bench->ctx));
-        hk_answer_key(&answer, "floor_why");
-        hk_answer_string(&answer, bench->floor.why);
-        hk_answer_key(&answer, "ranks");
-        hk_answer_open(&answer, '[');
-        for (int rank = 0; rank < size; rank++) {
-            hk_answer_open(&answer, '{');
-            hk_answer_key(&answer, "rank");
-            hk_answer_signed(&answer, rank);
-            hk_answer_key(&answer, "host");
-            hk_answer_string(&answer, all[rank].host);
-            hk_answer_key(&answer, "machine");
-            hk_answer_string(&answer, all[rank].machine);
-            hk_answer_key(&answer, "pid");
-            hk_answer_signed(&answer, all[rank].pid);
-            hk_answer_key(&answer, "cpu");
-            hk_answer_signed(&answer, all[rank].cpu);
-            hk_answer_key(&answer, "cpus_usable");
-            hk_answer_signed(&answer, all[rank].cpus_usable);
-            hk_answer_close(&answer, '}');
-        }
-        hk_answer_close(&answer, ']');
-        status = hk_answer_send(&answer, STDOUT_FILENO);
+        status = hk_answer_hello(command->id, bench->ctx, bench->floor.why, all, size);
     }
     free(all);
     return status;
@@ -116,12 +45,10 @@ static hk_status_t send_floor(const hk_command_t *command, const double *half_ns
 {
     hk_answer_t answer;
     hk_answer_begin(&answer, "floor", command->id);
-    hk_answer_key(&answer, "batch");
-    hk_answer_unsigned(&answer, command->batch);
-    hk_answer_key(&answer, "half_round_trip_ns");
-    hk_answer_open(&answer, '[');
+    hk_answer_unsigned(&answer, "batch", command->batch);
+    hk_answer_open(&answer, "half_round_trip_ns", '[');
     for (uint64_t i = 0; i < command->samples; i++) {
-        hk_answer_float(&answer, half_ns[i]);
+        hk_answer_float(&answer, NULL, half_ns[i]);
     }
     hk_answer_close(&answer, ']');
     return hk_answer_send(&answer, STDOUT_FILENO);
@@ -172,18 +99,12 @@ static hk_status_t answer_fault(const hk_command_t *command, const hk_fault_t *f
     snprintf(message, sizeof message, "rank %d got %s: byte %llu is 0x%02x and should be 0x%02x", (int)fault->rank,
              what, (unsigned long long)fault->offset, fault->found, fault->expected);
     hk_answer_begin(&answer, "error", command->id);
-    hk_answer_key(&answer, "code");
-    hk_answer_string(&answer, hk_status_name(HK_ERR_CORRUPT));
-    hk_answer_key(&answer, "message");
-    hk_answer_string(&answer, message);
-    hk_answer_key(&answer, "rank");
-    hk_answer_signed(&answer, fault->rank);
-    hk_answer_key(&answer, "from");
-    hk_answer_signed(&answer, fault->from);
-    hk_answer_key(&answer, "bytes");
-    hk_answer_unsigned(&answer, command->bytes);
-    hk_answer_key(&answer, "offset");
-    hk_answer_unsigned(&answer, fault->offset);
+    hk_answer_string(&answer, "code", hk_status_name(HK_ERR_CORRUPT));
+    hk_answer_string(&answer, "message", message);
+    hk_answer_signed(&answer, "rank", fault->rank);
+    hk_answer_signed(&answer, "from", fault->from);
+    hk_answer_unsigned(&answer, "bytes", command->bytes);
+    hk_answer_unsigned(&answer, "offset", fault->offset);
     return hk_answer_send(&answer, STDOUT_FILENO);
 }
 
@@ -301,7 +222,7 @@ __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk
     }
     hk_floor_close(&session.bench.floor);
     if (status == HK_OK) { /* else the other ranks don't come along, and some libraries would wait for them */
-        hk_bench_close(&session.bench);
+        hk_bench_free(&session.bench);
         tp->close(session.bench.ctx);
     }
     if (session.bench.watch != NULL) {

@@ -91,12 +91,10 @@ const hk_pattern_t hk_pattern_allreduce = {
     .summary = "every rank gets the sum of all ranks' vectors of 8-byte integers; the slowest rank's time",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
-    .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
     .stream = true,
-    .sized = true,
     .grain_bytes = sizeof(uint64_t),
-    .collective = "allreduce",
+    .collective = HK_ALLREDUCE,
     .native = allreduce_is_native,
     .option = {{"algorithm", "auto|native|doubling|parts", ALLREDUCE_AUTO, 0, 0,
                 "the library's own, recursive doubling over messages, or a reduction and then a broadcast; auto: its "

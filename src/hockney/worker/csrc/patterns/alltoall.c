@@ -60,12 +60,10 @@ const hk_pattern_t hk_pattern_alltoall = {
     .summary = "every rank sends a message of its own to every other rank; the slowest rank's time",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
-    .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
     .law = HK_LAW_MESSAGES,
     .stream = true,
-    .sized = true,
-    .collective = "alltoall",
+    .collective = HK_ALLTOALL,
     .native = alltoall_is_native,
     .option = {{"algorithm", "auto|native|flat|pairwise", ALLTOALL_AUTO, 0, 0,
                 "the library's own all-to-all, all messages at once, or one exchange at a time; auto: its own if it "

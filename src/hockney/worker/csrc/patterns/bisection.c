@@ -46,7 +46,6 @@ const hk_pattern_t hk_pattern_bisection = {
     .links = HK_LINKS_HALVES,
     .alone = "pingpong",
     .stream = true,
-    .sized = true,
     .plan = bisection_plan,
     .meet = bisection_meet,
     .repeat = bisection_repeat,

@@ -21,50 +21,6 @@ static bool eventbuilder_fits(const hk_run_t *run, char *why, size_t len)
     return hk_farm_fits(run, why, len);
 }
 
-static hk_plan_t eventbuilder_plan(const hk_run_t *run)
-{
-    hk_plan_t plan = hk_farm_plan(run, (size_t)run->option[HK_FARM_SENDERS], 1, CONTROL_BYTES);
-    plan.out_bytes = run->bytes > CONTROL_BYTES ? run->bytes : CONTROL_BYTES;
-    if (hk_farm_is_sender(run)) {
-        plan.in_bytes = CONTROL_BYTES;
-    }
-    return plan;
-}
-
-static hk_status_t tell_readouts(hk_run_t *run, int builder, hk_req_t *reqs)
-{
-    (void)builder; /* the readouts count along */
-    hk_ctx_t *ctx = run->ctx;
-    const int readouts = hk_farm_of(run)->senders;
-    hk_status_t status = HK_OK;
-    for (int readout = 1; readout <= readouts && status == HK_OK; readout++) {
-        status = ctx->tp->isend(ctx, readout, run->out, CONTROL_BYTES, reqs++);
-    }
-    return status;
-}
-
-static hk_status_t eventbuilder_prepare(hk_run_t *run)
-{
-    return hk_farm_prepare(run, (size_t)run->option[HK_FARM_SENDERS], CONTROL_BYTES, tell_readouts);
-}
-
-static hk_status_t send_in_turn(hk_run_t *run, uint64_t events)
-{
-    const hk_farm_t *farm = hk_farm_of(run);
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    int builder = farm->next;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < events && status == HK_OK; i++) {
-        status = tp->recv(ctx, 0, run->in, CONTROL_BYTES);
-        if (status == HK_OK) {
-            status = tp->send(ctx, hk_farm_rank(farm, builder), run->out, run->bytes);
-        }
-        builder = hk_farm_after(farm, builder);
-    }
-    return status;
-}
-
 /* So many events, one for each builder or fewer, of which the first is that of `builder`. */
 static hk_status_t send_round(hk_run_t *run, int builder, int events)
 {
@@ -104,52 +60,32 @@ static hk_status_t send_shifted(hk_run_t *run, uint64_t events)
     return status;
 }
 
-static hk_status_t build_event(hk_run_t *run)
+static hk_status_t eventbuilder_serve(hk_run_t *run, uint64_t events)
 {
-    hk_farm_t *farm = hk_farm_of(run);
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    hk_status_t status = HK_OK;
-    for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
-        status = tp->irecv(ctx, (int)k + 1, run->in + k * run->bytes, run->bytes, &run->reqs[k]);
-    }
-    if (status == HK_OK) {
-        status = tp->wait_all(ctx, run->reqs, run->reqs_count);
-    }
-    farm->delay.take(ctx, &farm->delay);
-    return status == HK_OK ? tp->send(ctx, 0, run->out, CONTROL_BYTES) : status;
+    return run->option[EVENTBUILDER_SHIFT] != 0 ? send_shifted(run, events) : hk_farm_push(run, events);
 }
 
-static hk_status_t eventbuilder_repeat(hk_run_t *run, uint64_t reps)
-{
-    return hk_farm_repeat(run, reps, run->option[EVENTBUILDER_SHIFT] != 0 ? send_shifted : send_in_turn, build_event);
-}
-
-static bool eventbuilder_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
-{
-    if (hk_farm_is_sender(run)) {
-        *expected_p = (hk_expected_t){.len_bytes = CONTROL_BYTES, .from_rank = 0};
-        return i == 0;
-    }
-    return hk_farm_expected(run, i, expected_p);
-}
+static const hk_farm_kind_t eventbuilder = {.per_sender = 1,
+                                            .control_bytes = CONTROL_BYTES,
+                                            .start = hk_farm_tell_senders,
+                                            .serve = eventbuilder_serve,
+                                            .take = hk_farm_take_fragments};
 
 const hk_pattern_t hk_pattern_eventbuilder = {
     .name = "eventbuilder",
     .summary = "readouts send their fragments of each event to one of the builders, in turn; per event",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 3,
-    .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .stream = true,
-    .sized = true,
     .senders = "senders",
+    .own = &eventbuilder,
     .option = {HK_FARM_OPTIONS,
                {"shift", "no|yes", 0, 0, 0, "yes: readouts take the builders of a round in different orders"}},
     .fits = eventbuilder_fits,
-    .plan = eventbuilder_plan,
-    .prepare = eventbuilder_prepare,
-    .repeat = eventbuilder_repeat,
-    .expected = eventbuilder_expected,
+    .plan = hk_farm_plan,
+    .prepare = hk_farm_prepare,
+    .repeat = hk_farm_repeat,
+    .expected = hk_farm_expected,
     .counter = hk_farm_counter,
 };

@@ -11,6 +11,21 @@ enum { LOOK_NS = 50 }; /* on schedule, between two looks for ends: what a clock 
 
 static const uint64_t SECOND_NS = 1000000000;
 
+static const hk_farm_kind_t *kind_of(const hk_run_t *run)
+{
+    return run->pattern->own;
+}
+
+static size_t control_bytes_of(const hk_run_t *run)
+{
+    return kind_of(run)->control_bytes > 0 ? kind_of(run)->control_bytes : run->bytes;
+}
+
+static size_t fan_of(const hk_run_t *run)
+{
+    return kind_of(run)->asks_receiver ? 1 : (size_t)run->option[HK_FARM_SENDERS];
+}
+
 static uint64_t events_of(const hk_run_t *run)
 {
     const uint64_t in_flight = (uint64_t)run->option[HK_FARM_IN_FLIGHT];
@@ -26,15 +41,16 @@ bool hk_farm_fits(const hk_run_t *run, char *why, size_t len)
 
 /* On schedule no request is waited for before the last event has ended, so each has its own. Bytes over the time of an
  * event would be no rate there, since events overlap: none are counted. */
-hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender, size_t end_bytes)
+hk_plan_t hk_farm_plan(const hk_run_t *run)
 {
+    const size_t fan = fan_of(run), control_bytes = control_bytes_of(run);
     const size_t senders = (size_t)run->option[HK_FARM_SENDERS];
     const size_t in_flight = (size_t)run->option[HK_FARM_IN_FLIGHT];
     const uint64_t events = events_of(run);
     const uint64_t receivers = (uint64_t)run->ctx->size - 1 - senders;
     const bool scheduled = run->option[HK_FARM_RATE] > 0;
     const uint64_t counted = scheduled ? 0 : events * senders;
-    hk_plan_t plan = {.out_bytes = run->bytes,
+    hk_plan_t plan = {.out_bytes = run->bytes > control_bytes ? run->bytes : control_bytes,
                       .state_bytes = sizeof(hk_farm_t),
                       .bytes_per_rep = counted * run->bytes,
                       .messages_per_rep = counted,
@@ -42,14 +58,14 @@ hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender, size_
                       .scheduled = scheduled,
                       .period = receivers};
     if (run->ctx->rank == 0) {
-        plan.in_bytes = in_flight * end_bytes;
+        plan.in_bytes = in_flight * control_bytes;
         plan.reqs_count = scheduled ? (run->reps_max + receivers) * fan : events * fan + in_flight;
         plan.state_bytes += receivers * sizeof(uint64_t);
     } else if (hk_farm_is_sender(run)) {
-        plan.in_bytes = run->bytes;
+        plan.in_bytes = control_bytes;
     } else {
         plan.in_bytes = (senders + 1) * run->bytes; /* fragments, and after them what starts an event */
-        plan.reqs_count = senders * per_sender;
+        plan.reqs_count = senders * kind_of(run)->per_sender;
     }
     return plan;
 }
@@ -66,7 +82,7 @@ static hk_status_t run_events(hk_run_t *run, int *starting_p)
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     hk_req_t *req = run->reqs;
-    const size_t bytes = farm->end_bytes;
+    const size_t bytes = farm->control_bytes;
     int starting = *starting_p;
     int ending = starting;
     size_t place = 0;
@@ -128,7 +144,8 @@ static hk_status_t take_ends(hk_run_t *run, uint64_t begin_ns, uint64_t started,
         while (is_there && status == HK_OK) {
             status = tp->probe(ctx, rank, &is_there);
             if (status == HK_OK && is_there) {
-                status = tp->recv(ctx, rank, run->in + event % farm->in_flight * farm->end_bytes, farm->end_bytes);
+                status =
+                    tp->recv(ctx, rank, run->in + event % farm->in_flight * farm->control_bytes, farm->control_bytes);
                 run->latency_ns[event] = tp->now_ns(ctx) - due_ns(farm, begin_ns, event);
                 farm->ended[i]++;
                 (*ended_p)++;
@@ -178,7 +195,7 @@ static hk_status_t supervise_on_schedule(hk_run_t *run, uint64_t events)
     return status == HK_OK ? tp->wait_all(ctx, run->reqs, events * farm->fan) : status;
 }
 
-hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, size_t end_bytes, hk_farm_start_t *start)
+hk_status_t hk_farm_prepare(hk_run_t *run)
 {
     const int senders = (int)run->option[HK_FARM_SENDERS];
     const int64_t rate_hz = run->option[HK_FARM_RATE];
@@ -186,10 +203,10 @@ hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, size_t end_bytes, hk_farm
                                    .receivers = run->ctx->size - 1 - senders,
                                    .in_flight = (size_t)run->option[HK_FARM_IN_FLIGHT],
                                    .events = events_of(run),
-                                   .fan = fan,
-                                   .end_bytes = end_bytes,
+                                   .fan = fan_of(run),
+                                   .control_bytes = control_bytes_of(run),
                                    .rate_hz = (uint64_t)rate_hz,
-                                   .start = start,
+                                   .start = kind_of(run)->start,
                                    .supervise = rate_hz > 0 ? supervise_on_schedule : supervise};
     const bool computes = run->ctx->rank > senders;
     const uint64_t compute_ns = computes ? (uint64_t)run->option[HK_FARM_COMPUTE] * 1000 : 0;
@@ -224,18 +241,19 @@ static void advance(hk_run_t *run, uint64_t events)
     farm->next = (int)(((uint64_t)farm->next + events % receivers) % receivers);
 }
 
-hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps, hk_farm_serve_t *serve, hk_farm_take_t *take)
+hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps)
 {
+    const hk_farm_kind_t *kind = kind_of(run);
     const uint64_t events = reps * hk_farm_of(run)->events;
     hk_status_t status = HK_OK;
     if (run->ctx->rank == 0) {
         status = hk_farm_of(run)->supervise(run, events);
     } else if (hk_farm_is_sender(run)) {
-        status = serve(run, events);
+        status = kind->serve(run, events);
     } else {
         const uint64_t mine = share_of(run, events);
         for (uint64_t i = 0; i < mine && status == HK_OK; i++) {
-            status = take(run);
+            status = kind->take(run);
         }
     }
     advance(run, events);
@@ -251,20 +269,68 @@ bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
         const uint64_t event = i < places ? farm->repeated - places + i : 0;
         const uint64_t receivers = (uint64_t)farm->receivers;
         *expected_p = (hk_expected_t){
-            .in_offset = i * farm->end_bytes,
-            .len_bytes = farm->end_bytes,
+            .in_offset = i * farm->control_bytes,
+            .len_bytes = farm->control_bytes,
             .from_rank = hk_farm_rank(farm, (int)(((uint64_t)farm->first + event % receivers) % receivers))};
         return i < places;
     }
-    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes};
     if (hk_farm_is_sender(run)) {
-        return false;
+        *expected_p = (hk_expected_t){.len_bytes = farm->control_bytes, .from_rank = 0};
+        return i == 0;
     }
-    expected_p->from_rank = 1 + (int)i;
+    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = 1 + (int)i};
     return i < (size_t)farm->senders && share_from(farm, farm->first, receiver_of(run), farm->repeated) > 0;
 }
 
 bool hk_farm_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     return run->option[HK_FARM_COMPUTE] > 0 && hk_delay_counter(&hk_farm_of(run)->delay, i, counter_p);
+}
+
+/* ---- senders that push ------------------------------------------------------------------------------------------- */
+
+hk_status_t hk_farm_tell_senders(hk_run_t *run, int receiver, hk_req_t *reqs)
+{
+    (void)receiver;
+    hk_ctx_t *ctx = run->ctx;
+    const hk_farm_t *farm = hk_farm_of(run);
+    hk_status_t status = HK_OK;
+    for (int sender = 1; sender <= farm->senders && status == HK_OK; sender++) {
+        status = ctx->tp->isend(ctx, sender, run->out, farm->control_bytes, reqs++);
+    }
+    return status;
+}
+
+hk_status_t hk_farm_push(hk_run_t *run, uint64_t events)
+{
+    const hk_farm_t *farm = hk_farm_of(run);
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
+    hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
+    int receiver = farm->next;
+    hk_status_t status = HK_OK;
+    for (uint64_t i = 0; i < events && status == HK_OK; i++) {
+        status = recv(ctx, 0, run->in, farm->control_bytes);
+        if (status == HK_OK) {
+            status = send(ctx, hk_farm_rank(farm, receiver), run->out, run->bytes);
+        }
+        receiver = hk_farm_after(farm, receiver);
+    }
+    return status;
+}
+
+hk_status_t hk_farm_take_fragments(hk_run_t *run)
+{
+    hk_farm_t *farm = hk_farm_of(run);
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    hk_status_t status = HK_OK;
+    for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
+        status = tp->irecv(ctx, (int)k + 1, run->in + k * run->bytes, run->bytes, &run->reqs[k]);
+    }
+    if (status == HK_OK) {
+        status = tp->wait_all(ctx, run->reqs, run->reqs_count);
+    }
+    farm->delay.take(ctx, &farm->delay);
+    return status == HK_OK ? tp->send(ctx, 0, run->out, farm->control_bytes) : status;
 }

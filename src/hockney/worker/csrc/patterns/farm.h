@@ -21,8 +21,15 @@ enum { HK_FARM_SENDERS, HK_FARM_IN_FLIGHT, HK_FARM_RATE, HK_FARM_COMPUTE, HK_FAR
     {"compute_us", NULL, 0, 0, 1000000, "what a receiver computes for each event, in us; 0: nothing"}
 // clang-format on
 
-/* The supervisor's requests that start an event: fan of them, all to senders or one to the receiver. */
-typedef hk_status_t hk_farm_start_t(hk_run_t *run, int receiver, hk_req_t *reqs);
+/* How a farm works: its pattern's `own`. */
+typedef struct hk_farm_kind {
+    bool asks_receiver;   /* one message starts an event, to its receiver; else one to each sender */
+    size_t per_sender;    /* a receiver's requests for each sender */
+    size_t control_bytes; /* of the messages that start an event and end it; 0: as long as fragments */
+    hk_status_t (*start)(hk_run_t *run, int receiver, hk_req_t *reqs); /* the supervisor's messages that start one */
+    hk_status_t (*serve)(hk_run_t *run, uint64_t events);              /* what a sender does for so many events */
+    hk_status_t (*take)(hk_run_t *run);                                /* what a receiver does for one */
+} hk_farm_kind_t;
 
 /* This rank's place in the farm; the pattern's state. */
 typedef struct hk_farm {
@@ -33,10 +40,10 @@ typedef struct hk_farm {
     int first;         /* the receiver of the first event of the last repeat */
     uint64_t repeated; /* events of the last repeat */
     size_t fan;        /* messages that start an event */
-    size_t end_bytes;  /* of the message that ends one */
+    size_t control_bytes;
     uint64_t rate_hz;
     hk_delay_t delay; /* of a receiver, before it reports */
-    hk_farm_start_t *start;
+    hk_status_t (*start)(hk_run_t *run, int receiver, hk_req_t *reqs);
     hk_status_t (*supervise)(hk_run_t *run, uint64_t events);
     uint64_t ended[]; /* on schedule: of each receiver, events of this repeat */
 } hk_farm_t;
@@ -62,24 +69,19 @@ static inline int hk_farm_after(const hk_farm_t *farm, int receiver)
     return receiver + 1 < farm->receivers ? receiver + 1 : 0;
 }
 
-/* Whether the transport can do what a schedule needs. */
+/* The hooks. A repeat goes on with the receiver where the last one ended; delays are those of receivers. */
 bool hk_farm_fits(const hk_run_t *run, char *why, size_t len);
-
-/* fan, end_bytes: as in hk_farm_t. per_sender: a receiver's requests for each sender. */
-hk_plan_t hk_farm_plan(const hk_run_t *run, size_t fan, size_t per_sender, size_t end_bytes);
-hk_status_t hk_farm_prepare(hk_run_t *run, size_t fan, size_t end_bytes, hk_farm_start_t *start);
-
-/* What a sender does for `events` events; what a receiver does for one event. */
-typedef hk_status_t hk_farm_serve_t(hk_run_t *run, uint64_t events);
-typedef hk_status_t hk_farm_take_t(hk_run_t *run);
-
-/* The timed loop. The next one goes on with the receiver where this one ended. */
-hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps, hk_farm_serve_t *serve, hk_farm_take_t *take);
-
-/* The delays of receivers, where they compute. */
+hk_plan_t hk_farm_plan(const hk_run_t *run);
+hk_status_t hk_farm_prepare(hk_run_t *run);
+hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps);
 bool hk_farm_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
-
-/* The blocks that the supervisor and the receivers must have. */
 bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
+
+/* Of farms in which senders push, as their kind's start, serve and take: all senders are told of an event, in a message
+ * as long as if it said the receiver, which they count along; each sends its fragment there; the receiver has them all,
+ * computes, and reports. */
+hk_status_t hk_farm_tell_senders(hk_run_t *run, int receiver, hk_req_t *reqs);
+hk_status_t hk_farm_push(hk_run_t *run, uint64_t events);
+hk_status_t hk_farm_take_fragments(hk_run_t *run);
 
 #endif

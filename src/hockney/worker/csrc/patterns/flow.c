@@ -21,24 +21,31 @@ hk_plan_t hk_flow_plan(const hk_run_t *run, int flows)
                        .divisor = window};
 }
 
-static hk_status_t send_plain(hk_run_t *run, int peer, uint64_t reps)
+/* computes is a constant where it is called: of a loop that doesn't compute nothing is left of it. */
+static inline hk_status_t send_each(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay, const bool computes)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
         status = send(ctx, peer, run->out, run->bytes);
+        if (computes) {
+            delay->take(ctx, delay);
+        }
     }
     return status;
 }
 
-static hk_status_t receive_plain(hk_run_t *run, int peer, uint64_t reps)
+static inline hk_status_t receive_each(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay, const bool computes)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
         status = recv(ctx, peer, run->in, run->bytes);
+        if (computes) {
+            delay->take(ctx, delay);
+        }
     }
     return status;
 }
@@ -77,34 +84,10 @@ static hk_status_t receive_windows(hk_run_t *run, int peer, uint64_t reps)
     return status;
 }
 
-static hk_status_t send_computing(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay)
-{
-    hk_ctx_t *ctx = run->ctx;
-    hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = send(ctx, peer, run->out, run->bytes);
-        delay->take(ctx, delay);
-    }
-    return status;
-}
-
-static hk_status_t receive_computing(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay)
-{
-    hk_ctx_t *ctx = run->ctx;
-    hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = recv(ctx, peer, run->in, run->bytes);
-        delay->take(ctx, delay);
-    }
-    return status;
-}
-
 hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay)
 {
-    hk_status_t status = delay != NULL          ? send_computing(run, peer, reps, delay)
-                         : run->reqs_count == 1 ? send_plain(run, peer, reps)
+    hk_status_t status = delay != NULL          ? send_each(run, peer, reps, delay, true)
+                         : run->reqs_count == 1 ? send_each(run, peer, reps, NULL, false)
                                                 : send_windows(run, peer, reps);
     if (status == HK_OK && run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
         status = run->ctx->tp->recv(run->ctx, peer, run->in, 0);
@@ -114,8 +97,8 @@ hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *del
 
 hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay)
 {
-    hk_status_t status = delay != NULL          ? receive_computing(run, peer, reps, delay)
-                         : run->reqs_count == 1 ? receive_plain(run, peer, reps)
+    hk_status_t status = delay != NULL          ? receive_each(run, peer, reps, delay, true)
+                         : run->reqs_count == 1 ? receive_each(run, peer, reps, NULL, false)
                                                 : receive_windows(run, peer, reps);
     if (status == HK_OK && run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
         status = run->ctx->tp->send(run->ctx, peer, run->out, 0);

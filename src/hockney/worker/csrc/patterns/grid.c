@@ -42,8 +42,9 @@ static void choose(int *ranks, const bool *is_free, int dimensions, int rest)
     }
 }
 
-hk_grid_t hk_grid_of(const hk_run_t *run, int dimensions)
+hk_grid_t hk_grid_of(const hk_run_t *run)
 {
+    const int dimensions = run->pattern->dimensions;
     hk_grid_t grid = {.ranks = {1, 1, 1}};
     bool is_free[HK_GRID_DIMENSIONS_MAX] = {false};
     int rest = run->ctx->size;
@@ -64,16 +65,16 @@ hk_grid_t hk_grid_of(const hk_run_t *run, int dimensions)
     return grid;
 }
 
-bool hk_grid_fits(const hk_run_t *run, int dimensions, char *why, size_t len)
+bool hk_grid_fits(const hk_run_t *run, char *why, size_t len)
 {
-    const hk_grid_t grid = hk_grid_of(run, dimensions);
+    const hk_grid_t grid = hk_grid_of(run);
     const int64_t ranks = (int64_t)grid.ranks[0] * grid.ranks[1] * grid.ranks[2];
     if (ranks == run->ctx->size) {
         return true;
     }
     char shape[64];
     int used = snprintf(shape, sizeof shape, "%d", grid.ranks[0]);
-    for (int d = 1; d < dimensions && used > 0 && (size_t)used < sizeof shape; d++) {
+    for (int d = 1; d < run->pattern->dimensions && used > 0 && (size_t)used < sizeof shape; d++) {
         used += snprintf(shape + used, sizeof shape - (size_t)used, " x %d", grid.ranks[d]);
     }
     snprintf(why, len, "a grid of %s does not hold %d ranks: give factors of %d, or 0 for a chosen one", shape,

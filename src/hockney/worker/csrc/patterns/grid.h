@@ -20,10 +20,10 @@ typedef struct hk_grid {
 
 /* This rank in the grid that the options give, or the nearest to a square (cube) with the most ranks along x. Options
  * that fit no grid give one that has not run->ctx->size ranks. */
-hk_grid_t hk_grid_of(const hk_run_t *run, int dimensions);
+hk_grid_t hk_grid_of(const hk_run_t *run);
 
-/* Whether the options give a grid of all ranks; else a sentence. */
-bool hk_grid_fits(const hk_run_t *run, int dimensions, char *why, size_t len);
+/* The hook `fits`: whether the options give a grid of all ranks. */
+bool hk_grid_fits(const hk_run_t *run, char *why, size_t len);
 
 /* The rank so many steps further on in a dimension, around its end. */
 int hk_grid_around(const hk_grid_t *grid, int dimension, int steps);

@@ -1,10 +1,20 @@
-#include "halo.h"
+/* Halo exchange: the ranks are a periodic grid near a square or a cube; each sends a message to each neighbour and has
+ * one from each, all at once, and then computes. The slowest rank's time. */
+#include "delay.h"
+#include "grid.h"
+
+enum { HALO_FACES_MAX = 2 * HK_GRID_DIMENSIONS_MAX };
+
+// clang-format off
+#define HALO_OPTION_COMPUTE \
+    {"compute_us", NULL, 0, 0, 1000000, "what each rank computes after each exchange, in us; 0: nothing"}
+// clang-format on
 
 /* The pattern's state. Face k goes to rank to[k], and the one that comes in its place is from[k]'s face k. */
 typedef struct halo_state {
     hk_delay_t delay;
     size_t faces;
-    int to[HK_HALO_FACES_MAX], from[HK_HALO_FACES_MAX];
+    int to[HALO_FACES_MAX], from[HALO_FACES_MAX];
 } halo_state_t;
 
 static halo_state_t *halo_state_of(const hk_run_t *run)
@@ -22,9 +32,9 @@ static size_t halo_faces(const hk_grid_t *grid)
     return faces;
 }
 
-hk_plan_t hk_halo_plan(const hk_run_t *run, int dimensions)
+static hk_plan_t halo_plan(const hk_run_t *run)
 {
-    const hk_grid_t grid = hk_grid_of(run, dimensions);
+    const hk_grid_t grid = hk_grid_of(run);
     const size_t faces = halo_faces(&grid);
     const uint64_t messages = (uint64_t)run->ctx->size * faces;
     return (hk_plan_t){.out_bytes = faces * run->bytes,
@@ -37,10 +47,11 @@ hk_plan_t hk_halo_plan(const hk_run_t *run, int dimensions)
 }
 
 /* Faces are in one order on all ranks, so that two ranks which are neighbours on both sides match them alike. */
-hk_status_t hk_halo_prepare(hk_run_t *run, int dimensions)
+static hk_status_t halo_prepare(hk_run_t *run)
 {
+    const int dimensions = run->pattern->dimensions;
     halo_state_t *state = halo_state_of(run);
-    const hk_grid_t grid = hk_grid_of(run, dimensions);
+    const hk_grid_t grid = hk_grid_of(run);
     size_t k = 0;
     for (int d = 0; d < dimensions; d++) {
         for (int step = -1; step <= 1 && grid.ranks[d] > 1; step += 2, k++) {
@@ -53,7 +64,7 @@ hk_status_t hk_halo_prepare(hk_run_t *run, int dimensions)
     return hk_delay_prepare(run->ctx, HK_DELAY_CLOCK, compute_ns, &state->delay);
 }
 
-hk_status_t hk_halo_repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t halo_repeat(hk_run_t *run, uint64_t reps)
 {
     halo_state_t *state = halo_state_of(run);
     hk_ctx_t *ctx = run->ctx;
@@ -75,7 +86,7 @@ hk_status_t hk_halo_repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-bool hk_halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+static bool halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const halo_state_t *state = halo_state_of(run);
     if (i >= state->faces) {
@@ -88,7 +99,41 @@ bool hk_halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
     return true;
 }
 
-bool hk_halo_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+static bool halo_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     return hk_delay_counter(&halo_state_of(run)->delay, i, counter_p);
 }
+
+const hk_pattern_t hk_pattern_halo2d = {
+    .name = "halo2d",
+    .summary = "ranks on a periodic grid exchange a message with each of four neighbours, all at once, and compute",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .timed = HK_TIMED_SLOWEST,
+    .stream = true,
+    .dimensions = 2,
+    .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HALO_OPTION_COMPUTE},
+    .fits = hk_grid_fits,
+    .plan = halo_plan,
+    .prepare = halo_prepare,
+    .repeat = halo_repeat,
+    .expected = halo_expected,
+    .counter = halo_counter,
+};
+
+const hk_pattern_t hk_pattern_halo3d = {
+    .name = "halo3d",
+    .summary = "ranks on a periodic grid exchange a message with each of six neighbours, all at once, and compute",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .timed = HK_TIMED_SLOWEST,
+    .stream = true,
+    .dimensions = 3,
+    .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HK_GRID_OPTION("nz"), HALO_OPTION_COMPUTE},
+    .fits = hk_grid_fits,
+    .plan = halo_plan,
+    .prepare = halo_prepare,
+    .repeat = halo_repeat,
+    .expected = halo_expected,
+    .counter = halo_counter,
+};

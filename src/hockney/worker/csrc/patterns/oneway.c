@@ -55,7 +55,7 @@ static hk_status_t oneway_repeat(hk_run_t *run, uint64_t reps)
 
 static hk_status_t oneway_meet(hk_run_t *run)
 {
-    return hk_roles_meet(run, run->option + ONEWAY_SOURCE);
+    return hk_roles_meet_in(run, run->option + ONEWAY_SOURCE);
 }
 
 static bool oneway_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -75,11 +75,9 @@ const hk_pattern_t hk_pattern_oneway = {
     .summary = "messages from one rank to another; time per message on the sender's side",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
-    .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
     .stream = true,
-    .sized = true,
     .option = {HK_FLOW_OPTIONS, HK_ROLES_OPTIONS, HK_COMPUTE_OPTIONS},
     .fits = oneway_fits,
     .plan = oneway_plan,

@@ -41,7 +41,6 @@ const hk_pattern_t hk_pattern_pairs = {
     .links = HK_LINKS_HALVES,
     .alone = "oneway",
     .stream = true,
-    .sized = true,
     .option = {HK_FLOW_OPTIONS},
     .plan = pairs_plan,
     .meet = pairs_meet,

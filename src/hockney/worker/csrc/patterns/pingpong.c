@@ -251,14 +251,7 @@ static hk_status_t pingpong_meet(hk_run_t *run)
     if (peer >= 0 && run->option[PINGPONG_RECEIVE] == RECEIVE_LATE && state->wait_ns == 0) {
         status = pingpong_choose_wait(run, peer, begins);
     }
-    return status == HK_OK ? hk_roles_meet(run, run->option) : status;
-}
-
-static bool pingpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
-{
-    const int peer = hk_role_peer(run->ctx->rank, run->option);
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer};
-    return i == 0 && peer >= 0;
+    return status == HK_OK ? hk_roles_meet(run) : status;
 }
 
 /* The counter that shows which way to receive was used. */
@@ -281,10 +274,8 @@ const hk_pattern_t hk_pattern_pingpong = {
     .summary = "one message to and fro between two ranks; half the round trip",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
-    .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
-    .sized = true,
     .option = {HK_ROLES_OPTIONS,
                {"receive", "blocking|posted|late|probe", RECEIVE_BLOCKING, 0, 0,
                 "a plain receive; one that is started before its message is sent, or after it has come; or one after "
@@ -293,6 +284,6 @@ const hk_pattern_t hk_pattern_pingpong = {
     .plan = pingpong_plan,
     .meet = pingpong_meet,
     .repeat = pingpong_repeat,
-    .expected = pingpong_expected,
+    .expected = hk_roles_expected,
     .counter = pingpong_counter,
 };

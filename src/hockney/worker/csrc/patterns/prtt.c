@@ -70,24 +70,8 @@ static hk_status_t prtt_prepare(hk_run_t *run)
     return status;
 }
 
-static hk_status_t prtt_burst(hk_run_t *run, int target, uint64_t reps)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    const int64_t messages = run->option[PRTT_MESSAGES];
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        for (int64_t k = 0; k < messages && status == HK_OK; k++) {
-            status = tp->send(ctx, target, run->out, run->bytes);
-        }
-        if (status == HK_OK) {
-            status = tp->recv(ctx, target, run->in, run->bytes);
-        }
-    }
-    return status;
-}
-
-static hk_status_t prtt_spaced(hk_run_t *run, int target, uint64_t reps)
+/* spaced is a constant where it is called: without a delay nothing is left of it. */
+static inline hk_status_t prtt_ask(hk_run_t *run, int target, uint64_t reps, const bool spaced)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
@@ -97,13 +81,15 @@ static hk_status_t prtt_spaced(hk_run_t *run, int target, uint64_t reps)
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
         for (int64_t k = 0; k < messages && status == HK_OK; k++) {
             status = tp->send(ctx, target, run->out, run->bytes);
-            tp->compute(ctx, delay_ns);
+            if (spaced) {
+                tp->compute(ctx, delay_ns);
+            }
         }
         if (status == HK_OK) {
             status = tp->recv(ctx, target, run->in, run->bytes);
         }
     }
-    prtt_state(run)->delays += (double)reps * (double)messages;
+    prtt_state(run)->delays += spaced ? (double)reps * (double)messages : 0;
     return status;
 }
 
@@ -133,19 +119,7 @@ static hk_status_t prtt_repeat(hk_run_t *run, uint64_t reps)
     if (run->ctx->rank == hk_target(run->option)) {
         return prtt_answer(run, peer, reps);
     }
-    return run->option[PRTT_DELAY_NS] > 0 ? prtt_spaced(run, peer, reps) : prtt_burst(run, peer, reps);
-}
-
-static hk_status_t prtt_meet(hk_run_t *run)
-{
-    return hk_roles_meet(run, run->option);
-}
-
-static bool prtt_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
-{
-    const int peer = hk_role_peer(run->ctx->rank, run->option);
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer};
-    return i == 0 && peer >= 0;
+    return run->option[PRTT_DELAY_NS] > 0 ? prtt_ask(run, peer, reps, true) : prtt_ask(run, peer, reps, false);
 }
 
 static bool prtt_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
@@ -161,18 +135,16 @@ const hk_pattern_t hk_pattern_prtt = {
     .summary = "messages with a delay after each, answered by one; the round trip that tells LogGP's parameters",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
-    .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
-    .sized = true,
     .option = {HK_ROLES_OPTIONS,
                {"messages", NULL, 1, 1, 1024, "messages before the answer"},
                {"delay_ns", NULL, 0, 0, PRTT_DELAY_MAX_NS, "computing after each message; 0: none"}},
     .fits = hk_roles_fit,
     .plan = prtt_plan,
     .prepare = prtt_prepare,
-    .meet = prtt_meet,
+    .meet = hk_roles_meet,
     .repeat = prtt_repeat,
-    .expected = prtt_expected,
+    .expected = hk_roles_expected,
     .counter = prtt_counter,
 };

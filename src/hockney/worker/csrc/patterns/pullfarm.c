@@ -2,19 +2,9 @@
  * fragment, has the answers, and reports to the supervisor. Four hops. */
 #include "farm.h"
 
-static hk_plan_t pullfarm_plan(const hk_run_t *run)
-{
-    return hk_farm_plan(run, 1, 2, run->bytes);
-}
-
 static hk_status_t tell_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)
 {
     return run->ctx->tp->isend(run->ctx, hk_farm_rank(hk_farm_of(run), receiver), run->out, run->bytes, reqs);
-}
-
-static hk_status_t pullfarm_prepare(hk_run_t *run)
-{
-    return hk_farm_prepare(run, 1, run->bytes, tell_receiver);
 }
 
 /* A sender serves events in their order, so with several in flight a request may wait for an earlier one's. */
@@ -58,10 +48,8 @@ static hk_status_t pullfarm_take_event(hk_run_t *run)
     return status == HK_OK ? tp->send(ctx, 0, run->out, bytes) : status;
 }
 
-static hk_status_t pullfarm_repeat(hk_run_t *run, uint64_t reps)
-{
-    return hk_farm_repeat(run, reps, serve, pullfarm_take_event);
-}
+static const hk_farm_kind_t pullfarm = {
+    .asks_receiver = true, .per_sender = 2, .start = tell_receiver, .serve = serve, .take = pullfarm_take_event};
 
 /* A sender must have the request of the last event's receiver, and a receiver what the supervisor said. */
 static bool pullfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -85,17 +73,16 @@ const hk_pattern_t hk_pattern_pullfarm = {
     .summary = "rank 0 tells an event's receiver, which asks all senders for their parts and reports; per event",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 3,
-    .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .law = HK_LAW_SENDERS,
     .stream = true,
-    .sized = true,
     .senders = "senders",
+    .own = &pullfarm,
     .option = {HK_FARM_OPTIONS},
     .fits = hk_farm_fits,
-    .plan = pullfarm_plan,
-    .prepare = pullfarm_prepare,
-    .repeat = pullfarm_repeat,
+    .plan = hk_farm_plan,
+    .prepare = hk_farm_prepare,
+    .repeat = hk_farm_repeat,
     .expected = pullfarm_expected,
     .counter = hk_farm_counter,
 };

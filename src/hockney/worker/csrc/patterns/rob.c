@@ -33,12 +33,14 @@ static int ahead_of(const hk_run_t *run)
     return run->option[HK_ROB_READ] == HK_READ_PARALLEL ? run->ctx->size - 1 : 1;
 }
 
-hk_plan_t hk_rob_plan(const hk_run_t *run, const hk_rob_kind_t *kind, size_t asked_bytes)
+hk_plan_t hk_rob_plan(const hk_run_t *run)
 {
+    const hk_rob_kind_t *kind = run->pattern->own;
     const size_t robs = (size_t)run->ctx->size - 1;
     const bool processor = run->ctx->rank == 0;
-    return (hk_plan_t){.out_bytes = processor ? asked_bytes : run->bytes,
-                       .in_bytes = processor ? (size_t)run->option[HK_ROB_BUFFERS] * robs * run->bytes : asked_bytes,
+    return (hk_plan_t){.out_bytes = processor ? kind->asked_bytes : run->bytes,
+                       .in_bytes =
+                           processor ? (size_t)run->option[HK_ROB_BUFFERS] * robs * run->bytes : kind->asked_bytes,
                        .reqs_count = processor ? (size_t)ahead_of(run) * kind->requests : 0,
                        .state_bytes = sizeof(rob_state_t),
                        .bytes_per_rep = robs * run->bytes,
@@ -205,9 +207,13 @@ static hk_status_t process_beside(hk_run_t *run, const hk_rob_kind_t *kind, uint
     return status;
 }
 
-hk_status_t hk_rob_process(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
+hk_status_t hk_rob_repeat(hk_run_t *run, uint64_t reps)
 {
     const rob_state_t *state = rob_state_of(run);
+    const hk_rob_kind_t *kind = run->pattern->own;
+    if (run->ctx->rank > 0) {
+        return kind->serve(run, reps);
+    }
     if (run->ctx->tp->overlap != NULL && state->delay.amount == 0 && run->option[HK_ROB_READ] == HK_READ_IN_TURN) {
         return process_in_turn(run, kind, reps); /* there is nothing to read beside */
     }
@@ -224,10 +230,15 @@ hk_status_t hk_rob_process(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t re
 
 bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
+    const hk_rob_kind_t *kind = run->pattern->own;
+    if (run->ctx->rank > 0) {
+        *expected_p = (hk_expected_t){.len_bytes = kind->asked_bytes, .from_rank = 0};
+        return i == 0 && kind->asked_bytes > 0;
+    }
     const size_t place = (size_t)(rob_state_of(run)->place - run->in);
     *expected_p =
         (hk_expected_t){.in_offset = place + i * run->bytes, .len_bytes = run->bytes, .from_rank = (int)i + 1};
-    return run->ctx->rank == 0 && i + 1 < (size_t)run->ctx->size;
+    return i + 1 < (size_t)run->ctx->size;
 }
 
 bool hk_rob_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)

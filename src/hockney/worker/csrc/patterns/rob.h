@@ -18,19 +18,22 @@ enum { HK_READ_IN_TURN, HK_READ_PARALLEL };
     {"buffers", NULL, 1, 1, 2, "2: before computing, receives for the next event are posted"}
 // clang-format on
 
-/* How a fragment comes from one ROB into `into`: begin it with the requests at reqs, or have it at once. */
+/* How a fragment comes from one ROB into `into`: begin it with the requests at reqs, or have it at once. The `own` of
+ * the two patterns. */
 typedef struct hk_rob_kind {
-    size_t requests; /* that begin makes */
+    size_t requests;    /* that begin makes */
+    size_t asked_bytes; /* what a ROB is asked with; 0: it isn't asked */
     hk_status_t (*begin)(hk_run_t *run, int rob, unsigned char *into, hk_req_t *reqs);
     hk_status_t (*read)(hk_run_t *run, int rob, unsigned char *into);
     /* The same in steps, as many as requests: start the i-th one's request. */
     hk_status_t (*step)(hk_run_t *run, int rob, unsigned char *into, size_t i, hk_req_t *req);
+    hk_status_t (*serve)(hk_run_t *run, uint64_t reps); /* what a ROB does for so many events */
 } hk_rob_kind_t;
 
-/* asked_bytes: what a ROB is asked with; 0: it isn't asked. */
-hk_plan_t hk_rob_plan(const hk_run_t *run, const hk_rob_kind_t *kind, size_t asked_bytes);
+/* The hooks. */
+hk_plan_t hk_rob_plan(const hk_run_t *run);
 hk_status_t hk_rob_prepare(hk_run_t *run);
-hk_status_t hk_rob_process(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps);
+hk_status_t hk_rob_repeat(hk_run_t *run, uint64_t reps);
 bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
 bool hk_rob_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
 

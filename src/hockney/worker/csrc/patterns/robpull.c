@@ -25,20 +25,9 @@ static hk_status_t robpull_step(hk_run_t *run, int rob, unsigned char *into, siz
                   : tp->irecv(run->ctx, rob, into, run->bytes, req);
 }
 
-static const hk_rob_kind_t pull_kind = {
-    .requests = 2, .begin = robpull_begin, .read = robpull_read, .step = robpull_step};
-
-static hk_plan_t robpull_plan(const hk_run_t *run)
-{
-    return hk_rob_plan(run, &pull_kind, REQUEST_BYTES);
-}
-
-static hk_status_t robpull_repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t robpull_serve(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    if (ctx->rank == 0) {
-        return hk_rob_process(run, &pull_kind, reps);
-    }
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
         status = ctx->tp->recv(ctx, 0, run->in, REQUEST_BYTES);
@@ -49,30 +38,26 @@ static hk_status_t robpull_repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
-/* A ROB must have what it was asked with. */
-static bool robpull_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
-{
-    if (run->ctx->rank > 0) {
-        *expected_p = (hk_expected_t){.len_bytes = REQUEST_BYTES, .from_rank = 0};
-        return i == 0;
-    }
-    return hk_rob_expected(run, i, expected_p);
-}
+static const hk_rob_kind_t pull_kind = {.requests = 2,
+                                        .asked_bytes = REQUEST_BYTES,
+                                        .begin = robpull_begin,
+                                        .read = robpull_read,
+                                        .step = robpull_step,
+                                        .serve = robpull_serve};
 
 const hk_pattern_t hk_pattern_robpull = {
     .name = "robpull",
     .summary = "rank 0 asks all other ranks for a message per event, has them and computes; its time per event",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
-    .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .law = HK_LAW_MESSAGES,
     .stream = true,
-    .sized = true,
+    .own = &pull_kind,
     .option = {HK_ROB_OPTIONS},
-    .plan = robpull_plan,
+    .plan = hk_rob_plan,
     .prepare = hk_rob_prepare,
-    .repeat = robpull_repeat,
-    .expected = robpull_expected,
+    .repeat = hk_rob_repeat,
+    .expected = hk_rob_expected,
     .counter = hk_rob_counter,
 };

@@ -18,20 +18,9 @@ static hk_status_t robpush_step(hk_run_t *run, int rob, unsigned char *into, siz
     return robpush_begin(run, rob, into, req);
 }
 
-static const hk_rob_kind_t push_kind = {
-    .requests = 1, .begin = robpush_begin, .read = robpush_read, .step = robpush_step};
-
-static hk_plan_t robpush_plan(const hk_run_t *run)
-{
-    return hk_rob_plan(run, &push_kind, 0);
-}
-
-static hk_status_t robpush_repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t robpush_serve(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    if (ctx->rank == 0) {
-        return hk_rob_process(run, &push_kind, reps);
-    }
     hk_status_t status = HK_OK;
     for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
         status = ctx->tp->send(ctx, 0, run->out, run->bytes);
@@ -39,20 +28,22 @@ static hk_status_t robpush_repeat(hk_run_t *run, uint64_t reps)
     return status;
 }
 
+static const hk_rob_kind_t push_kind = {
+    .requests = 1, .begin = robpush_begin, .read = robpush_read, .step = robpush_step, .serve = robpush_serve};
+
 const hk_pattern_t hk_pattern_robpush = {
     .name = "robpush",
     .summary = "all other ranks push a message per event to rank 0, which reads them and computes; its time per event",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
-    .ranks_step = 1,
     .timed = HK_TIMED_ROOT,
     .law = HK_LAW_MESSAGES,
     .stream = true,
-    .sized = true,
+    .own = &push_kind,
     .option = {HK_ROB_OPTIONS},
-    .plan = robpush_plan,
+    .plan = hk_rob_plan,
     .prepare = hk_rob_prepare,
-    .repeat = robpush_repeat,
+    .repeat = hk_rob_repeat,
     .expected = hk_rob_expected,
     .counter = hk_rob_counter,
 };

@@ -29,3 +29,10 @@ bool hk_roles_fit(const hk_run_t *run, char *why, size_t len)
 {
     return hk_roles_fit_in(run, run->option, why, len);
 }
+
+bool hk_roles_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const int peer = hk_role_peer(run->ctx->rank, run->option);
+    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer};
+    return i == 0 && peer >= 0;
+}

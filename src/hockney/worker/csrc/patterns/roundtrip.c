@@ -32,10 +32,15 @@ hk_status_t hk_meet(const hk_run_t *run, int peer, bool begins)
     return peer < 0 ? HK_OK : hk_round_trips(&empty, peer, begins, 1);
 }
 
-hk_status_t hk_roles_meet(const hk_run_t *run, const int64_t *option)
+hk_status_t hk_roles_meet_in(const hk_run_t *run, const int64_t *option)
 {
     const int rank = run->ctx->rank;
     return hk_meet(run, hk_role_peer(rank, option), rank == hk_source(option));
+}
+
+hk_status_t hk_roles_meet(hk_run_t *run)
+{
+    return hk_roles_meet_in(run, run->option);
 }
 
 /* A sleep may end some tens of microseconds late, so the end of a wait is spent awake. Not all of it: a process that

@@ -16,8 +16,10 @@ hk_status_t hk_round_trips(hk_run_t *run, int peer, bool begins, uint64_t reps);
  * token still under way, for which its first message may have to wait. */
 hk_status_t hk_meet(const hk_run_t *run, int peer, bool begins);
 
-/* The same between the source and the target; `option` are those of the roles. */
-hk_status_t hk_roles_meet(const hk_run_t *run, const int64_t *option);
+/* The same between the source and the target, as the hook `meet`. `_in`: where the options are not the pattern's first.
+ */
+hk_status_t hk_roles_meet(hk_run_t *run);
+hk_status_t hk_roles_meet_in(const hk_run_t *run, const int64_t *option);
 
 /* Starts ranks 0 and 1 at the same time, for patterns in which both send first. A barrier is not enough: two ranks
  * leave it up to half a round trip apart, so over a link of 2 ms an exchange seemed to take 0 ms, or 4. After meeting,

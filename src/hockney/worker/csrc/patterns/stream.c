@@ -169,11 +169,9 @@ const hk_pattern_t hk_pattern_stream = {
     .summary = "writes and reads of a byte stream, each blocking or not; the slower side's time per write",
     .needs = HK_CAP_SEND | HK_CAP_STREAM,
     .ranks_min = 2,
-    .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
     .links = HK_LINKS_ENDS,
     .stream = true,
-    .sized = true,
     .option =
         {
             {"write", "blocking|nonblocking", 0, 0, 0, "a write to a full buffer waits, or returns and is tried again"},

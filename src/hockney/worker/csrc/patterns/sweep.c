@@ -30,14 +30,9 @@ static sweep_state_t *sweep_state_of(const hk_run_t *run)
     return run->state;
 }
 
-static bool sweep_fits(const hk_run_t *run, char *why, size_t len)
-{
-    return hk_grid_fits(run, SWEEP_AXES, why, len);
-}
-
 static hk_plan_t sweep_plan(const hk_run_t *run)
 {
-    const hk_grid_t grid = hk_grid_of(run, SWEEP_AXES);
+    const hk_grid_t grid = hk_grid_of(run);
     const uint64_t nx = (uint64_t)grid.ranks[0], ny = (uint64_t)grid.ranks[1];
     const uint64_t messages = SWEEP_CORNERS * (uint64_t)run->option[SWEEP_BLOCKS] * ((nx - 1) * ny + nx * (ny - 1));
     return (hk_plan_t){.out_bytes = (size_t)SWEEP_CORNERS * SWEEP_AXES * run->bytes,
@@ -53,7 +48,7 @@ static hk_status_t sweep_prepare(hk_run_t *run)
 {
     static const int steps[SWEEP_CORNERS][SWEEP_AXES] = {{1, 1}, {-1, 1}, {-1, -1}, {1, -1}};
     sweep_state_t *state = sweep_state_of(run);
-    const hk_grid_t grid = hk_grid_of(run, SWEEP_AXES);
+    const hk_grid_t grid = hk_grid_of(run);
     state->blocks = run->option[SWEEP_BLOCKS];
     for (int c = 0; c < SWEEP_CORNERS; c++) {
         sweep_corner_t *corner = &state->corner[c];
@@ -131,15 +126,14 @@ const hk_pattern_t hk_pattern_sweep = {
         "a wavefront over a 2-D grid from each corner: receive upstream, compute, send downstream, block by block",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
-    .ranks_step = 1,
     .timed = HK_TIMED_SLOWEST,
     .stream = true,
-    .sized = true,
+    .dimensions = SWEEP_AXES,
     .option = {HK_GRID_OPTION("nx"),
                HK_GRID_OPTION("ny"),
                {"blocks", NULL, 8, 1, 10000, "parts of a sweep from one corner, each with messages of its own"},
                {"compute_us", NULL, 0, 0, 1000000, "what each rank computes for each block, in us; 0: nothing"}},
-    .fits = sweep_fits,
+    .fits = hk_grid_fits,
     .plan = sweep_plan,
     .prepare = sweep_prepare,
     .repeat = sweep_repeat,

@@ -16,6 +16,20 @@ typedef struct hk_sim hk_sim_t;
 typedef struct hk_sim_rank hk_sim_rank_t;
 typedef struct hk_stream hk_stream_t;
 
+typedef enum hk_event_kind {
+    HK_EVENT_GO_ON,    /* a rank, in step with the machine */
+    HK_EVENT_START,    /* a message comes to its channel */
+    HK_EVENT_TRANSFER, /* rendezvous: both are there */
+    HK_EVENT_CHANNEL,  /* a channel is free for this message */
+    HK_EVENT_LAUNCH,   /* the sender's node lets a message go */
+    HK_EVENT_ARRIVE,   /* a message comes to the receiver's node */
+    HK_EVENT_WRITE,    /* a word that was put comes into memory */
+    HK_EVENT_SLICE,    /* a turn of a CPU is cut short */
+    HK_EVENT_DONE,     /* a turn of a CPU has done its work */
+    HK_EVENT_RELEASE,  /* a turn that held a CPU gives it back */
+    HK_EVENT_WANT,     /* a request of a rank that computes is done */
+} hk_event_kind_t;
+
 /* What a message of one length costs in one class, in ps. */
 typedef struct hk_costs {
     struct hk_costs *next; /* of the same class */
@@ -166,6 +180,7 @@ struct hk_sim {
     int live; /* ranks that are not done */
     void (*body)(hk_sim_rank_t *rank, void *arg);
     void *arg;
+    void (*happen)(hk_sim_t *sim, hk_event_kind_t kind, void *what); /* what an event does */
     int in_barrier;
     uint64_t barrier_ps;
     uint64_t messages;   /* so far */

@@ -9,10 +9,10 @@
 
 #include "../answer.h"
 #include "../family.h"
+#include "../hello.h"
 #include "../lines.h"
 #include "../registry.h"
 #include "../samples.h"
-#include "../version.h"
 #include "engine.h"
 #include "summary.h"
 
@@ -204,46 +204,21 @@ static hk_status_t answer_point(sim_job_t *job, const hk_command_t *command)
 
 static hk_status_t answer_who(const sim_job_t *job, const hk_command_t *command)
 {
-    char host[64] = "";
-    char machine[HK_MACHINE_BYTES];
-    hk_answer_t answer;
-    gethostname(host, sizeof host - 1);
-    hk_machine_name(machine);
-    hk_answer_begin(&answer, "hello", command->id);
-    hk_answer_key(&answer, "worker");
-    hk_answer_string(&answer, HK_WORKER_VERSION);
-    hk_answer_key(&answer, "family");
-    hk_answer_string(&answer, hk_family.name);
-    hk_answer_key(&answer, "transport");
-    hk_answer_string(&answer, job->sim->tp.name);
-    hk_answer_key(&answer, "library");
-    hk_answer_string(&answer, job->sim->library);
-    hk_answer_key(&answer, "size");
-    hk_answer_signed(&answer, job->sim->size);
-    hk_answer_key(&answer, "clock_ns");
-    hk_answer_float(&answer, 0);
-    hk_answer_key(&answer, "floor_why");
-    hk_answer_string(&answer, "a model has no floor");
-    hk_answer_key(&answer, "ranks");
-    hk_answer_open(&answer, '[');
-    for (int rank = 0; rank < job->sim->size && job->sim->size <= HK_SUMMARY_RANKS; rank++) {
-        hk_answer_open(&answer, '{');
-        hk_answer_key(&answer, "rank");
-        hk_answer_signed(&answer, rank);
-        hk_answer_key(&answer, "host");
-        hk_answer_string(&answer, host);
-        hk_answer_key(&answer, "machine");
-        hk_answer_string(&answer, machine);
-        hk_answer_key(&answer, "pid");
-        hk_answer_signed(&answer, getpid());
-        hk_answer_key(&answer, "cpu");
-        hk_answer_signed(&answer, -1);
-        hk_answer_key(&answer, "cpus_usable");
-        hk_answer_signed(&answer, 0);
-        hk_answer_close(&answer, '}');
+    const int told = job->sim->size <= HK_SUMMARY_RANKS ? job->sim->size : 0;
+    hk_identity_t *all = calloc((size_t)told + 1, sizeof *all);
+    if (all == NULL) {
+        return HK_ERR_MEMORY;
     }
-    hk_answer_close(&answer, ']');
-    return hk_answer_send(&answer, STDOUT_FILENO);
+    all[0] = hk_identify();
+    all[0].cpu = -1; /* a rank runs on no real one */
+    all[0].cpus_usable = 0;
+    for (int rank = 1; rank < told; rank++) {
+        all[rank] = all[0];
+    }
+    const hk_status_t status =
+        hk_answer_hello(command->id, &job->sim->ranks[0].base, "a model has no floor", all, told);
+    free(all);
+    return status;
 }
 
 static hk_status_t serve_commands(sim_job_t *job)

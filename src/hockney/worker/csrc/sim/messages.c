@@ -22,12 +22,6 @@ static hk_channel_t *channel_of(hk_sim_t *sim, const hk_message_t *message)
     return channel;
 }
 
-void hk_message_drop(hk_sim_t *sim, hk_message_t *message)
-{
-    message->next = sim->free_messages;
-    sim->free_messages = message;
-}
-
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
 void hk_req_complete(hk_sim_req_t *req, uint64_t done_ps, uint64_t cpu_ps)
@@ -60,11 +54,37 @@ static void free_channel(hk_sim_t *sim, hk_channel_t *channel, uint64_t free_ps)
     }
 }
 
+/* A put or get has been let in. */
+static void arrive_one_sided(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
+{
+    const uint64_t *cost_ps = message->costs->ps;
+    if (message->kind == HK_GET) {
+        hk_req_complete(message->recv, at_ps, hk_sim_cpu_cost(message->recv->rank, cost_ps[HK_COST_RECV_CPU]));
+        hk_message_drop(sim, message);
+        return;
+    }
+    hk_sim_rank_t *from = &sim->ranks[message->from];
+    const uint64_t done_ps = at_ps + cost_ps[HK_COST_ACK];
+    from->puts_ps = done_ps > from->puts_ps ? done_ps : from->puts_ps;
+    from->puts_open--;
+    if (message->send != NULL) {
+        hk_req_complete(message->send, done_ps, 0);
+    }
+    if (from->puts_open == 0 && from->wait == HK_WAIT_QUIET) {
+        hk_sim_wake(from);
+    }
+    if (message->remote != NULL) {
+        hk_queue_put(&sim->queue, at_ps, HK_EVENT_WRITE, message);
+    } else {
+        hk_message_drop(sim, message);
+    }
+}
+
 /* All of an eager or rendezvous message is at the receiver's node, which lets it in. */
 static void arrive(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
 {
     if (message->kind != HK_TWO_SIDED) {
-        hk_one_sided_arrive(sim, message, at_ps);
+        arrive_one_sided(sim, message, at_ps);
         return;
     }
     message->ready_ps = at_ps;
@@ -265,6 +285,19 @@ static void come_to_channel(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *
     channel->last_waiting = message;
 }
 
+/* A word that was put comes into its rank's memory. */
+static void write_word(hk_sim_t *sim, hk_message_t *message)
+{
+    hk_sim_rank_t *to = &sim->ranks[message->to];
+    *message->remote = message->word;
+    to->word_ps = message->costs->ps[HK_COST_RECV_CPU];
+    if (to->wait == HK_WAIT_WORD) {
+        to->now_ps = sim->now_ps > to->now_ps ? sim->now_ps : to->now_ps;
+        hk_sim_wake(to);
+    }
+    hk_message_drop(sim, message);
+}
+
 /* ---- who meets whom ---------------------------------------------------------------------------------------------- */
 
 /* A message and its receive have found each other. */
@@ -353,7 +386,7 @@ void hk_message_event(hk_sim_t *sim, hk_event_kind_t kind, hk_message_t *message
         enter_node(sim, message);
         break;
     case HK_EVENT_WRITE:
-        hk_one_sided_write(sim, message);
+        write_word(sim, message);
         break;
     default: /* not of a message */
         break;

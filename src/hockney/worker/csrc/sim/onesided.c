@@ -53,43 +53,6 @@ void hk_sim_get(hk_sim_rank_t *rank, int peer, uint64_t bytes)
     hk_sim_finish(&req, HK_WAIT_ALL, peer);
 }
 
-void hk_one_sided_arrive(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
-{
-    const uint64_t *cost_ps = message->costs->ps;
-    if (message->kind == HK_GET) {
-        hk_req_complete(message->recv, at_ps, hk_sim_cpu_cost(message->recv->rank, cost_ps[HK_COST_RECV_CPU]));
-        hk_message_drop(sim, message);
-        return;
-    }
-    hk_sim_rank_t *from = &sim->ranks[message->from];
-    const uint64_t done_ps = at_ps + cost_ps[HK_COST_ACK];
-    from->puts_ps = done_ps > from->puts_ps ? done_ps : from->puts_ps;
-    from->puts_open--;
-    if (message->send != NULL) {
-        hk_req_complete(message->send, done_ps, 0);
-    }
-    if (from->puts_open == 0 && from->wait == HK_WAIT_QUIET) {
-        hk_sim_wake(from);
-    }
-    if (message->remote != NULL) {
-        hk_queue_put(&sim->queue, at_ps, HK_EVENT_WRITE, message);
-    } else {
-        hk_message_drop(sim, message);
-    }
-}
-
-void hk_one_sided_write(hk_sim_t *sim, hk_message_t *message)
-{
-    hk_sim_rank_t *to = &sim->ranks[message->to];
-    *message->remote = message->word;
-    to->word_ps = message->costs->ps[HK_COST_RECV_CPU];
-    if (to->wait == HK_WAIT_WORD) {
-        to->now_ps = sim->now_ps > to->now_ps ? sim->now_ps : to->now_ps;
-        hk_sim_wake(to);
-    }
-    hk_message_drop(sim, message);
-}
-
 void hk_sim_quiet(hk_sim_rank_t *rank)
 {
     if (rank->puts_open > 0) {
