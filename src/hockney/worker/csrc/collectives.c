@@ -5,8 +5,8 @@ static hk_status_t exchange_tokens(hk_ctx_t *ctx, int to, int from)
 {
     const hk_transport_t *tp = ctx->tp;
     unsigned char nothing = 0; /* an address, though no byte of it is looked at */
-    const hk_status_t status = tp->send(ctx, to, &nothing, 0);
-    return status != HK_OK ? status : tp->recv(ctx, from, &nothing, 0);
+    HK_TRY(tp->send(ctx, to, &nothing, 0));
+    return tp->recv(ctx, from, &nothing, 0);
 }
 
 /* Where a send waits for its receive, the receive is started before. */
@@ -15,11 +15,9 @@ static hk_status_t exchange_posted_tokens(hk_ctx_t *ctx, int to, int from)
     const hk_transport_t *tp = ctx->tp;
     unsigned char nothing[2] = {0};
     hk_req_t reqs[2];
-    hk_status_t status = tp->irecv(ctx, from, &nothing[0], 0, &reqs[0]);
-    if (status == HK_OK) {
-        status = tp->isend(ctx, to, &nothing[1], 0, &reqs[1]);
-    }
-    return status == HK_OK ? tp->wait_all(ctx, reqs, 2) : status;
+    HK_TRY(tp->irecv(ctx, from, &nothing[0], 0, &reqs[0]));
+    HK_TRY(tp->isend(ctx, to, &nothing[1], 0, &reqs[1]));
+    return tp->wait_all(ctx, reqs, 2);
 }
 
 hk_status_t hk_portable_barrier(hk_ctx_t *ctx)
@@ -30,10 +28,7 @@ hk_status_t hk_portable_barrier(hk_ctx_t *ctx)
     for (int distance = 1; distance < size; distance *= 2) {
         const int to = (ctx->rank + distance) % size;
         const int from = (ctx->rank - distance + size) % size;
-        const hk_status_t status = exchange(ctx, to, from);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(exchange(ctx, to, from));
     }
     return HK_OK;
 }
@@ -43,16 +38,15 @@ hk_status_t hk_portable_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_
 {
     const hk_transport_t *tp = ctx->tp;
     hk_req_t *req = reqs;
-    hk_status_t status = HK_OK;
-    for (int step = 1; step < ctx->size && status == HK_OK; step++) {
+    for (int step = 1; step < ctx->size; step++) {
         const int from = (ctx->rank - step + ctx->size) % ctx->size;
-        status = tp->irecv(ctx, from, (unsigned char *)in + (size_t)from * len_bytes, len_bytes, req++);
+        HK_TRY(tp->irecv(ctx, from, (unsigned char *)in + (size_t)from * len_bytes, len_bytes, req++));
     }
-    for (int step = 1; step < ctx->size && status == HK_OK; step++) {
+    for (int step = 1; step < ctx->size; step++) {
         const int to = (ctx->rank + step) % ctx->size;
-        status = tp->isend(ctx, to, (const unsigned char *)out + (size_t)to * len_bytes, len_bytes, req++);
+        HK_TRY(tp->isend(ctx, to, (const unsigned char *)out + (size_t)to * len_bytes, len_bytes, req++));
     }
-    return status == HK_OK ? tp->wait_all(ctx, reqs, 2 * (size_t)(ctx->size - 1)) : status;
+    return tp->wait_all(ctx, reqs, 2 * (size_t)(ctx->size - 1));
 }
 
 void hk_add_words(void *sum, const void *left, const void *right, size_t len_bytes)
@@ -68,30 +62,23 @@ void hk_add_words(void *sum, const void *left, const void *right, size_t len_byt
 hk_status_t hk_pairwise_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes, hk_req_t *reqs)
 {
     const hk_transport_t *tp = ctx->tp;
-    hk_status_t status = HK_OK;
-    for (int step = 1; step < ctx->size && status == HK_OK; step++) {
+    for (int step = 1; step < ctx->size; step++) {
         const int from = ctx->rank >= step ? ctx->rank - step : ctx->rank - step + ctx->size;
         const int to = ctx->rank + step < ctx->size ? ctx->rank + step : ctx->rank + step - ctx->size;
-        status = tp->irecv(ctx, from, (unsigned char *)in + (size_t)from * len_bytes, len_bytes, &reqs[0]);
-        if (status == HK_OK) {
-            status = tp->isend(ctx, to, (const unsigned char *)out + (size_t)to * len_bytes, len_bytes, &reqs[1]);
-        }
-        if (status == HK_OK) {
-            status = tp->wait_all(ctx, reqs, 2);
-        }
+        HK_TRY(tp->irecv(ctx, from, (unsigned char *)in + (size_t)from * len_bytes, len_bytes, &reqs[0]));
+        HK_TRY(tp->isend(ctx, to, (const unsigned char *)out + (size_t)to * len_bytes, len_bytes, &reqs[1]));
+        HK_TRY(tp->wait_all(ctx, reqs, 2));
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t exchange(hk_ctx_t *ctx, int peer, const void *out, void *in, size_t len_bytes)
 {
     const hk_transport_t *tp = ctx->tp;
     hk_req_t reqs[2];
-    hk_status_t status = tp->irecv(ctx, peer, in, len_bytes, &reqs[0]);
-    if (status == HK_OK) {
-        status = tp->isend(ctx, peer, out, len_bytes, &reqs[1]);
-    }
-    return status == HK_OK ? tp->wait_all(ctx, reqs, 2) : status;
+    HK_TRY(tp->irecv(ctx, peer, in, len_bytes, &reqs[0]));
+    HK_TRY(tp->isend(ctx, peer, out, len_bytes, &reqs[1]));
+    return tp->wait_all(ctx, reqs, 2);
 }
 
 hk_status_t hk_portable_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
@@ -132,10 +119,7 @@ hk_status_t hk_portable_reduce(hk_ctx_t *ctx, const void *out, void *in, void *w
             return tp->send(ctx, rank - distance, mine, len_bytes);
         }
         if (rank + distance < ctx->size) {
-            const hk_status_t status = tp->recv(ctx, rank + distance, work, len_bytes);
-            if (status != HK_OK) {
-                return status;
-            }
+            HK_TRY(tp->recv(ctx, rank + distance, work, len_bytes));
             hk_add_words(in, mine, work, len_bytes);
             mine = in;
         }
@@ -147,20 +131,19 @@ hk_status_t hk_portable_broadcast(hk_ctx_t *ctx, void *in, size_t len_bytes)
 {
     const hk_transport_t *tp = ctx->tp;
     const int rank = ctx->rank;
-    hk_status_t status = HK_OK;
     int distance = 1; /* to whom it comes from; rank 0's is beyond all ranks */
     while (distance < ctx->size && (rank & distance) == 0) {
         distance *= 2;
     }
     if (rank != 0) {
-        status = tp->recv(ctx, rank - distance, in, len_bytes);
+        HK_TRY(tp->recv(ctx, rank - distance, in, len_bytes));
     }
-    for (distance /= 2; distance > 0 && status == HK_OK; distance /= 2) {
+    for (distance /= 2; distance > 0; distance /= 2) {
         if (rank + distance < ctx->size) {
-            status = tp->send(ctx, rank + distance, in, len_bytes);
+            HK_TRY(tp->send(ctx, rank + distance, in, len_bytes));
         }
     }
-    return status;
+    return HK_OK;
 }
 
 hk_status_t hk_sync(hk_ctx_t *ctx)

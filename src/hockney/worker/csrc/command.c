@@ -127,11 +127,9 @@ static hk_status_t take_number(parser_t *parser, unsigned bit, uint64_t min, uin
                  max);
         return HK_ERR_ARGUMENT;
     }
-    const hk_status_t status = take_once(parser, bit, key);
-    if (status == HK_OK) {
-        *value_p = number;
-    }
-    return status;
+    HK_TRY(take_once(parser, bit, key));
+    *value_p = number;
+    return HK_OK;
 }
 
 /* The place of value among "a|b|c", or -1. */
@@ -157,11 +155,9 @@ static hk_status_t take_choice(parser_t *parser, unsigned bit, const char *choic
         snprintf(parser->error, HK_ERROR_MAX, "%.*s must be one of %s", (int)key.len, key.at, choices);
         return HK_ERR_ARGUMENT;
     }
-    const hk_status_t status = take_once(parser, bit, key);
-    if (status == HK_OK) {
-        *value_p = place;
-    }
-    return status;
+    HK_TRY(take_once(parser, bit, key));
+    *value_p = place;
+    return HK_OK;
 }
 
 static hk_status_t take_option(parser_t *parser, text_t key, text_t value)

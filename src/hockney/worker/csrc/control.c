@@ -193,10 +193,7 @@ hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t len_by
 
 hk_status_t hk_control_allgather(hk_control_t *control, const void *mine, size_t len_bytes, void *all)
 {
-    const hk_status_t status = hk_control_gather(control, mine, len_bytes, all);
-    if (status != HK_OK) {
-        return status;
-    }
+    HK_TRY(hk_control_gather(control, mine, len_bytes, all));
     return hk_control_broadcast(control, all, (size_t)control->size * len_bytes);
 }
 

@@ -178,18 +178,14 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
     hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, seed);
     memset(run->in, 0, result->plan.in_bytes);
     /* Nobody sends before everybody has filled: a single-copy transport reads the peer's buffer itself. */
-    hk_status_t status = hk_control_barrier(bench->control);
-    if (status == HK_OK) {
-        status = pattern->repeat(run, 1);
-    }
-    if (status == HK_OK) {
-        status = hk_sync(run->ctx);
-    }
-    if (status == HK_OK && (run->ctx->tp->caps & HK_CAP_LOSSY) != 0) {
-        status = has_lost(bench, lost, &some_lost);
+    HK_TRY(hk_control_barrier(bench->control));
+    HK_TRY(pattern->repeat(run, 1));
+    HK_TRY(hk_sync(run->ctx));
+    if ((run->ctx->tp->caps & HK_CAP_LOSSY) != 0) {
+        HK_TRY(has_lost(bench, lost, &some_lost));
     }
     hk_expected_t block;
-    for (size_t i = 0; status == HK_OK && pattern->expected(run, i, &block); i++) {
+    for (size_t i = 0; pattern->expected(run, i, &block); i++) {
         size_t wrong = 0;
         const unsigned char *in = run->in + block.in_offset;
         if (has_arrived(bench, in, &block, seed, &wrong)) {
@@ -199,10 +195,10 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
             result->account.verified = 0; /* no fault, but not verified either */
         } else {
             result->account.fault = fault_at(bench, in, &block, seed, wrong);
-            status = HK_ERR_CORRUPT;
+            return HK_ERR_CORRUPT;
         }
     }
-    return status;
+    return HK_OK;
 }
 
 typedef struct look {
@@ -224,10 +220,9 @@ static hk_status_t look(hk_bench_t *bench, look_t *look_p)
 {
     const char *kind = kind_of_floor(bench);
     const bool has_pace = bench->ctx->tp->now_ns == hk_real_now_ns && !bench->oversubscribed;
-    hk_status_t status = HK_OK;
     *look_p = (look_t){.floor_ns = hk_floor_quick(&bench->floor), .solo_ns = -1.0, .pace_ns = -1.0};
     if (kind != NULL && bench->floor.apart) {
-        status = hk_refer(bench, &look_p->floor_ns);
+        HK_TRY(hk_refer(bench, &look_p->floor_ns));
     }
     if (bench->floor.why == NULL && has_pace) {
         look_p->solo_ns = hk_floor_alone(&bench->floor, hk_pace_ns);
@@ -235,7 +230,7 @@ static hk_status_t look(hk_bench_t *bench, look_t *look_p)
     if (has_pace) {
         look_p->pace_ns = hk_pace_ns();
     }
-    return status;
+    return HK_OK;
 }
 
 static void note(const hk_bench_t *bench, const look_t *before, const look_t *after, hk_result_t *result_p)

@@ -305,15 +305,15 @@ static hk_status_t find_daemon(keeper_t *keeper)
     char address[PATH_ROOM] = "";
     const bool runs = read_address(address, sizeof address) && may_listen(address) && answers(address);
     forget_surroundings();
-    hk_status_t status = make_folder();
-    if (status == HK_OK && !runs) {
-        status = start_daemon(keeper, address, sizeof address);
+    HK_TRY(make_folder());
+    if (!runs) {
+        HK_TRY(start_daemon(keeper, address, sizeof address));
     }
-    if (status == HK_OK && setenv("PVMSOCK", address, 1) != 0) {
+    if (setenv("PVMSOCK", address, 1) != 0) {
         hk_log(0, "pvm: no memory");
-        status = HK_ERR_MEMORY;
+        return HK_ERR_MEMORY;
     }
-    return status;
+    return HK_OK;
 }
 
 static int keep_job(keeper_t *keeper, const hk_args_t *args)

@@ -201,10 +201,7 @@ static hk_status_t receive_all(reception_t *at, int listener, int64_t until_ms)
         ready[at->count] = (struct pollfd){.fd = has_room ? listener : -1, .events = POLLIN};
         (void)wait_until(ready, at->count + 1, wake_ms);
         hear_guests(at);
-        const hk_status_t status = at->missing > 0 ? let_in(at, listener) : HK_OK;
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(at->missing > 0 ? let_in(at, listener) : HK_OK);
     }
     return HK_OK;
 }

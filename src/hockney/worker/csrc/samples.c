@@ -132,24 +132,21 @@ static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint
     hk_status_t (*const repeat)(hk_run_t *, uint64_t) = run->pattern->repeat;
     uint64_t (*const now_ns)(hk_ctx_t *) = run->ctx->tp->now_ns;
     const bool streams = is_streamed(run);
-    hk_status_t status = HK_OK;
     uint64_t start_ns = now_ns(run->ctx);
-    for (uint64_t i = 0; status == HK_OK && i < command->samples; i++) {
+    for (uint64_t i = 0; i < command->samples; i++) {
         run->untimed_ns = 0;
         if (streams) {
             run->reps_to_come -= command->batch;
         } else {
-            status = come_together(run);
+            HK_TRY(come_together(run));
             start_ns = now_ns(run->ctx);
         }
-        if (status == HK_OK) {
-            status = repeat(run, command->batch);
-        }
+        HK_TRY(repeat(run, command->batch));
         const uint64_t end_ns = now_ns(run->ctx);
         elapsed_ns[i] = end_ns - start_ns - run->untimed_ns;
         start_ns = end_ns;
     }
-    return status;
+    return HK_OK;
 }
 
 /* Ranks come together before a warm-up too, so that what a transport keeps for the messages of their meeting is there
@@ -164,24 +161,22 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
     const bool streams = is_streamed(run);
     run->latency_ns = result->elapsed_ns;
     run->reps_to_come = streams ? command->samples * command->batch : 0;
-    hk_status_t status = streams || result->warmup > 0 ? come_together(run) : HK_OK;
-    if (status == HK_OK && result->warmup > 0) {
-        status = run->pattern->repeat(run, result->warmup);
+    HK_TRY(streams || result->warmup > 0 ? come_together(run) : HK_OK);
+    if (result->warmup > 0) {
+        HK_TRY(run->pattern->repeat(run, result->warmup));
     }
     read_counters(run, counted, result->counter_name);
     result->started_ns = kernel_ns(ctx);
     start_account(ctx, account);
-    if (status == HK_OK) {
-        /* On schedule, repetitions that wait for the one before them would be late: nothing comes between. */
-        status = result->plan.scheduled ? run->pattern->repeat(run, command->samples)
-                                        : time_batches(command, run, result->elapsed_ns);
-    }
+    /* On schedule, repetitions that wait for the one before them would be late: nothing comes between. */
+    HK_TRY(result->plan.scheduled ? run->pattern->repeat(run, command->samples)
+                                  : time_batches(command, run, result->elapsed_ns));
     stop_account(ctx, account);
     read_counters(run, account->counter, result->counter_name);
     for (size_t i = 0; i < HK_COUNTERS_MAX; i++) {
         account->counter[i] -= counted[i];
     }
-    return status == HK_OK ? hk_sync(ctx) : status;
+    return hk_sync(ctx);
 }
 
 hk_status_t hk_refer(hk_bench_t *bench, double *half_ns_p)
@@ -190,17 +185,14 @@ hk_status_t hk_refer(hk_bench_t *bench, double *half_ns_p)
     const hk_transport_t *tp = ctx->tp;
     double sorted[REFERENCE_TRIPS];
     int taken = 0;
-    hk_status_t status = HK_OK;
-    for (int trip = -1; trip < REFERENCE_TRIPS && status == HK_OK && ctx->rank < 2; trip++) {
+    for (int trip = -1; trip < REFERENCE_TRIPS && ctx->rank < 2; trip++) {
         const uint64_t start_ns = tp->now_ns(ctx);
         if (ctx->rank == 0) {
-            status = tp->send(ctx, 1, bench->out, HK_REFERENCE_BYTES);
+            HK_TRY(tp->send(ctx, 1, bench->out, HK_REFERENCE_BYTES));
         }
-        if (status == HK_OK) {
-            status = tp->recv(ctx, 1 - ctx->rank, bench->in, HK_REFERENCE_BYTES);
-        }
-        if (status == HK_OK && ctx->rank == 1) {
-            status = tp->send(ctx, 0, bench->out, HK_REFERENCE_BYTES);
+        HK_TRY(tp->recv(ctx, 1 - ctx->rank, bench->in, HK_REFERENCE_BYTES));
+        if (ctx->rank == 1) {
+            HK_TRY(tp->send(ctx, 0, bench->out, HK_REFERENCE_BYTES));
         }
         const double half_ns = (double)(tp->now_ns(ctx) - start_ns) / 2.0;
         if (trip < 0) {
@@ -213,5 +205,5 @@ hk_status_t hk_refer(hk_bench_t *bench, double *half_ns_p)
         sorted[k] = half_ns;
     }
     *half_ns_p = taken == REFERENCE_TRIPS ? sorted[REFERENCE_TRIPS / 2] : -1.0;
-    return status;
+    return HK_OK;
 }

@@ -162,10 +162,7 @@ static hk_status_t carry_out(session_t *session, const hk_command_t *command)
     switch (command->verb) {
     case HK_VERB_HELLO:
         if (command->abort_on_eof && session->job->rank == 0) {
-            const hk_status_t status = hk_watch_end_of(session->bench.watch, STDIN_FILENO);
-            if (status != HK_OK) {
-                return status;
-            }
+            HK_TRY(hk_watch_end_of(session->bench.watch, STDIN_FILENO));
         }
         return answer_hello(session, command);
     case HK_VERB_MEASURE:
@@ -181,22 +178,19 @@ static hk_status_t carry_out(session_t *session, const hk_command_t *command)
 static hk_status_t serve(session_t *session)
 {
     hk_command_t command;
-    hk_status_t status;
     do {
         if (session->job->rank == 0) {
             hk_next_command(&session->lines, session->bench.ctx, session->bench.ranks_here, &command);
         }
-        status = hk_control_broadcast(session->bench.control, &command, sizeof command);
-        if (status == HK_OK) {
-            status = carry_out(session, &command);
-        }
-    } while (status == HK_OK && command.verb != HK_VERB_QUIT);
-    if (status == HK_OK && session->job->rank == 0) {
+        HK_TRY(hk_control_broadcast(session->bench.control, &command, sizeof command));
+        HK_TRY(carry_out(session, &command));
+    } while (command.verb != HK_VERB_QUIT);
+    if (session->job->rank == 0) {
         hk_answer_t answer;
         hk_answer_begin(&answer, "bye", command.id);
-        status = hk_answer_send(&answer, STDOUT_FILENO);
+        HK_TRY(hk_answer_send(&answer, STDOUT_FILENO));
     }
-    return status;
+    return HK_OK;
 }
 
 __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk_job_t *job)

@@ -12,6 +12,15 @@ typedef enum hk_status {
     HK_ERR_CORRUPT,     /* a payload did not arrive as it was sent */
 } hk_status_t;
 
+/* Return what a call fails with. For functions that have nothing to put right; in a timed loop it is one compare. */
+#define HK_TRY(call)                                                                                                   \
+    do {                                                                                                               \
+        const hk_status_t hk_tried = (call);                                                                           \
+        if (hk_tried != HK_OK) {                                                                                       \
+            return hk_tried;                                                                                           \
+        }                                                                                                              \
+    } while (0)
+
 /* Exit codes of the worker; the control plane reads them. */
 enum {
     HK_EXIT_OK = 0,

@@ -51,14 +51,14 @@ static hk_plan_t allreduce_plan(const hk_run_t *run)
 static hk_status_t own_parts(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
 {
     (void)work;
-    const hk_status_t status = ctx->tp->reduce(ctx, 0, out, in, len_bytes);
-    return status == HK_OK ? ctx->tp->broadcast(ctx, 0, in, in, len_bytes) : status;
+    HK_TRY(ctx->tp->reduce(ctx, 0, out, in, len_bytes));
+    return ctx->tp->broadcast(ctx, 0, in, in, len_bytes);
 }
 
 static hk_status_t portable_parts(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
 {
-    const hk_status_t status = hk_portable_reduce(ctx, out, in, work, len_bytes);
-    return status == HK_OK ? hk_portable_broadcast(ctx, in, len_bytes) : status;
+    HK_TRY(hk_portable_reduce(ctx, out, in, work, len_bytes));
+    return hk_portable_broadcast(ctx, in, len_bytes);
 }
 
 static hk_status_t allreduce_repeat(hk_run_t *run, uint64_t reps)
@@ -73,11 +73,10 @@ static hk_status_t allreduce_repeat(hk_run_t *run, uint64_t reps)
     } else if (allreduce_is_native(tp, run->option)) {
         allreduce = tp->allreduce;
     }
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = allreduce(ctx, run->out, run->in + i % 2 * stride, work, run->bytes);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(allreduce(ctx, run->out, run->in + i % 2 * stride, work, run->bytes));
     }
-    return status;
+    return HK_OK;
 }
 
 static bool allreduce_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

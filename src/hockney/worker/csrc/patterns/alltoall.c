@@ -28,20 +28,19 @@ static hk_plan_t alltoall_plan(const hk_run_t *run)
 static hk_status_t alltoall_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    hk_status_t status = HK_OK;
     if (alltoall_is_native(ctx->tp, run->option)) {
         hk_status_t (*const alltoall)(hk_ctx_t *, const void *, void *, size_t) = ctx->tp->alltoall;
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = alltoall(ctx, run->out, run->in, run->bytes);
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(alltoall(ctx, run->out, run->in, run->bytes));
         }
     } else {
         hk_status_t (*const alltoall)(hk_ctx_t *, const void *, void *, size_t, hk_req_t *) =
             run->option[ALLTOALL_ALGORITHM] == ALLTOALL_PAIRWISE ? hk_pairwise_alltoall : hk_portable_alltoall;
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = alltoall(ctx, run->out, run->in, run->bytes, run->reqs);
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(alltoall(ctx, run->out, run->in, run->bytes, run->reqs));
         }
     }
-    return status;
+    return HK_OK;
 }
 
 static bool alltoall_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -22,11 +22,10 @@ static hk_status_t barrier_repeat(hk_run_t *run, uint64_t reps)
     hk_ctx_t *ctx = run->ctx;
     const bool native = barrier_is_native(ctx->tp, run->option);
     hk_status_t (*const barrier)(hk_ctx_t *) = native ? ctx->tp->barrier : hk_portable_barrier;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = barrier(ctx);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(barrier(ctx));
     }
-    return status;
+    return HK_OK;
 }
 
 const hk_pattern_t hk_pattern_barrier = {

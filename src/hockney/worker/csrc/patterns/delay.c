@@ -90,10 +90,7 @@ hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked
     const hk_transport_t *tp = ctx->tp;
     hk_delay_t delay = {.take = take_none};
     if (asked_ns > 0) {
-        const hk_status_t status = hk_delay_resolved(ctx, asked_ns);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(hk_delay_resolved(ctx, asked_ns));
         delay = (hk_delay_t){.take = take, .pass = tp->compute, .amount = asked_ns};
     }
     if (asked_ns > 0 && kind == HK_DELAY_SLEEP) {

@@ -27,17 +27,16 @@ static hk_status_t send_round(hk_run_t *run, int builder, int events)
     const hk_farm_t *farm = hk_farm_of(run);
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    hk_status_t status = HK_OK;
-    for (int i = 0; i < events && status == HK_OK; i++) {
-        status = tp->recv(ctx, 0, run->in, CONTROL_BYTES);
+    for (int i = 0; i < events; i++) {
+        HK_TRY(tp->recv(ctx, 0, run->in, CONTROL_BYTES));
     }
     int event = (ctx->rank - 1) % events;
-    for (int i = 0; i < events && status == HK_OK; i++) {
+    for (int i = 0; i < events; i++) {
         const int to = (builder + event) % farm->receivers;
-        status = tp->send(ctx, hk_farm_rank(farm, to), run->out, run->bytes);
+        HK_TRY(tp->send(ctx, hk_farm_rank(farm, to), run->out, run->bytes));
         event = event + 1 < events ? event + 1 : 0;
     }
-    return status;
+    return HK_OK;
 }
 
 /* The manager starts no event of the next repetition before all of this one have ended, so no round is longer. On
@@ -48,16 +47,15 @@ static hk_status_t send_shifted(hk_run_t *run, uint64_t events)
     const uint64_t builders = (uint64_t)farm->receivers;
     const uint64_t at_once = farm->rate_hz > 0 ? events : farm->events;
     int builder = farm->next;
-    hk_status_t status = HK_OK;
-    for (uint64_t done = 0; done < events && status == HK_OK; done += at_once) {
-        for (uint64_t left = at_once; left > 0 && status == HK_OK;) {
+    for (uint64_t done = 0; done < events; done += at_once) {
+        for (uint64_t left = at_once; left > 0;) {
             const uint64_t round = left < builders ? left : builders;
-            status = send_round(run, builder, (int)round);
+            HK_TRY(send_round(run, builder, (int)round));
             builder = (int)(((uint64_t)builder + round) % builders);
             left -= round;
         }
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t eventbuilder_serve(hk_run_t *run, uint64_t events)

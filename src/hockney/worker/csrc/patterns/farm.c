@@ -86,37 +86,33 @@ static hk_status_t run_events(hk_run_t *run, int *starting_p)
     int starting = *starting_p;
     int ending = starting;
     size_t place = 0;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < farm->in_flight && status == HK_OK; i++, req += farm->fan) {
-        status = farm->start(run, starting, req);
+    for (uint64_t i = 0; i < farm->in_flight; i++, req += farm->fan) {
+        HK_TRY(farm->start(run, starting, req));
         starting = hk_farm_after(farm, starting);
     }
-    for (uint64_t i = farm->in_flight; i < farm->events && status == HK_OK; i++, req += farm->fan) {
-        status = tp->recv(ctx, hk_farm_rank(farm, ending), run->in + place * bytes, bytes);
+    for (uint64_t i = farm->in_flight; i < farm->events; i++, req += farm->fan) {
+        HK_TRY(tp->recv(ctx, hk_farm_rank(farm, ending), run->in + place * bytes, bytes));
         ending = hk_farm_after(farm, ending);
         place = place + 1 < farm->in_flight ? place + 1 : 0;
-        if (status == HK_OK) {
-            status = farm->start(run, starting, req);
-            starting = hk_farm_after(farm, starting);
-        }
+        HK_TRY(farm->start(run, starting, req));
+        starting = hk_farm_after(farm, starting);
     }
-    for (size_t i = 0; i < farm->in_flight && status == HK_OK; i++) {
-        status = tp->irecv(ctx, hk_farm_rank(farm, ending), run->in + i * bytes, bytes, req++);
+    for (size_t i = 0; i < farm->in_flight; i++) {
+        HK_TRY(tp->irecv(ctx, hk_farm_rank(farm, ending), run->in + i * bytes, bytes, req++));
         ending = hk_farm_after(farm, ending);
     }
     *starting_p = starting;
-    return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
+    return tp->wait_all(ctx, run->reqs, run->reqs_count);
 }
 
 static hk_status_t supervise(hk_run_t *run, uint64_t events)
 {
     const uint64_t at_once = hk_farm_of(run)->events;
     int starting = hk_farm_of(run)->next;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < events && status == HK_OK; i += at_once) {
-        status = run_events(run, &starting);
+    for (uint64_t i = 0; i < events; i += at_once) {
+        HK_TRY(run_events(run, &starting));
     }
-    return status;
+    return HK_OK;
 }
 
 /* ---- on schedule ------------------------------------------------------------------------------------------------- */
@@ -170,13 +166,12 @@ static hk_status_t supervise_on_schedule(hk_run_t *run, uint64_t events)
     uint64_t started = 0, ended = 0, next_ns = begin_ns;
     int receiver = farm->next;
     hk_req_t *req = run->reqs;
-    hk_status_t status = HK_OK;
     memset(farm->ended, 0, (size_t)farm->receivers * sizeof farm->ended[0]);
-    while (ended < events && status == HK_OK) {
+    while (ended < events) {
         const uint64_t now_ns = tp->now_ns(ctx);
         const bool may_start = started < events && started - ended < farm->in_flight;
         if (may_start && now_ns >= next_ns) {
-            status = farm->start(run, receiver, req);
+            HK_TRY(farm->start(run, receiver, req));
             receiver = hk_farm_after(farm, receiver);
             req += farm->fan;
             started++;
@@ -184,7 +179,7 @@ static hk_status_t supervise_on_schedule(hk_run_t *run, uint64_t events)
             continue;
         }
         const uint64_t before = ended;
-        status = take_ends(run, begin_ns, started, &ended);
+        HK_TRY(take_ends(run, begin_ns, started, &ended));
         const uint64_t left_ns = may_start ? next_ns - now_ns : UINT64_MAX;
         if (ended == before && ended < started) {
             tp->compute(ctx, left_ns < LOOK_NS ? left_ns : LOOK_NS);
@@ -192,7 +187,7 @@ static hk_status_t supervise_on_schedule(hk_run_t *run, uint64_t events)
             tp->compute(ctx, left_ns);
         }
     }
-    return status == HK_OK ? tp->wait_all(ctx, run->reqs, events * farm->fan) : status;
+    return tp->wait_all(ctx, run->reqs, events * farm->fan);
 }
 
 hk_status_t hk_farm_prepare(hk_run_t *run)
@@ -245,19 +240,18 @@ hk_status_t hk_farm_repeat(hk_run_t *run, uint64_t reps)
 {
     const hk_farm_kind_t *kind = kind_of(run);
     const uint64_t events = reps * hk_farm_of(run)->events;
-    hk_status_t status = HK_OK;
     if (run->ctx->rank == 0) {
-        status = hk_farm_of(run)->supervise(run, events);
+        HK_TRY(hk_farm_of(run)->supervise(run, events));
     } else if (hk_farm_is_sender(run)) {
-        status = kind->serve(run, events);
+        HK_TRY(kind->serve(run, events));
     } else {
         const uint64_t mine = share_of(run, events);
-        for (uint64_t i = 0; i < mine && status == HK_OK; i++) {
-            status = kind->take(run);
+        for (uint64_t i = 0; i < mine; i++) {
+            HK_TRY(kind->take(run));
         }
     }
     advance(run, events);
-    return status;
+    return HK_OK;
 }
 
 bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -294,11 +288,10 @@ hk_status_t hk_farm_tell_senders(hk_run_t *run, int receiver, hk_req_t *reqs)
     (void)receiver;
     hk_ctx_t *ctx = run->ctx;
     const hk_farm_t *farm = hk_farm_of(run);
-    hk_status_t status = HK_OK;
-    for (int sender = 1; sender <= farm->senders && status == HK_OK; sender++) {
-        status = ctx->tp->isend(ctx, sender, run->out, farm->control_bytes, reqs++);
+    for (int sender = 1; sender <= farm->senders; sender++) {
+        HK_TRY(ctx->tp->isend(ctx, sender, run->out, farm->control_bytes, reqs++));
     }
-    return status;
+    return HK_OK;
 }
 
 hk_status_t hk_farm_push(hk_run_t *run, uint64_t events)
@@ -308,15 +301,12 @@ hk_status_t hk_farm_push(hk_run_t *run, uint64_t events)
     hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
     hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
     int receiver = farm->next;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < events && status == HK_OK; i++) {
-        status = recv(ctx, 0, run->in, farm->control_bytes);
-        if (status == HK_OK) {
-            status = send(ctx, hk_farm_rank(farm, receiver), run->out, run->bytes);
-        }
+    for (uint64_t i = 0; i < events; i++) {
+        HK_TRY(recv(ctx, 0, run->in, farm->control_bytes));
+        HK_TRY(send(ctx, hk_farm_rank(farm, receiver), run->out, run->bytes));
         receiver = hk_farm_after(farm, receiver);
     }
-    return status;
+    return HK_OK;
 }
 
 hk_status_t hk_farm_take_fragments(hk_run_t *run)
@@ -324,13 +314,10 @@ hk_status_t hk_farm_take_fragments(hk_run_t *run)
     hk_farm_t *farm = hk_farm_of(run);
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    hk_status_t status = HK_OK;
-    for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
-        status = tp->irecv(ctx, (int)k + 1, run->in + k * run->bytes, run->bytes, &run->reqs[k]);
+    for (size_t k = 0; k < run->reqs_count; k++) {
+        HK_TRY(tp->irecv(ctx, (int)k + 1, run->in + k * run->bytes, run->bytes, &run->reqs[k]));
     }
-    if (status == HK_OK) {
-        status = tp->wait_all(ctx, run->reqs, run->reqs_count);
-    }
+    HK_TRY(tp->wait_all(ctx, run->reqs, run->reqs_count));
     farm->delay.take(ctx, &farm->delay);
-    return status == HK_OK ? tp->send(ctx, 0, run->out, farm->control_bytes) : status;
+    return tp->send(ctx, 0, run->out, farm->control_bytes);
 }

@@ -26,44 +26,39 @@ static inline hk_status_t send_each(hk_run_t *run, int peer, uint64_t reps, hk_d
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = send(ctx, peer, run->out, run->bytes);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(send(ctx, peer, run->out, run->bytes));
         if (computes) {
             delay->take(ctx, delay);
         }
     }
-    return status;
+    return HK_OK;
 }
 
 static inline hk_status_t receive_each(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay, const bool computes)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = recv(ctx, peer, run->in, run->bytes);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(recv(ctx, peer, run->in, run->bytes));
         if (computes) {
             delay->take(ctx, delay);
         }
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t send_windows(hk_run_t *run, int peer, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
-            status = tp->isend(ctx, peer, run->out, run->bytes, &run->reqs[k]);
+    for (uint64_t i = 0; i < reps; i++) {
+        for (size_t k = 0; k < run->reqs_count; k++) {
+            HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, &run->reqs[k]));
         }
-        if (status == HK_OK) {
-            status = tp->wait_all(ctx, run->reqs, run->reqs_count);
-        }
+        HK_TRY(tp->wait_all(ctx, run->reqs, run->reqs_count));
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t receive_windows(hk_run_t *run, int peer, uint64_t reps)
@@ -71,39 +66,36 @@ static hk_status_t receive_windows(hk_run_t *run, int peer, uint64_t reps)
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const size_t places = hk_flow_places(run->bytes, run->reqs_count);
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        for (size_t k = 0, place = 0; k < run->reqs_count && status == HK_OK; k++) {
-            status = tp->irecv(ctx, peer, run->in + place * run->bytes, run->bytes, &run->reqs[k]);
+    for (uint64_t i = 0; i < reps; i++) {
+        for (size_t k = 0, place = 0; k < run->reqs_count; k++) {
+            HK_TRY(tp->irecv(ctx, peer, run->in + place * run->bytes, run->bytes, &run->reqs[k]));
             place = place + 1 < places ? place + 1 : 0; /* k % places, without a division for each message */
         }
-        if (status == HK_OK) {
-            status = tp->wait_all(ctx, run->reqs, run->reqs_count);
-        }
+        HK_TRY(tp->wait_all(ctx, run->reqs, run->reqs_count));
     }
-    return status;
+    return HK_OK;
 }
 
 hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay)
 {
-    hk_status_t status = delay != NULL          ? send_each(run, peer, reps, delay, true)
-                         : run->reqs_count == 1 ? send_each(run, peer, reps, NULL, false)
-                                                : send_windows(run, peer, reps);
-    if (status == HK_OK && run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
-        status = run->ctx->tp->recv(run->ctx, peer, run->in, 0);
+    HK_TRY(delay != NULL          ? send_each(run, peer, reps, delay, true)
+           : run->reqs_count == 1 ? send_each(run, peer, reps, NULL, false)
+                                  : send_windows(run, peer, reps));
+    if (run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
+        HK_TRY(run->ctx->tp->recv(run->ctx, peer, run->in, 0));
     }
-    return status;
+    return HK_OK;
 }
 
 hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay)
 {
-    hk_status_t status = delay != NULL          ? receive_each(run, peer, reps, delay, true)
-                         : run->reqs_count == 1 ? receive_each(run, peer, reps, NULL, false)
-                                                : receive_windows(run, peer, reps);
-    if (status == HK_OK && run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
-        status = run->ctx->tp->send(run->ctx, peer, run->out, 0);
+    HK_TRY(delay != NULL          ? receive_each(run, peer, reps, delay, true)
+           : run->reqs_count == 1 ? receive_each(run, peer, reps, NULL, false)
+                                  : receive_windows(run, peer, reps));
+    if (run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED) {
+        HK_TRY(run->ctx->tp->send(run->ctx, peer, run->out, 0));
     }
-    return status;
+    return HK_OK;
 }
 
 hk_status_t hk_flow_acknowledge_root(hk_run_t *run)
@@ -118,9 +110,8 @@ hk_status_t hk_flow_acknowledge_root(hk_run_t *run)
     if (ctx->rank > 0) {
         return ctx->tp->send(ctx, 0, run->out, 0);
     }
-    hk_status_t status = HK_OK;
-    for (int rank = 1; rank < ctx->size && status == HK_OK; rank++) {
-        status = ctx->tp->recv(ctx, rank, run->in, 0);
+    for (int rank = 1; rank < ctx->size; rank++) {
+        HK_TRY(ctx->tp->recv(ctx, rank, run->in, 0));
     }
-    return status;
+    return HK_OK;
 }

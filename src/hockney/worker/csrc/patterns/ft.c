@@ -297,18 +297,17 @@ static hk_status_t add_up(const ft_t *ft, hk_complex_t part, hk_complex_t *sum_p
 {
     hk_ctx_t *ctx = ft->run->ctx;
     const size_t last = ft->block * (size_t)ctx->size;
-    hk_status_t status = HK_OK;
     if (ctx->rank > 0) {
         ft->sent[last] = part;
         return ctx->tp->send(ctx, 0, &ft->sent[last], sizeof part);
     }
-    for (int from = 1; from < ctx->size && status == HK_OK; from++) {
-        status = ctx->tp->recv(ctx, from, &ft->received[last], sizeof part);
+    for (int from = 1; from < ctx->size; from++) {
+        HK_TRY(ctx->tp->recv(ctx, from, &ft->received[last], sizeof part));
         part.re += ft->received[last].re;
         part.im += ft->received[last].im;
     }
     *sum_p = part;
-    return status;
+    return HK_OK;
 }
 
 /* This rank's part of the sum over 1024 points of the grid. */
@@ -331,10 +330,7 @@ static hk_complex_t sum_points(const ft_t *ft)
 static hk_status_t step(ft_t *ft, hk_complex_t *sum_p)
 {
     step_z(ft);
-    const hk_status_t status = ft->exchange(ft);
-    if (status != HK_OK) {
-        return status;
-    }
+    HK_TRY(ft->exchange(ft));
     transform_planes(ft, ft->line, INVERSE);
     return add_up(ft, sum_points(ft), sum_p);
 }
@@ -365,15 +361,15 @@ static hk_status_t solve(ft_t *ft, hk_complex_t *const *line)
     fill_decay(ft->decay_z, ft->grid->nz);
     draw_planes(ft);
     transform_planes(ft, line, FORWARD);
-    hk_status_t status = ft->exchange(ft);
+    HK_TRY(ft->exchange(ft));
     transform_z(ft);
-    for (int i = 0; i < ITERATIONS && status == HK_OK; i++) {
-        status = step(ft, &ft->sum[i]);
+    for (int i = 0; i < ITERATIONS; i++) {
+        HK_TRY(step(ft, &ft->sum[i]));
     }
-    if (ft->rank == 0 && status == HK_OK) {
+    if (ft->rank == 0) {
         compare_sums(ft);
     }
-    return status;
+    return HK_OK;
 }
 
 /* A rank's part of the operations that the NPB counts for each point: a + b ln(points). */
@@ -390,13 +386,13 @@ static hk_status_t solve_charged(ft_t *ft, hk_complex_t *const *line)
 {
     (void)line;
     charge(ft, 14.8157, 7.19641);
-    hk_status_t status = ft->exchange(ft);
-    for (int i = 0; i < ITERATIONS && status == HK_OK; i++) {
+    HK_TRY(ft->exchange(ft));
+    for (int i = 0; i < ITERATIONS; i++) {
         charge(ft, 5.23518, 7.21113);
-        status = ft->exchange(ft);
-        status = status == HK_OK ? add_up(ft, (hk_complex_t){0, 0}, &ft->sum[i]) : status;
+        HK_TRY(ft->exchange(ft));
+        HK_TRY(add_up(ft, (hk_complex_t){0, 0}, &ft->sum[i]));
     }
-    return status;
+    return HK_OK;
 }
 
 /* The state begins with a cache line, which the memory for it need not. */
@@ -410,14 +406,13 @@ static hk_status_t ft_repeat(hk_run_t *run, uint64_t reps)
 {
     ft_t *ft = ft_state_of(run);
     hk_complex_t *line[HK_FFT_POINTS_MAX]; /* of the planes that go out */
-    hk_status_t status = HK_OK;
     for (size_t y = 0; y < ft->grid->ny; y++) {
         line[y] = ft->sent + y / ft->lines * ft->block + y % ft->lines * ft->grid->nx;
     }
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = ft->solve(ft, line);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(ft->solve(ft, line));
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t ft_verdict(const hk_run_t *run)

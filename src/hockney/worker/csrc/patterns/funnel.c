@@ -17,27 +17,25 @@ static hk_status_t receive_all(hk_run_t *run)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    hk_status_t status = HK_OK;
-    for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
-        status = tp->irecv(ctx, (int)k + 1, run->in + k * run->bytes, run->bytes, &run->reqs[k]);
+    for (size_t k = 0; k < run->reqs_count; k++) {
+        HK_TRY(tp->irecv(ctx, (int)k + 1, run->in + k * run->bytes, run->bytes, &run->reqs[k]));
     }
-    return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
+    return tp->wait_all(ctx, run->reqs, run->reqs_count);
 }
 
 static hk_status_t funnel_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    hk_status_t status = HK_OK;
     if (ctx->rank == 0) {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = receive_all(run);
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(receive_all(run));
         }
     } else {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = ctx->tp->send(ctx, 0, run->out, run->bytes);
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(ctx->tp->send(ctx, 0, run->out, run->bytes));
         }
     }
-    return status;
+    return HK_OK;
 }
 
 static bool funnel_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -17,13 +17,12 @@ static hk_status_t get_repeat(hk_run_t *run, uint64_t reps)
     hk_ctx_t *ctx = run->ctx;
     hk_status_t (*const get)(hk_ctx_t *, int, void *, const void *, size_t) = ctx->tp->get;
     const int target = hk_target(run->option);
-    hk_status_t status = HK_OK;
     if (ctx->rank == hk_source(run->option)) {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = get(ctx, target, run->in, run->out, run->bytes);
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(get(ctx, target, run->in, run->out, run->bytes));
         }
     }
-    return status;
+    return HK_OK;
 }
 
 static bool get_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -70,20 +70,17 @@ static hk_status_t halo_repeat(hk_run_t *run, uint64_t reps)
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const size_t faces = state->faces, bytes = run->bytes;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        for (size_t k = 0; k < faces && status == HK_OK; k++) {
-            status = tp->irecv(ctx, state->from[k], run->in + k * bytes, bytes, &run->reqs[k]);
+    for (uint64_t i = 0; i < reps; i++) {
+        for (size_t k = 0; k < faces; k++) {
+            HK_TRY(tp->irecv(ctx, state->from[k], run->in + k * bytes, bytes, &run->reqs[k]));
         }
-        for (size_t k = 0; k < faces && status == HK_OK; k++) {
-            status = tp->isend(ctx, state->to[k], run->out + k * bytes, bytes, &run->reqs[faces + k]);
+        for (size_t k = 0; k < faces; k++) {
+            HK_TRY(tp->isend(ctx, state->to[k], run->out + k * bytes, bytes, &run->reqs[faces + k]));
         }
-        if (status == HK_OK) {
-            status = tp->wait_all(ctx, run->reqs, 2 * faces);
-        }
+        HK_TRY(tp->wait_all(ctx, run->reqs, 2 * faces));
         state->delay.take(ctx, &state->delay);
     }
-    return status;
+    return HK_OK;
 }
 
 static bool halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -30,40 +30,37 @@ static hk_status_t multicast_send_all(hk_run_t *run)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    hk_status_t status = HK_OK;
-    for (size_t k = 0; k < run->reqs_count && status == HK_OK; k++) {
-        status = tp->isend(ctx, (int)k + 1, run->out, run->bytes, &run->reqs[k]);
+    for (size_t k = 0; k < run->reqs_count; k++) {
+        HK_TRY(tp->isend(ctx, (int)k + 1, run->out, run->bytes, &run->reqs[k]));
     }
-    return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
+    return tp->wait_all(ctx, run->reqs, run->reqs_count);
 }
 
 static hk_status_t repeat_native(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_status_t (*const broadcast)(hk_ctx_t *, int, const void *, void *, size_t) = ctx->tp->broadcast;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = broadcast(ctx, 0, run->out, run->in, run->bytes);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(broadcast(ctx, 0, run->out, run->in, run->bytes));
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t multicast_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    hk_status_t status = HK_OK;
     if (multicast_is_native(ctx->tp, run->option)) {
-        status = repeat_native(run, reps);
+        HK_TRY(repeat_native(run, reps));
     } else if (ctx->rank == 0) {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = multicast_send_all(run);
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(multicast_send_all(run));
         }
     } else {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = ctx->tp->recv(ctx, 0, run->in, run->bytes);
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(ctx->tp->recv(ctx, 0, run->in, run->bytes));
         }
     }
-    return status == HK_OK ? hk_flow_acknowledge_root(run) : status;
+    return hk_flow_acknowledge_root(run);
 }
 
 static bool multicast_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -65,21 +65,18 @@ static hk_status_t serve_step(hk_run_t *run)
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const size_t bytes = run->bytes, workers = run->reqs_count;
-    hk_status_t status = HK_OK;
-    for (size_t k = 0; k < workers && status == HK_OK; k++) {
-        status = tp->irecv(ctx, state->first + (int)k, run->in + k * bytes, bytes, &run->reqs[k]);
+    for (size_t k = 0; k < workers; k++) {
+        HK_TRY(tp->irecv(ctx, state->first + (int)k, run->in + k * bytes, bytes, &run->reqs[k]));
     }
-    if (status == HK_OK) {
-        status = tp->wait_all(ctx, run->reqs, workers);
-    }
+    HK_TRY(tp->wait_all(ctx, run->reqs, workers));
     memcpy(state->total, run->in, bytes);
     for (size_t k = 1; k < workers; k++) {
         hk_add_words(state->total, state->total, run->in + k * bytes, bytes);
     }
-    for (size_t k = 0; k < workers && status == HK_OK; k++) {
-        status = tp->isend(ctx, state->first + (int)k, state->total, bytes, &run->reqs[k]);
+    for (size_t k = 0; k < workers; k++) {
+        HK_TRY(tp->isend(ctx, state->first + (int)k, state->total, bytes, &run->reqs[k]));
     }
-    return status == HK_OK ? tp->wait_all(ctx, run->reqs, workers) : status;
+    return tp->wait_all(ctx, run->reqs, workers);
 }
 
 /* The weights of a step are under way with its gradients: a server answers as soon as it has them all. */
@@ -89,25 +86,23 @@ static hk_status_t work_step(hk_run_t *run)
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const size_t bytes = run->bytes, servers = run->reqs_count / 2;
-    hk_status_t status = HK_OK;
     state->delay.take(ctx, &state->delay);
-    for (size_t k = 0; k < servers && status == HK_OK; k++) {
-        status = tp->irecv(ctx, (int)k, run->in + k * bytes, bytes, &run->reqs[k]);
+    for (size_t k = 0; k < servers; k++) {
+        HK_TRY(tp->irecv(ctx, (int)k, run->in + k * bytes, bytes, &run->reqs[k]));
     }
-    for (size_t k = 0; k < servers && status == HK_OK; k++) {
-        status = tp->isend(ctx, (int)k, run->out + k * bytes, bytes, &run->reqs[servers + k]);
+    for (size_t k = 0; k < servers; k++) {
+        HK_TRY(tp->isend(ctx, (int)k, run->out + k * bytes, bytes, &run->reqs[servers + k]));
     }
-    return status == HK_OK ? tp->wait_all(ctx, run->reqs, run->reqs_count) : status;
+    return tp->wait_all(ctx, run->reqs, run->reqs_count);
 }
 
 static hk_status_t paramserver_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_status_t (*const step)(hk_run_t *) = paramserver_state_of(run)->is_server ? serve_step : work_step;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = step(run);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(step(run));
     }
-    return status;
+    return HK_OK;
 }
 
 /* A server has the gradient of each worker; a worker has the sum of all workers' gradients from each server. */

@@ -73,17 +73,12 @@ static hk_status_t posted_source(hk_run_t *run, int peer, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = tp->irecv(ctx, peer, run->in, run->bytes, run->reqs);
-        if (status == HK_OK) {
-            status = tp->send(ctx, peer, run->out, run->bytes);
-        }
-        if (status == HK_OK) {
-            status = tp->wait_all(ctx, run->reqs, 1);
-        }
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(tp->irecv(ctx, peer, run->in, run->bytes, run->reqs));
+        HK_TRY(tp->send(ctx, peer, run->out, run->bytes));
+        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
     }
-    return status;
+    return HK_OK;
 }
 
 /* After the last message nothing is posted: what comes next is not of this loop. */
@@ -92,21 +87,15 @@ static hk_status_t posted_target(hk_run_t *run, int peer, uint64_t reps)
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     pingpong_state_t *state = run->state;
-    hk_status_t status = state->is_posted ? HK_OK : pingpong_post(run, peer);
+    HK_TRY(state->is_posted ? HK_OK : pingpong_post(run, peer));
     state->is_posted = false;
-    for (uint64_t i = 1; i < reps && status == HK_OK; i++) {
-        status = tp->wait_all(ctx, run->reqs, 1);
-        if (status == HK_OK) {
-            status = tp->irecv(ctx, peer, run->in, run->bytes, run->reqs);
-        }
-        if (status == HK_OK) {
-            status = tp->send(ctx, peer, run->out, run->bytes);
-        }
+    for (uint64_t i = 1; i < reps; i++) {
+        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
+        HK_TRY(tp->irecv(ctx, peer, run->in, run->bytes, run->reqs));
+        HK_TRY(tp->send(ctx, peer, run->out, run->bytes));
     }
-    if (status == HK_OK) {
-        status = tp->wait_all(ctx, run->reqs, 1);
-    }
-    return status == HK_OK ? tp->send(ctx, peer, run->out, run->bytes) : status;
+    HK_TRY(tp->wait_all(ctx, run->reqs, 1));
+    return tp->send(ctx, peer, run->out, run->bytes);
 }
 
 /* ---- late -------------------------------------------------------------------------------------------------------- */
@@ -116,8 +105,8 @@ static hk_status_t send_announced(hk_run_t *run, int peer)
     hk_ctx_t *ctx = run->ctx;
     unsigned char *word = run->out + pingpong_announced_at(run->bytes);
     memcpy(word, &((const pingpong_state_t *)run->state)->waited_ns, ANNOUNCED_BYTES);
-    const hk_status_t status = ctx->tp->send(ctx, peer, word, ANNOUNCED_BYTES);
-    return status == HK_OK ? ctx->tp->send(ctx, peer, run->out, run->bytes) : status;
+    HK_TRY(ctx->tp->send(ctx, peer, word, ANNOUNCED_BYTES));
+    return ctx->tp->send(ctx, peer, run->out, run->bytes);
 }
 
 static hk_status_t receive_late(hk_run_t *run, int peer)
@@ -127,40 +116,32 @@ static hk_status_t receive_late(hk_run_t *run, int peer)
     pingpong_state_t *state = run->state;
     uint64_t peer_waited_ns = 0;
     unsigned char *word = run->in + pingpong_announced_at(run->bytes);
-    hk_status_t status = tp->recv(ctx, peer, word, ANNOUNCED_BYTES);
-    if (status == HK_OK) {
-        const uint64_t start_ns = tp->now_ns(ctx);
-        tp->compute(ctx, state->wait_ns);
-        state->waited_ns = tp->now_ns(ctx) - start_ns;
-        state->wait_total_ns += (double)state->waited_ns;
-        memcpy(&peer_waited_ns, word, ANNOUNCED_BYTES);
-        run->untimed_ns += state->waited_ns + peer_waited_ns;
-        status = tp->recv(ctx, peer, run->in, run->bytes);
-    }
-    return status;
+    HK_TRY(tp->recv(ctx, peer, word, ANNOUNCED_BYTES));
+    const uint64_t start_ns = tp->now_ns(ctx);
+    tp->compute(ctx, state->wait_ns);
+    state->waited_ns = tp->now_ns(ctx) - start_ns;
+    state->wait_total_ns += (double)state->waited_ns;
+    memcpy(&peer_waited_ns, word, ANNOUNCED_BYTES);
+    run->untimed_ns += state->waited_ns + peer_waited_ns;
+    return tp->recv(ctx, peer, run->in, run->bytes);
 }
 
 static hk_status_t late_trips(hk_run_t *run, int peer, bool begins, uint64_t reps)
 {
-    hk_status_t status = HK_OK;
     /* Of an earlier sample the other rank has no time to take it out of. */
     ((pingpong_state_t *)run->state)->waited_ns = 0;
     if (begins) {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = send_announced(run, peer);
-            if (status == HK_OK) {
-                status = receive_late(run, peer);
-            }
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(send_announced(run, peer));
+            HK_TRY(receive_late(run, peer));
         }
     } else {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = receive_late(run, peer);
-            if (status == HK_OK) {
-                status = send_announced(run, peer);
-            }
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(receive_late(run, peer));
+            HK_TRY(send_announced(run, peer));
         }
     }
-    return status;
+    return HK_OK;
 }
 
 /* Twice the shortest of some round trips: the message follows its announcement at once. */
@@ -168,15 +149,15 @@ static hk_status_t pingpong_choose_wait(hk_run_t *run, int peer, bool begins)
 {
     hk_ctx_t *ctx = run->ctx;
     uint64_t least_ns = UINT64_MAX;
-    hk_status_t status = hk_round_trips(run, peer, begins, 1);
-    for (int trip = 0; trip < PLAIN_TRIPS && status == HK_OK; trip++) {
+    HK_TRY(hk_round_trips(run, peer, begins, 1));
+    for (int trip = 0; trip < PLAIN_TRIPS; trip++) {
         const uint64_t start_ns = ctx->tp->now_ns(ctx);
-        status = hk_round_trips(run, peer, begins, 1);
+        HK_TRY(hk_round_trips(run, peer, begins, 1));
         const uint64_t trip_ns = ctx->tp->now_ns(ctx) - start_ns;
         least_ns = trip_ns < least_ns ? trip_ns : least_ns;
     }
     ((pingpong_state_t *)run->state)->wait_ns = 2 * least_ns;
-    return status;
+    return HK_OK;
 }
 
 /* ---- probe ------------------------------------------------------------------------------------------------------- */
@@ -187,13 +168,12 @@ static hk_status_t receive_probed(hk_run_t *run, int peer)
     const hk_transport_t *tp = ctx->tp;
     uint64_t looks = 0;
     bool is_there = false;
-    hk_status_t status = HK_OK;
-    while (!is_there && status == HK_OK) {
-        status = tp->probe(ctx, peer, &is_there);
+    while (!is_there) {
+        HK_TRY(tp->probe(ctx, peer, &is_there));
         looks++;
     }
     ((pingpong_state_t *)run->state)->looks += looks;
-    return status == HK_OK ? tp->recv(ctx, peer, run->in, run->bytes) : status;
+    return tp->recv(ctx, peer, run->in, run->bytes);
 }
 
 static hk_status_t probed_trips(hk_run_t *run, int peer, bool begins, uint64_t reps)
@@ -239,19 +219,18 @@ static hk_status_t pingpong_meet(hk_run_t *run)
     pingpong_state_t *state = run->state;
     const int peer = hk_role_peer(ctx->rank, run->option);
     const bool begins = ctx->rank == hk_source(run->option);
-    hk_status_t status = HK_OK;
     if (peer >= 0 && run->option[PINGPONG_RECEIVE] == RECEIVE_POSTED) {
         if (begins) {
             return ctx->tp->recv(ctx, peer, run->in, 0);
         }
-        status = pingpong_post(run, peer);
+        HK_TRY(pingpong_post(run, peer));
         state->is_posted = true;
-        return status == HK_OK ? ctx->tp->send(ctx, peer, run->out, 0) : status;
+        return ctx->tp->send(ctx, peer, run->out, 0);
     }
     if (peer >= 0 && run->option[PINGPONG_RECEIVE] == RECEIVE_LATE && state->wait_ns == 0) {
-        status = pingpong_choose_wait(run, peer, begins);
+        HK_TRY(pingpong_choose_wait(run, peer, begins));
     }
-    return status == HK_OK ? hk_roles_meet(run) : status;
+    return hk_roles_meet(run);
 }
 
 /* The counter that shows which way to receive was used. */

@@ -63,11 +63,9 @@ static hk_status_t prtt_prepare(hk_run_t *run)
     if (asked_ns == 0 || run->ctx->rank != hk_source(run->option)) {
         return HK_OK;
     }
-    const hk_status_t status = hk_delay_resolved(run->ctx, asked_ns);
-    if (status == HK_OK) {
-        prtt_state(run)->delay_ns = prtt_delay_ns(run->ctx, asked_ns);
-    }
-    return status;
+    HK_TRY(hk_delay_resolved(run->ctx, asked_ns));
+    prtt_state(run)->delay_ns = prtt_delay_ns(run->ctx, asked_ns);
+    return HK_OK;
 }
 
 /* spaced is a constant where it is called: without a delay nothing is left of it. */
@@ -77,20 +75,17 @@ static inline hk_status_t prtt_ask(hk_run_t *run, int target, uint64_t reps, con
     const hk_transport_t *tp = ctx->tp;
     const int64_t messages = run->option[PRTT_MESSAGES];
     const uint64_t delay_ns = (uint64_t)run->option[PRTT_DELAY_NS];
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        for (int64_t k = 0; k < messages && status == HK_OK; k++) {
-            status = tp->send(ctx, target, run->out, run->bytes);
+    for (uint64_t i = 0; i < reps; i++) {
+        for (int64_t k = 0; k < messages; k++) {
+            HK_TRY(tp->send(ctx, target, run->out, run->bytes));
             if (spaced) {
                 tp->compute(ctx, delay_ns);
             }
         }
-        if (status == HK_OK) {
-            status = tp->recv(ctx, target, run->in, run->bytes);
-        }
+        HK_TRY(tp->recv(ctx, target, run->in, run->bytes));
     }
     prtt_state(run)->delays += spaced ? (double)reps * (double)messages : 0;
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t prtt_answer(hk_run_t *run, int source, uint64_t reps)
@@ -98,16 +93,13 @@ static hk_status_t prtt_answer(hk_run_t *run, int source, uint64_t reps)
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const int64_t messages = run->option[PRTT_MESSAGES];
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        for (int64_t k = 0; k < messages && status == HK_OK; k++) {
-            status = tp->recv(ctx, source, run->in, run->bytes);
+    for (uint64_t i = 0; i < reps; i++) {
+        for (int64_t k = 0; k < messages; k++) {
+            HK_TRY(tp->recv(ctx, source, run->in, run->bytes));
         }
-        if (status == HK_OK) {
-            status = tp->send(ctx, source, run->out, run->bytes);
-        }
+        HK_TRY(tp->send(ctx, source, run->out, run->bytes));
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t prtt_repeat(hk_run_t *run, uint64_t reps)

@@ -15,16 +15,13 @@ static hk_status_t serve(hk_run_t *run, uint64_t events)
     hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
     hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
     int receiver = farm->next;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < events && status == HK_OK; i++) {
+    for (uint64_t i = 0; i < events; i++) {
         const int rank = hk_farm_rank(farm, receiver);
-        status = recv(ctx, rank, run->in, run->bytes);
-        if (status == HK_OK) {
-            status = send(ctx, rank, run->out, run->bytes);
-        }
+        HK_TRY(recv(ctx, rank, run->in, run->bytes));
+        HK_TRY(send(ctx, rank, run->out, run->bytes));
         receiver = hk_farm_after(farm, receiver);
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t pullfarm_take_event(hk_run_t *run)
@@ -34,18 +31,16 @@ static hk_status_t pullfarm_take_event(hk_run_t *run)
     const hk_transport_t *tp = ctx->tp;
     const size_t bytes = run->bytes;
     const size_t senders = run->reqs_count / 2;
-    hk_status_t status = tp->recv(ctx, 0, run->in + senders * bytes, bytes);
-    for (size_t k = 0; k < senders && status == HK_OK; k++) {
-        status = tp->irecv(ctx, (int)k + 1, run->in + k * bytes, bytes, &run->reqs[k]);
+    HK_TRY(tp->recv(ctx, 0, run->in + senders * bytes, bytes));
+    for (size_t k = 0; k < senders; k++) {
+        HK_TRY(tp->irecv(ctx, (int)k + 1, run->in + k * bytes, bytes, &run->reqs[k]));
     }
-    for (size_t k = 0; k < senders && status == HK_OK; k++) {
-        status = tp->isend(ctx, (int)k + 1, run->out, bytes, &run->reqs[senders + k]);
+    for (size_t k = 0; k < senders; k++) {
+        HK_TRY(tp->isend(ctx, (int)k + 1, run->out, bytes, &run->reqs[senders + k]));
     }
-    if (status == HK_OK) {
-        status = tp->wait_all(ctx, run->reqs, run->reqs_count);
-    }
+    HK_TRY(tp->wait_all(ctx, run->reqs, run->reqs_count));
     farm->delay.take(ctx, &farm->delay);
-    return status == HK_OK ? tp->send(ctx, 0, run->out, bytes) : status;
+    return tp->send(ctx, 0, run->out, bytes);
 }
 
 static const hk_farm_kind_t pullfarm = {

@@ -31,15 +31,12 @@ static inline hk_status_t hand_over(hk_run_t *run, int peer, uint64_t number, bo
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const size_t rest_bytes = run->bytes - WORD_BYTES;
-    hk_status_t status = HK_OK;
     if (is_long) {
-        status = tp->put(ctx, peer, run->in, run->out, rest_bytes);
-        if (status == HK_OK) {
-            status = tp->quiet(ctx);
-        }
+        HK_TRY(tp->put(ctx, peer, run->in, run->out, rest_bytes));
+        HK_TRY(tp->quiet(ctx));
     }
     memcpy(run->out + rest_bytes, &number, WORD_BYTES);
-    return status == HK_OK ? tp->put(ctx, peer, run->in + rest_bytes, run->out + rest_bytes, WORD_BYTES) : status;
+    return tp->put(ctx, peer, run->in + rest_bytes, run->out + rest_bytes, WORD_BYTES);
 }
 
 static inline hk_status_t await(hk_run_t *run, uint64_t number)
@@ -54,24 +51,19 @@ static inline hk_status_t round_trips(hk_run_t *run, uint64_t reps, bool is_long
     const int target = hk_target(run->option);
     trips_t *trips = run->state;
     const uint64_t end = trips->number + reps;
-    hk_status_t status = HK_OK;
     if (run->ctx->rank == source) {
-        for (uint64_t number = trips->number + 1; number <= end && status == HK_OK; number++) {
-            status = hand_over(run, target, number, is_long);
-            if (status == HK_OK) {
-                status = await(run, number);
-            }
+        for (uint64_t number = trips->number + 1; number <= end; number++) {
+            HK_TRY(hand_over(run, target, number, is_long));
+            HK_TRY(await(run, number));
         }
     } else if (run->ctx->rank == target) {
-        for (uint64_t number = trips->number + 1; number <= end && status == HK_OK; number++) {
-            status = await(run, number);
-            if (status == HK_OK) {
-                status = hand_over(run, source, number, is_long);
-            }
+        for (uint64_t number = trips->number + 1; number <= end; number++) {
+            HK_TRY(await(run, number));
+            HK_TRY(hand_over(run, source, number, is_long));
         }
     }
     trips->number = end;
-    return status == HK_OK ? run->ctx->tp->quiet(run->ctx) : status;
+    return run->ctx->tp->quiet(run->ctx);
 }
 
 static hk_status_t putpong_repeat(hk_run_t *run, uint64_t reps)

@@ -15,17 +15,12 @@ static hk_status_t ring_repeat(hk_run_t *run, uint64_t reps)
     const hk_transport_t *tp = ctx->tp;
     const int next = hk_ring_next(run);
     const int previous = hk_ring_previous(run);
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = tp->irecv(ctx, previous, run->in, run->bytes, &run->reqs[0]);
-        if (status == HK_OK) {
-            status = tp->isend(ctx, next, run->out, run->bytes, &run->reqs[1]);
-        }
-        if (status == HK_OK) {
-            status = tp->wait_all(ctx, run->reqs, 2);
-        }
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(tp->irecv(ctx, previous, run->in, run->bytes, &run->reqs[0]));
+        HK_TRY(tp->isend(ctx, next, run->out, run->bytes, &run->reqs[1]));
+        HK_TRY(tp->wait_all(ctx, run->reqs, 2));
     }
-    return status;
+    return HK_OK;
 }
 
 const hk_pattern_t hk_pattern_ring = {

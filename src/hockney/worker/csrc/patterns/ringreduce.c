@@ -37,11 +37,9 @@ static hk_status_t pass_on(hk_run_t *run, const unsigned char *from, int part, u
     const hk_transport_t *tp = ctx->tp;
     const int right = ctx->rank + 1 < ctx->size ? ctx->rank + 1 : 0;
     const int left = ctx->rank > 0 ? ctx->rank - 1 : ctx->size - 1;
-    hk_status_t status = tp->irecv(ctx, left, into, part_bytes(run, part_before), &run->reqs[0]);
-    if (status == HK_OK) {
-        status = tp->isend(ctx, right, from + part_offset(run, part), part_bytes(run, part), &run->reqs[1]);
-    }
-    return status == HK_OK ? tp->wait_all(ctx, run->reqs, 2) : status;
+    HK_TRY(tp->irecv(ctx, left, into, part_bytes(run, part_before), &run->reqs[0]));
+    HK_TRY(tp->isend(ctx, right, from + part_offset(run, part), part_bytes(run, part), &run->reqs[1]));
+    return tp->wait_all(ctx, run->reqs, 2);
 }
 
 static hk_status_t ringreduce_once(hk_run_t *run)
@@ -50,30 +48,28 @@ static hk_status_t ringreduce_once(hk_run_t *run)
     unsigned char *const arrived = run->in + run->bytes;
     const unsigned char *sums = run->out; /* the first part to go is this rank's own */
     int part = run->ctx->rank;
-    hk_status_t status = HK_OK;
-    for (int step = 1; step < size && status == HK_OK; step++) {
+    for (int step = 1; step < size; step++) {
         const int before = part > 0 ? part - 1 : size - 1;
         const size_t offset = part_offset(run, before);
-        status = pass_on(run, sums, part, arrived, before);
+        HK_TRY(pass_on(run, sums, part, arrived, before));
         hk_add_words(run->in + offset, run->out + offset, arrived, part_bytes(run, before));
         part = before;
         sums = run->in;
     }
-    for (int step = 1; step < size && status == HK_OK; step++) {
+    for (int step = 1; step < size; step++) {
         const int before = part > 0 ? part - 1 : size - 1;
-        status = pass_on(run, run->in, part, run->in + part_offset(run, before), before);
+        HK_TRY(pass_on(run, run->in, part, run->in + part_offset(run, before), before));
         part = before;
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t ringreduce_repeat(hk_run_t *run, uint64_t reps)
 {
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = ringreduce_once(run);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(ringreduce_once(run));
     }
-    return status;
+    return HK_OK;
 }
 
 static bool ringreduce_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

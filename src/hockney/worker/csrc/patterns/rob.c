@@ -73,52 +73,46 @@ static hk_status_t begin_event(hk_run_t *run, const hk_rob_kind_t *kind, unsigne
 {
     const int ahead = rob_state_of(run)->ahead;
     hk_req_t *req = run->reqs;
-    hk_status_t status = HK_OK;
-    for (int rob = 1; rob <= ahead && status == HK_OK; rob++, req += kind->requests) {
-        status = kind->begin(run, rob, place + (size_t)(rob - 1) * run->bytes, req);
+    for (int rob = 1; rob <= ahead; rob++, req += kind->requests) {
+        HK_TRY(kind->begin(run, rob, place + (size_t)(rob - 1) * run->bytes, req));
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t read_in_turn(hk_run_t *run, const hk_rob_kind_t *kind, unsigned char *place, int first)
 {
     const int size = run->ctx->size;
-    hk_status_t status = HK_OK;
-    for (int rob = first; rob < size && status == HK_OK; rob++) {
-        status = kind->read(run, rob, place + (size_t)(rob - 1) * run->bytes);
+    for (int rob = first; rob < size; rob++) {
+        HK_TRY(kind->read(run, rob, place + (size_t)(rob - 1) * run->bytes));
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t end_event(hk_run_t *run, const hk_rob_kind_t *kind, unsigned char *place)
 {
-    const hk_status_t status = run->ctx->tp->wait_all(run->ctx, run->reqs, run->reqs_count);
-    return status == HK_OK ? read_in_turn(run, kind, place, rob_state_of(run)->ahead + 1) : status;
+    HK_TRY(run->ctx->tp->wait_all(run->ctx, run->reqs, run->reqs_count));
+    return read_in_turn(run, kind, place, rob_state_of(run)->ahead + 1);
 }
 
 static hk_status_t process_in_turn(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
     rob_state_t *state = rob_state_of(run);
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = read_in_turn(run, kind, run->in, 1);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(read_in_turn(run, kind, run->in, 1));
         state->delay.take(run->ctx, &state->delay);
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t process_parallel(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
     rob_state_t *state = rob_state_of(run);
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = begin_event(run, kind, run->in);
-        if (status == HK_OK) {
-            status = end_event(run, kind, run->in);
-        }
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(begin_event(run, kind, run->in));
+        HK_TRY(end_event(run, kind, run->in));
         state->delay.take(run->ctx, &state->delay);
     }
-    return status;
+    return HK_OK;
 }
 
 /* All but the last event of a stream have a next one, whose receives are posted before the delay. */
@@ -127,22 +121,20 @@ static hk_status_t process_ahead(hk_run_t *run, const hk_rob_kind_t *kind, uint6
     rob_state_t *state = rob_state_of(run);
     const uint64_t with_next = run->reps_to_come > 0 ? reps : reps - 1;
     unsigned char *place = state->begun ? state->place : next_place(run);
-    hk_status_t status = state->begun ? HK_OK : begin_event(run, kind, place);
-    for (uint64_t i = 0; i < with_next && status == HK_OK; i++) {
-        status = end_event(run, kind, place);
+    HK_TRY(state->begun ? HK_OK : begin_event(run, kind, place));
+    for (uint64_t i = 0; i < with_next; i++) {
+        HK_TRY(end_event(run, kind, place));
         place = next_place(run);
-        if (status == HK_OK) {
-            status = begin_event(run, kind, place);
-        }
+        HK_TRY(begin_event(run, kind, place));
         state->delay.take(run->ctx, &state->delay);
     }
-    if (with_next < reps && status == HK_OK) {
-        status = end_event(run, kind, place);
+    if (with_next < reps) {
+        HK_TRY(end_event(run, kind, place));
         state->delay.take(run->ctx, &state->delay);
     }
     state->begun = run->reps_to_come > 0;
     state->place = place;
-    return status;
+    return HK_OK;
 }
 
 /* ---- a process that reads next to one that computes -------------------------------------------------------------- */

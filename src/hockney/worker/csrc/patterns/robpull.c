@@ -7,15 +7,15 @@ enum { REQUEST_BYTES = 16 };
 static hk_status_t robpull_begin(hk_run_t *run, int rob, unsigned char *into, hk_req_t *reqs)
 {
     hk_ctx_t *ctx = run->ctx;
-    const hk_status_t status = ctx->tp->irecv(ctx, rob, into, run->bytes, &reqs[0]);
-    return status == HK_OK ? ctx->tp->isend(ctx, rob, run->out, REQUEST_BYTES, &reqs[1]) : status;
+    HK_TRY(ctx->tp->irecv(ctx, rob, into, run->bytes, &reqs[0]));
+    return ctx->tp->isend(ctx, rob, run->out, REQUEST_BYTES, &reqs[1]);
 }
 
 static hk_status_t robpull_read(hk_run_t *run, int rob, unsigned char *into)
 {
     hk_ctx_t *ctx = run->ctx;
-    const hk_status_t status = ctx->tp->send(ctx, rob, run->out, REQUEST_BYTES);
-    return status == HK_OK ? ctx->tp->recv(ctx, rob, into, run->bytes) : status;
+    HK_TRY(ctx->tp->send(ctx, rob, run->out, REQUEST_BYTES));
+    return ctx->tp->recv(ctx, rob, into, run->bytes);
 }
 
 static hk_status_t robpull_step(hk_run_t *run, int rob, unsigned char *into, size_t i, hk_req_t *req)
@@ -28,14 +28,11 @@ static hk_status_t robpull_step(hk_run_t *run, int rob, unsigned char *into, siz
 static hk_status_t robpull_serve(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = ctx->tp->recv(ctx, 0, run->in, REQUEST_BYTES);
-        if (status == HK_OK) {
-            status = ctx->tp->send(ctx, 0, run->out, run->bytes);
-        }
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(ctx->tp->recv(ctx, 0, run->in, REQUEST_BYTES));
+        HK_TRY(ctx->tp->send(ctx, 0, run->out, run->bytes));
     }
-    return status;
+    return HK_OK;
 }
 
 static const hk_rob_kind_t pull_kind = {.requests = 2,

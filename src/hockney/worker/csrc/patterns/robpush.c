@@ -21,11 +21,10 @@ static hk_status_t robpush_step(hk_run_t *run, int rob, unsigned char *into, siz
 static hk_status_t robpush_serve(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        status = ctx->tp->send(ctx, 0, run->out, run->bytes);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(ctx->tp->send(ctx, 0, run->out, run->bytes));
     }
-    return status;
+    return HK_OK;
 }
 
 static const hk_rob_kind_t push_kind = {

@@ -6,23 +6,18 @@ hk_status_t hk_round_trips(hk_run_t *run, int peer, bool begins, uint64_t reps)
     hk_status_t (*const send)(hk_ctx_t *, int, const void *, size_t) = ctx->tp->send;
     hk_status_t (*const recv)(hk_ctx_t *, int, void *, size_t) = ctx->tp->recv;
     const size_t bytes = run->bytes;
-    hk_status_t status = HK_OK;
     if (begins) {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = send(ctx, peer, run->out, bytes);
-            if (status == HK_OK) {
-                status = recv(ctx, peer, run->in, bytes);
-            }
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(send(ctx, peer, run->out, bytes));
+            HK_TRY(recv(ctx, peer, run->in, bytes));
         }
     } else {
-        for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-            status = recv(ctx, peer, run->in, bytes);
-            if (status == HK_OK) {
-                status = send(ctx, peer, run->out, bytes);
-            }
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(recv(ctx, peer, run->in, bytes));
+            HK_TRY(send(ctx, peer, run->out, bytes));
         }
     }
-    return status;
+    return HK_OK;
 }
 
 hk_status_t hk_meet(const hk_run_t *run, int peer, bool begins)
@@ -74,23 +69,20 @@ hk_status_t hk_start_together(hk_run_t *run)
     if (ctx->rank > 1) {
         return HK_OK;
     }
-    hk_status_t status = hk_round_trips(&empty, peer, begins, 1);
-    for (int trip = 0; trip < TRIPS && status == HK_OK; trip++) {
+    HK_TRY(hk_round_trips(&empty, peer, begins, 1));
+    for (int trip = 0; trip < TRIPS; trip++) {
         const uint64_t start_ns = tp->now_ns(ctx);
-        status = hk_round_trips(&empty, peer, begins, 1);
+        HK_TRY(hk_round_trips(&empty, peer, begins, 1));
         const uint64_t trip_ns = tp->now_ns(ctx) - start_ns;
         least_ns = trip_ns < least_ns ? trip_ns : least_ns;
     }
-    if (status != HK_OK) {
-        return status;
-    }
     if (begins) {
         const uint64_t word_ns = tp->now_ns(ctx);
-        status = tp->send(ctx, peer, run->out, 0);
+        HK_TRY(tp->send(ctx, peer, run->out, 0));
         wait_until(ctx, word_ns + (1 + longer) * least_ns / 2);
     } else {
-        status = tp->recv(ctx, peer, run->in, 0);
+        HK_TRY(tp->recv(ctx, peer, run->in, 0));
         wait_until(ctx, tp->now_ns(ctx) + longer * least_ns / 2);
     }
-    return status;
+    return HK_OK;
 }

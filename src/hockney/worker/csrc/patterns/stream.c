@@ -74,11 +74,10 @@ static inline hk_status_t write_all(hk_run_t *run, uint64_t writes, write_call_t
     const int peer = 1 - ctx->rank;
     const size_t bytes = block_bytes(run);
     uint64_t would_block = 0;
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < writes && status == HK_OK; i++) {
-        for (size_t at = 0; at < bytes && status == HK_OK;) {
+    for (uint64_t i = 0; i < writes; i++) {
+        for (size_t at = 0; at < bytes;) {
             size_t moved = 0;
-            status = write_call(ctx, peer, run->out + at, bytes - at, &moved);
+            HK_TRY(write_call(ctx, peer, run->out + at, bytes - at, &moved));
             would_block += moved == 0;
             at += moved;
         }
@@ -87,7 +86,7 @@ static inline hk_status_t write_all(hk_run_t *run, uint64_t writes, write_call_t
         }
     }
     ((state_t *)run->state)->write_would_block += would_block;
-    return status;
+    return HK_OK;
 }
 
 /* Byte i of the stream goes to place i % bytes of `in`, or to bytes + i % bytes where a read runs over the end of the
@@ -103,12 +102,11 @@ static inline hk_status_t read_all(hk_run_t *run, uint64_t writes, read_call_t *
     uint64_t reads = 0;
     uint64_t short_reads = 0;
     size_t at = 0;
-    hk_status_t status = HK_OK;
-    while (left_bytes > 0 && status == HK_OK) {
+    while (left_bytes > 0) {
         /* Behind the last byte comes what is not this loop's. */
         const size_t asked = left_bytes < bytes ? (size_t)left_bytes : bytes;
         size_t moved = 0;
-        status = read_call(ctx, peer, run->in + at, asked, &moved);
+        HK_TRY(read_call(ctx, peer, run->in + at, asked, &moved));
         would_block += moved == 0;
         reads += moved > 0;
         short_reads += moved > 0 && moved < asked;
@@ -122,7 +120,7 @@ static inline hk_status_t read_all(hk_run_t *run, uint64_t writes, read_call_t *
     state->read_would_block += would_block;
     state->reads += reads;
     state->short_reads += short_reads;
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t stream_repeat(hk_run_t *run, uint64_t reps)

@@ -73,29 +73,27 @@ static hk_status_t sweep_from(hk_run_t *run, const sweep_corner_t *corner)
     sweep_state_t *state = sweep_state_of(run);
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    hk_status_t status = HK_OK;
-    for (int64_t block = 0; block < state->blocks && status == HK_OK; block++) {
-        for (size_t k = 0; k < corner->receives && status == HK_OK; k++) {
-            status = tp->recv(ctx, corner->from[k].peer, run->in + corner->from[k].offset, run->bytes);
+    for (int64_t block = 0; block < state->blocks; block++) {
+        for (size_t k = 0; k < corner->receives; k++) {
+            HK_TRY(tp->recv(ctx, corner->from[k].peer, run->in + corner->from[k].offset, run->bytes));
         }
         state->delay.take(ctx, &state->delay);
-        for (size_t k = 0; k < corner->sends && status == HK_OK; k++) {
-            status = tp->send(ctx, corner->to[k].peer, run->out + corner->to[k].offset, run->bytes);
+        for (size_t k = 0; k < corner->sends; k++) {
+            HK_TRY(tp->send(ctx, corner->to[k].peer, run->out + corner->to[k].offset, run->bytes));
         }
     }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t sweep_repeat(hk_run_t *run, uint64_t reps)
 {
     const sweep_state_t *state = sweep_state_of(run);
-    hk_status_t status = HK_OK;
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        for (int c = 0; c < SWEEP_CORNERS && status == HK_OK; c++) {
-            status = sweep_from(run, &state->corner[c]);
+    for (uint64_t i = 0; i < reps; i++) {
+        for (int c = 0; c < SWEEP_CORNERS; c++) {
+            HK_TRY(sweep_from(run, &state->corner[c]));
         }
     }
-    return status;
+    return HK_OK;
 }
 
 static bool sweep_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -23,23 +23,20 @@ static hk_status_t twoway_repeat(hk_run_t *run, uint64_t reps)
     const size_t window = run->reqs_count / 2;
     const size_t places = hk_flow_places(run->bytes, window);
     const int peer = 1 - ctx->rank;
-    hk_status_t status = HK_OK;
     if (ctx->rank > 1) {
         return HK_OK;
     }
-    for (uint64_t i = 0; i < reps && status == HK_OK; i++) {
-        for (size_t k = 0, place = 0; k < window && status == HK_OK; k++) {
-            status = tp->irecv(ctx, peer, run->in + place * run->bytes, run->bytes, &run->reqs[k]);
+    for (uint64_t i = 0; i < reps; i++) {
+        for (size_t k = 0, place = 0; k < window; k++) {
+            HK_TRY(tp->irecv(ctx, peer, run->in + place * run->bytes, run->bytes, &run->reqs[k]));
             place = place + 1 < places ? place + 1 : 0; /* k % places, without a division for each message */
         }
-        for (size_t k = 0; k < window && status == HK_OK; k++) {
-            status = tp->isend(ctx, peer, run->out, run->bytes, &run->reqs[window + k]);
+        for (size_t k = 0; k < window; k++) {
+            HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, &run->reqs[window + k]));
         }
-        if (status == HK_OK) {
-            status = tp->wait_all(ctx, run->reqs, 2 * window);
-        }
+        HK_TRY(tp->wait_all(ctx, run->reqs, 2 * window));
     }
-    return status;
+    return HK_OK;
 }
 
 static bool twoway_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

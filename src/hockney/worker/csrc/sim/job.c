@@ -167,18 +167,16 @@ static hk_status_t run_simulated(sim_job_t *job, char why[HK_ERROR_MAX])
     }
     (void)snprintf(why, HK_ERROR_MAX, "no memory for %d ranks", job->sim->size);
     job->parts = calloc((size_t)job->sim->size, sizeof *job->parts);
-    hk_status_t status = job->parts == NULL ? HK_ERR_MEMORY : plan_ranks(job);
+    HK_TRY(job->parts == NULL ? HK_ERR_MEMORY : plan_ranks(job));
     hk_sim_reset(job->sim, (uint64_t)job->args->seed << 32 | job->measured++);
-    if (status == HK_OK && pattern->prepare != NULL) {
-        status = run_part(job, prepare_rank, why);
+    if (pattern->prepare != NULL) {
+        HK_TRY(run_part(job, prepare_rank, why));
     }
-    if (status == HK_OK) {
-        status = run_part(job, measure_rank, why);
+    HK_TRY(run_part(job, measure_rank, why));
+    if (pattern->finish != NULL) {
+        HK_TRY(run_part(job, finish_rank, why));
     }
-    if (status == HK_OK && pattern->finish != NULL) {
-        status = run_part(job, finish_rank, why);
-    }
-    return status;
+    return HK_OK;
 }
 
 static hk_status_t answer_point(sim_job_t *job, const hk_command_t *command)
@@ -226,26 +224,22 @@ static hk_status_t serve_commands(sim_job_t *job)
     hk_lines_t lines = {.len = 0};
     hk_command_t command;
     hk_answer_t answer;
-    hk_status_t status = HK_OK;
     for (;;) {
         hk_next_command(&lines, &job->sim->ranks[0].base, 0, &command);
         switch (command.verb) {
         case HK_VERB_HELLO:
-            status = command.abort_on_eof ? hk_watch_end_of(job->watch, STDIN_FILENO) : HK_OK;
-            status = status == HK_OK ? answer_who(job, &command) : status;
+            HK_TRY(command.abort_on_eof ? hk_watch_end_of(job->watch, STDIN_FILENO) : HK_OK);
+            HK_TRY(answer_who(job, &command));
             break;
         case HK_VERB_MEASURE:
-            status = answer_point(job, &command);
+            HK_TRY(answer_point(job, &command));
             break;
         case HK_VERB_FLOOR:
-            status = hk_answer_error(STDOUT_FILENO, command.id, HK_ERR_UNSUPPORTED, "a model has no floor");
+            HK_TRY(hk_answer_error(STDOUT_FILENO, command.id, HK_ERR_UNSUPPORTED, "a model has no floor"));
             break;
         case HK_VERB_QUIT:
             hk_answer_begin(&answer, "bye", command.id);
             return hk_answer_send(&answer, STDOUT_FILENO);
-        }
-        if (status != HK_OK) {
-            return status;
         }
     }
 }

@@ -200,10 +200,7 @@ __attribute__((noinline, cold)) hk_status_t hk_channel_idle(hk_channel_t *channe
     for (int i = 0; i < channel->active_count; i++) {
         hk_peer_t *peer = channel->active[i];
         if (peer->recvs.first != NULL) {
-            const hk_status_t status = check_length(channel, peer, peer->recvs.first->len_bytes);
-            if (status != HK_OK) {
-                return status;
-            }
+            HK_TRY(check_length(channel, peer, peer->recvs.first->len_bytes));
         }
     }
     if (polls >= channel->yield_after) {
@@ -217,10 +214,7 @@ static inline hk_status_t await_taken(hk_channel_t *channel, hk_peer_t *peer, ui
     uint64_t polls = 0;
     uint32_t taken = atomic_load_explicit(&peer->out->taken, memory_order_acquire);
     while (before(taken, number)) {
-        const hk_status_t status = hk_channel_spin(channel, &polls);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(hk_channel_spin(channel, &polls));
         taken = atomic_load_explicit(&peer->out->taken, memory_order_acquire);
     }
     peer->may = taken + HK_RING_SLOTS;
@@ -232,10 +226,7 @@ static __attribute__((noinline)) hk_status_t await_slot(hk_channel_t *channel, h
 {
     uint64_t polls = 0;
     while (progress_sends(peer), !before(peer->sent, peer->may)) {
-        const hk_status_t status = hk_channel_spin(channel, &polls);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(hk_channel_spin(channel, &polls));
     }
     return HK_OK;
 }
@@ -245,10 +236,7 @@ static __attribute__((noinline)) hk_status_t await_turn(hk_channel_t *channel, h
 {
     uint64_t polls = 0;
     while (progress_recvs(peer), peer->recvs.first != NULL) {
-        const hk_status_t status = hk_channel_spin(channel, &polls);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(hk_channel_spin(channel, &polls));
     }
     return HK_OK;
 }
@@ -260,10 +248,7 @@ hk_status_t hk_channel_send(hk_ctx_t *ctx, int to, const void *buf, size_t len_b
     hk_channel_t *channel = hk_channel_of(ctx);
     hk_peer_t *peer = &channel->peer[to];
     if (HK_UNLIKELY(!before(peer->sent, peer->may))) {
-        const hk_status_t status = await_slot(channel, peer);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(await_slot(channel, peer));
     }
     put_in(peer, buf, len_bytes);
     if (len_bytes >= peer->await_from_bytes) {
@@ -277,22 +262,16 @@ hk_status_t hk_channel_recv(hk_ctx_t *ctx, int from, void *buf, size_t len_bytes
     hk_channel_t *channel = hk_channel_of(ctx);
     hk_peer_t *peer = &channel->peer[from];
     if (HK_UNLIKELY(peer->recvs.first != NULL)) {
-        const hk_status_t status = await_turn(channel, peer);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(await_turn(channel, peer));
     }
     const uint32_t number = peer->took + 1;
     hk_lane_t *lane = &slot_of(peer->in, number)->lane;
     const uint64_t tag = tag_of(number, len_bytes);
     uint64_t word, polls = 0;
     while (!hk_lane_poll(lane, tag, &word)) {
-        hk_status_t status = hk_channel_spin(channel, &polls);
-        if (HK_UNLIKELY(polls >= channel->patience) && status == HK_OK) {
-            status = check_length(channel, peer, len_bytes);
-        }
-        if (status != HK_OK) {
-            return status;
+        HK_TRY(hk_channel_spin(channel, &polls));
+        if (HK_UNLIKELY(polls >= channel->patience)) {
+            HK_TRY(check_length(channel, peer, len_bytes));
         }
     }
     take_out(peer, word, buf, len_bytes);
@@ -363,9 +342,6 @@ hk_status_t hk_channel_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
             polls = 0;
             continue;
         }
-        const hk_status_t status = hk_channel_spin(channel, &polls);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(hk_channel_spin(channel, &polls));
     }
 }

@@ -61,10 +61,7 @@ static inline hk_status_t await_word(hk_channel_t *channel, const _Atomic uint64
         if (seen == value || (at_least && seen > value)) {
             return HK_OK;
         }
-        const hk_status_t status = hk_channel_spin(channel, &polls);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(hk_channel_spin(channel, &polls));
     }
 }
 
@@ -91,10 +88,7 @@ hk_status_t hk_channel_barrier(hk_ctx_t *ctx)
     for (int round = 0; round < channel->mapping->rounds; round++) {
         const int to = (int)(((int64_t)rank + (INT64_C(1) << round)) % size);
         atomic_store_explicit(flag_of(channel->mapping, to, round), epoch, memory_order_release);
-        const hk_status_t status = await_word(channel, flag_of(channel->mapping, rank, round), epoch, true);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(await_word(channel, flag_of(channel->mapping, rank, round), epoch, true));
     }
     return HK_OK;
 }

@@ -177,10 +177,7 @@ static inline hk_status_t start(hk_ctx_t *ctx, kept_t *one)
 
 static inline hk_status_t carry_out(hk_ctx_t *ctx, kept_t *one)
 {
-    const hk_status_t status = start(ctx, one);
-    if (status != HK_OK) {
-        return status;
-    }
+    HK_TRY(start(ctx, one));
     const int code = MPI_Wait(&one->request, MPI_STATUS_IGNORE);
     put_back(ctx, one);
     return HK_MPI_CHECKED(ctx, "MPI_Wait", code);

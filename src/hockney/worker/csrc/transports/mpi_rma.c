@@ -35,11 +35,9 @@ static rma_ctx_t *rma_of(hk_ctx_t *ctx)
 
 static hk_status_t rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    const hk_status_t status = hk_mpi_create(tp, job, sizeof(rma_ctx_t), ctx_p);
-    if (status == HK_OK) {
-        rma_of(*ctx_p)->gives_way = job->oversubscribed != 0;
-    }
-    return status;
+    HK_TRY(hk_mpi_create(tp, job, sizeof(rma_ctx_t), ctx_p));
+    rma_of(*ctx_p)->gives_way = job->oversubscribed != 0;
+    return HK_OK;
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -186,8 +184,8 @@ static hk_status_t rma_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t v
 /* No put is under way any more when the ranks have come together. */
 static hk_status_t rma_barrier(hk_ctx_t *ctx)
 {
-    const hk_status_t status = rma_quiet(ctx);
-    return status == HK_OK ? hk_mpi_barrier(ctx) : status;
+    HK_TRY(rma_quiet(ctx));
+    return hk_mpi_barrier(ctx);
 }
 
 const hk_transport_t hk_transport_mpi_rma = {

@@ -150,10 +150,7 @@ static hk_status_t move_all(hk_stream_t *stream, const size_t *left_bytes)
         for (size_t i = 0; i < stream->active_count;) {
             hk_stream_end_t *end = stream->active[i];
             if (end->is_ready) {
-                const hk_status_t status = move(stream, end);
-                if (status != HK_OK) {
-                    return status;
-                }
+                HK_TRY(move(stream, end));
                 can_move |= end->is_ready;
             }
             if (end->head == NULL) {
@@ -198,10 +195,7 @@ hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len
     hk_stream_req_t *req = (hk_stream_req_t *)room;
     req->at.out = len_bytes == 0 ? &stream->pad : buf;
     req->left_bytes = len_bytes == 0 ? 1 : len_bytes;
-    hk_status_t status = make_ready(stream, end);
-    if (status != HK_OK) {
-        return status;
-    }
+    HK_TRY(make_ready(stream, end));
     /* A message with nothing before it usually leaves at once: the peer needn't wait until this rank waits. */
     if (end->head == NULL) {
         const ssize_t count = stream->put_now(end->fd, req->at.out, req->left_bytes);
@@ -224,11 +218,9 @@ hk_status_t hk_stream_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes
     hk_stream_req_t *req = (hk_stream_req_t *)room;
     req->at.in = len_bytes == 0 ? &stream->pad : buf;
     req->left_bytes = len_bytes == 0 ? 1 : len_bytes;
-    const hk_status_t status = make_ready(stream, end);
-    if (status == HK_OK) {
-        enqueue(stream, end, req);
-    }
-    return status;
+    HK_TRY(make_ready(stream, end));
+    enqueue(stream, end, req);
+    return HK_OK;
 }
 
 hk_status_t hk_stream_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
@@ -244,10 +236,7 @@ hk_status_t hk_stream_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
  * both post a receive and then send more than the kernel takes. */
 __attribute__((noinline)) static hk_status_t join_queue(hk_stream_t *stream, hk_stream_end_t *end, hk_stream_req_t *req)
 {
-    const hk_status_t status = make_ready(stream, end);
-    if (status != HK_OK) {
-        return status;
-    }
+    HK_TRY(make_ready(stream, end));
     enqueue(stream, end, req);
     return move_all(stream, &req->left_bytes);
 }
@@ -336,10 +325,7 @@ __attribute__((noinline)) static hk_status_t move_once(hk_stream_t *stream)
     for (size_t i = 0; i < stream->active_count;) {
         hk_stream_end_t *end = stream->active[i];
         end->is_ready = true;
-        const hk_status_t status = move(stream, end);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(move(stream, end));
         if (end->head == NULL) {
             stream->active[i] = stream->active[--stream->active_count];
         } else {
@@ -425,8 +411,8 @@ hk_status_t hk_stream_mode(hk_ctx_t *ctx, int peer, bool write_now, bool read_no
         return HK_OK;
     }
     stream->out[peer].is_switched = stream->in[peer].is_switched = false;
-    const hk_status_t status = set_nonblocking(stream, &stream->out[peer], write_now);
-    return status == HK_OK ? set_nonblocking(stream, &stream->in[peer], read_now) : status;
+    HK_TRY(set_nonblocking(stream, &stream->out[peer], write_now));
+    return set_nonblocking(stream, &stream->in[peer], read_now);
 }
 
 /* ---- choosing the variant ---------------------------------------------------------------------------------------- */
@@ -441,15 +427,9 @@ hk_status_t hk_stream_start(hk_stream_t *stream, bool oversubscribed)
     stream->put_now = blocks && family->put_now != NULL ? family->put_now : family->put;
     stream->get_now = blocks && family->get_now != NULL ? family->get_now : family->get;
     for (int peer = 0; !blocks && peer < stream->base.size; peer++) {
-        hk_status_t status = HK_OK;
         if (peer != stream->base.rank) {
-            status = set_nonblocking(stream, &stream->out[peer], true);
-        }
-        if (peer != stream->base.rank && status == HK_OK) {
-            status = set_nonblocking(stream, &stream->in[peer], true);
-        }
-        if (status != HK_OK) {
-            return status;
+            HK_TRY(set_nonblocking(stream, &stream->out[peer], true));
+            HK_TRY(set_nonblocking(stream, &stream->in[peer], true));
         }
     }
     return HK_OK;

@@ -35,10 +35,7 @@ static hk_status_t listen_here(const hk_job_t *job, int *listener_p, hk_address_
     char own[sizeof address_p->host];
     if (job->remote != 0 && job->size > 1) {
         const int fd = job->control->fds[job->rank == 0 ? 1 : 0];
-        const hk_status_t status = hk_address_of_socket(fd, job->rank, own);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(hk_address_of_socket(fd, job->rank, own));
         host = own;
     }
     return hk_address_listen(host, job->rank, listener_p, address_p);
@@ -59,15 +56,11 @@ static hk_status_t exchange_places(const hk_job_t *job, int *listener_p, tcp_pla
 /* Every rank goes to those below it and then waits for those above it, each of which finds it waiting: no circle. */
 static hk_status_t meet(const hk_job_t *job, int listener, const tcp_place_t *places, int *fds)
 {
-    hk_status_t status = HK_OK;
-    for (int peer = 0; status == HK_OK && peer < job->rank; peer++) {
-        status = hk_rendezvous_connect(&places[peer].address, job->rank, job->size, MEET_LIMIT_S, &fds[peer]);
+    for (int peer = 0; peer < job->rank; peer++) {
+        HK_TRY(hk_rendezvous_connect(&places[peer].address, job->rank, job->size, MEET_LIMIT_S, &fds[peer]));
     }
-    if (status == HK_OK) {
-        status = hk_rendezvous_accept(listener, &places[job->rank].address, job->rank, job->rank + 1, job->size,
-                                      MEET_LIMIT_S, fds);
-    }
-    return status;
+    return hk_rendezvous_accept(listener, &places[job->rank].address, job->rank, job->rank + 1, job->size, MEET_LIMIT_S,
+                                fds);
 }
 
 static hk_status_t tcp_connect_all(const hk_job_t *job, hk_stream_t *stream, tcp_place_t *places, int *fds)

@@ -208,10 +208,7 @@ static hk_status_t take(hk_udp_t *udp, int peer, void *buf, size_t len_bytes)
     for (;;) {
         const ssize_t count = udp->get(from->fd, &message);
         if (count < 0) {
-            const hk_status_t status = ask(udp, peer, awaited, errno);
-            if (status != HK_OK) {
-                return status;
-            }
+            HK_TRY(ask(udp, peer, awaited, errno));
         } else if (count >= (ssize_t)sizeof head && head.key == udp->key) {
             const size_t came_bytes = (size_t)count - sizeof head;
             const uint64_t seq = be64toh(head.seq);
@@ -228,14 +225,13 @@ static hk_status_t take(hk_udp_t *udp, int peer, void *buf, size_t len_bytes)
 static hk_status_t udp_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
 {
     hk_udp_t *udp = udp_of(ctx);
-    hk_status_t status = HK_OK;
-    for (hk_udp_req_t *req = udp->head; req != NULL && status == HK_OK; req = req->next) {
+    for (hk_udp_req_t *req = udp->head; req != NULL; req = req->next) {
         if (req->peer == peer && !req->is_done) {
             req->is_done = true;
-            status = take(udp, peer, req->buf, req->len_bytes);
+            HK_TRY(take(udp, peer, req->buf, req->len_bytes));
         }
     }
-    return status == HK_OK ? take(udp, peer, buf, len_bytes) : status;
+    return take(udp, peer, buf, len_bytes);
 }
 
 /* A datagram leaves at once, whatever the receiver does. */
@@ -266,14 +262,13 @@ static hk_status_t udp_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     (void)reqs; /* the list holds exactly those of the array that are open */
     (void)count;
     hk_udp_t *udp = udp_of(ctx);
-    hk_status_t status = HK_OK;
-    for (hk_udp_req_t *req = udp->head; req != NULL && status == HK_OK; req = req->next) {
+    for (hk_udp_req_t *req = udp->head; req != NULL; req = req->next) {
         if (!req->is_done) {
-            status = take(udp, req->peer, req->buf, req->len_bytes);
+            HK_TRY(take(udp, req->peer, req->buf, req->len_bytes));
         }
     }
     udp->head = udp->tail = NULL;
-    return status;
+    return HK_OK;
 }
 
 /* ---- what it tells ----------------------------------------------------------------------------------------------- */

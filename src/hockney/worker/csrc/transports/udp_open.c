@@ -154,10 +154,7 @@ static hk_status_t bind_all(const hk_job_t *job, hk_udp_t *udp, udp_place_t *min
     if (job->remote != 0 && job->size > 1) {
         /* The address at which this host reaches rank 0: that one is known to carry traffic. */
         const int fd = job->control->fds[job->rank == 0 ? 1 : 0];
-        const hk_status_t status = hk_address_of_socket(fd, job->rank, mine->host);
-        if (status != HK_OK) {
-            return status;
-        }
+        HK_TRY(hk_address_of_socket(fd, job->rank, mine->host));
     }
     if (getrandom(&mine->key, sizeof mine->key, 0) != (ssize_t)sizeof mine->key) {
         hk_log(job->rank, "%s: this system gives no random key: %s", udp->base.tp->name, strerror(errno));
