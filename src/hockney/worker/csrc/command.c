@@ -24,7 +24,8 @@ typedef struct field {
     const char *name;
     uint32_t verbs; /* bits of 1 << hk_verb_t */
     uint64_t min, max;
-    size_t offset;
+    size_t offset;       /* of a uint64_t in the command */
+    const char *choices; /* NULL: a number */
 } field_t;
 
 enum {
@@ -35,23 +36,19 @@ enum {
     FOR_ALL = FOR_HELLO | FOR_MEASURE | FOR_FLOOR | FOR_QUIT,
 };
 
-/* Plain numbers; pattern=, verify= and eof= are words, and separate. */
+/* All but pattern= and the options of patterns. */
 static const field_t fields[] = {
-    {"id", FOR_ALL, 0, UINT64_MAX, offsetof(hk_command_t, id)},
-    {"bytes", FOR_MEASURE, 0, (uint64_t)1 << 40, offsetof(hk_command_t, bytes)},
-    {"batch", FOR_MEASURE | FOR_FLOOR, 1, (uint64_t)1 << 40, offsetof(hk_command_t, batch)},
-    {"samples", FOR_MEASURE | FOR_FLOOR, 1, 1000000, offsetof(hk_command_t, samples)},
-    {"warmup", FOR_MEASURE, 0, (uint64_t)1 << 40, offsetof(hk_command_t, warmup)},
+    {"id", FOR_ALL, 0, UINT64_MAX, offsetof(hk_command_t, id), NULL},
+    {"bytes", FOR_MEASURE, 0, (uint64_t)1 << 40, offsetof(hk_command_t, bytes), NULL},
+    {"batch", FOR_MEASURE | FOR_FLOOR, 1, (uint64_t)1 << 40, offsetof(hk_command_t, batch), NULL},
+    {"samples", FOR_MEASURE | FOR_FLOOR, 1, 1000000, offsetof(hk_command_t, samples), NULL},
+    {"warmup", FOR_MEASURE, 0, (uint64_t)1 << 40, offsetof(hk_command_t, warmup), NULL},
+    {"timeout_s", FOR_MEASURE | FOR_FLOOR, 1, 86400, offsetof(hk_command_t, timeout_s), NULL},
+    {"verify", FOR_MEASURE, 0, 0, offsetof(hk_command_t, verify), "no|yes"},
+    {"eof", FOR_HELLO, 0, 0, offsetof(hk_command_t, abort_on_eof), "finish|abort"},
+    {"version", FOR_HELLO, 1, 1, offsetof(hk_command_t, version), NULL},
 };
-enum {
-    FIELDS = sizeof fields / sizeof fields[0],
-    BIT_TIMEOUT = FIELDS,
-    BIT_PATTERN,
-    BIT_VERIFY,
-    BIT_EOF,
-    BIT_VERSION,
-    BIT_OPTION
-};
+enum { FIELDS = sizeof fields / sizeof fields[0], BIT_PATTERN = FIELDS, BIT_OPTION };
 
 static const char *const verbs[] = {"hello", "measure", "floor", "quit"};
 
@@ -115,23 +112,6 @@ static hk_status_t take_once(parser_t *parser, unsigned bit, text_t key)
     return HK_OK;
 }
 
-static hk_status_t take_number(parser_t *parser, unsigned bit, uint64_t min, uint64_t max, text_t key, text_t value,
-                               uint64_t *value_p)
-{
-    uint64_t number = 0;
-    if (!parse_unsigned(value, &number)) {
-        return refuse(parser, "not a number", value);
-    }
-    if (number < min || number > max) {
-        snprintf(parser->error, HK_ERROR_MAX, "%.*s must be from %" PRIu64 " to %" PRIu64, (int)key.len, key.at, min,
-                 max);
-        return HK_ERR_ARGUMENT;
-    }
-    HK_TRY(take_once(parser, bit, key));
-    *value_p = number;
-    return HK_OK;
-}
-
 /* The place of value among "a|b|c", or -1. */
 static int64_t find_choice(const char *choices, text_t value)
 {
@@ -147,39 +127,44 @@ static int64_t find_choice(const char *choices, text_t value)
     return -1;
 }
 
-static hk_status_t take_choice(parser_t *parser, unsigned bit, const char *choices, text_t key, text_t value,
-                               int64_t *value_p)
+/* A number, or a choice out of words, which may be given once; bit: which in `seen`. */
+static hk_status_t take_value(parser_t *parser, unsigned bit, const field_t *field, text_t key, text_t value,
+                              uint64_t *value_p)
 {
-    const int64_t place = find_choice(choices, value);
-    if (place < 0) {
-        snprintf(parser->error, HK_ERROR_MAX, "%.*s must be one of %s", (int)key.len, key.at, choices);
+    uint64_t number = 0;
+    if (field->choices != NULL) {
+        const int64_t place = find_choice(field->choices, value);
+        if (place < 0) {
+            snprintf(parser->error, HK_ERROR_MAX, "%s must be one of %s", field->name, field->choices);
+            return HK_ERR_ARGUMENT;
+        }
+        number = (uint64_t)place;
+    } else if (!parse_unsigned(value, &number)) {
+        return refuse(parser, "not a number", value);
+    } else if (number < field->min || number > field->max) {
+        snprintf(parser->error, HK_ERROR_MAX, "%s must be from %" PRIu64 " to %" PRIu64, field->name, field->min,
+                 field->max);
         return HK_ERR_ARGUMENT;
     }
     HK_TRY(take_once(parser, bit, key));
-    *value_p = place;
+    *value_p = number;
     return HK_OK;
 }
 
 static hk_status_t take_option(parser_t *parser, text_t key, text_t value)
 {
-    for (unsigned i = 0; parser->pattern != NULL && i < HK_OPTIONS_MAX; i++) {
-        const hk_option_t *option = &parser->pattern->option[i];
-        if (option->name == NULL) {
-            break;
-        }
-        if (!same(key, option->name)) {
-            continue;
-        }
-        if (option->choices != NULL) {
-            return take_choice(parser, BIT_OPTION + i, option->choices, key, value, &parser->command.option[i]);
-        }
-        uint64_t number = 0;
-        const hk_status_t status =
-            take_number(parser, BIT_OPTION + i, (uint64_t)option->min, (uint64_t)option->max, key, value, &number);
-        if (status == HK_OK) {
+    const hk_option_t *options = parser->pattern->option;
+    for (unsigned i = 0; i < HK_OPTIONS_MAX && options[i].name != NULL; i++) {
+        if (same(key, options[i].name)) {
+            const field_t field = {.name = options[i].name,
+                                   .min = (uint64_t)options[i].min,
+                                   .max = (uint64_t)options[i].max,
+                                   .choices = options[i].choices};
+            uint64_t number = 0;
+            HK_TRY(take_value(parser, BIT_OPTION + i, &field, key, value, &number));
             parser->command.option[i] = (int64_t)number;
+            return HK_OK;
         }
-        return status;
     }
     return refuse(parser, "no such key here", key);
 }
@@ -208,32 +193,11 @@ static hk_status_t take_pair(parser_t *parser, text_t word)
     const text_t key = {word.at, (size_t)(equals - word.at)};
     const text_t value = {equals + 1, word.len - key.len - 1};
     const uint32_t verb = 1u << parser->command.verb;
-    int64_t choice = 0;
-    uint64_t number = 0;
-    hk_status_t status = HK_OK;
     for (unsigned i = 0; i < FIELDS; i++) {
         if (same(key, fields[i].name) && (fields[i].verbs & verb) != 0) {
             uint64_t *target = (uint64_t *)(void *)((char *)&parser->command + fields[i].offset);
-            return take_number(parser, i, fields[i].min, fields[i].max, key, value, target);
+            return take_value(parser, i, &fields[i], key, value, target);
         }
-    }
-    if (same(key, "timeout_s") && (verb & (FOR_MEASURE | FOR_FLOOR)) != 0) {
-        status = take_number(parser, BIT_TIMEOUT, 1, 86400, key, value, &number);
-        parser->command.timeout_s = status == HK_OK ? (uint32_t)number : parser->command.timeout_s;
-        return status;
-    }
-    if (same(key, "version") && verb == FOR_HELLO) {
-        return take_number(parser, BIT_VERSION, 1, 1, key, value, &number);
-    }
-    if (same(key, "eof") && verb == FOR_HELLO) {
-        status = take_choice(parser, BIT_EOF, "finish|abort", key, value, &choice);
-        parser->command.abort_on_eof = choice == 1;
-        return status;
-    }
-    if (same(key, "verify") && verb == FOR_MEASURE) {
-        status = take_choice(parser, BIT_VERIFY, "no|yes", key, value, &choice);
-        parser->command.verify = status == HK_OK ? choice == 1 : parser->command.verify;
-        return status;
     }
     if (same(key, "pattern") && verb == FOR_MEASURE) {
         return parser->pattern != NULL && (parser->seen & (1u << BIT_PATTERN)) != 0
@@ -264,7 +228,7 @@ static hk_status_t find_pattern(parser_t *parser, text_t rest)
 hk_status_t hk_command_parse(const char *line, size_t len, hk_command_t *command_p, char error[HK_ERROR_MAX])
 {
     parser_t parser = {.error = error,
-                       .command = {.batch = 1, .samples = 10, .warmup = 1, .timeout_s = 60, .verify = true}};
+                       .command = {.batch = 1, .samples = 10, .warmup = 1, .timeout_s = 60, .verify = 1}};
     command_p->id = 0;
     for (size_t i = 0; i < len; i++) {
         if (line[i] < ' ' || line[i] > '~') {

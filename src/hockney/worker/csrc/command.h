@@ -20,10 +20,11 @@ typedef struct hk_command {
     uint64_t batch; /* repetitions in one sample */
     uint64_t samples;
     uint64_t warmup; /* repetitions before the first sample */
-    uint32_t timeout_s;
-    uint32_t pattern; /* its place in hk_patterns */
-    bool verify;
-    bool abort_on_eof; /* hello eof=abort: the end of standard input ends the job at once */
+    uint64_t timeout_s;
+    uint64_t verify;       /* 0 or 1 */
+    uint64_t abort_on_eof; /* 1: hello eof=abort: the end of standard input ends the job at once */
+    uint64_t version;      /* of the protocol, as hello says it */
+    uint32_t pattern;      /* its place in hk_patterns */
     int64_t option[HK_OPTIONS_MAX];
 } hk_command_t;
 

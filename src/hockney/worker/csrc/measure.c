@@ -261,7 +261,7 @@ static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_
     if (status == HK_OK) {
         note(bench, &before, &after, result);
     }
-    if (status == HK_OK && command->verify && carries) {
+    if (status == HK_OK && command->verify != 0 && carries) {
         status = verify(bench, command, run, result);
     }
     if (status != HK_OK && result->account.fault.rank < 0) {
@@ -282,7 +282,7 @@ hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result
     char doing[96];
 
     snprintf(doing, sizeof doing, "%s of %llu B", pattern->name, (unsigned long long)command->bytes);
-    hk_watch_arm(bench->watch, command->timeout_s, doing);
+    hk_watch_arm(bench->watch, (unsigned)command->timeout_s, doing);
 
     hk_status_t status = prepare(bench, command, &run, &result);
     if (status == HK_OK) {

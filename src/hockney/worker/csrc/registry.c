@@ -144,16 +144,6 @@ TRANSPORTS(DECLARE)
 
 const hk_transport_t *const hk_transports[] = {TRANSPORTS(ENTRY) NULL};
 
-const hk_pattern_t *hk_pattern_find(const char *name)
-{
-    for (size_t i = 0; hk_patterns[i] != NULL; i++) {
-        if (strcmp(hk_patterns[i]->name, name) == 0) {
-            return hk_patterns[i];
-        }
-    }
-    return NULL;
-}
-
 const hk_transport_t *hk_transport_find(const char *name)
 {
     for (size_t i = 0; hk_transports[i] != NULL; i++) {

@@ -21,7 +21,6 @@ extern const hk_capability_t hk_capabilities[HK_CAPS_COUNT];
 /* "root", "sources", …: the word for each hk_timed_t. */
 extern const char *const hk_timed_names[];
 
-const hk_pattern_t *hk_pattern_find(const char *name);
 const hk_transport_t *hk_transport_find(const char *name);
 
 /* The first capability that is needed and not offered, in words; NULL if none. */

@@ -69,7 +69,7 @@ static hk_status_t answer_floor(session_t *session, const hk_command_t *command)
         free(half_ns);
         return status;
     }
-    hk_watch_arm(bench->watch, command->timeout_s, "floor");
+    hk_watch_arm(bench->watch, (unsigned)command->timeout_s, "floor");
     hk_floor_quick(&bench->floor);
     for (uint64_t i = 0; i < command->samples; i++) {
         half_ns[i] = hk_floor_sample(&bench->floor, command->batch);
@@ -161,7 +161,7 @@ static hk_status_t carry_out(session_t *session, const hk_command_t *command)
 {
     switch (command->verb) {
     case HK_VERB_HELLO:
-        if (command->abort_on_eof && session->job->rank == 0) {
+        if (command->abort_on_eof != 0 && session->job->rank == 0) {
             HK_TRY(hk_watch_end_of(session->bench.watch, STDIN_FILENO));
         }
         return answer_hello(session, command);

@@ -133,6 +133,11 @@ bool hk_delay_counter(const hk_delay_t *delay, size_t i, hk_counter_t *counter_p
     return i < 2;
 }
 
+bool hk_state_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    return hk_delay_counter(run->state, i, counter_p);
+}
+
 bool hk_compute_counter(const int64_t *option, const hk_delay_t *delay, size_t i, hk_counter_t *counter_p)
 {
     const bool computes = option[HK_COMPUTE_SENDER] > 0 || option[HK_COMPUTE_RECEIVER] > 0;

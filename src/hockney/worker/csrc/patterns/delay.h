@@ -44,6 +44,10 @@ hk_status_t hk_compute_prepare(hk_ctx_t *ctx, const int64_t *option, bool sends,
 
 /* The counters `delays` and `delay_ns`; of computing, on all ranks where one computes. */
 bool hk_delay_counter(const hk_delay_t *delay, size_t i, hk_counter_t *counter_p);
+
+/* The hook `counter` of patterns whose state begins with its delay. */
+bool hk_state_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
+
 bool hk_compute_counter(const int64_t *option, const hk_delay_t *delay, size_t i, hk_counter_t *counter_p);
 
 #endif

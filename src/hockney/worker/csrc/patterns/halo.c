@@ -96,11 +96,6 @@ static bool halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected
     return true;
 }
 
-static bool halo_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
-{
-    return hk_delay_counter(&halo_state_of(run)->delay, i, counter_p);
-}
-
 const hk_pattern_t hk_pattern_halo2d = {
     .name = "halo2d",
     .summary = "ranks on a periodic grid exchange a message with each of four neighbours, all at once, and compute",
@@ -115,7 +110,7 @@ const hk_pattern_t hk_pattern_halo2d = {
     .prepare = halo_prepare,
     .repeat = halo_repeat,
     .expected = halo_expected,
-    .counter = halo_counter,
+    .counter = hk_state_counter,
 };
 
 const hk_pattern_t hk_pattern_halo3d = {
@@ -132,5 +127,5 @@ const hk_pattern_t hk_pattern_halo3d = {
     .prepare = halo_prepare,
     .repeat = halo_repeat,
     .expected = halo_expected,
-    .counter = halo_counter,
+    .counter = hk_state_counter,
 };

@@ -122,11 +122,6 @@ static bool paramserver_expected(const hk_run_t *run, size_t i, hk_expected_t *e
     return i < servers;
 }
 
-static bool paramserver_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
-{
-    return hk_delay_counter(&paramserver_state_of(run)->delay, i, counter_p);
-}
-
 const hk_pattern_t hk_pattern_paramserver = {
     .name = "paramserver",
     .summary = "workers push gradients to parameter servers, which add them up and send the sum back; slowest rank",
@@ -143,5 +138,5 @@ const hk_pattern_t hk_pattern_paramserver = {
     .prepare = paramserver_prepare,
     .repeat = paramserver_repeat,
     .expected = paramserver_expected,
-    .counter = paramserver_counter,
+    .counter = hk_state_counter,
 };

@@ -12,8 +12,8 @@ typedef struct rob_reader {
 
 /* The pattern's state. */
 typedef struct rob_state {
-    rob_reader_t reader;
     hk_delay_t delay;
+    rob_reader_t reader;
     size_t buffer;        /* the one that the next event goes to */
     bool begun;           /* with two buffers, in a stream: an event is under way at `place` */
     size_t buffers;       /* 1 or 2 */
@@ -231,9 +231,4 @@ bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
     *expected_p =
         (hk_expected_t){.in_offset = place + i * run->bytes, .len_bytes = run->bytes, .from_rank = (int)i + 1};
     return i + 1 < (size_t)run->ctx->size;
-}
-
-bool hk_rob_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
-{
-    return hk_delay_counter(&rob_state_of(run)->delay, i, counter_p);
 }

@@ -35,6 +35,5 @@ hk_plan_t hk_rob_plan(const hk_run_t *run);
 hk_status_t hk_rob_prepare(hk_run_t *run);
 hk_status_t hk_rob_repeat(hk_run_t *run, uint64_t reps);
 bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
-bool hk_rob_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
 
 #endif

@@ -56,5 +56,5 @@ const hk_pattern_t hk_pattern_robpull = {
     .prepare = hk_rob_prepare,
     .repeat = hk_rob_repeat,
     .expected = hk_rob_expected,
-    .counter = hk_rob_counter,
+    .counter = hk_state_counter,
 };

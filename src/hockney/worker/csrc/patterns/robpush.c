@@ -44,5 +44,5 @@ const hk_pattern_t hk_pattern_robpush = {
     .prepare = hk_rob_prepare,
     .repeat = hk_rob_repeat,
     .expected = hk_rob_expected,
-    .counter = hk_rob_counter,
+    .counter = hk_state_counter,
 };

@@ -113,11 +113,6 @@ static bool sweep_expected(const hk_run_t *run, size_t i, hk_expected_t *expecte
     return false;
 }
 
-static bool sweep_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
-{
-    return hk_delay_counter(&sweep_state_of(run)->delay, i, counter_p);
-}
-
 const hk_pattern_t hk_pattern_sweep = {
     .name = "sweep",
     .summary =
@@ -136,5 +131,5 @@ const hk_pattern_t hk_pattern_sweep = {
     .prepare = sweep_prepare,
     .repeat = sweep_repeat,
     .expected = sweep_expected,
-    .counter = sweep_counter,
+    .counter = hk_state_counter,
 };

@@ -185,7 +185,7 @@ static hk_status_t answer_point(sim_job_t *job, const hk_command_t *command)
     char doing[96];
     job->command = command;
     (void)snprintf(doing, sizeof doing, "%s of %llu B", pattern_of(job)->name, (unsigned long long)command->bytes);
-    hk_watch_arm(job->watch, command->timeout_s, doing);
+    hk_watch_arm(job->watch, (unsigned)command->timeout_s, doing);
     hk_status_t status = run_simulated(job, why);
     hk_watch_disarm(job->watch);
     if (status == HK_OK) {
@@ -228,7 +228,7 @@ static hk_status_t serve_commands(sim_job_t *job)
         hk_next_command(&lines, &job->sim->ranks[0].base, 0, &command);
         switch (command.verb) {
         case HK_VERB_HELLO:
-            HK_TRY(command.abort_on_eof ? hk_watch_end_of(job->watch, STDIN_FILENO) : HK_OK);
+            HK_TRY(command.abort_on_eof != 0 ? hk_watch_end_of(job->watch, STDIN_FILENO) : HK_OK);
             HK_TRY(answer_who(job, &command));
             break;
         case HK_VERB_MEASURE:

@@ -164,21 +164,10 @@ const char *hk_mpi_library(const hk_ctx_t *ctx)
 /* ---- the plain transport ---------------------------------------------------------------------------------------- */
 
 const hk_transport_t hk_transport_mpi = {
-    HK_MPI_SHARED,
-    .caps = HK_MPI_CAPS,
-    .name = "mpi",
-    .summary = "the MPI library that this worker was built with",
-    .below = "shm",
-    .below_remote = "tcp",
-    .max_bytes = INT_MAX,
-    .open = hk_mpi_open,
-    .close = hk_mpi_close,
-    .alloc = hk_private_alloc,
-    .free = hk_private_free,
-    .send = hk_mpi_send,
-    .recv = hk_mpi_recv,
-    .isend = hk_mpi_isend,
-    .irecv = hk_mpi_irecv,
-    .wait_all = hk_mpi_wait_all,
-    .barrier = hk_mpi_barrier,
+    HK_MPI_SHARED,         HK_MPI_PLAIN_CONTEXT,
+    HK_MPI_PLAIN_MEMORY,   HK_MPI_PLAIN_SENDS,
+    HK_MPI_PLAIN_RECEIVES, .caps = HK_MPI_CAPS,
+    .name = "mpi",         .summary = "the MPI library that this worker was built with",
+    .below = "shm",        .below_remote = "tcp",
+    .max_bytes = INT_MAX,  .barrier = hk_mpi_barrier,
 };

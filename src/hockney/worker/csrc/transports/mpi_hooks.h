@@ -60,4 +60,10 @@ hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, si
     .broadcast = hk_mpi_broadcast, .alltoall = hk_mpi_alltoall, .allreduce = hk_mpi_allreduce,                         \
     .reduce = hk_mpi_reduce, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
+/* What a table has unless its variant is about just that. */
+#define HK_MPI_PLAIN_CONTEXT .open = hk_mpi_open, .close = hk_mpi_close
+#define HK_MPI_PLAIN_MEMORY .alloc = hk_private_alloc, .free = hk_private_free
+#define HK_MPI_PLAIN_SENDS .send = hk_mpi_send, .isend = hk_mpi_isend
+#define HK_MPI_PLAIN_RECEIVES .recv = hk_mpi_recv, .irecv = hk_mpi_irecv, .wait_all = hk_mpi_wait_all
+
 #endif

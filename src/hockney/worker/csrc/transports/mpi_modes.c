@@ -21,19 +21,15 @@ static hk_status_t sync_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t l
 
 const hk_transport_t hk_transport_mpi_sync = {
     HK_MPI_SHARED,
+    HK_MPI_PLAIN_CONTEXT,
+    HK_MPI_PLAIN_MEMORY,
+    HK_MPI_PLAIN_RECEIVES,
     .caps = HK_MPI_CAPS | HK_CAP_SYNCHRONOUS,
     .name = "mpi:sync",
     .summary = "synchronous sends (MPI_Ssend): each returns when its receive has begun",
     .max_bytes = INT_MAX,
-    .open = hk_mpi_open,
-    .close = hk_mpi_close,
-    .alloc = hk_private_alloc,
-    .free = hk_private_free,
     .send = sync_send,
-    .recv = hk_mpi_recv,
     .isend = sync_isend,
-    .irecv = hk_mpi_irecv,
-    .wait_all = hk_mpi_wait_all,
     .barrier = hk_mpi_barrier,
 };
 
@@ -192,6 +188,7 @@ static hk_status_t ready_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 
 const hk_transport_t hk_transport_mpi_ready = {
     HK_MPI_SHARED,
+    HK_MPI_PLAIN_MEMORY,
     /* A probe would look for ever for a message that is not sent before its receive is posted. */
     .caps = (HK_MPI_CAPS & ~HK_CAP_PROBE) | HK_CAP_SYNCHRONOUS,
     .name = "mpi:ready",
@@ -199,8 +196,6 @@ const hk_transport_t hk_transport_mpi_ready = {
     .max_bytes = INT_MAX,
     .open = ready_open,
     .close = hk_mpi_close,
-    .alloc = hk_private_alloc,
-    .free = hk_private_free,
     .send = ready_send,
     .recv = ready_recv,
     .isend = ready_isend,
@@ -301,18 +296,15 @@ static hk_status_t buffered_isend(hk_ctx_t *ctx, int peer, const void *buf, size
 
 const hk_transport_t hk_transport_mpi_buffered = {
     HK_MPI_SHARED,
+    HK_MPI_PLAIN_MEMORY,
+    HK_MPI_PLAIN_RECEIVES,
     .caps = HK_MPI_CAPS,
     .name = "mpi:buffered",
     .summary = "buffered sends (MPI_Bsend) through an attached buffer of 33 MiB",
     .max_bytes = BUFFERED_MAX_BYTES,
     .open = buffered_open,
     .close = buffered_close,
-    .alloc = hk_private_alloc,
-    .free = hk_private_free,
     .send = buffered_send,
-    .recv = hk_mpi_recv,
     .isend = buffered_isend,
-    .irecv = hk_mpi_irecv,
-    .wait_all = hk_mpi_wait_all,
     .barrier = hk_mpi_barrier,
 };

@@ -190,6 +190,8 @@ static hk_status_t rma_barrier(hk_ctx_t *ctx)
 
 const hk_transport_t hk_transport_mpi_rma = {
     HK_MPI_SHARED,
+    HK_MPI_PLAIN_SENDS,
+    HK_MPI_PLAIN_RECEIVES,
     .caps = HK_MPI_CAPS | HK_CAP_ONE_SIDED,
     .name = "mpi:rma",
     .summary = "one-sided MPI (MPI_Put, MPI_Get, MPI_Win_flush); two-sided messages as mpi sends them",
@@ -198,11 +200,6 @@ const hk_transport_t hk_transport_mpi_rma = {
     .close = hk_mpi_close,
     .alloc = rma_alloc,
     .free = rma_free,
-    .send = hk_mpi_send,
-    .recv = hk_mpi_recv,
-    .isend = hk_mpi_isend,
-    .irecv = hk_mpi_irecv,
-    .wait_all = hk_mpi_wait_all,
     .put = rma_put,
     .get = rma_get,
     .quiet = rma_quiet,

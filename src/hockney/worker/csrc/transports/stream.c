@@ -259,53 +259,23 @@ static inline hk_status_t wait_for(hk_stream_t *stream, const hk_stream_end_t *e
     return count < 0 && errno == EINTR ? HK_OK : lose(stream, end->peer, count == 0 ? 0 : errno);
 }
 
-hk_status_t hk_stream_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+/* is_out is a constant where it is called. */
+static inline __attribute__((always_inline)) hk_status_t carry(hk_stream_t *stream, hk_stream_end_t *end,
+                                                               unsigned char *buf, size_t len_bytes, const bool is_out)
 {
-    hk_stream_t *stream = stream_of(ctx);
-    hk_stream_end_t *end = &stream->out[peer];
-    const unsigned char *at = len_bytes == 0 ? &stream->pad : buf;
-    size_t left_bytes = len_bytes == 0 ? 1 : len_bytes;
-    hk_status_t status = HK_OK;
-    if (stream->active_count > 0) {
-        hk_stream_req_t req = {.at.out = at, .left_bytes = left_bytes};
-        return join_queue(stream, end, &req);
-    }
-    if (end->is_switched) {
-        status = switch_back(stream, end);
-    }
-    ssize_t (*const put)(int, const void *, size_t) = stream->family->put;
-    while (status == HK_OK) {
-        const ssize_t count = put(end->fd, at, left_bytes);
-        if (count == (ssize_t)left_bytes) {
-            return HK_OK;
-        }
-        if (count > 0) {
-            at += count;
-            left_bytes -= (size_t)count;
-        } else {
-            status = wait_for(stream, end, count);
-        }
-    }
-    return status;
-}
-
-hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
-{
-    hk_stream_t *stream = stream_of(ctx);
-    hk_stream_end_t *end = &stream->in[peer];
     unsigned char *at = len_bytes == 0 ? &stream->pad : buf;
     size_t left_bytes = len_bytes == 0 ? 1 : len_bytes;
-    hk_status_t status = HK_OK;
     if (stream->active_count > 0) {
         hk_stream_req_t req = {.at.in = at, .left_bytes = left_bytes};
         return join_queue(stream, end, &req);
     }
     if (end->is_switched) {
-        status = switch_back(stream, end);
+        HK_TRY(switch_back(stream, end));
     }
+    ssize_t (*const put)(int, const void *, size_t) = stream->family->put;
     ssize_t (*const get)(int, void *, size_t) = stream->family->get;
-    while (status == HK_OK) {
-        const ssize_t count = get(end->fd, at, left_bytes);
+    for (;;) {
+        const ssize_t count = is_out ? put(end->fd, at, left_bytes) : get(end->fd, at, left_bytes);
         if (count == (ssize_t)left_bytes) {
             return HK_OK;
         }
@@ -313,10 +283,22 @@ hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
             at += count;
             left_bytes -= (size_t)count;
         } else {
-            status = wait_for(stream, end, count);
+            HK_TRY(wait_for(stream, end, count));
         }
     }
-    return status;
+}
+
+hk_status_t hk_stream_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    unsigned char *only_read = (unsigned char *)(uintptr_t)buf;
+    return carry(stream, &stream->out[peer], only_read, len_bytes, true);
+}
+
+hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    return carry(stream, &stream->in[peer], buf, len_bytes, false);
 }
 
 /* One attempt for what is under way: who only looks would otherwise never send the rest of a message. */
@@ -346,60 +328,52 @@ hk_status_t hk_stream_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 
 /* ---- the bytes themselves --------------------------------------------------------------------------------------- */
 
-hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
-{
-    hk_stream_t *stream = stream_of(ctx);
-    const hk_stream_end_t *end = &stream->out[peer];
-    ssize_t count;
-    do {
-        count = stream->family->put(end->fd, buf, len_bytes);
-    } while (count < 0 && errno == EINTR);
-    if (count <= 0) {
-        return lose(stream, peer, count == 0 ? 0 : errno);
-    }
-    *moved_p = (size_t)count;
-    return HK_OK;
-}
-
-hk_status_t hk_stream_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
-{
-    hk_stream_t *stream = stream_of(ctx);
-    const hk_stream_end_t *end = &stream->in[peer];
-    ssize_t count;
-    do {
-        count = stream->family->get(end->fd, buf, len_bytes);
-    } while (count < 0 && errno == EINTR);
-    if (count <= 0) {
-        return lose(stream, peer, count == 0 ? 0 : errno);
-    }
-    *moved_p = (size_t)count;
-    return HK_OK;
-}
-
-/* A call that would have waited, or was interrupted before it moved anything, has moved nothing; another is due. */
-static inline hk_status_t count_moved(hk_stream_t *stream, int peer, ssize_t count, size_t *moved_p)
+/* What a call has moved. One that must not wait, or was interrupted before it moved anything, may have moved nothing;
+ * another is then due. */
+static inline hk_status_t has_moved(hk_stream_t *stream, int peer, ssize_t count, const bool may_be_none,
+                                    size_t *moved_p)
 {
     if (count > 0) {
         *moved_p = (size_t)count;
         return HK_OK;
     }
     *moved_p = 0;
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+    if (may_be_none && count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
         return HK_OK;
     }
     return lose(stream, peer, count == 0 ? 0 : errno);
 }
 
+hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    ssize_t count;
+    do {
+        count = stream->family->put(stream->out[peer].fd, buf, len_bytes);
+    } while (count < 0 && errno == EINTR);
+    return has_moved(stream, peer, count, false, moved_p);
+}
+
+hk_status_t hk_stream_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+{
+    hk_stream_t *stream = stream_of(ctx);
+    ssize_t count;
+    do {
+        count = stream->family->get(stream->in[peer].fd, buf, len_bytes);
+    } while (count < 0 && errno == EINTR);
+    return has_moved(stream, peer, count, false, moved_p);
+}
+
 hk_status_t hk_stream_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
 {
     hk_stream_t *stream = stream_of(ctx);
-    return count_moved(stream, peer, stream->put_now(stream->out[peer].fd, buf, len_bytes), moved_p);
+    return has_moved(stream, peer, stream->put_now(stream->out[peer].fd, buf, len_bytes), true, moved_p);
 }
 
 hk_status_t hk_stream_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
 {
     hk_stream_t *stream = stream_of(ctx);
-    return count_moved(stream, peer, stream->get_now(stream->in[peer].fd, buf, len_bytes), moved_p);
+    return has_moved(stream, peer, stream->get_now(stream->in[peer].fd, buf, len_bytes), true, moved_p);
 }
 
 /* Only a family without calls that never wait needs O_NONBLOCK. A plain message then polls where it would have slept;

@@ -39,16 +39,19 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-ssize_t hk_udp_get_spinning(int fd, struct msghdr *message)
+/* looks: tries between two looks at the clock. Both are constants where it is called. */
+static inline ssize_t get_trying(int fd, struct msghdr *message, const unsigned looks, const bool yields)
 {
-    enum { LOOKS = 64 }; /* between two looks at the clock */
     int64_t until_ms = 0;
     for (unsigned i = 1;; i++) {
         const ssize_t count = recvmsg(fd, message, MSG_DONTWAIT);
         if (count >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
             return count;
         }
-        if (i % LOOKS == 0) {
+        if (yields) {
+            (void)sched_yield();
+        }
+        if (i % looks == 0) {
             const int64_t ms = now_ms();
             until_ms = until_ms == 0 ? ms + HK_UDP_ASK_MS : until_ms;
             if (ms >= until_ms) {
@@ -59,20 +62,14 @@ ssize_t hk_udp_get_spinning(int fd, struct msghdr *message)
     }
 }
 
+ssize_t hk_udp_get_spinning(int fd, struct msghdr *message)
+{
+    return get_trying(fd, message, 64, false);
+}
+
 ssize_t hk_udp_get_yielding(int fd, struct msghdr *message)
 {
-    const int64_t until_ms = now_ms() + HK_UDP_ASK_MS;
-    for (;;) {
-        const ssize_t count = recvmsg(fd, message, MSG_DONTWAIT);
-        if (count >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
-            return count;
-        }
-        (void)sched_yield();
-        if (now_ms() >= until_ms) {
-            errno = EAGAIN;
-            return -1;
-        }
-    }
+    return get_trying(fd, message, 1, true);
 }
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
