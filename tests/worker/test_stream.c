@@ -2,7 +2,8 @@
  *
  *     W=src/hockney/worker/csrc
  *     cc -std=c17 -D_GNU_SOURCE -g -fsanitize=address,undefined -I$W tests/worker/test_stream.c \
- *        $W/{address,control,io,rendezvous,status,machine}.c $W/transports/{stream,stream_open,pipe,unix,tcp}.c
+ *        $W/{address,control,io,rendezvous,status,machine}.c
+ * $W/transports/{stream,stream_open,stream_socket,pipe,unix,tcp}.c
  *
  * Ends with 0 and one line for each transport, or with 1 and the check that failed. */
 #include <signal.h>

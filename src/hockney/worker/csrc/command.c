@@ -128,7 +128,7 @@ static int64_t find_choice(const char *choices, text_t value)
 }
 
 /* A number, or a choice out of words, which may be given once; bit: which in `seen`. */
-static hk_status_t take_value(parser_t *parser, unsigned bit, const field_t *field, text_t key, text_t value,
+static hk_status_t take_field(parser_t *parser, unsigned bit, const field_t *field, text_t key, text_t value,
                               uint64_t *value_p)
 {
     uint64_t number = 0;
@@ -161,7 +161,7 @@ static hk_status_t take_option(parser_t *parser, text_t key, text_t value)
                                    .max = (uint64_t)options[i].max,
                                    .choices = options[i].choices};
             uint64_t number = 0;
-            HK_TRY(take_value(parser, BIT_OPTION + i, &field, key, value, &number));
+            HK_TRY(take_field(parser, BIT_OPTION + i, &field, key, value, &number));
             parser->command.option[i] = (int64_t)number;
             return HK_OK;
         }
@@ -196,7 +196,7 @@ static hk_status_t take_pair(parser_t *parser, text_t word)
     for (unsigned i = 0; i < FIELDS; i++) {
         if (same(key, fields[i].name) && (fields[i].verbs & verb) != 0) {
             uint64_t *target = (uint64_t *)(void *)((char *)&parser->command + fields[i].offset);
-            return take_value(parser, i, &fields[i], key, value, target);
+            return take_field(parser, i, &fields[i], key, value, target);
         }
     }
     if (same(key, "pattern") && verb == FOR_MEASURE) {

@@ -1,12 +1,24 @@
-/* The contract between patterns and transports. A pattern includes this header and nothing of any transport;
- * a transport includes it and nothing of any pattern.
+/* The contract between patterns and transports. A pattern includes this header and nothing of any transport; a
+ * transport includes it and nothing of any pattern.
  *
- * A transport is a const table of functions plus capability flags and an ABI number. Variants (blocking, spinning,
- * synchronous, …) are tables that may share their functions: `open` reads tp->variant and chooses, so that no timed
- * call ever tests an option.
+ * A transport is one const hk_transport_t: what it is, what it can do (capability flags), and functions, the hooks.
+ * The life of a job:
  *
- * A rank is a context: no transport keeps global state, because ranks may be processes, threads or coroutines.
- * Every hook's comment ends in "Required." or "Optional: what its absence means." */
+ *   prepare           once, before the ranks exist: make what they share
+ *   open              on each rank: connect, and make the rank's context
+ *   alloc             on each rank: buffers for messages
+ *   send, recv, put … as the pattern calls them, also in its timed loop
+ *   free, close       on each rank
+ *   release           once, where prepare was called
+ *
+ * Rules for all hooks:
+ * - A hook returns HK_OK or an error. Who finds the error logs it, once. After an error of a message the job ends.
+ * - A hook that patterns time does not allocate, lock, log or test an option. Variants (blocking, spinning, …) are
+ * tables that share functions: `open` reads tp->variant and chooses.
+ * - A wait may last for ever: the core ends it.
+ * - All state is in the context. There are no globals, because ranks may be processes, threads or coroutines.
+ *
+ * Every hook's comment ends in "Required." or in "Optional:" and what its absence means. */
 #ifndef HK_TRANSPORT_H
 #define HK_TRANSPORT_H
 
@@ -18,17 +30,24 @@
 
 #define HK_TRANSPORT_ABI 6u /* counts up when hk_transport_t changes */
 
-/* What a transport promises: HK_CAP_<first column>, its name in `--describe`, and the words for what a pattern that
- * needs it needs. A pattern names what it needs; a mismatch is found before the run.
+/* What a transport promises: HK_CAP_ and the first column. A pattern names what it needs; a point whose pattern needs
+ * more than its transport promises is skipped with a sentence. The second column is the name in `--describe`, the third
+ * completes "needs …".
  *
- * SEND: ordered between two ranks, lengths agreed by both. NONBLOCKING: progress on all requests while waiting.
- * ONE_SIDED: on memory from alloc. PAYLOAD: bytes really arrive, so they are verified. SPINS: waits burn CPU; with more
- * ranks than CPUs a figure is a scheduling time. SYSCALLS: every message enters the kernel by design, so system time is
- * no surprise. STREAM: bytes without messages, in order. LOSSY: the receive of a lost message ends with HK_OK and zeros
- * in the buffer, and the counter "lost" grows. SYNCHRONOUS: send may wait for its receive, so ranks that all send first
- * would wait for ever. HOSTS: else the ranks are started together on one host. KEEPS: what a message needs is made at
- * its first use and kept, so it is never measured cold. PROBE: a look for the next message that takes nothing.
- * VIRTUAL: time and CPU time are a model's, so whatever really happens meanwhile costs nothing. */
+ * SEND         send and recv. Messages between two ranks stay in order; both ranks name the same length.
+ * NONBLOCKING  isend, irecv and wait_all. While a rank waits, all its requests make progress.
+ * ONE_SIDED    put, get, quiet and wait_word, on memory from alloc.
+ * PAYLOAD      the bytes really arrive, so they are verified.
+ * THREADS      ranks are threads of one process.
+ * SPINS        waits use the CPU: with more ranks than CPUs a time is a scheduling time.
+ * SYSCALLS     every message enters the kernel, so system time is expected.
+ * STREAM       write_some and read_some: bytes in order, without messages.
+ * LOSSY        a message may be lost. Its receive then returns HK_OK and zeros, and the counter "lost" grows.
+ * SYNCHRONOUS  a send may wait for its receive: ranks that all send first would wait for ever.
+ * HOSTS        ranks may be on several hosts; without it all are started together on one.
+ * KEEPS        what a message needs is made at its first use and kept, so no sample has it cold.
+ * PROBE        probe: look for the next message without taking it.
+ * VIRTUAL      clock and CPU time are a model's; what happens meanwhile on the real machine costs nothing. */
 // clang-format off
 #define HK_CAPABILITIES(X)                                          \
     X(SEND,        "send",        "send and receive")               \
@@ -62,7 +81,7 @@ typedef enum hk_carrier {
     HK_CARRIER_LIBRARY, /* what the library chooses; `library` may say it */
 } hk_carrier_t;
 
-/* A message size above which a transport does something else, for those who explain its curves. */
+/* A message size above which a transport does something else. `hockney explain` names it next to a step in a curve. */
 typedef struct hk_limit {
     const char *name;    /* NULL: the end of a list */
     uint64_t bytes;      /* the longest message of the first kind; 0: `fact` says where it stands */
@@ -75,8 +94,8 @@ typedef struct hk_limit {
 struct hk_transport;
 struct hk_control;
 
-/* Something that a rank counts while it runs, from its start on: messages lost, calls that would have blocked, ns of
- * computing. What is reported is the growth over the timed samples, so only sums make sense; a mean is two counters. */
+/* Something that a rank counts from its start on: messages lost, calls that would have blocked, ns of computing. The
+ * growth over the timed samples is reported, so a counter is a sum; a mean takes two. */
 typedef struct hk_counter {
     const char *name; /* snake_case, with its unit; the same on all ranks */
     double value;
@@ -84,7 +103,7 @@ typedef struct hk_counter {
 
 enum {
     HK_COUNTERS_MAX = 16, /* of a pattern and a transport together */
-    HK_WORK_BYTES = 4096, /* what an allreduce may need in addition to the vector: OpenSHMEM wants some at any length */
+    HK_WORK_BYTES = 4096, /* work room of an allreduce besides the vector: OpenSHMEM needs some at any length */
 };
 
 /* A rank, as patterns see it. Transports embed it as the first member of their own context. */
@@ -94,19 +113,20 @@ typedef struct hk_ctx {
     int size;
 } hk_ctx_t;
 
-/* Room for one request, in the caller's memory. Transports check at compile time that theirs fits. */
+/* Room for one request, in the caller's memory. A transport casts it to its own type and checks with _Static_assert
+ * that this fits. */
 typedef struct hk_req {
     _Alignas(16) unsigned char room[64];
 } hk_req_t;
 
-/* What open gets. Ranks of one job call open in the same order, with the same values but for rank. */
+/* What open gets: the same on all ranks but for rank. */
 typedef struct hk_job {
     int rank;
     int size;
-    struct hk_control *control; /* barrier, broadcast, gather while opening (control.h); never timed */
-    void *shared;               /* what prepare made before the ranks were started; NULL where there is none */
+    struct hk_control *control; /* to exchange addresses (control.h): barrier, broadcast, gather; never timed */
+    void *shared;               /* what prepare made; NULL where there is no prepare */
     int oversubscribed;         /* 1: more ranks than CPUs, so a wait must give the CPU away */
-    int remote;                 /* 1: ranks live on several hosts; 0: sockets stay on the loopback */
+    int remote;                 /* 1: ranks are on several hosts; 0: on one, and sockets stay on the loopback */
 } hk_job_t;
 
 typedef struct hk_transport {
@@ -114,40 +134,41 @@ typedef struct hk_transport {
     uint32_t caps;       /* HK_CAP_* */
     const char *name;    /* what the user types: "tcp", "tcp:spin" */
     const char *summary; /* one line for `hockney list` */
-    uint64_t max_bytes;  /* the longest single message; 0: no limit but memory */
-    size_t grain_bytes;  /* broadcast and alltoall take multiples of it, and not 0; 0: any length */
-    int variant;         /* for open: which of the tables that share its functions this one is */
-    const void *own;     /* what these functions share besides, such as the calls of a family; only they read it */
+    uint64_t max_bytes;  /* the longest message; 0: no limit but memory */
+    size_t grain_bytes;  /* lengths of broadcast and alltoall are multiples of it, and not 0; 0: any length */
+    int variant;         /* where several tables share hooks: which table this is; open reads it */
+    const void *own;     /* likewise: what else they differ by, such as system calls; only the hooks read it */
     hk_carrier_t carrier;
 
-    /* With HK_CAP_VIRTUAL: the floating-point operations of a CPU in a second. Patterns that compute with what they
-     * receive then charge their count to `compute` instead, so nothing need arrive. 0: there is no such rate. */
+    /* With HK_CAP_VIRTUAL: floating-point operations of a CPU in a second. A pattern that computes with what it
+     * receives then passes the time of its operations to `compute`, so no payload need arrive. 0: there is no such
+     * rate. */
     double flops_per_s;
 
-    /* Whose cost it adds its own to, within a host and between hosts: "unix" of tcp. Optional, each: absent means that
-     * no such transport is known. */
+    /* The transport that this one is built on, within a host and between hosts: "unix" is below tcp. `hockney explain`
+     * compares the two. Optional, each: absent means that no such transport is known. */
     const char *below, *below_remote;
 
-    /* Ends with a NULL name. Optional: absent means that no such size is documented. */
+    /* A list that ends with a NULL name. Optional: absent means that no such size is documented. */
     const hk_limit_t *limits;
 
-    /* Make what ranks on one host must share before they are forked or started: a mapping, pipes.
-     * Optional: absent means that open is enough. */
+    /* Before the ranks are forked or started as threads: make what they share on one host, such as a mapping or pipes.
+     * Each rank finds it in job->shared. Optional: absent means that they share nothing. */
     hk_status_t (*prepare)(const struct hk_transport *tp, int size, void **shared_p);
 
-    /* In the process that called prepare: give all of it back. Called when the ranks have been forked, each with its
-     * own copy, or when those that are threads have ended. Required with prepare. */
+    /* Give back what prepare made, in the process that called it: after the fork, when each rank has its own copy, or
+     * when ranks that are threads have ended. Required with prepare. */
     void (*release)(void *shared);
 
-    /* Join the job as tp says, which the context keeps. On error nothing is left open and *ctx_p is unchanged.
-     * Required. */
+    /* Join the job, on every rank. The context keeps tp, job->rank and job->size in its first member. On error nothing
+     * stays open and *ctx_p is unchanged. Required. */
     hk_status_t (*open)(const struct hk_transport *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 
     /* Leave the job. Every rank calls it. Required. */
     void (*close)(hk_ctx_t *ctx);
 
-    /* What really carries the bytes, for the record: "Open MPI 4.1.4", "TCP loopback, TCP_NODELAY".
-     * The string lives as long as ctx. Required. */
+    /* What carries the bytes, stored with each run: "Open MPI 4.1.4", "TCP loopback, TCP_NODELAY". The string lives as
+     * long as ctx. Required. */
     const char *(*library)(const hk_ctx_t *ctx);
 
     /* The i-th counter of this rank since open; false: there are no more. Optional: absent means none. */
@@ -155,12 +176,12 @@ typedef struct hk_transport {
 
     /* ---- memory ---------------------------------------------------------------------------------------------- */
 
-    /* Memory for messages, at least a byte, that begins with a page. Symmetric: all ranks call it in the same order
-     * with the same size, so a transport may expose it to its peers. Buffers given to any operation below come from
-     * here. NULL: not enough memory. Required. */
+    /* Memory for messages, which begins with a page; len_bytes is at least 1. All buffers given to the hooks below come
+     * from here. All ranks call it in the same order with the same size, so a transport may let peers access it. NULL:
+     * not enough memory. Required. */
     void *(*alloc)(hk_ctx_t *ctx, size_t len_bytes);
 
-    /* Give back the newest allocation that is not yet given back (last in, first out). Required. */
+    /* Give memory back: always the newest that is left (last in, first out). Required. */
     void (*free)(hk_ctx_t *ctx, void *memory, size_t len_bytes);
 
     /* ---- two-sided: both ranks name the same length; 0 bytes is a message too (buf is never NULL) ------------ */
@@ -171,17 +192,17 @@ typedef struct hk_transport {
     /* Returns when the whole message is in buf. Required with HK_CAP_SEND. */
     hk_status_t (*recv)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
 
-    /* Whether the next message from peer is there, so that its receive need not wait for its beginning; never waits. No
-     * receive from peer may be under way. Required with HK_CAP_PROBE. */
+    /* Whether the next message from peer has begun to arrive; never waits. No receive from peer is under way. Required
+     * with HK_CAP_PROBE. */
     hk_status_t (*probe)(hk_ctx_t *ctx, int peer, bool *is_there_p);
 
-    /* Start a send or a receive. *req stays in place until wait_all. Messages between two ranks match in the order
-     * in which they were started. Required with HK_CAP_NONBLOCKING. */
+    /* Start a send or a receive. *req and the buffer stay in place until wait_all. Messages between two ranks match in
+     * the order in which they were started. Required with HK_CAP_NONBLOCKING. */
     hk_status_t (*isend)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
     hk_status_t (*irecv)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
 
-    /* Complete every request in reqs[0..count), in any order. The array holds all that are open.
-     * Required with HK_CAP_NONBLOCKING. */
+    /* Complete reqs[0..count), in any order: all requests of this rank that are open. Required with
+     * HK_CAP_NONBLOCKING. */
     hk_status_t (*wait_all)(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 
     /* ---- byte stream: writes and reads need not match, bytes stay in order, and between two ranks they share that
@@ -196,31 +217,35 @@ typedef struct hk_transport {
     hk_status_t (*write_now)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
     hk_status_t (*read_now)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
 
-    /* Untimed: from here on, writes to peer and reads from it are the _now calls (true) or those that wait (false, as
-     * after open); messages work either way. Optional: absent means that all four calls work at any time. */
+    /* Never timed. From now on this rank writes to peer and reads from it with the _now calls (true), or with those
+     * that wait (false, as after open). Messages work either way. Optional: absent means that all four calls always
+     * work. */
     hk_status_t (*stream_mode)(hk_ctx_t *ctx, int peer, bool write_now, bool read_now);
 
-    /* ---- one-sided: remote addresses are given as this rank's own symmetric address -------------------------- */
+    /* ---- one-sided: `remote` is an address in this rank's own memory from alloc, and stands for the same place in the
+     * peer's ---------------------------------------------------------------------------------------------------- */
 
-    /* Copy to or from the peer's memory; put is complete there only after quiet. Required with HK_CAP_ONE_SIDED. */
+    /* Copy to the peer's memory, or from it. A put returns when `local` may be used again; it is complete at the peer
+     * when quiet returns, which waits for all puts of this rank. Required with HK_CAP_ONE_SIDED. */
     hk_status_t (*put)(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes);
     hk_status_t (*get)(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes);
     hk_status_t (*quiet)(hk_ctx_t *ctx);
 
-    /* Wait until the 8-byte word at an own symmetric address is value. Required with HK_CAP_ONE_SIDED. */
+    /* Wait until an aligned 8-byte word in this rank's memory is value: a peer puts it there. Required with
+     * HK_CAP_ONE_SIDED. */
     hk_status_t (*wait_word)(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
 
     /* ---- collectives over all ranks -------------------------------------------------------------------------- */
 
-    /* Optional, each: absent means the portable algorithm over two-sided (collectives.h); the record says which. All
-     * ranks give both buffers of a broadcast: what is in the root's out comes into the others' in. */
+    /* The library's own. Optional, each: absent means that patterns use messages instead (collectives.h); results say
+     * which it was. All ranks give both buffers of a broadcast: the root's out comes into the others' in. */
     hk_status_t (*barrier)(hk_ctx_t *ctx);
     hk_status_t (*broadcast)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
     hk_status_t (*alltoall)(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes); /* len_bytes per peer */
 
-    /* Word by word of 8 bytes, the sum of all ranks' out, modulo 2^64: into the in of every rank, or of the root alone.
-     * work is room for len_bytes + HK_WORK_BYTES. With HK_CAP_ONE_SIDED two allreduces that follow each other have
-     * different in. */
+    /* The sum of all ranks' out, in words of 8 bytes modulo 2^64: into the in of every rank (allreduce), or of the root
+     * alone (reduce). work is room for len_bytes + HK_WORK_BYTES. With HK_CAP_ONE_SIDED two allreduces that follow each
+     * other have different in. Optional, each, as above. */
     hk_status_t (*allreduce)(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes);
     hk_status_t (*reduce)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
 
@@ -232,20 +257,20 @@ typedef struct hk_transport {
     /* Keep this rank's CPU busy for duration_ns. Required. */
     void (*compute)(hk_ctx_t *ctx, uint64_t duration_ns);
 
-    /* A busy loop of `turns` turns of equal length that reads no clock: calibrated, it stands for an application's
+    /* A busy loop of `turns` equal turns that reads no clock. Patterns calibrate it and use it as an application's
      * computing. Optional: absent means hk_real_spin. */
     void (*spin)(hk_ctx_t *ctx, uint64_t turns);
 
     /* Leave the CPU to others for at least duration_ns. Optional: absent means hk_real_sleep. */
     void (*sleep)(hk_ctx_t *ctx, uint64_t duration_ns);
 
-    /* Keep the CPU busy for so long while a request is under way, as a process that receives next to one that computes.
-     * Each time *req is done and the CPU is given to it, it is completed and next(arg) called, which may start another
-     * request there: true. What is left of *req afterwards is completed by wait_all, unless next said false. Optional:
-     * absent means that requests wait for whoever computes. */
+    /* Compute for duration_ns while *req is under way, like two processes that share the CPU, of which one receives.
+     * Each time *req is done and gets the CPU, it is completed and next(arg) is called. next returns true if it has
+     * started another request in *req, which wait_all completes if the computing ends first. Optional: absent means
+     * that requests make no progress while a rank computes. */
     void (*overlap)(hk_ctx_t *ctx, uint64_t duration_ns, hk_req_t *req, bool (*next)(void *arg), void *arg);
 
-    /* This rank's CPU time since a fixed moment. Optional: absent means that the system tells. */
+    /* This rank's CPU time since a fixed moment. Optional: absent means that the system's figures are used. */
     void (*cpu_ns)(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p);
 } hk_transport_t;
 

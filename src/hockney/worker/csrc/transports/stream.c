@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/socket.h>
 
 /* A request that isn't complete, in the caller's memory. */
 typedef struct __attribute__((may_alias)) hk_stream_req {
@@ -44,28 +43,6 @@ static void rest_yielding(struct pollfd *ready, nfds_t count)
 {
     (void)sched_yield();
     rest_spinning(ready, count);
-}
-
-/* ---- calls of socket families ------------------------------------------------------------------------------------ */
-
-ssize_t hk_stream_socket_put(int fd, const void *buf, size_t len_bytes)
-{
-    return send(fd, buf, len_bytes, MSG_NOSIGNAL);
-}
-
-ssize_t hk_stream_socket_get(int fd, void *buf, size_t len_bytes)
-{
-    return recv(fd, buf, len_bytes, 0);
-}
-
-ssize_t hk_stream_socket_put_now(int fd, const void *buf, size_t len_bytes)
-{
-    return send(fd, buf, len_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-ssize_t hk_stream_socket_get_now(int fd, void *buf, size_t len_bytes)
-{
-    return recv(fd, buf, len_bytes, MSG_DONTWAIT);
 }
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
