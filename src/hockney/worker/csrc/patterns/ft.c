@@ -11,45 +11,30 @@
 #include <stdio.h>
 
 #include "../collectives.h"
-#include "../pattern.h"
-#include "fft.h"
+#include "ft.h"
 
 enum { CLASS };
-enum { ITERATIONS = 6, CHECKED = 1024 };
+enum { CHECKED = 1024 };
 
 static const double tolerance = 1e-12;
 
-typedef struct ft_class {
-    const char *name;
-    size_t nx, ny, nz;
-    hk_complex_t sum[ITERATIONS]; /* as published with the NPB */
-} ft_class_t;
-
+// clang-format off
 static const ft_class_t classes[] = {
-    {"S",
-     64,
-     64,
-     64,
+    {"S", 64, 64, 64,
      {{5.546087004964e+02, 4.845363331978e+02},
       {5.546385409189e+02, 4.865304269511e+02},
       {5.546148406171e+02, 4.883910722336e+02},
       {5.545423607415e+02, 4.901273169046e+02},
       {5.544255039624e+02, 4.917475857993e+02},
       {5.542683411902e+02, 4.932597244941e+02}}},
-    {"W",
-     128,
-     128,
-     32,
+    {"W", 128, 128, 32,
      {{5.673612178944e+02, 5.293246849175e+02},
       {5.631436885271e+02, 5.282149986629e+02},
       {5.594024089970e+02, 5.270996558037e+02},
       {5.560698047020e+02, 5.260027904925e+02},
       {5.530898991250e+02, 5.249400845633e+02},
       {5.504159734538e+02, 5.239212247086e+02}}},
-    {"A",
-     256,
-     256,
-     128,
+    {"A", 256, 256, 128,
      {{5.046735008193e+02, 5.114047905510e+02},
       {5.059412319734e+02, 5.098809666433e+02},
       {5.069376896287e+02, 5.098144042213e+02},
@@ -57,227 +42,7 @@ static const ft_class_t classes[] = {
       {5.085233095391e+02, 5.104914655194e+02},
       {5.091487099959e+02, 5.107917842803e+02}}},
 };
-
-/* One rank's part of a problem. A slab is a block for each rank: planes z, in them lines y, in them points x. */
-typedef struct ft {
-    const ft_class_t *grid;
-    hk_run_t *run;
-    size_t rank, lines, planes;    /* lines y of the spectrum's slab, planes z of the grid's */
-    size_t block;                  /* points */
-    hk_complex_t *sent, *received; /* slabs; their last point carries a rank's part of a checksum */
-    hk_complex_t *spectrum;        /* a slab: lines y, in them z, in them x */
-    hk_status_t (*exchange)(struct ft *ft);
-    hk_status_t (*solve)(struct ft *ft, hk_complex_t *const *line);
-    hk_complex_t *line[HK_FFT_POINTS_MAX];        /* where each line y of the first plane is when planes come in */
-    const hk_complex_t *plane[HK_FFT_POINTS_MAX]; /* where each plane z is when lines of the spectrum come in */
-    double decay_x[HK_FFT_POINTS_MAX], decay_y[HK_FFT_POINTS_MAX], decay_z[HK_FFT_POINTS_MAX];
-    hk_fft_t fft_x, fft_y, fft_z;
-    hk_fft_block_t block_a, block_b;
-    hk_complex_t sum[ITERATIONS]; /* rank 0: of the last repetition */
-    int wrong;                    /* rank 0: the first iteration whose checksum was ever wrong; 0: none */
-    hk_complex_t wrong_sum;
-} ft_t;
-
-/* ---- random numbers ---------------------------------------------------------------------------------------------- */
-
-/* x(k+1) = 5^13 x(k) mod 2^46, scaled to (0, 1). */
-static const uint64_t multiplier = 1220703125;
-static const uint64_t seed = 314159265;
-static const uint64_t low_46_bits = ((uint64_t)1 << 46) - 1;
-
-/* The state of the generator after that many numbers. */
-static uint64_t state_after(uint64_t count)
-{
-    uint64_t state = seed;
-    uint64_t power = multiplier;
-    for (; count > 0; count /= 2) {
-        state = count % 2 == 1 ? (state * power) & low_46_bits : state;
-        power = (power * power) & low_46_bits;
-    }
-    return state;
-}
-
-/* A line of initial values; returns the state after them. */
-static uint64_t draw_line(uint64_t state, hk_complex_t *line, size_t points)
-{
-    const double scale = 1.0 / (double)(low_46_bits + 1);
-    for (size_t x = 0; x < points; x++) {
-        state = (state * multiplier) & low_46_bits;
-        line[x].re = scale * (double)state;
-        state = (state * multiplier) & low_46_bits;
-        line[x].im = scale * (double)state;
-    }
-    return state;
-}
-
-/* The planes of this rank, laid out in blocks for their receivers. */
-static void draw_planes(const ft_t *ft)
-{
-    const ft_class_t *grid = ft->grid;
-    const size_t plane = ft->lines * grid->nx;
-    uint64_t state = state_after(2 * grid->nx * grid->ny * ft->planes * ft->rank);
-    for (size_t z = 0; z < ft->planes; z++) {
-        for (size_t y = 0; y < grid->ny; y++) {
-            hk_complex_t *const line = ft->sent + y / ft->lines * ft->block + y % ft->lines * grid->nx;
-            state = draw_line(state, line + z * plane, grid->nx);
-        }
-    }
-}
-
-/* ---- transforms -------------------------------------------------------------------------------------------------- */
-
-/* In which direction: the inverse of a transform is the transform with re and im in each other's place. */
-typedef enum direction { FORWARD, INVERSE } direction_t;
-
-static double *re_of(hk_fft_block_t *block, direction_t direction)
-{
-    return direction == FORWARD ? block->re : block->im;
-}
-
-static double *im_of(hk_fft_block_t *block, direction_t direction)
-{
-    return direction == FORWARD ? block->im : block->re;
-}
-
-/* A row of a block from or to neighbours in memory. */
-static void gather(double *restrict re, double *restrict im, const hk_complex_t *restrict from)
-{
-    for (size_t l = 0; l < HK_FFT_LANES; l++) {
-        re[l] = from[l].re;
-        im[l] = from[l].im;
-    }
-}
-
-static void scatter(hk_complex_t *restrict to, const double *restrict re, const double *restrict im)
-{
-    for (size_t l = 0; l < HK_FFT_LANES; l++) {
-        to[l] = (hk_complex_t){re[l], im[l]};
-    }
-}
-
-/* Along x: the lanes are lines. */
-static void transform_x(ft_t *ft, hk_complex_t *const *line, size_t offset, direction_t direction)
-{
-    const size_t nx = ft->grid->nx;
-    double *re = re_of(&ft->block_a, direction);
-    double *im = im_of(&ft->block_a, direction);
-    hk_complex_t *lane[HK_FFT_LANES];
-    for (size_t l = 0; l < HK_FFT_LANES; l++) {
-        lane[l] = line[l] + offset;
-    }
-    for (size_t x = 0; x < nx; x++) {
-        for (size_t l = 0; l < HK_FFT_LANES; l++) {
-            re[x * HK_FFT_LANES + l] = lane[l][x].re;
-            im[x * HK_FFT_LANES + l] = lane[l][x].im;
-        }
-    }
-    hk_fft_block_t *const done = hk_fft_transform(&ft->fft_x, &ft->block_a, &ft->block_b);
-    re = re_of(done, direction);
-    im = im_of(done, direction);
-    for (size_t x = 0; x < nx; x++) {
-        for (size_t l = 0; l < HK_FFT_LANES; l++) {
-            lane[l][x] = (hk_complex_t){re[x * HK_FFT_LANES + l], im[x * HK_FFT_LANES + l]};
-        }
-    }
-}
-
-/* Along y: the lanes are neighbours x. */
-static void transform_y(ft_t *ft, hk_complex_t *const *line, size_t offset, direction_t direction)
-{
-    const size_t ny = ft->grid->ny;
-    double *re = re_of(&ft->block_a, direction);
-    double *im = im_of(&ft->block_a, direction);
-    for (size_t y = 0; y < ny; y++) {
-        gather(re + y * HK_FFT_LANES, im + y * HK_FFT_LANES, line[y] + offset);
-    }
-    hk_fft_block_t *const done = hk_fft_transform(&ft->fft_y, &ft->block_a, &ft->block_b);
-    re = re_of(done, direction);
-    im = im_of(done, direction);
-    for (size_t y = 0; y < ny; y++) {
-        scatter(line[y] + offset, re + y * HK_FFT_LANES, im + y * HK_FFT_LANES);
-    }
-}
-
-/* All planes of this rank in both of their directions, in place. */
-static void transform_planes(ft_t *ft, hk_complex_t *const *line, direction_t direction)
-{
-    const ft_class_t *grid = ft->grid;
-    for (size_t z = 0; z < ft->planes; z++) {
-        const size_t plane = z * ft->lines * grid->nx;
-        for (size_t y = 0; direction == FORWARD && y < grid->ny; y += HK_FFT_LANES) {
-            transform_x(ft, line + y, plane, direction);
-        }
-        for (size_t x = 0; x < grid->nx; x += HK_FFT_LANES) {
-            transform_y(ft, line, plane + x, direction);
-        }
-        for (size_t y = 0; direction == INVERSE && y < grid->ny; y += HK_FFT_LANES) {
-            transform_x(ft, line + y, plane, direction);
-        }
-    }
-}
-
-/* Along z, from the planes that came in to the spectrum. */
-static void transform_z(ft_t *ft)
-{
-    const size_t nx = ft->grid->nx;
-    const size_t nz = ft->grid->nz;
-    for (size_t y = 0; y < ft->lines; y++) {
-        for (size_t x = 0; x < nx; x += HK_FFT_LANES) {
-            for (size_t z = 0; z < nz; z++) {
-                gather(ft->block_a.re + z * HK_FFT_LANES, ft->block_a.im + z * HK_FFT_LANES, ft->plane[z] + y * nx + x);
-            }
-            const hk_fft_block_t *const done = hk_fft_transform(&ft->fft_z, &ft->block_a, &ft->block_b);
-            for (size_t z = 0; z < nz; z++) {
-                scatter(ft->spectrum + (y * nz + z) * nx + x, done->re + z * HK_FFT_LANES, done->im + z * HK_FFT_LANES);
-            }
-        }
-    }
-}
-
-/* A row of the spectrum one time step later, and the same with re and im in each other's place. */
-static void decay_row(hk_complex_t *restrict row, double decay, const double *restrict decay_x, double *restrict re,
-                      double *restrict im)
-{
-    for (size_t l = 0; l < HK_FFT_LANES; l++) {
-        const double factor = decay * decay_x[l];
-        row[l].re *= factor;
-        row[l].im *= factor;
-        im[l] = row[l].re;
-        re[l] = row[l].im;
-    }
-}
-
-/* One time step of the spectrum, and back along z into the planes that go out. */
-static void step_z(ft_t *ft)
-{
-    const size_t nx = ft->grid->nx;
-    const size_t nz = ft->grid->nz;
-    for (size_t y = 0; y < ft->lines; y++) {
-        const double decay_y = ft->decay_y[ft->rank * ft->lines + y];
-        for (size_t x = 0; x < nx; x += HK_FFT_LANES) {
-            for (size_t z = 0; z < nz; z++) {
-                decay_row(ft->spectrum + (y * nz + z) * nx + x, decay_y * ft->decay_z[z], ft->decay_x + x,
-                          ft->block_a.re + z * HK_FFT_LANES, ft->block_a.im + z * HK_FFT_LANES);
-            }
-            const hk_fft_block_t *const done = hk_fft_transform(&ft->fft_z, &ft->block_a, &ft->block_b);
-            for (size_t z = 0; z < nz; z++) {
-                scatter(ft->sent + (z * ft->lines + y) * nx + x, done->im + z * HK_FFT_LANES,
-                        done->re + z * HK_FFT_LANES);
-            }
-        }
-    }
-}
-
-/* exp(-4 alpha pi^2 k^2) with k from -points/2 to points/2 - 1, and the negative ones last. */
-static void fill_decay(double *decay, size_t points)
-{
-    const double alpha = 1e-6;
-    const double pi = acos(-1.0);
-    for (size_t i = 0; i < points; i++) {
-        const double k = i < points / 2 ? (double)i : (double)i - (double)points;
-        decay[i] = exp(-4 * alpha * pi * pi * k * k);
-    }
-}
+// clang-format on
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -329,9 +94,9 @@ static hk_complex_t sum_points(const ft_t *ft)
 
 static hk_status_t step(ft_t *ft, hk_complex_t *sum_p)
 {
-    step_z(ft);
+    hk_ft_step_z(ft);
     HK_TRY(ft->exchange(ft));
-    transform_planes(ft, ft->line, INVERSE);
+    hk_ft_planes(ft, ft->line, HK_FT_INVERSE);
     return add_up(ft, sum_points(ft), sum_p);
 }
 
@@ -344,7 +109,7 @@ static bool is_close(double found, double published)
 
 static void compare_sums(ft_t *ft)
 {
-    for (int i = 0; i < ITERATIONS && ft->wrong == 0; i++) {
+    for (int i = 0; i < HK_FT_ITERATIONS && ft->wrong == 0; i++) {
         const hk_complex_t found = ft->sum[i];
         const hk_complex_t published = ft->grid->sum[i];
         if (!is_close(found.re, published.re) || !is_close(found.im, published.im)) {
@@ -356,14 +121,14 @@ static void compare_sums(ft_t *ft)
 
 static hk_status_t solve(ft_t *ft, hk_complex_t *const *line)
 {
-    fill_decay(ft->decay_x, ft->grid->nx);
-    fill_decay(ft->decay_y, ft->grid->ny);
-    fill_decay(ft->decay_z, ft->grid->nz);
-    draw_planes(ft);
-    transform_planes(ft, line, FORWARD);
+    hk_ft_fill_decay(ft->decay_x, ft->grid->nx);
+    hk_ft_fill_decay(ft->decay_y, ft->grid->ny);
+    hk_ft_fill_decay(ft->decay_z, ft->grid->nz);
+    hk_ft_draw_planes(ft);
+    hk_ft_planes(ft, line, HK_FT_FORWARD);
     HK_TRY(ft->exchange(ft));
-    transform_z(ft);
-    for (int i = 0; i < ITERATIONS; i++) {
+    hk_ft_z(ft);
+    for (int i = 0; i < HK_FT_ITERATIONS; i++) {
         HK_TRY(step(ft, &ft->sum[i]));
     }
     if (ft->rank == 0) {
@@ -387,7 +152,7 @@ static hk_status_t solve_charged(ft_t *ft, hk_complex_t *const *line)
     (void)line;
     charge(ft, 14.8157, 7.19641);
     HK_TRY(ft->exchange(ft));
-    for (int i = 0; i < ITERATIONS; i++) {
+    for (int i = 0; i < HK_FT_ITERATIONS; i++) {
         charge(ft, 5.23518, 7.21113);
         HK_TRY(ft->exchange(ft));
         HK_TRY(add_up(ft, (hk_complex_t){0, 0}, &ft->sum[i]));
