@@ -96,7 +96,10 @@ def figures_of(
         if measurement.elapsed_ns.size:
             groups.setdefault((state, measurement.definition), []).append(measurement)
     ordered = sorted(groups, key=lambda key: place(key[0].name, key[0].floor_ns))
-    verified = _verified(measurements)
+    # A long payload is checked in its first measurement alone.
+    verified: bool | None = any(measurement.verified for measurement in measurements)
+    if not verified and not any(measurement.has_payload for measurement in measurements):
+        verified = None
     return [_figure(state, groups[state, of], verified, confidence, precision, exact=exact) for state, of in ordered]
 
 
@@ -112,13 +115,6 @@ def of_one_batch(points: Sequence[Hashable], batches: Sequence[int], conditions:
     for (group, batch), count in Counter(zip(groups, batches, strict=True)).items():
         main[group] = max(main.get(group, (0, 0)), (count, batch))
     return [main[group][1] == batch for group, batch in zip(groups, batches, strict=True)]
-
-
-def _verified(measurements: Sequence[Measurement]) -> bool | None:
-    """Whether a point is verified: a long payload is checked in its first measurement alone."""
-    if any(measurement.verified for measurement in measurements):
-        return True
-    return False if any(measurement.has_payload for measurement in measurements) else None
 
 
 def _figure(

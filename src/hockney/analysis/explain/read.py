@@ -184,14 +184,11 @@ def _floors(
                 floor_ns[state.name] = state.floor_ns
     by_state: dict[str | None, list[Estimate]] = {}
     for place, values_ns in seen_ns.items():
-        estimate = median(values_ns).estimate
+        estimate, value_ns = median(values_ns).estimate, floor_ns[states[place]]
         if estimate is not None and estimate.low > 0:
-            by_state.setdefault(states[place], []).append(estimate)
-    floors: dict[str | None, Estimate] = {}
-    for name, estimates in by_state.items():
-        value_ns = floor_ns[name]
-        floors[name] = replace(Estimate.of_all([*estimates, Estimate(value_ns, value_ns, value_ns)]), value=value_ns)
-    return {place: floors[name] for place in seen_ns if (name := states[place]) in floors}
+            by_state.setdefault(states[place], [Estimate(value_ns, value_ns, value_ns)]).append(estimate)
+    floors = {name: replace(Estimate.of_all(each), value=each[0].value) for name, each in by_state.items()}
+    return {place: floors[states[place]] for place in seen_ns if states[place] in floors}
 
 
 def _samples(
