@@ -31,7 +31,7 @@ SLOW = {"HOCKNEY_FAULT": "slow 1 16384 65536 200"}
 
 def plan(transport: str = "fault", launches: int = 6, time_s: float = 6.0) -> Plan:
     points = tuple(Point(transport, "pingpong", 2, size) for size in SIZES)
-    return Plan("test", points, precision=0.2, time_s=time_s, launches=launches, timeout_s=10)
+    return Plan("test", points, precision=0.2, time_s=time_s, launches=launches, timeout_s=60)
 
 
 def test_both_sides_are_whole_runs_of_one_difference(store: Store) -> None:

@@ -157,7 +157,7 @@ def is_running(command: str) -> bool:
 
 
 def wait_for(condition: Any) -> None:
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.05)

@@ -301,7 +301,7 @@ with WorkerSession(StartCommand("worker", {started.argv!r}, {dict(started.enviro
         members = find_members([], mark)
         assert len(members) >= 2
         plane.kill()
-    _, left = psutil.wait_procs(members, timeout=20)
+    _, left = psutil.wait_procs(members, timeout=60)
     try:
         assert [process for process in left if process.status() != psutil.STATUS_ZOMBIE] == []
     finally:

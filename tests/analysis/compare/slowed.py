@@ -32,7 +32,7 @@ def load_catalogue() -> Catalogue:
 def plan(*transports: str, sizes: tuple[int, ...] = SIZES, launches: int = 5, time_s: float = 2.0) -> Plan:
     """Ping-pongs over these transports, by default over the one that can be slowed."""
     points = tuple(Point(name, "pingpong", 2, size) for name in transports or (TRANSPORT,) for size in sizes)
-    return Plan("test", points, time_s=time_s, launches=launches, timeout_s=10)
+    return Plan("test", points, time_s=time_s, launches=launches, timeout_s=60)
 
 
 def measure(catalogue: Catalogue, store: Store, plan: Plan) -> int:
