@@ -19,6 +19,7 @@ from scripts.benchlib.pairs import MIN_PAIRS, show_state
 from scripts.benchlib.place import Place
 from scripts.benchlib.table import INCONCLUSIVE, UNKNOWN, Row, Target, not_measured
 from tests.large import TRANSPORTS, store_large_run
+from tests.report.html.made import write_large_page
 
 import hockney
 from hockney.errors import HockneyError
@@ -247,7 +248,38 @@ def large(place: Place) -> list[Row]:
         peak_mib = _peak_mib(arguments, store)
         shown = f"{peak_mib:.0f} MiB (one run)"
         rows.append(Row(f"{name}: memory", memory.text, shown, ANY, memory.judge_alone(peak_mib)))
-    return rows
+    return [*rows, _pictures(place, store, size), _first_paint(place)]
+
+
+def _pictures(place: Place, store: Path, size: str) -> Row:
+    what, target = f"`hockney report --format svg`, {size}", Target("≤ 60 s", high=60.0)
+    if place.short:
+        return not_measured(what, target, "left out by --short")
+    place.say("large: pictures")
+    arguments = ["report", "1", "--format", "svg", "-o", f"{place.folder}/pictures"]
+    took_s = _timed_s(lambda: _call(arguments, store=store))
+    return Row(what, target.text, f"{took_s:.1f} s (one run)", ANY, target.judge_alone(took_s))
+
+
+def _first_paint(place: Place) -> Row:
+    what, target = "page of 100 curves and a 512 × 512 matrix: first paint", Target("≤ 1 s", high=1000.0)
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        return not_measured(what, target, "no Chromium is here")
+    from playwright.sync_api import sync_playwright
+
+    address = write_large_page(place.folder).as_uri()
+    took_ms = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        for _ in range(3 if place.short else 7):
+            page = browser.new_page()
+            page.goto(address)
+            paints = page.evaluate("performance.getEntriesByType('paint').map(each => each.startTime)")
+            took_ms.append(max(paints))
+            page.close()
+        browser.close()
+    return row_of(what, target, median(took_ms), "ms")
 
 
 def _peak_mib(arguments: Sequence[str], store: Path) -> float:

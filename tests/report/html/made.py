@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.report.runs import FACTS, Made, options, store_run
 
+from hockney.analysis.explain.pairs import PairMatrix
 from hockney.model import Point, Warning_
+from hockney.report.html import html_report
+from hockney.results.runs import open_results
+from hockney.stats import Interval
 
 HOSTILE = "<script>alert(1)</script>"
 BREAKOUT = '</script><img src=x onerror="alert(2)">' + 80 * "n"  # without a place to break
@@ -57,3 +63,43 @@ def store_made(path: Path, label: str = "weekly", slower: float = 1.0) -> None:
         launches=({"index": 0}, {"index": 1}, {"index": 2}),
         command=f"hockney quick --label {BREAKOUT}",
     )
+
+
+def write_large_page(folder: Path, ranks: int = 512, transports: int = 100) -> Path:
+    """The page of a run with so many curves of 20 sizes, and a matrix of so many ranks; pair (3, 5) takes 4 us."""
+    store_run(
+        folder / "large.db",
+        "mine",
+        [
+            Made(Point(f"made{i}", "pingpong", 2, 1 << power), 50.0 + i + (1 << power) / (i + 1), 2, 2 << power)
+            for i in range(transports)
+            for power in range(20)
+        ],
+    )
+    times_ns = {(a, b): 1000.0 + a * b % 997 for a, b in itertools.permutations(range(ranks), 2)} | {(3, 5): 4000.0}
+    matrix = PairMatrix(
+        transport="made0",
+        pattern="pingpong",
+        options=(),
+        bytes=8,
+        load="idle",
+        state="near",
+        floor_ns=40.0,
+        ranks=ranks,
+        hosts=("here",) * ranks,
+        cpus=tuple(range(ranks)),
+        oversubscribed=False,
+        times={pair: Interval(time_ns, time_ns, time_ns, 9, 0.95) for pair, time_ns in times_ns.items()},
+        missing=0,
+        classes=(),
+        outliers=(),
+        inconclusive=(),
+    )
+    page = folder / "large.html"
+    with (
+        open_results(folder / "large.db") as results,
+        mock.patch("hockney.report.html.matrices_of", return_value=(matrix,)),
+    ):
+        text = html_report(results, results.run("last"), [], lambda fix: " ".join(fix.argv))
+    page.write_text(text, encoding="utf-8")
+    return page

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from tests.report.html.made import write_large_page
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = ViewportSize(width=1280, height=900), ViewportSize(width=390, height=844)
@@ -226,4 +227,18 @@ def test_it_prints(browser: Browser, page_file: Path) -> None:
     pdf = page.pdf(print_background=True)
     assert pdf.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 3
+    assert seen.messages == []
+
+
+def test_a_hundred_curves_and_a_large_matrix_are_drawn_from_a_small_file(browser: Browser, tmp_path: Path) -> None:
+    path = write_large_page(tmp_path)
+    assert path.stat().st_size < 2_500_000
+    page, seen = opened(browser, path)
+    assert len(names_drawn(page) - {"floor"}) == len(names_drawn(page, "curve-rate")) == 100
+    canvas = page.locator(".matrix canvas")
+    assert not canvas.evaluate(BLANK)
+    canvas.focus()
+    for key in ("ArrowDown", *["ArrowDown"] * 3, *["ArrowRight"] * 5):  # the first key begins at (0, 0)
+        page.keyboard.press(key)
+    assert page.locator(".reading").inner_text() == "Rank 3 (CPU 3) to 5 (CPU 5): 4.00 us"
     assert seen.messages == []

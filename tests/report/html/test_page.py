@@ -30,7 +30,6 @@ from hockney.units import format_bytes, format_rate
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe
 
-SIZE_MAX = 2_500_000
 EXTERNAL = {"src", "href", "data", "action", "poster", "srcset", "style"}
 
 
@@ -283,23 +282,6 @@ def test_bad_input_gets_one_sentence(tmp_path: Path, cli: Cli, arguments: list[s
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "r.html").exists()
-
-
-def test_a_hundred_curves_and_a_large_matrix_fit(tmp_path: Path, cli: Cli) -> None:
-    made = [
-        Made(Point(f"made{i}", "pingpong", 2, 1 << power), 50.0 + i + (1 << power) / (i + 1), 2, 2 << power)
-        for i in range(100)
-        for power in range(20)
-    ]
-    store_run(tmp_path / "results.db", "mine", made)
-    done = cli("report", "last", "-o", "r.html", "--json")
-    assert done.returncode == 0, done.stderr
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    drawn = [curve for curve in figures_of(page)["curves"] if curve["drawn"]]
-    assert len(drawn) == 100
-    matrix_bytes = len(base64.b64encode(bytes(2 * 512 * 512)))
-    assert json.loads(done.stdout)["size_bytes"] == len(page.encode())
-    assert len(page.encode()) + matrix_bytes < SIZE_MAX
 
 
 def test_options_name_a_curve(tmp_path: Path, cli: Cli) -> None:

@@ -118,7 +118,7 @@ def cpu_chart(material: Material) -> Chart | None:
                 user.append((of_user, len(rows), None, None))
                 system.append((of_system, len(rows), None, None))
                 rows.append(f"{material.name_of(series.point.transport)}, rank {rank}")
-        if rows:
+        if any(point[0] for point in (*user, *system)):  # a model uses none
             views.append(View(name, (Line("user", user), Line("system", system)), tuple(rows)))
     if not views:
         return None

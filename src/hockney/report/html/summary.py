@@ -67,15 +67,25 @@ class Rate:
 
 def summary_of(material: Material) -> Summary:
     """The top of the page of these runs."""
-    run = material.run
+    run, models = material.run, _models(material)
     return Summary(
-        machine=machine_text(run.facts),
+        machine=" and ".join(models) or machine_text(run.facts),
         host=str(run.facts.get("hostname") or "unknown host"),
         date=utc(run.info.started_unix_s),
-        facts=tuple(_facts(run)),
+        facts=(*_facts(run), *[("On", machine_text(run.facts))] * bool(models)),
         verdict=tuple(_verdict(material)),
         cards=tuple(_cards(material)),
     )
+
+
+def _models(material: Material) -> list[str]:
+    """`Model gpmimd`; none where the run is of a real machine, too."""
+    run = material.run
+    measured = {series.point.transport for series in run.series if series.measurements_by_state}
+    if not measured <= run.info.plan.get("virtual", {}).keys():
+        return []
+    names = sorted({transport.partition(":")[0] for transport in measured})
+    return [name[:1].upper() + name[1:] for name in map(material.name_of, names)]
 
 
 def utc(unix_s: float) -> str:

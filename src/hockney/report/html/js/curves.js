@@ -76,6 +76,7 @@ function extras(chart, lines, isRate) {
 // The floor, and memcpy at the sizes of the curves.
 function references(lines, isRate) {
   const sizes = lines.flatMap(({ points }) => points.map(([size]) => size)).filter((size) => size > 0);
+  if (!sizes.length) return [];
   const ends = [Math.min(...sizes), Math.max(...sizes)];
   const floors = [...new Set(lines.map(({ curve }) => curve.floor).filter(Boolean))];
   const made = [];
@@ -87,7 +88,12 @@ function references(lines, isRate) {
   return made.map((line) => ({ ...line, kind: "reference", labels: [], place: 0, isNamed: true }));
 }
 
-function noteOf() {
+function legendOfReferences() {
+  const meanings = { floor: "the floor", memcpy: "memcpy, a copy of that size within one rank" };
+  const texts = references(shownCurves().map(timeLine), false).map(({ name }) => meanings[name]);
+  return texts.length ? ` Dashed in grey: ${texts.join("; ")}.` : "";
+}
+function definition() {
   const pattern = choice.group.split(/[ ,]/)[0];
   return data.definitions[pattern] || "";
 }
@@ -96,7 +102,7 @@ function curvesOption(isRate, width) {
   const chart = isRate ? RATE_CHART : TIME_CHART;
   const lines = curves.map(isRate ? rateLine : timeLine);
   if (!lines.some((line) => line.points.some(([size]) => size > 0))) return emptyOption(isRate && shownCurves().length ? "This pattern has no rate." : "Nothing is switched on.");
-  const option = optionOf(chart, [...lines, ...references(lines, isRate)], [], noteOf(), width);
+  const option = optionOf(chart, [...lines, ...references(lines, isRate)], [], definition(), width);
   option.series.push(...extras(chart, lines, isRate));
   return option;
 }
@@ -173,7 +179,7 @@ function updateCurves() {
   for (const id of ["curve-time", "curve-rate"]) redraw(document.getElementById(id));
   const details = document.getElementById("curve-table");
   if (details.open) details.dispatchEvent(new Event("toggle"));
-  document.getElementById("curve-note").textContent = `${noteOf()} Bands are 95 % confidence intervals, dotted lines fitted segments, rings protocol switches (broken: suspected). Dashed in grey: ${copy ? "memcpy, a copy of that size within one rank, and " : ""}the floor. A size of 0 B is in the table only.`;
+  document.getElementById("curve-note").textContent = `${definition()} Bands are 95 % confidence intervals, dotted lines fitted segments, rings protocol switches (broken: suspected).${legendOfReferences()} A size of 0 B is in the table only.`;
 }
 function startCurves() {
   if (!long.length) return;

@@ -164,7 +164,7 @@ function labelOf(line) {
   return line.name.replace(/, model$/, "");
 }
 
-function lineSeries(chart, line, place, edge, width) {
+function lineSeries(chart, line, place, edge, width, isAlone) {
   const style = look(place);
   const isPublished = line.kind === "published";
   const isReference = line.kind === "reference";
@@ -173,7 +173,7 @@ function lineSeries(chart, line, place, edge, width) {
     .filter(([x, y]) => isDrawable(chart.x, x) && isDrawable(chart.y, y))
     .map((point) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line }));
   if (!points.length) return [];
-  const thickness = place === 0 && chart.y.scale !== "tail" ? 4.5 : 2; // of the first, so that it is seen below another that takes as long
+  const thickness = place === 0 && !isAlone && chart.y.scale !== "tail" ? 4.5 : 2; // of the first, so that it is seen below another that takes as long
   return [
     ...bands(chart, line, ink),
     {
@@ -349,7 +349,7 @@ function optionOf(chart, lines, names, note, width) {
   const hasEndLabels = chart.kind === "lines" && isWide() && (lines.length > 1 || lines.some((line) => line.isNamed));
   const longest = Math.max(0, ...lines.filter((line) => line.kind !== "published").map((line) => labelOf(line).length));
   const right = hasEndLabels ? Math.min(230, 30 + 7 * longest) : chart.kind === "bars" ? 64 : 24;
-  const makers = { lines: (line) => lineSeries(chart, line, line.place, hasEndLabels ? width - right + 16 : 0, width), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, line.place, line.transport !== null, sums), intervals: (line) => intervalSeries(chart, line) };
+  const makers = { lines: (line) => lineSeries(chart, line, line.place, hasEndLabels ? width - right + 16 : 0, width, lines.length === 1), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, line.place, line.transport !== null, sums), intervals: (line) => intervalSeries(chart, line) };
   const series = lines.flatMap(makers[chart.kind]);
   const x = axisOption(chart.x, ends(chart.x, 0), false, names, width - AXIS_WIDTH - right);
   const y = axisOption(chart.y, ends(chart.y, 1), true, names, 0);

@@ -92,7 +92,8 @@ function startMatrix(box, matrix) {
     pen.textAlign = "left";
     pen.fillText(scaled(matrix.low, TIMES), left, y + 22);
     pen.textAlign = "right";
-    pen.fillText(scaled(matrix.low * Math.exp(most * matrix.step), TIMES), left + width, y + 22);
+    const highest = matrix.low * Math.exp(most * matrix.step), text = scaled(highest, TIMES);
+    pen.fillText(text === scaled(matrix.low, TIMES) ? `+${scaled(highest - matrix.low, TIMES)}` : text, left + width, y + 22);
   }
   function say() {
     if (!at) return;
