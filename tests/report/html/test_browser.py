@@ -111,7 +111,7 @@ def names_drawn(page: Page, chart: str = "curve-time") -> set[str]:
 def test_transports_states_and_patterns_are_switched(browser: Browser, page_file: Path) -> None:
     page, _ = opened(browser, page_file)
     before = names_drawn(page)
-    assert {"shm, run 1", "unix, run 1", "shm, run 2", "floor"} <= before
+    assert {"shm, run 1", "unix, run 1", "shm, run 2", "floor", "memcpy"} <= before
     controls = page.locator("#curve-controls")
     controls.get_by_label("unix").uncheck()
     assert names_drawn(page) == {name for name in before if not name.startswith("unix")}
@@ -120,6 +120,44 @@ def test_transports_states_and_patterns_are_switched(browser: Browser, page_file
     for box in controls.locator("fieldset").first.get_by_role("checkbox").all():
         box.uncheck()
     assert names_drawn(page) == set()
+
+
+def test_memcpy_is_a_reference_of_both_charts_and_a_curve_of_its_own(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    option = "drawn.get(document.getElementById('curve-rate')).chart.getOption()"
+    points = page.evaluate(f"{option}.series.find(each => each.name === 'memcpy').data.map(each => each.point)")
+    assert points[-1][0] == 1 << 20
+    assert points[-1][1] == pytest.approx(1e9 * (1 << 20) / (2 + 0.01 * (1 << 20)), rel=0.01)
+    assert "memcpy, a copy of that size within one rank" in page.locator("#curve-note").inner_text()
+    page.locator("#curve-controls select").select_option("memcpy, 1 rank")
+    assert "memcpy" not in names_drawn(page)
+
+
+def test_a_band_has_a_gap_where_there_is_no_interval(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    count = "points => bands(TIME_CHART, { points }, 'red').length"
+    known, unknown = [4, 6], [None, None]
+    assert page.evaluate(count, [[1, 5, *known], [2, 5, *known], [4, 5, *known]]) == 1
+    gap = [[1, 5, *known], [2, 5, *known], [4, 5, *unknown], [8, 5, *known], [16, 5, *known]]
+    assert page.evaluate(count, gap) == 2
+    assert page.evaluate(count, [[1, 5, *known], [2, 5, *unknown], [4, 5, *known]]) == 0
+
+
+def test_a_narrow_page_names_marks_by_number(browser: Browser, page_file: Path) -> None:
+    for size, is_narrow in ((PHONE, True), (DESKTOP, False)):
+        page, _ = opened(browser, page_file, size)
+        names = page.locator("[data-legend=machines] span")
+        assert names.first.is_visible() is is_narrow
+        texts = {text for chart, text, *_ in page.evaluate(LABELS) if chart == "machines"}
+        assert ({"1", "2", "3"} <= texts) is is_narrow
+        assert names.nth(1).text_content() == "2 Cray T3D, 1996"
+
+
+def test_the_list_of_sections_follows_the_page(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    page.locator("#machines").scroll_into_view_if_needed()
+    page.evaluate("document.getElementById('machines').scrollIntoView({ behavior: 'instant' })")
+    page.locator('nav a[href="#machines"][aria-current]').wait_for()
 
 
 def test_pointing_at_a_curve_shows_figures_and_the_definition(browser: Browser, page_file: Path) -> None:
@@ -164,7 +202,7 @@ def test_a_link_from_a_finding_sets_the_curves(browser: Browser, page_file: Path
     page, _ = opened(browser, page_file)
     link = page.locator('a[href="#curves"][data-shows*="mpi@openmpi"]').first
     link.click()
-    assert {name.partition(",")[0] for name in names_drawn(page)} - {"floor"} == {
+    assert {name.partition(",")[0] for name in names_drawn(page)} - {"floor", "memcpy"} == {
         next(name for name in names_drawn(page) if name.startswith("Open MPI")).partition(",")[0]
     }
     assert page.evaluate("window.scrollY") > 200
