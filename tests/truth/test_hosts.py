@@ -12,9 +12,11 @@ from tests.truth.bed.bed import Bed, Host
 from tests.truth.conftest import MakeBed
 
 from hockney.machine import usable_cpus
+from hockney.machine.files import parse_cpus
 from hockney.model import Launch
 from hockney.results.runs import Run
 from hockney.results.store import Store
+from hockney.worker.build import build_worker
 
 
 def run(
@@ -90,23 +92,42 @@ def launches_of(path: Path) -> list[Launch]:
         return list(Run(store, 1).launches.values())
 
 
-def test_a_host_that_is_not_there_is_named(two_hosts: Bed, tmp_path: Path) -> None:
-    done = run(two_hosts, tmp_path / "r.db", "n1,n9")
+def test_hosts_are_asked_what_they_are(two_hosts: Bed, tmp_path: Path) -> None:
+    done = run(two_hosts, tmp_path / "r.db", "n1,n2", "--launches", "1")
+    assert done.returncode in (0, 3), done.stderr
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        hosts = store.run(1).info.facts["hosts"]
+    assert [host["name"] for host in hosts] == [host["hostname"] for host in hosts] == ["n1", "n2"]
+    assert len({host["machine"] for host in hosts}) == 2
+    for number, host in enumerate(hosts, 1):
+        (interface,) = host["interfaces"]
+        assert (interface["name"], interface["mtu_bytes"]) == ("eth0", 1500)
+        assert interface["address"] == f"10.77.0.{number}"
+        assert host["kernel"] == f"{os.uname().sysname} {os.uname().release}"
+        assert parse_cpus(host["cpus"]) == usable_cpus()
+        assert abs(host["clock_offset_s"]) <= host["clock_error_s"]
+
+
+def test_hosts_that_cannot_be_used_are_named_before_anything_is_measured(make_bed: MakeBed, tmp_path: Path) -> None:
+    bed = make_bed(Host(), Host(), Host(), Host())
+    bed.cut("n3")
+    workers = build_worker().parent
+    assert bed.run("n4", ["mount", "-t", "tmpfs", "none", str(workers)]).returncode == 0
+    done = run(bed, tmp_path / "r.db", "n[1-4],n9:2")
+    said = " ".join(done.stderr.split())
     assert done.returncode == 3
-    assert "ssh said: Could not resolve hostname n9" in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+    assert "3 of 5 hosts cannot be used: n3: ssh: connect to host n3 port 22: " in said
+    assert f"n4: the worker {workers}/" in said
+    assert "n9: ssh: Could not resolve hostname n9: Name or service not known" in said
+    assert "without them: --hosts n1,n2" in said
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        assert store.runs() == []
 
 
-@pytest.mark.skipif(len(usable_cpus()) < 2, reason="two CPUs are needed to tell whether ranks share one")
-@pytest.mark.parametrize("transport", ["tcp", "mpi"])
-def test_one_host_under_two_names_is_one_machine(two_hosts: Bed, tmp_path: Path, transport: str) -> None:
-    done = run(two_hosts, tmp_path / "r.db", "n1,10.77.0.1", "--launches", "1", transport=transport)
-    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
-    launches = launches_of(tmp_path / "r.db")
-    assert launches
-    for launch in launches:
-        assert len(set(launch.cpus)) == 2, launch
-        assert not launch.oversubscribed
+def test_two_names_of_one_machine_are_refused(two_hosts: Bed, tmp_path: Path) -> None:
+    done = run(two_hosts, tmp_path / "r.db", "n1,n2,10.77.0.1")
+    assert done.returncode == 2
+    assert "n1 and 10.77.0.1 are one machine" in done.stderr
 
 
 def test_ranks_that_share_a_cpu_are_marked_wherever_a_figure_is_printed(two_hosts: Bed, tmp_path: Path) -> None:

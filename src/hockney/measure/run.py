@@ -40,6 +40,9 @@ from hockney.results.traits import traits_json
 from hockney.suites import LAUNCHES_MAX
 from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import Catalogue
+from hockney.worker.hosts import parse_hosts
+from hockney.worker.launch import remote_shell
+from hockney.worker.preflight import HostsUnusable, preflight
 from hockney.worker.processes import cpu_time_s
 
 
@@ -160,6 +163,7 @@ def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
         version=__version__,
         facts={
             **known,
+            **({"hosts": _ask_hosts(plan, catalogue)} if plan.hosts else {}),
             "environment": {**known["environment"], **variant.environment},
             "transports": list(catalogue.transports),
             "models": {
@@ -173,6 +177,18 @@ def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
         },
         plan={**plan.as_json(), **variant.link},
     )
+
+
+def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
+    """What each host of a plan is. Raises HostsUnusable, UsageError."""
+    used = [catalogue.transports[point.transport] for point in plan.points]
+    workers = sorted({transport.executable for transport in used})
+    try:
+        return preflight(parse_hosts(",".join(plan.hosts)), workers, remote_shell())
+    except HostsUnusable as error:
+        if error.every and any(transport.library for transport in used):
+            return []  # a library's launcher may have another way to these hosts
+        raise
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:

@@ -9,6 +9,7 @@ WorkerError
 ├── WorkerDied              a rank or the whole job ended in the middle
 ├── WorkerTimedOut          a time limit passed; the job has been ended
 ├── WorkerRefused           the worker said no, or a payload was wrong; it is ready for the next command
+├── HostsUnusable           hosts that cannot be reached, or lack the worker (preflight.py)
 └── ProtocolError           what came back is not the line protocol
 """
 
