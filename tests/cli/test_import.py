@@ -290,7 +290,10 @@ def test_netpipe_over_tcp(tmp_path: Path, served: Callable[..., str], capsys: py
 
 @pytest.mark.parametrize(
     ("launcher", "program"),
-    [(["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"], "NPopenmpi"), (["mpirun.mpich"], "NPmpich2")],
+    [
+        (["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"], "NPopenmpi"),
+        pytest.param(["mpirun.mpich"], "NPmpich2", marks=pytest.mark.full),
+    ],
 )
 def test_netpipe_over_mpi(
     launcher: list[str], program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -88,6 +88,7 @@ def test_screen(
     assert screen == snapshot
 
 
+@pytest.mark.full
 def test_real_cpus_are_measured_and_predicted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ("predict", "--validate", "-t", "shm", "--time", "1s", "--json", "--store", str(tmp_path / "r.db"))
     assert execute(words) == 0

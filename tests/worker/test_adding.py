@@ -134,6 +134,7 @@ def hockney(tree: Path, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 def test_they_are_listed_measured_and_explained(tree: Path) -> None:
     listed = json.loads(hockney(tree, "hockney", "list", "--json"))
     assert "firstlast" in json.dumps(listed["patterns"])

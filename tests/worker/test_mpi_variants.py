@@ -156,6 +156,7 @@ def test_more_persistent_requests_than_are_kept(mpi: Library) -> None:
 
 
 @EVERY_MPI
+@pytest.mark.full
 def test_persistent_requests_are_made_before_the_first_sample(mpi: Library) -> None:
     asked = (("oneway", ("window", "64")), ("robpush", ("buffers", "2")), ("pushfarm", ("in_flight", "3")))
     with WorkerSession(job(mpi, "mpi:persistent", ranks=4)) as session:
