@@ -59,7 +59,7 @@ Found = tuple[tuple[Library, ...], tuple[Missing, ...]]
 
 
 def side_by_side(ask: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
-    """The answer of each, in order: who asks programs mostly waits."""
+    """The answer of each, in order. Asking programs is mostly waiting."""
     from concurrent.futures import ThreadPoolExecutor  # 5 ms
 
     with ThreadPoolExecutor(max(1, len(items))) as pool:
