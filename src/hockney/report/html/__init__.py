@@ -41,6 +41,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
     matrices = matrices_of(material)
     pairs = [matrix_item(material, matrix) for matrix in matrices]
     has_curves = any(curve.is_drawn for curve in material.curves)
+    known_patterns = _definitions(material.curves)
     known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices)]
     figures = report_charts()
     predictions = predictions_of(material)
@@ -54,7 +55,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
         **fits_json(material.explanation, run.id, transports),
         "matrices": [matrix_json(matrix, item.name) for matrix, item in zip(matrices, pairs, strict=True)],
         "charts": {chart.id: chart_json(chart) for chart in (*charts, *checked, *changes, *figures)},
-        "definitions": _definitions(material.curves),
+        "definitions": known_patterns,
     }
     return rendered(
         data,
@@ -71,7 +72,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "reports": figures,
             "classic": classic_items(material),
             "environment": environment_of(material),
-            "definitions": _definitions(material.curves),
+            "definitions": known_patterns,
             "words": definitions.words(),
         },
     )

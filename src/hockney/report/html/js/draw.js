@@ -262,10 +262,11 @@ function barSums(lines) {
   return sums;
 }
 
-function barSeries(chart, line, place, isOfTransport, sums) {
+function barColor(line) {
+  return line.transport === null && line.name === "floor" ? theme().floor : look(line.place).color;
+}
+function barSeries(chart, line, sums) {
   const unit = UNIT_TEXT[chart.x.unit];
-  const style = look(place);
-  const ink = isOfTransport ? style.color : line.name === "floor" ? theme().floor : style.color;
   return [{
     type: "bar",
     name: line.name,
@@ -273,7 +274,7 @@ function barSeries(chart, line, place, isOfTransport, sums) {
     barMaxWidth: 22,
     data: line.points.map((point) => ({ value: [point[0], point[1]], point, line })),
     label: { show: true, position: "right", color: theme().ink, fontSize: 12, formatter: ({ data: { point } }) => sums.get(point[1]).last === line ? unit(sums.get(point[1]).sum) : "" },
-    itemStyle: { color: ink, borderColor: theme().paper, borderWidth: 0.5 },
+    itemStyle: { color: barColor(line), borderColor: theme().paper, borderWidth: 0.5 },
     emphasis: { focus: "series" },
   }];
 }
@@ -349,7 +350,7 @@ function optionOf(chart, lines, names, note, width) {
   const hasEndLabels = chart.kind === "lines" && isWide() && (lines.length > 1 || lines.some((line) => line.isNamed));
   const longest = Math.max(0, ...lines.filter((line) => line.kind !== "published").map((line) => labelOf(line).length));
   const right = hasEndLabels ? Math.min(230, 30 + 7 * longest) : chart.kind === "bars" ? 64 : 24;
-  const makers = { lines: (line) => lineSeries(chart, line, line.place, hasEndLabels ? width - right + 16 : 0, width, lines.length === 1), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, line.place, line.transport !== null, sums), intervals: (line) => intervalSeries(chart, line) };
+  const makers = { lines: (line) => lineSeries(chart, line, line.place, hasEndLabels ? width - right + 16 : 0, width, lines.length === 1), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, sums), intervals: (line) => intervalSeries(chart, line) };
   const series = lines.flatMap(makers[chart.kind]);
   const x = axisOption(chart.x, ends(chart.x, 0), false, names, width - AXIS_WIDTH - right);
   const y = axisOption(chart.y, ends(chart.y, 1), true, names, 0);

@@ -53,7 +53,7 @@ function startChart(target) {
 function square(chart, line) {
   const canvas = element("canvas", { class: "swatch", width: 48, height: 28, "aria-hidden": "true" });
   const pen = canvas.getContext("2d");
-  pen.fillStyle = chart.kind === "intervals" ? color(VERDICT_COLORS[line.name] || "c7") : line.name === "floor" ? theme().floor : look(line.place).color;
+  pen.fillStyle = chart.kind === "intervals" ? color(VERDICT_COLORS[line.name] || "c7") : barColor(line);
   pen.fillRect(8, 2, 26, 24);
   return canvas;
 }
