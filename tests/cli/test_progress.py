@@ -116,7 +116,7 @@ def test_cpus_of_the_ranks(cpus: tuple[int, ...], said: str, capsys: pytest.Capt
 
 
 def test_a_terminal_has_one_line_that_is_removed(tmp_path: Path) -> None:
-    words = ["run", "pingpong", "-t", "shm", "--bytes", "8,64", "--launches", "1", "--precision=0.0001%", "--time=60s"]
+    words = ["run", "pingpong", "-t", "shm", "--bytes", "8,64", "--launches", "1", "--precision=0.0001%", "--time=30s"]
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         command_line(*words),

@@ -143,8 +143,8 @@ class ProgressDisplay(Display):
             return
         # A line that wraps cannot be rewritten.
         line = printable("  ".join(filter(None, (self._done, figure))), keep="")[: line_width() - 1]
-        self._write(f"\r{line.ljust(len(self._line))}")
-        self._line = line
+        before, self._line = self._line, line  # first, for Ctrl-C may come as soon as it is written
+        self._write(f"\r{line.ljust(len(before))}")
 
     def _say_once(self, text: str) -> None:
         if text not in self._seen:
