@@ -10,25 +10,30 @@ static hk_status_t exchange_tokens(hk_ctx_t *ctx, int to, int from)
 }
 
 /* Where a send waits for its receive, the receive is started before. */
-static hk_status_t exchange_posted_tokens(hk_ctx_t *ctx, int to, int from)
+static hk_status_t exchange(hk_ctx_t *ctx, int to, const void *out, int from, void *in, size_t len_bytes)
 {
     const hk_transport_t *tp = ctx->tp;
-    unsigned char nothing[2] = {0};
     hk_req_t reqs[2];
-    HK_TRY(tp->irecv(ctx, from, &nothing[0], 0, &reqs[0]));
-    HK_TRY(tp->isend(ctx, to, &nothing[1], 0, &reqs[1]));
+    HK_TRY(tp->irecv(ctx, from, in, len_bytes, &reqs[0]));
+    HK_TRY(tp->isend(ctx, to, out, len_bytes, &reqs[1]));
     return tp->wait_all(ctx, reqs, 2);
+}
+
+static hk_status_t exchange_posted_tokens(hk_ctx_t *ctx, int to, int from)
+{
+    unsigned char nothing[2] = {0};
+    return exchange(ctx, to, &nothing[1], from, &nothing[0], 0);
 }
 
 hk_status_t hk_portable_barrier(hk_ctx_t *ctx)
 {
     const int size = ctx->size;
-    hk_status_t (*const exchange)(hk_ctx_t *, int, int) =
+    hk_status_t (*const exchange_both)(hk_ctx_t *, int, int) =
         (ctx->tp->caps & HK_CAP_SYNCHRONOUS) != 0 ? exchange_posted_tokens : exchange_tokens;
     for (int distance = 1; distance < size; distance *= 2) {
         const int to = (ctx->rank + distance) % size;
         const int from = (ctx->rank - distance + size) % size;
-        HK_TRY(exchange(ctx, to, from));
+        HK_TRY(exchange_both(ctx, to, from));
     }
     return HK_OK;
 }
@@ -72,15 +77,6 @@ hk_status_t hk_pairwise_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_
     return HK_OK;
 }
 
-static hk_status_t exchange(hk_ctx_t *ctx, int peer, const void *out, void *in, size_t len_bytes)
-{
-    const hk_transport_t *tp = ctx->tp;
-    hk_req_t reqs[2];
-    HK_TRY(tp->irecv(ctx, peer, in, len_bytes, &reqs[0]));
-    HK_TRY(tp->isend(ctx, peer, out, len_bytes, &reqs[1]));
-    return tp->wait_all(ctx, reqs, 2);
-}
-
 hk_status_t hk_portable_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
 {
     const hk_transport_t *tp = ctx->tp;
@@ -102,7 +98,7 @@ hk_status_t hk_portable_allreduce(hk_ctx_t *ctx, const void *out, void *in, void
         mine = in;
     }
     for (int distance = 1; distance < doubling && status == HK_OK; distance *= 2) {
-        status = exchange(ctx, rank ^ distance, mine, work, len_bytes);
+        status = exchange(ctx, rank ^ distance, mine, rank ^ distance, work, len_bytes);
         hk_add_words(in, mine, work, len_bytes);
         mine = in;
     }

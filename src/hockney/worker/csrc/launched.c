@@ -44,8 +44,9 @@ static hk_status_t listen_for_others(const hk_world_t *world, int *listener_p, h
         return hk_address_listen(NULL, 0, listener_p, address_p);
     }
     if (!hk_address_of_host(host, sizeof host)) {
-        hk_log(0, "%s: the ranks are on several hosts, and this one has no address but the loopback", hk_family.name);
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, 0,
+                       "%s: the ranks are on several hosts, and this one has no address but the loopback",
+                       hk_family.name);
     }
     return hk_address_listen(host, 0, listener_p, address_p);
 }

@@ -117,8 +117,7 @@ hk_status_t hk_pin(const hk_args_t *args, int local_rank)
     CPU_ZERO(&set);
     CPU_SET((unsigned)cpu, &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0) {
-        hk_log(local_rank, "cannot pin to CPU %d: %s", cpu, strerror(errno));
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, local_rank, "cannot pin to CPU %d: %s", cpu, strerror(errno));
     }
 #else
     (void)local_rank; /* no portable way: `doctor` says that ranks are not pinned here */

@@ -51,8 +51,7 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
     const size_t in_room = in_bytes > bench->in_room ? in_bytes : bench->in_room;
     char why[HK_ERROR_MAX];
     if (!hk_memory_fits(out_room, in_room, bench->ranks_here, why)) {
-        hk_log(bench->ctx->rank, "%s", why);
-        return HK_ERR_MEMORY;
+        return hk_fail(HK_ERR_MEMORY, bench->ctx->rank, "%s", why);
     }
     hk_bench_free(bench);
     bench->out = bench->ctx->tp->alloc(bench->ctx, out_room);
@@ -113,19 +112,10 @@ static double count_lost(hk_ctx_t *ctx)
 /* Whether any rank has lost a message since it had lost `before`: what one loses, another may be handed on. */
 static hk_status_t has_lost(const hk_bench_t *bench, double before, bool *has_lost_p)
 {
-    const int size = bench->control->size;
     const bool mine = count_lost(bench->ctx) > before;
-    bool *all = calloc((size_t)size, sizeof *all);
-    hk_status_t status = hk_control_agree(bench->control, all == NULL ? HK_ERR_MEMORY : HK_OK);
-    *has_lost_p = false;
-    if (status == HK_OK && all != NULL) {
-        status = hk_control_allgather(bench->control, &mine, sizeof mine, all);
-        for (int rank = 0; status == HK_OK && rank < size; rank++) {
-            *has_lost_p = *has_lost_p || all[rank];
-        }
-    }
-    free(all);
-    return status;
+    const hk_status_t worst = hk_control_agree(bench->control, mine ? HK_ERR_CORRUPT : HK_OK);
+    *has_lost_p = worst == HK_ERR_CORRUPT;
+    return *has_lost_p ? HK_OK : worst;
 }
 
 /* Where a message was lost: it reads as zeros, and a payload never does for long. In a sum only a part is missing. */

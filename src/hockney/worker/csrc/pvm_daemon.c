@@ -73,16 +73,13 @@ static hk_status_t make_folder(void)
     char folder[FOLDER_MAX];
     const int len = snprintf(folder, sizeof folder, "%s/hockney-pvm-XXXXXX", pvm_tmp());
     if (len < 0 || len >= (int)sizeof folder) {
-        hk_log(0, "pvm: the name in PVM_TMP is too long for PVM's sockets: %s", pvm_tmp());
-        return HK_ERR_ARGUMENT;
+        return hk_fail(HK_ERR_ARGUMENT, 0, "pvm: the name in PVM_TMP is too long for PVM's sockets: %s", pvm_tmp());
     }
     if (mkdtemp(folder) == NULL) {
-        hk_log(0, "pvm: cannot make a folder in %s: %s", pvm_tmp(), strerror(errno));
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, 0, "pvm: cannot make a folder in %s: %s", pvm_tmp(), strerror(errno));
     }
     if (setenv(folder_variable, folder, 1) != 0 || setenv("PVM_TMP", folder, 1) != 0) {
-        hk_log(0, "pvm: no memory");
-        return HK_ERR_MEMORY;
+        return hk_fail(HK_ERR_MEMORY, 0, "pvm: no memory");
     }
     return HK_OK;
 }
@@ -225,8 +222,7 @@ static hk_status_t start_daemon(keeper_t *keeper, char *address, size_t room)
     int said[2];
     const pid_t me = getpid();
     if (pipe(said) != 0) {
-        hk_log(0, "pvm: no pipe: %s", strerror(errno));
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, 0, "pvm: no pipe: %s", strerror(errno));
     }
     (void)fcntl(said[0], F_SETFD, FD_CLOEXEC);
     (void)fcntl(said[1], F_SETFD, FD_CLOEXEC);
@@ -236,12 +232,11 @@ static hk_status_t start_daemon(keeper_t *keeper, char *address, size_t room)
     }
     (void)close(said[1]);
     if (keeper->daemon < 0) {
-        hk_log(0, "pvm: cannot start a process for the daemon: %s", strerror(errno));
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, 0, "pvm: cannot start a process for the daemon: %s", strerror(errno));
     }
     if (!hear(said[0], address, room) || !is_address(address)) {
-        hk_log(0, "pvm: the daemon did not start: %s", *address == '\0' ? "it said nothing" : address);
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, 0, "pvm: the daemon did not start: %s",
+                       *address == '\0' ? "it said nothing" : address);
     }
     return HK_OK;
 }
@@ -310,8 +305,7 @@ static hk_status_t find_daemon(keeper_t *keeper)
         HK_TRY(start_daemon(keeper, address, sizeof address));
     }
     if (setenv("PVMSOCK", address, 1) != 0) {
-        hk_log(0, "pvm: no memory");
-        return HK_ERR_MEMORY;
+        return hk_fail(HK_ERR_MEMORY, 0, "pvm: no memory");
     }
     return HK_OK;
 }

@@ -27,14 +27,11 @@ const char *hk_status_name(hk_status_t status)
     return "unknown";
 }
 
-void hk_log(int rank, const char *format, ...)
+static void put_line(int rank, const char *format, va_list args)
 {
     char line[512];
     int len = snprintf(line, sizeof line, "hockney worker: rank %d: ", rank);
-    va_list args;
-    va_start(args, format);
     len += vsnprintf(line + len, sizeof line - (size_t)len - 1, format, args);
-    va_end(args);
     if (len > (int)sizeof line - 2) {
         len = (int)sizeof line - 2;
     }
@@ -42,4 +39,21 @@ void hk_log(int rank, const char *format, ...)
     /* In one piece, so that lines of several ranks do not mix. */
     const ssize_t written = write(STDERR_FILENO, line, (size_t)len + 1);
     (void)written; /* there is nobody left to tell */
+}
+
+void hk_log(int rank, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_line(rank, format, args);
+    va_end(args);
+}
+
+hk_status_t hk_fail(hk_status_t status, int rank, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_line(rank, format, args);
+    va_end(args);
+    return status;
 }

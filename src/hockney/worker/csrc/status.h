@@ -36,4 +36,7 @@ const char *hk_status_name(hk_status_t status);
 /* One line on standard error, "hockney worker: rank 1: …". Never called in a timed loop. */
 void hk_log(int rank, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same, and returns status: for whoever decides an error. */
+hk_status_t hk_fail(hk_status_t status, int rank, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 #endif

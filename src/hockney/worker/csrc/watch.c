@@ -45,8 +45,7 @@ hk_status_t hk_watch_open(int rank, hk_watch_t **watch_p)
 {
     hk_watch_t *watch = calloc(1, sizeof *watch);
     if (watch == NULL) {
-        hk_log(rank, "no memory");
-        return HK_ERR_MEMORY;
+        return hk_fail(HK_ERR_MEMORY, rank, "no memory");
     }
     watch->rank = rank;
     watch->fd = -1;

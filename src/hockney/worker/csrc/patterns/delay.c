@@ -80,9 +80,9 @@ hk_status_t hk_delay_resolved(hk_ctx_t *ctx, uint64_t asked_ns)
     if (asked_ns >= step_ns) {
         return HK_OK;
     }
-    hk_log(ctx->rank, "a delay of %llu ns is below the resolution of the clock of %s, %llu ns",
-           (unsigned long long)asked_ns, ctx->tp->name, (unsigned long long)step_ns);
-    return HK_ERR_UNSUPPORTED;
+    return hk_fail(HK_ERR_UNSUPPORTED, ctx->rank,
+                   "a delay of %llu ns is below the resolution of the clock of %s, %llu ns",
+                   (unsigned long long)asked_ns, ctx->tp->name, (unsigned long long)step_ns);
 }
 
 hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked_ns, hk_delay_t *delay_p)
@@ -100,8 +100,8 @@ hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked
         delay.pass = tp->spin != NULL ? tp->spin : hk_real_spin;
         delay.amount = calibrate(ctx, delay.pass, asked_ns);
         if (delay.amount == 0) {
-            hk_log(ctx->rank, "the clock of %s stands still while a loop runs: delay_kind=clock works", tp->name);
-            return HK_ERR_UNSUPPORTED;
+            return hk_fail(HK_ERR_UNSUPPORTED, ctx->rank,
+                           "the clock of %s stands still while a loop runs: delay_kind=clock works", tp->name);
         }
     }
     *delay_p = delay;

@@ -187,10 +187,9 @@ static hk_status_t ft_verdict(const hk_run_t *run)
         return HK_OK;
     }
     const hk_complex_t published = ft->grid->sum[ft->wrong - 1];
-    hk_log(run->ctx->rank,
-           "ft: class %s is wrong: the checksum of iteration %d is %.12e %.12e and should be %.12e %.12e",
-           ft->grid->name, ft->wrong, ft->wrong_sum.re, ft->wrong_sum.im, published.re, published.im);
-    return HK_ERR_CORRUPT;
+    return hk_fail(HK_ERR_CORRUPT, run->ctx->rank,
+                   "ft: class %s is wrong: the checksum of iteration %d is %.12e %.12e and should be %.12e %.12e",
+                   ft->grid->name, ft->wrong, ft->wrong_sum.re, ft->wrong_sum.im, published.re, published.im);
 }
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */

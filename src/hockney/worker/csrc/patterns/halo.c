@@ -17,11 +17,6 @@ typedef struct halo_state {
     int to[HALO_FACES_MAX], from[HALO_FACES_MAX];
 } halo_state_t;
 
-static halo_state_t *halo_state_of(const hk_run_t *run)
-{
-    return run->state;
-}
-
 /* Along a dimension of one rank there is no neighbour. */
 static size_t halo_faces(const hk_grid_t *grid)
 {
@@ -50,7 +45,7 @@ static hk_plan_t halo_plan(const hk_run_t *run)
 static hk_status_t halo_prepare(hk_run_t *run)
 {
     const int dimensions = run->pattern->dimensions;
-    halo_state_t *state = halo_state_of(run);
+    halo_state_t *state = run->state;
     const hk_grid_t grid = hk_grid_of(run);
     size_t k = 0;
     for (int d = 0; d < dimensions; d++) {
@@ -66,7 +61,7 @@ static hk_status_t halo_prepare(hk_run_t *run)
 
 static hk_status_t halo_repeat(hk_run_t *run, uint64_t reps)
 {
-    halo_state_t *state = halo_state_of(run);
+    halo_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const size_t faces = state->faces, bytes = run->bytes;
@@ -85,7 +80,7 @@ static hk_status_t halo_repeat(hk_run_t *run, uint64_t reps)
 
 static bool halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    const halo_state_t *state = halo_state_of(run);
+    const halo_state_t *state = run->state;
     if (i >= state->faces) {
         return false;
     }

@@ -17,11 +17,6 @@ typedef struct paramserver_state {
     unsigned char *total; /* of a server: the sum of the gradients */
 } paramserver_state_t;
 
-static paramserver_state_t *paramserver_state_of(const hk_run_t *run)
-{
-    return run->state;
-}
-
 static bool paramserver_fits(const hk_run_t *run, char *why, size_t len)
 {
     const int servers = (int)run->option[PARAMSERVER_SERVERS];
@@ -48,7 +43,7 @@ static hk_plan_t paramserver_plan(const hk_run_t *run)
 
 static hk_status_t paramserver_prepare(hk_run_t *run)
 {
-    paramserver_state_t *state = paramserver_state_of(run);
+    paramserver_state_t *state = run->state;
     const int servers = (int)run->option[PARAMSERVER_SERVERS];
     const int workers = run->ctx->size - servers;
     state->is_server = run->ctx->rank < servers;
@@ -61,7 +56,7 @@ static hk_status_t paramserver_prepare(hk_run_t *run)
 /* Take the gradients of all workers, add them up, and hand the sum to each. */
 static hk_status_t serve_step(hk_run_t *run)
 {
-    const paramserver_state_t *state = paramserver_state_of(run);
+    const paramserver_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const size_t bytes = run->bytes, workers = run->reqs_count;
@@ -82,7 +77,7 @@ static hk_status_t serve_step(hk_run_t *run)
 /* The weights of a step are under way with its gradients: a server answers as soon as it has them all. */
 static hk_status_t work_step(hk_run_t *run)
 {
-    paramserver_state_t *state = paramserver_state_of(run);
+    paramserver_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const size_t bytes = run->bytes, servers = run->reqs_count / 2;
@@ -98,7 +93,8 @@ static hk_status_t work_step(hk_run_t *run)
 
 static hk_status_t paramserver_repeat(hk_run_t *run, uint64_t reps)
 {
-    hk_status_t (*const step)(hk_run_t *) = paramserver_state_of(run)->is_server ? serve_step : work_step;
+    const paramserver_state_t *state = run->state;
+    hk_status_t (*const step)(hk_run_t *) = state->is_server ? serve_step : work_step;
     for (uint64_t i = 0; i < reps; i++) {
         HK_TRY(step(run));
     }
@@ -108,7 +104,7 @@ static hk_status_t paramserver_repeat(hk_run_t *run, uint64_t reps)
 /* A server has the gradient of each worker; a worker has the sum of all workers' gradients from each server. */
 static bool paramserver_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    const paramserver_state_t *state = paramserver_state_of(run);
+    const paramserver_state_t *state = run->state;
     const size_t servers = (size_t)run->option[PARAMSERVER_SERVERS];
     *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes};
     if (state->is_server) {

@@ -20,11 +20,6 @@ typedef struct prtt_state {
     double delay_ns, delays;
 } prtt_state_t;
 
-static prtt_state_t *prtt_state(const hk_run_t *run)
-{
-    return run->state;
-}
-
 static hk_plan_t prtt_plan(const hk_run_t *run)
 {
     const uint64_t messages = (uint64_t)run->option[PRTT_MESSAGES];
@@ -64,7 +59,8 @@ static hk_status_t prtt_prepare(hk_run_t *run)
         return HK_OK;
     }
     HK_TRY(hk_delay_resolved(run->ctx, asked_ns));
-    prtt_state(run)->delay_ns = prtt_delay_ns(run->ctx, asked_ns);
+    prtt_state_t *state = run->state;
+    state->delay_ns = prtt_delay_ns(run->ctx, asked_ns);
     return HK_OK;
 }
 
@@ -75,6 +71,7 @@ static inline hk_status_t prtt_ask(hk_run_t *run, int target, uint64_t reps, con
     const hk_transport_t *tp = ctx->tp;
     const int64_t messages = run->option[PRTT_MESSAGES];
     const uint64_t delay_ns = (uint64_t)run->option[PRTT_DELAY_NS];
+    prtt_state_t *state = run->state;
     for (uint64_t i = 0; i < reps; i++) {
         for (int64_t k = 0; k < messages; k++) {
             HK_TRY(tp->send(ctx, target, run->out, run->bytes));
@@ -84,7 +81,7 @@ static inline hk_status_t prtt_ask(hk_run_t *run, int target, uint64_t reps, con
         }
         HK_TRY(tp->recv(ctx, target, run->in, run->bytes));
     }
-    prtt_state(run)->delays += spaced ? (double)reps * (double)messages : 0;
+    state->delays += spaced ? (double)reps * (double)messages : 0;
     return HK_OK;
 }
 
@@ -116,7 +113,7 @@ static hk_status_t prtt_repeat(hk_run_t *run, uint64_t reps)
 
 static bool prtt_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
-    const prtt_state_t *state = prtt_state(run);
+    const prtt_state_t *state = run->state;
     *counter_p =
         i == 0 ? (hk_counter_t){"delays", state->delays} : (hk_counter_t){"delay_ns", state->delays * state->delay_ns};
     return i < 2;

@@ -25,11 +25,6 @@ typedef struct sweep_state {
     sweep_corner_t corner[SWEEP_CORNERS];
 } sweep_state_t;
 
-static sweep_state_t *sweep_state_of(const hk_run_t *run)
-{
-    return run->state;
-}
-
 static hk_plan_t sweep_plan(const hk_run_t *run)
 {
     const hk_grid_t grid = hk_grid_of(run);
@@ -47,7 +42,7 @@ static hk_plan_t sweep_plan(const hk_run_t *run)
 static hk_status_t sweep_prepare(hk_run_t *run)
 {
     static const int steps[SWEEP_CORNERS][SWEEP_AXES] = {{1, 1}, {-1, 1}, {-1, -1}, {1, -1}};
-    sweep_state_t *state = sweep_state_of(run);
+    sweep_state_t *state = run->state;
     const hk_grid_t grid = hk_grid_of(run);
     state->blocks = run->option[SWEEP_BLOCKS];
     for (int c = 0; c < SWEEP_CORNERS; c++) {
@@ -70,7 +65,7 @@ static hk_status_t sweep_prepare(hk_run_t *run)
 
 static hk_status_t sweep_from(hk_run_t *run, const sweep_corner_t *corner)
 {
-    sweep_state_t *state = sweep_state_of(run);
+    sweep_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     for (int64_t block = 0; block < state->blocks; block++) {
@@ -87,7 +82,7 @@ static hk_status_t sweep_from(hk_run_t *run, const sweep_corner_t *corner)
 
 static hk_status_t sweep_repeat(hk_run_t *run, uint64_t reps)
 {
-    const sweep_state_t *state = sweep_state_of(run);
+    const sweep_state_t *state = run->state;
     for (uint64_t i = 0; i < reps; i++) {
         for (int c = 0; c < SWEEP_CORNERS; c++) {
             HK_TRY(sweep_from(run, &state->corner[c]));
@@ -98,7 +93,7 @@ static hk_status_t sweep_repeat(hk_run_t *run, uint64_t reps)
 
 static bool sweep_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    const sweep_state_t *state = sweep_state_of(run);
+    const sweep_state_t *state = run->state;
     for (int c = 0; c < SWEEP_CORNERS; c++) {
         const sweep_corner_t *corner = &state->corner[c];
         if (i < corner->receives) {

@@ -38,8 +38,7 @@ hk_status_t hk_stacks_open(size_t count, hk_stacks_t *stacks_p)
     void *base = mmap(NULL, count * stacks.bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (base == MAP_FAILED) {
-        hk_log(0, "no memory for the stacks of %zu ranks", count);
-        return HK_ERR_MEMORY;
+        return hk_fail(HK_ERR_MEMORY, 0, "no memory for the stacks of %zu ranks", count);
     }
     stacks.base = base;
 #ifdef MADV_NOHUGEPAGE

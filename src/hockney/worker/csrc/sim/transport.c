@@ -18,8 +18,7 @@ static hk_sim_req_t *req_of(hk_req_t *req)
 static hk_status_t sim_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     (void)ctx_p;
-    hk_log(job->rank, "%s is no transport between processes", tp->name);
-    return HK_ERR_UNSUPPORTED;
+    return hk_fail(HK_ERR_UNSUPPORTED, job->rank, "%s is no transport between processes", tp->name);
 }
 
 static void sim_close(hk_ctx_t *ctx)

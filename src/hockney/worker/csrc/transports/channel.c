@@ -84,8 +84,7 @@ hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared
         }
     }
     if (memory == MAP_FAILED) {
-        hk_log(-1, "shared memory: cannot map %zu MiB for %d ranks", len_bytes >> 20, size);
-        return HK_ERR_MEMORY;
+        return hk_fail(HK_ERR_MEMORY, -1, "shared memory: cannot map %zu MiB for %d ranks", len_bytes >> 20, size);
     }
 #if defined(MADV_HUGEPAGE)
     /* Only a wish: most systems don't grant it for shared memory. */
@@ -134,8 +133,8 @@ static void *zeroed_apart(size_t len_bytes)
 hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     if (!hk_lane_usable()) {
-        hk_log(job->rank, "%s: this CPU promises no 16-byte stores; build with -DHK_LANE_PORTABLE", tp->name);
-        return HK_ERR_UNSUPPORTED;
+        return hk_fail(HK_ERR_UNSUPPORTED, job->rank,
+                       "%s: this CPU promises no 16-byte stores; build with -DHK_LANE_PORTABLE", tp->name);
     }
     const size_t ranks = (size_t)job->size;
     hk_channel_t *channel = zeroed_apart(sizeof *channel);
@@ -145,8 +144,7 @@ hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
         free(active);
         free(peers);
         free(channel);
-        hk_log(job->rank, "%s: no memory for %d peers", tp->name, job->size);
-        return HK_ERR_MEMORY;
+        return hk_fail(HK_ERR_MEMORY, job->rank, "%s: no memory for %d peers", tp->name, job->size);
     }
     hk_mapping_t *mapping = job->shared;
     const bool is_synchronous = (tp->caps & HK_CAP_SYNCHRONOUS) != 0;

@@ -189,9 +189,8 @@ static hk_status_t check_length(hk_channel_t *channel, hk_peer_t *peer, size_t l
     if ((uint32_t)(tag >> 32) != number || tag == tag_of(number, len_bytes)) {
         return HK_OK;
     }
-    hk_log(channel->base.rank, "%s: rank %d sent %u bytes where %zu were expected", channel->base.tp->name,
-           (int)(peer - channel->peer), (unsigned)tag, len_bytes);
-    return HK_ERR_CORRUPT;
+    return hk_fail(HK_ERR_CORRUPT, channel->base.rank, "%s: rank %d sent %u bytes where %zu were expected",
+                   channel->base.tp->name, (int)(peer - channel->peer), (unsigned)tag, len_bytes);
 }
 
 __attribute__((noinline, cold)) hk_status_t hk_channel_idle(hk_channel_t *channel, uint64_t polls)

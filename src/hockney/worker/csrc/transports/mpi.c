@@ -127,8 +127,7 @@ hk_status_t hk_mpi_create(const hk_transport_t *tp, const hk_job_t *job, size_t 
 {
     hk_mpi_t *ctx = calloc(1, ctx_bytes);
     if (ctx == NULL) {
-        hk_log(job->rank, "%s: no memory for a context", tp->name);
-        return HK_ERR_MEMORY;
+        return hk_fail(HK_ERR_MEMORY, job->rank, "%s: no memory for a context", tp->name);
     }
     ctx->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
     const int code = MPI_Comm_dup(MPI_COMM_WORLD, &ctx->comm);

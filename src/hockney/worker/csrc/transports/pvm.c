@@ -51,14 +51,11 @@ __attribute__((cold, noinline)) static hk_status_t failed(int rank, const char *
 {
     switch (code) {
     case PvmSysErr:
-        hk_log(rank, "%s failed: the PVM daemon is gone", call);
-        return HK_ERR_PEER;
+        return hk_fail(HK_ERR_PEER, rank, "%s failed: the PVM daemon is gone", call);
     case PvmNoMem:
-        hk_log(rank, "%s failed: PVM has no memory for the message", call);
-        return HK_ERR_MEMORY;
+        return hk_fail(HK_ERR_MEMORY, rank, "%s failed: PVM has no memory for the message", call);
     default:
-        hk_log(rank, "%s failed with PVM's error %d", call, code);
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, rank, "%s failed with PVM's error %d", call, code);
     }
 }
 
@@ -250,8 +247,7 @@ static hk_status_t connect_all(hk_ctx_t *ctx, int route)
     while (pvm_nrecv(-1, TAG_ROUTE) > 0) {
     }
     if (told < ctx->size - 1) {
-        hk_log(ctx->rank, "pvm: only %d of %d routes are direct", told, ctx->size - 1);
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, ctx->rank, "pvm: only %d of %d routes are direct", told, ctx->size - 1);
     }
     return CHECKED(ctx, "pvm_notify", code);
 }

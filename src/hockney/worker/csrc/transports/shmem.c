@@ -55,8 +55,7 @@ static hk_status_t shmem_open(const hk_transport_t *tp, const hk_job_t *job, hk_
     int minor = 0;
     rank_ctx_t *ctx = calloc(1, sizeof *ctx);
     if (ctx == NULL) {
-        hk_log(job->rank, "%s: no memory for a context", tp->name);
-        return HK_ERR_MEMORY;
+        return hk_fail(HK_ERR_MEMORY, job->rank, "%s: no memory for a context", tp->name);
     }
     ctx->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
     shmem_info_get_version(&major, &minor);

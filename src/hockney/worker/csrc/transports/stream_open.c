@@ -37,8 +37,7 @@ static hk_status_t allow_descriptors(const char *name, int size, rlim_t ends)
     const rlim_t wanted = ends + 2 * (rlim_t)size + 64; /* the control star's too, and what a process has anyway */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        hk_log(0, "%s: cannot ask for the limit of open files: %s", name, strerror(errno));
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, 0, "%s: cannot ask for the limit of open files: %s", name, strerror(errno));
     }
     if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
         return HK_OK;
@@ -46,9 +45,9 @@ static hk_status_t allow_descriptors(const char *name, int size, rlim_t ends)
     const rlim_t had = limit.rlim_max;
     limit.rlim_cur = wanted;
     if ((had != RLIM_INFINITY && had < wanted) || setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        hk_log(0, "%s: %d ranks need %llu open files, and this system allows %llu (ulimit -Hn)", name, size,
-               (unsigned long long)wanted, (unsigned long long)had);
-        return HK_ERR_UNSUPPORTED;
+        return hk_fail(HK_ERR_UNSUPPORTED, 0,
+                       "%s: %d ranks need %llu open files, and this system allows %llu (ulimit -Hn)", name, size,
+                       (unsigned long long)wanted, (unsigned long long)had);
     }
     return HK_OK;
 }

@@ -68,13 +68,12 @@ static hk_status_t start_clerk(hk_udp_t *udp)
 {
     if (pipe(udp->stop) != 0) {
         udp->stop[0] = udp->stop[1] = -1;
-        hk_log(udp->base.rank, "%s: no pipe: %s", udp->base.tp->name, strerror(errno));
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, udp->base.rank, "%s: no pipe: %s", udp->base.tp->name, strerror(errno));
     }
     const int reason = pthread_create(&udp->clerk, NULL, be_clerk, udp);
     if (reason != 0) {
-        hk_log(udp->base.rank, "%s: no thread to answer questions: %s", udp->base.tp->name, strerror(reason));
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, udp->base.rank, "%s: no thread to answer questions: %s", udp->base.tp->name,
+                       strerror(reason));
     }
     udp->has_clerk = true;
     return HK_OK;
@@ -157,8 +156,8 @@ static hk_status_t bind_all(const hk_job_t *job, hk_udp_t *udp, udp_place_t *min
         HK_TRY(hk_address_of_socket(fd, job->rank, mine->host));
     }
     if (getrandom(&mine->key, sizeof mine->key, 0) != (ssize_t)sizeof mine->key) {
-        hk_log(job->rank, "%s: this system gives no random key: %s", udp->base.tp->name, strerror(errno));
-        return HK_ERR_SYSTEM;
+        return hk_fail(HK_ERR_SYSTEM, job->rank, "%s: this system gives no random key: %s", udp->base.tp->name,
+                       strerror(errno));
     }
     for (int peer = 0; peer < job->size; peer++) {
         int *fd_p = peer == job->rank ? &udp->clerk_fd : &udp->peer[peer].fd;
@@ -185,9 +184,8 @@ static hk_status_t connect_all(const hk_job_t *job, hk_udp_t *udp, const room_t 
         if (!find(room->places[peer].host, ports[job->rank], &at, &len) ||
             !find(room->places[peer].host, ports[peer], &to->clerk, &to->clerk_len) ||
             connect(to->fd, (const struct sockaddr *)&at, len) != 0) {
-            hk_log(job->rank, "%s: no way to rank %d at %s: %s", udp->base.tp->name, peer, room->places[peer].host,
-                   strerror(errno));
-            return HK_ERR_SYSTEM;
+            return hk_fail(HK_ERR_SYSTEM, job->rank, "%s: no way to rank %d at %s: %s", udp->base.tp->name, peer,
+                           room->places[peer].host, strerror(errno));
         }
     }
     return HK_OK;
