@@ -56,7 +56,7 @@ def test_a_host_is_named_once() -> None:
 
 def test_host_files(tmp_path: Path) -> None:
     path = tmp_path / "hosts"
-    path.write_text("# the rack\nn1\nn2 slots=2\n\nn3:4 # new\nn[4-5]\n")
+    path.write_text("# the rack\nn1\nn2 \tslots=2\n\nn3:4 # new\nn[4-5]\n")
     assert read_hostfile(path) == (Host("n1"), Host("n2", 2), Host("n3", 4), Host("n4"), Host("n5"))
     path.write_text("n1\nn1\nn2\nn2\nn2\n")  # as batch systems write it, a line for each rank
     assert read_hostfile(path) == (Host("n1", 2), Host("n2", 3))

@@ -130,6 +130,12 @@ def test_a_wheel_does_not_see_the_systems_libraries(kind: str) -> None:
     assert environment["LD_LIBRARY_PATH"] is None
 
 
+@pytest.mark.parametrize("kind", ["openmpi", "mpich", "intel", "mpiexec"])
+def test_a_job_that_waits_does_not_hold_the_cpus_of_an_allocation(kind: str) -> None:
+    assert launch(JOB, mpi(kind), {"SLURM_JOB_ID": "7"}).environment["SLURM_OVERLAP"] == "1"
+    assert "SLURM_OVERLAP" not in launch(JOB, mpi(kind), {}).environment
+
+
 def test_an_unknown_mpi_takes_no_hosts() -> None:
     with pytest.raises(UsageError, match="hosts cannot be given"):
         launch(SPREAD, mpi("mpiexec"))

@@ -52,13 +52,13 @@ def read_hostfile(path: Path) -> tuple[Host, ...]:
         raise UsageError(f"the host file {path} cannot be read: {error}") from error
     hosts: dict[str, Host] = {}
     for line in lines:
-        words = line.partition("#")[0].replace(" slots=", ":").split()
+        words = re.sub(r"\s+slots=", ":", line.partition("#")[0]).split()
         if len(words) > 1:
             raise UsageError(f"'{line.strip()}' in {path} is no host: write n1, n1:2 or n1 slots=2")
         for host in _expand(words[0]) if words else ():
             before = hosts.get(host.name)
-            more = host if before is None else Host(host.name, (before.slots or 1) + (host.slots or 1))
-            hosts[host.name] = more
+            slots = host.slots if before is None else (before.slots or 1) + (host.slots or 1)
+            hosts[host.name] = Host(host.name, slots)
     if not hosts:
         raise UsageError(f"the host file {path} names no host")
     return tuple(hosts.values())

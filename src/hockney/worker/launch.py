@@ -77,7 +77,10 @@ def launch(job: Job, library: Library | None = None, environment: Mapping[str, s
     """
     if library is not None:
         known = replace(job, program=str(library.program), is_wheel=library.is_wheel, yields=environment.get(YIELDS))
-        return LAUNCHERS[library.kind](known)
+        command = LAUNCHERS[library.kind](known)
+        # Within Slurm an mpiexec starts its ranks as a step, and a job that waits would keep others from the CPUs.
+        shared = {"SLURM_OVERLAP": "1"} if "SLURM_JOB_ID" in environment else {}
+        return replace(command, environment={**shared, **command.environment})
     return ssh(replace(job, remote_shell=remote_shell(environment))) if job.hosts else local(job)
 
 
