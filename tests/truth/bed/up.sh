@@ -9,7 +9,10 @@ if [ "${1:-}" = host ]; then # in namespaces of its own: hosts are told apart by
     number=$2 delay_us=$3 cpus=$4
     hostname "n$number"
     mount -t tmpfs -o mode=1777 shm /dev/shm
+    mkdir "cgroup.$number"
+    mount --rbind /sys/fs/cgroup "cgroup.$number"
     mount -t sysfs sys /sys # shows this host's interfaces
+    mount --rbind "cgroup.$number" /sys/fs/cgroup
     cat /proc/sys/kernel/random/uuid >"boot_id.$number"
     mount --bind "boot_id.$number" /proc/sys/kernel/random/boot_id
     on_switch() { nsenter --target 1 --net "$@"; }
