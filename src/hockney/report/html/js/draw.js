@@ -67,7 +67,8 @@ function axisOption(axis, values, isVertical, names, room) {
     axisLabel: { color: colors.soft, fontSize: 12, hideOverlap: true },
   };
   if (axis.scale === "names") {
-    const label = { ...common.axisLabel, color: colors.ink, formatter: bothEnds, width: isWide() ? 210 : 150, overflow: "breakAll", lineHeight: 14, hideOverlap: false };
+    const longest = 7.5 * Math.max(...names.map((name) => bothEnds(name).length));
+    const label = { ...common.axisLabel, color: colors.ink, formatter: bothEnds, width: Math.min(longest, isWide() ? 210 : 150), overflow: "breakAll", lineHeight: 14, hideOverlap: false };
     return { ...common, type: "category", data: names, inverse: true, splitLine: { show: false }, axisLabel: label };
   }
   if (axis.scale === "linear" || axis.scale === "time") {
