@@ -13,8 +13,8 @@
  *
  * Rules for all hooks:
  * - A hook returns HK_OK or an error. Who finds the error logs it, once. After an error of a message the job ends.
- * - A hook that patterns time does not allocate, lock, log or test an option. Variants (blocking, spinning, …) are
- * tables that share functions: `open` reads tp->variant and chooses.
+ * - A hook that patterns time does not allocate, lock, log or test an option.
+ * - Variants (blocking, spinning, …) are tables that share functions: `open` reads tp->variant and chooses.
  * - A wait may last for ever: the core ends it.
  * - All state is in the context. There are no globals, because ranks may be processes, threads or coroutines.
  *

@@ -102,55 +102,15 @@ static inline hk_channel_t *hk_channel_of(hk_ctx_t *ctx)
     return (hk_channel_t *)ctx;
 }
 
-/* The hooks of transport.h. With HK_CAP_SYNCHRONOUS in tp's capabilities every send waits until its message is taken.
- */
+/* The hooks of a context and its memory; channel_message.h has the others. */
 hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared_p);
 hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 void hk_channel_close(hk_ctx_t *ctx);
 const char *hk_channel_library(const hk_ctx_t *ctx);
 void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes);
 void hk_channel_free(hk_ctx_t *ctx, void *memory, size_t len_bytes);
-hk_status_t hk_channel_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
-hk_status_t hk_channel_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
-hk_status_t hk_channel_probe(hk_ctx_t *ctx, int peer, bool *is_there_p);
-hk_status_t hk_channel_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
-hk_status_t hk_channel_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
-hk_status_t hk_channel_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
-hk_status_t hk_channel_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes);
-hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes);
-hk_status_t hk_channel_quiet(hk_ctx_t *ctx);
-hk_status_t hk_channel_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
-hk_status_t hk_channel_barrier(hk_ctx_t *ctx);
-
 void hk_channel_release(void *shared);
 
 extern const hk_limit_t hk_channel_limits[];
-
-/* What all tables over these functions promise, and the hooks that they share. */
-#define HK_CHANNEL_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_PROBE)
-#define HK_CHANNEL_HOOKS                                                                                               \
-    .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_MEMORY, .limits = hk_channel_limits, .prepare = hk_channel_prepare, \
-    .release = hk_channel_release, .open = hk_channel_open, .close = hk_channel_close, .library = hk_channel_library,  \
-    .alloc = hk_channel_alloc, .free = hk_channel_free, .send = hk_channel_send, .recv = hk_channel_recv,              \
-    .probe = hk_channel_probe, .isend = hk_channel_isend, .irecv = hk_channel_irecv, .wait_all = hk_channel_wait_all,  \
-    .barrier = hk_channel_barrier, .now_ns = hk_real_now_ns, .compute = hk_real_compute
-
-/* What shared memory adds where a put may be a plain copy. */
-#define HK_CHANNEL_ONE_SIDED                                                                                           \
-    .put = hk_channel_put, .get = hk_channel_get, .quiet = hk_channel_quiet, .wait_word = hk_channel_wait_word
-
-/* A wait that has polled in vain for longer than its patience looks round: it gets on with other requests of this
- * rank, which a peer may be waiting for, and gives the CPU away when that is due. */
-hk_status_t hk_channel_idle(hk_channel_t *channel, uint64_t polls);
-
-/* Between two polls. *polls_p counts them, from 0. */
-static inline hk_status_t hk_channel_spin(hk_channel_t *channel, uint64_t *polls_p)
-{
-    hk_pause();
-    if (HK_LIKELY(++*polls_p < channel->patience)) {
-        return HK_OK;
-    }
-    return hk_channel_idle(channel, *polls_p);
-}
 
 #endif

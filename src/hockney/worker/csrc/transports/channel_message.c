@@ -1,5 +1,5 @@
 /* Two-sided messages. See channel.h for what a message looks like in a ring. */
-#include "channel.h"
+#include "channel_message.h"
 
 #include <sched.h>
 #include <string.h>

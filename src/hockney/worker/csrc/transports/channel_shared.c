@@ -1,5 +1,5 @@
 /* What shared memory gives for nothing: one-sided access, and a barrier that is stores and polls. */
-#include "channel.h"
+#include "channel_message.h"
 
 #include <string.h>
 

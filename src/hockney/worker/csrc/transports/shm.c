@@ -1,26 +1,39 @@
 /* Memory that ranks share: processes (the embedded default, and the yardstick), and threads of one process over the
  * same rings, so that the two differ by what a process costs. */
-#include "channel.h"
+#include "channel_message.h"
+
+/* What all tables over these functions promise, and the hooks that they share. */
+#define CHANNEL_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_PROBE)
+#define CHANNEL_HOOKS                                                                                                  \
+    .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_MEMORY, .limits = hk_channel_limits, .prepare = hk_channel_prepare, \
+    .release = hk_channel_release, .open = hk_channel_open, .close = hk_channel_close, .library = hk_channel_library,  \
+    .alloc = hk_channel_alloc, .free = hk_channel_free, .send = hk_channel_send, .recv = hk_channel_recv,              \
+    .probe = hk_channel_probe, .isend = hk_channel_isend, .irecv = hk_channel_irecv, .wait_all = hk_channel_wait_all,  \
+    .barrier = hk_channel_barrier, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+
+/* What shared memory adds where a put may be a plain copy. */
+#define CHANNEL_ONE_SIDED                                                                                              \
+    .put = hk_channel_put, .get = hk_channel_get, .quiet = hk_channel_quiet, .wait_word = hk_channel_wait_word
 
 const hk_transport_t hk_transport_shm = {
-    HK_CHANNEL_HOOKS,
-    HK_CHANNEL_ONE_SIDED,
-    .caps = HK_CHANNEL_CAPS | HK_CAP_ONE_SIDED,
+    CHANNEL_HOOKS,
+    CHANNEL_ONE_SIDED,
+    .caps = CHANNEL_CAPS | HK_CAP_ONE_SIDED,
     .name = "shm",
     .summary = "processes, shared memory",
 };
 
 const hk_transport_t hk_transport_shm_sync = {
-    HK_CHANNEL_HOOKS,
-    .caps = HK_CHANNEL_CAPS | HK_CAP_SYNCHRONOUS,
+    CHANNEL_HOOKS,
+    .caps = CHANNEL_CAPS | HK_CAP_SYNCHRONOUS,
     .name = "shm:sync",
     .summary = "shm with synchronous sends: each returns when its message is taken",
 };
 
 const hk_transport_t hk_transport_threads = {
-    HK_CHANNEL_HOOKS,
-    HK_CHANNEL_ONE_SIDED,
-    .caps = HK_CHANNEL_CAPS | HK_CAP_ONE_SIDED | HK_CAP_THREADS,
+    CHANNEL_HOOKS,
+    CHANNEL_ONE_SIDED,
+    .caps = CHANNEL_CAPS | HK_CAP_ONE_SIDED | HK_CAP_THREADS,
     .name = "threads",
     .summary = "threads of one process, shared memory",
     .below = "shm",
