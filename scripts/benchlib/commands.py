@@ -275,6 +275,7 @@ def _first_paint(place: Place) -> Row:
         for _ in range(3 if place.short else 7):
             page = browser.new_page()
             page.goto(address)
+            page.wait_for_function("performance.getEntriesByType('paint').length > 0")
             paints = page.evaluate("performance.getEntriesByType('paint').map(each => each.startTime)")
             took_ms.append(max(paints))
             page.close()

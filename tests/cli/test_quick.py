@@ -49,7 +49,7 @@ def test_quick_prints_every_figure_of_its_sheet(tmp_path: Path) -> None:
     sheet, said, code = say("quick", "--time", "15s")
     looks = re.findall(r"^  first figure: (.*): [\d.]+ [mnu]?s$", said, re.MULTILINE)
     assert looks[0] == "pingpong 8 B on shm"  # not what the harness costs by itself
-    assert "pingpong 8 B on null" in looks
+    assert any(look.endswith(" on null") for look in looks)
     assert (sheet["format"], sheet["version"], sheet["run"], sheet["launches_per_job"]) == (
         "hockney-quick",
         JSON_VERSION,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hockney.measure.plan import RunOptions, make_plan, pattern_suite
-from hockney.measure.pool import WorkerPool
+from hockney.measure.pool import Failures, WorkerPool
 from hockney.model import Launch, Measurement
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.catalogue import load
@@ -39,7 +39,7 @@ def test_a_measurement_holds_what_the_worker_answered(pattern: str, monkeypatch:
     catalogue = load()
     asked = RunOptions(transports=("shm",), sizes=(64,), oversubscribe=True)
     plan = make_plan(pattern_suite(pattern), asked, catalogue, cpus=2)
-    how: dict[str, Any] = {"launch_index": 3, "seed": 1, "environment": {}, "failures": {}}
+    how: dict[str, Any] = {"launch_index": 3, "seed": 1, "environment": {}, "failures": Failures()}
     with WorkerPool(plan, catalogue, started, steal=lambda: 0.25, **how) as pool:
         measurement = pool.measure(plan.points[0], round_=5, batch=4, samples=3, warmup=1, verify=True)
     (answer,), (launch,) = answers, launches

@@ -166,7 +166,9 @@ def measurement_of(one: Made, launch_id: int, round_: int) -> Measurement:
         cpu_user_ns=tuple(round(wall_ns * share) for share in shares),
         cpu_system_ns=(0,) * one.point.ranks,
         wall_ns=(wall_ns,) * one.point.ranks,
-        floor_ns=(one.floor_ns, one.floor_ns if one.floor_after_ns is None else one.floor_after_ns),
+        floor_ns=None  # no line goes from one rank to another
+        if one.point.ranks == 1
+        else (one.floor_ns, one.floor_ns if one.floor_after_ns is None else one.floor_after_ns),
         counters=dict(one.counters),
         pace_ns=None if one.pace_ns is None else (one.pace_ns, one.pace_ns),
         solo_ns=None if one.pace_ns is None else (one.pace_ns[0], one.pace_ns[0]),

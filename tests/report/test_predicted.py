@@ -29,13 +29,14 @@ PINGPONG = point("shm", "pingpong", 2, 8)
 class MadeUp:
     """A message takes 900 ns and its receiver 100 ns, a put 500 ns; each byte is 1 ns on the way out."""
 
+    title = "made up"
     sizes_bytes = (4, 4 << 20)
 
     def content(self, ranks: int) -> dict[str, Any]:
         message = {"latency": 900, "recv_cpu": 100, "out": {"per_byte_ns": 1}, "source": "made up"}
         put = {"latency": 500, "out": {"per_byte_ns": 1}, "source": "made up"}
         return {
-            "title": "made up",
+            "title": self.title,
             "topology": {"kind": "switch", "nodes": ranks, "source": "made up"},
             "class": {"all": {"segment": [message]}},
             "put": {"all": {"segment": [put]}},
@@ -49,7 +50,7 @@ def fitted(run: Run, transport: str) -> MadeUp | NoFit:
 @pytest.fixture(autouse=True)
 def _made_up_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predicted, "fit_machine", fitted)
-    monkeypatch.setattr(predicted, "__version__", uuid.uuid4().hex)  # no test sees what another one kept
+    monkeypatch.setattr(MadeUp, "title", uuid.uuid4().hex)  # no test sees what another one kept
 
 
 def tables_of(path: Path, suite: str, made: Sequence[Made]) -> dict[str, Table]:

@@ -104,7 +104,10 @@ def test_hosts_differ_in_what_tells_machines_apart(bed: Bed) -> None:
 
 
 def test_ssh_leads_from_host_to_host(bed: Bed) -> None:
-    assert said(bed, "n1", "ssh", "-o", "BatchMode=yes", "n3", "hostname; ls /sys/class/net") == "n3\neth0\nlo\n"
+    assert (
+        said(bed, "n1", "ssh", "-o", "BatchMode=yes", "n3", "hostname; ls -d /sys/class/net/eth0")
+        == "n3\n/sys/class/net/eth0\n"
+    )
     stray = bed.run("n1", ["ssh", "-o", "BatchMode=yes", "n99", "true"])
     assert "Could not resolve hostname n99: Name or service not known" in stray.stderr
 

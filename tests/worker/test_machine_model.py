@@ -185,6 +185,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
         (SWITCH + COSTS + '[noise]\nlaw = "lognormal"\nmean_ns = 3\nsource = "s"\n', "lognormal needs sigma"),
         (SWITCH + COSTS + '[[run]]\nvariants = "far"\nread_from = "t"\n', "unknown variant 'far'"),
         (topology('kind = "graph"\nnodes = 2\nswitches = 1\nedges = [[0, 2]]'), "no route from node 0 to node 1"),
+        (topology('kind = "graph"\nnodes = 2\nswitches = 1\nedges = [[0, 2], [2, 2]]'), "from 2 to itself"),
         (topology('kind = "graph"\nnodes = 1\nswitches = 1\nedges = [[0, 2]]'), "there is no 2 among 2"),
         (
             topology('kind = "graph"\nnodes = 2\nswitches = 1\nedges = [[0, 2], [1, 2]]\nvia = [[0, 1, 2]]'),

@@ -383,7 +383,9 @@ def _grid(
         curves=curves,
         sizes=list(dict.fromkeys(size for size in sizes.values() if size is not None)),
         unknown_sizes=[str(share) for share, size in sizes.items() if size is None],
-        is_refined=pattern.sized and (series.refine and not asked.sizes if asked.refine is None else asked.refine),
+        is_refined=pattern.sized
+        and any(transport.name != "null" for transport, _, _ in curves)
+        and (series.refine and not asked.sizes if asked.refine is None else asked.refine),
         role="basic" if series.basic else "asked",
     )
 

@@ -10,7 +10,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
 
 from hockney.machine import choose_cpus, usable_cpus
@@ -43,8 +43,15 @@ class _Live:
     launched: Launch
 
 
-Failures = dict[tuple[str, int] | str, str]
-"""Why a job, or each of a launcher that did not answer in time, does not start: no later launch waits for it again."""
+@dataclass
+class Failures:
+    """Why a job, or each of a launcher that did not answer in time, does not start: no later launch waits for it again.
+
+    `proven`: launchers that have started a job; only that job fails where one of theirs is late.
+    """
+
+    reasons: dict[tuple[str, int] | str, str] = field(default_factory=dict)
+    proven: set[str] = field(default_factory=set)
 
 
 class WorkerPool:
@@ -141,16 +148,16 @@ class WorkerPool:
         if key in self._live:
             return self._live[key]
         failures, launcher = self._failures, point.transport.partition(":")[0]
-        known = failures.get(key) or failures.get(launcher)
+        known = failures.reasons.get(key) or failures.reasons.get(launcher)
         if known is not None:
             raise PointFailed(known)
         try:
             self._live[key] = self._start(point.transport, point.ranks)
         except WorkerError as error:
-            works = any(name.partition(":")[0] == launcher for name, _ in self._live)
-            is_silent = isinstance(error, LaunchFailed) and error.timed_out and not works
-            failures[launcher if is_silent else key] = str(error)
+            is_silent = isinstance(error, LaunchFailed) and error.timed_out and launcher not in failures.proven
+            failures.reasons[launcher if is_silent else key] = str(error)
             raise PointFailed(str(error)) from error
+        failures.proven.add(launcher)
         return self._live[key]
 
     def _start(self, transport: str, ranks: int) -> _Live:
@@ -221,7 +228,9 @@ class WorkerPool:
         key = (point.transport, point.ranks)
         self._live.pop(key).session.kill()
         if self._starts[key] >= _STARTS_MAX:
-            self._failures[key] = f"given up after {_STARTS_MAX} starts of {point.transport}, the last ended so: {end}"
+            self._failures.reasons[key] = (
+                f"given up after {_STARTS_MAX} starts of {point.transport}, the last ended so: {end}"
+            )
 
 
 def _share_cpus(ranks: Sequence[Rank]) -> bool:

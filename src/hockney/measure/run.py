@@ -40,7 +40,7 @@ from hockney.results.traits import traits_json
 from hockney.suites import LAUNCHES_MAX
 from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import Catalogue
-from hockney.worker.hosts import parse_hosts
+from hockney.worker.hosts import parse_hosts, spread
 from hockney.worker.launch import remote_shell
 from hockney.worker.preflight import HostsUnusable, preflight
 from hockney.worker.processes import cpu_time_s
@@ -183,11 +183,13 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     """What each host of a plan is. Raises HostsUnusable, UsageError."""
     used = [catalogue.transports[point.transport] for point in plan.points]
     workers = sorted({transport.executable for transport in used})
+    listed = parse_hosts(",".join(plan.hosts))
+    counts = spread(max(point.ranks for point in plan.points), listed)
     try:
-        return preflight(parse_hosts(",".join(plan.hosts)), workers, remote_shell())
-    except HostsUnusable as error:
-        if error.every and any(transport.library for transport in used):
-            return []  # a library's launcher may have another way to these hosts
+        return preflight([host for host, ranks in zip(listed, counts, strict=True) if ranks], workers, remote_shell())
+    except HostsUnusable:
+        if all(transport.library for transport in used):
+            return []  # their launchers may have another way to these hosts
         raise
 
 
@@ -372,7 +374,7 @@ def _make_launches(
     meter = StealMeter(cpus)
     is_virtual = all(point.transport in plan.virtual for point in plan.points)
     watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, cpus)
-    failures: list[Failures] = [{} for _ in sides]
+    failures = [Failures() for _ in sides]
     round_, alike = start.round, start.alike
     end_s = time.monotonic() + plan.time_s
     for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):

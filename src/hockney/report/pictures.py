@@ -35,7 +35,7 @@ _SETTINGS: dict[Any, Any] = {
 def write_pictures(material: Material, folder: Path, form: str, say: Callable[[str], None]) -> int:
     """Write a file for each picture; returns their size in bytes. Raises UsageError without matplotlib.
 
-    `say` is told how many there are, where they are so many that one waits.
+    `say` announces many pictures, with the time that they take.
     """
     try:
         import matplotlib

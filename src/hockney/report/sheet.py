@@ -284,7 +284,12 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
 
 def _states(run: Run) -> tuple[StateCount, ...]:
     """From the nearest on."""
-    count = Counter((state.name, state.floor_ns) for _, of_series in run.summaries() for _, state in of_series)
+    count = Counter(
+        (state.name, state.floor_ns)
+        for series, of_series in run.summaries()
+        for _, state in of_series
+        if series.point.transport != _HARNESS
+    )
     ordered = sorted(count.items(), key=lambda item: place(*item[0]))
     return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)
 

@@ -118,6 +118,10 @@ class Probes:
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(dir=self._folder)
-            with os.fdopen(descriptor, "w") as file:
-                json.dump(record, file)
-            Path(name).replace(self._path(key))
+            try:
+                with os.fdopen(descriptor, "w") as file:
+                    json.dump(record, file)
+                Path(name).replace(self._path(key))
+            except BaseException:
+                Path(name).unlink()
+                raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ class Host(NamedTuple):
         return self.name if self.slots is None else f"{self.name}:{self.slots}"
 
 
+@functools.lru_cache(maxsize=8)  # each point of a plan asks
 def parse_hosts(text: str) -> tuple[Host, ...]:
     """`n1,n2`, `n[01-16,20]`, `n[1-4]:2` -> hosts. Raises UsageError, also for a host that is named twice."""
     words = [word.strip() for word in re.split(r",(?![^[]*\])", text)]  # not at commas within brackets

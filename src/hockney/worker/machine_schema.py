@@ -357,6 +357,8 @@ class Graph(_Topology):
         last = max(itertools.chain((0,), *self.edges))
         if last >= count:
             raise ValueError(f"edges: there is no {last} among {count} nodes and switches")
+        if (loop := next((a for a, b in self.edges if a == b), None)) is not None:
+            raise ValueError(f"edges: one leads from {loop} to itself")
         reached = {0}
         while more := [edge for edge in self.edges if len(reached.intersection(edge)) == 1]:
             reached.update(*more)

@@ -17,16 +17,17 @@ from hockney.worker.hosts import Host
 
 _LIMIT_S = 10
 _AT_ONCE = 64
-# What a host is, for any POSIX shell; its arguments are workers. An interface whose speed is unknown has -1, or none.
+# What a host is, for sh; its arguments are workers. An interface whose speed is unknown has -1, or none.
 _ASK = r"""
 PATH=$PATH:/usr/sbin:/sbin
 echo "clock $(date +%s.%N)"
 echo "hostname $(uname -n)"
 echo "kernel $(uname -sr)"
-echo "machine $(cat /proc/sys/kernel/random/boot_id 2>/dev/null || uname -n)"
+echo "machine $(cat /proc/sys/kernel/random/boot_id 2>/dev/null || uname -n) $(readlink /proc/self/ns/net)"
 echo "cpu $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
 echo "cpus $(sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status)"
 for path in /sys/class/net/*; do
+    [ -r "$path/mtu" ] || continue # a file of the bonding driver, or no interface at all
     name=${path##*/}
     address=$(ip -o -4 address show dev "$name" 2>/dev/null | sed -n '1s/.* inet \([0-9.]*\).*/\1/p')
     [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") $(cat "$path/speed" 2>/dev/null || echo -1) $address"
@@ -58,7 +59,7 @@ def preflight(hosts: Sequence[Host], workers: Iterable[Path], shell: Sequence[st
     Raises HostsUnusable, naming every host that does not answer or lacks a worker; UsageError for two names of one
     machine.
     """
-    command = shlex.join(["sh", "-c", _ASK, "sh", *map(str, workers)])
+    command = shlex.join(["sh", "-s", "--", *map(str, workers)])  # one line: the user's own shell reads it first
     with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
         names = [host.name for host in hosts]
         answers = dict(zip(names, pool.map(lambda name: _ask([*shell, name, command]), names), strict=True))
@@ -77,7 +78,10 @@ def preflight(hosts: Sequence[Host], workers: Iterable[Path], shell: Sequence[st
 def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
     """What a host says of itself, or why it says nothing."""
     started_s = time.time()
-    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
+    # Without a terminal, so that ssh cannot ask for a password.
+    options: dict[str, Any] = {
+        "input": _ASK, "start_new_session": True, "capture_output": True, "text": True, "errors": "replace",
+    }  # fmt: skip
     try:
         done = subprocess.run(argv, timeout=_LIMIT_S, check=False, **options)
     except subprocess.TimeoutExpired:
@@ -95,7 +99,7 @@ def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
     return {
         **{name: told.get(name) or None for name in ("hostname", "machine", "kernel", "cpu", "cpus")},
         **_clock(told.get("clock", ""), started_s, time.time()),
-        "interfaces": [_interface(rest) for word, rest in lines if word == "interface"],
+        "interfaces": [known for word, rest in lines if word == "interface" and (known := _interface(rest))],
     }
 
 
@@ -106,13 +110,15 @@ def _clock(text: str, started_s: float, ended_s: float) -> dict[str, float | Non
     return {"clock_offset_s": float(text) - (started_s + ended_s) / 2, "clock_error_s": (ended_s - started_s) / 2}
 
 
-def _interface(text: str) -> dict[str, Any]:
-    """`eth0 1500 10000 10.0.0.1`: name, MTU, Mbit/s, and the address, where there is one."""
-    name, mtu, megabits, *address = text.split()
-    speed = int(megabits)
+def _interface(text: str) -> dict[str, Any] | None:
+    """`eth0 1500 10000 10.0.0.1`: name, MTU, Mbit/s, and the address, where there is one; None: one that is gone."""
+    match = re.fullmatch(r"(\S+) (\d+) (-?\d+) (\S*)", text, re.ASCII)
+    if match is None:
+        return None
+    speed = int(match[3])
     return {
-        "name": name,
-        "mtu_bytes": int(mtu),
+        "name": match[1],
+        "mtu_bytes": int(match[2]),
         "bits_per_s": speed * 1_000_000 if speed > 0 else None,
-        "address": address[0] if address else None,
+        "address": match[4] or None,
     }

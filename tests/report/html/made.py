@@ -42,7 +42,7 @@ def made_points(slower: float = 1.0) -> Iterator[Made]:
             size = ranks * (ranks - 1) * 1024
             yield Made(point, factor * ranks * latency_ns * 2, 1, size, timed="slowest", floor_ns=40.0)
     for size in SIZES[1:]:
-        yield Made(Point("null", "memcpy", 1, size), 2 + 0.01 * size, 1, size, floor_ns=40.0)
+        yield Made(Point("null", "memcpy", 1, size), 2 + 0.01 * size, 1, size)
     for source in range(4):
         for target in range(source + 1, 4):
             slow = 3.0 if (source, target) == (1, 3) else 1.0

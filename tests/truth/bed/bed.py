@@ -26,7 +26,7 @@ from hockney.machine.files import format_cpus
 _UP = Path(__file__).with_name("up.sh")
 _PROGRAMS = (
     "ip", "tc", "nft", "unshare", "nsenter", "taskset", "ssh", "ssh-keygen", "dropbear", "dropbearkey", "cc", "pkill",
-    "setpriv",
+    "setpriv", "iperf3",
 )  # fmt: skip
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount")
 _BURST_BYTES = 16_000
@@ -50,7 +50,10 @@ def lack() -> str | None:
     if os.geteuid() != 0:
         return "network namespaces need root"
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
-    return f"not here: {', '.join(missing)}; scripts/runtimes installs them" if missing else None
+    if missing:
+        return f"not here: {', '.join(missing)}; scripts/runtimes installs them"
+    may = subprocess.run(["unshare", *_NAMESPACES, "true"], check=False, capture_output=True).returncode == 0
+    return None if may and os.access("/dev/net/tun", os.W_OK) else "this root may not make network namespaces"
 
 
 class Bed:
@@ -156,7 +159,7 @@ class Bed:
                 limit = ("rate", f"{host.rate_mbit:g}mbit", "burst", f"{_BURST_BYTES}", "latency", "50ms")
                 self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *limit)
             if host.loss:
-                drop = f"numgen random mod 10000 < {round(host.loss * 10000)} drop"
+                drop = f"meta protocol ip numgen random mod 10000 < {round(host.loss * 10000)} drop"
                 hook = f'type filter hook ingress device "{device}" priority 0'
                 rules = f"table netdev {device} {{ chain lost {{ {hook}; {drop}; }}; }}\n"
                 self._configure(*where, "nft", "-f", "-", rules=rules)

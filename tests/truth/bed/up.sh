@@ -1,5 +1,5 @@
 #!/bin/bash
-# The inside of a bed, see __init__.py: up.sh HOST…, each DELAY_US/CPUS, makes the hosts n1, n2, … on one switch.
+# The inside of a bed, see bed.py: up.sh HOST…, each DELAY_US/CPUS, makes the hosts n1, n2, … on one switch.
 # It is process 1 of namespaces of its own: when it ends, the kernel ends every process in them, and removes their
 # interfaces and mounts. It ends with its standard input. Once all hosts can be reached it prints their processes.
 set -euo pipefail
@@ -54,11 +54,12 @@ ip link add switch type bridge
 ip link set switch up
 for ((i = 1; i <= $#; i++)); do
     unshare --net --uts --ipc --mount -- bash "$script" host "$i" "${!i%/*}" "${!i#*/}" </dev/null &
+    started[i]=$!
 done
 pids=()
 for ((i = 1; i <= $#; i++)); do
     until [ -s "n$i.pid" ]; do
-        [ -z "$(jobs -r)" ] && exit 1
+        kill -0 "${started[i]}" || exit 1
         sleep 0.01
     done
     pids+=("$(cat "n$i.pid")")

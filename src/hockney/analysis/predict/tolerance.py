@@ -72,4 +72,14 @@ def _least(slowdown: Callable[[float], float], wanted: float, first: float, most
         if high >= most:
             return None
         high = min(most, 8 * high)
-    return float(brentq(lambda added: (slowdown(added) if added else 0.0) - wanted, 0.0, high, rtol=1e-4))
+    reached = high
+
+    def missing(added: float) -> float:
+        nonlocal reached
+        more = (slowdown(added) if added else 0.0) - wanted
+        if more >= 0:
+            reached = min(reached, added)
+        return more
+
+    brentq(missing, 0.0, high, rtol=1e-4)  # its root may lie just before a step
+    return reached

@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
-from hockney import __version__
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.errors import HockneyError
 from hockney.machine.facts import fact
@@ -116,13 +116,13 @@ def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) ->
     from hockney.worker.machine_model import Model
 
     worker = build_worker(Recipe("sim"))
-    probes, key = Probes(worker.parent), [__version__, worker.name, json.dumps(content), *map(str, points)]
+    probes, key = Probes(worker.parent), [worker.name, json.dumps(content), *map(str, points)]
     kept = probes.get(key)
     if kept is None:
         times = times_of(points, {points[0].transport: Model.from_content(name, content)})
         kept = {"of": [times.failed.get(point) or _record(times.measured[point]) for point in points]}
-        if not times.has_broken:
-            probes.put(key, kept, ())
+        if not times.has_broken:  # every part of the program may change what is predicted
+            probes.put(key, kept, map(str, sorted(Path(__file__).parents[2].rglob("*.py"))))
     return [
         each if isinstance(each, str) else _restored(point, each)
         for point, each in zip(points, kept["of"], strict=True)

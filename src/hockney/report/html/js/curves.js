@@ -3,9 +3,9 @@
 
 const long = data.curves.filter((curve) => curve.drawn);
 const groupName = ({ pattern, ranks }) => `${pattern}, ${ranks} rank${ranks === 1 ? "" : "s"}`;
-const copy = long.find((curve) => curve.pattern === "memcpy" && curve.main);
 const MANY = 12; // curves: each chart then takes the whole width
 const several = data.runs.length > 1;
+const copy = long.find((curve) => curve.pattern === "memcpy" && curve.main);
 const choice = { group: "", transports: new Set(), states: new Set(), runs: new Set(data.runs.map((run) => run.id)), fits: true };
 
 function inGroup() {
@@ -85,11 +85,11 @@ function references(lines, isRate) {
     const points = (isRate ? rateLine : timeLine)(copy).points.filter(([size]) => size >= ends[0] && size <= ends[1]);
     made.push({ name: "memcpy", points, isClipped: !isRate }); // of short messages it is far below all times
   }
-  return made.map((line) => ({ ...line, kind: "reference", labels: [], place: 0, isNamed: true }));
+  return made.filter(({ points }) => points.length).map((line) => ({ ...line, kind: "reference", labels: [], place: 0, isNamed: true }));
 }
 
 function legendOfReferences() {
-  const meanings = { floor: "the floor", memcpy: "memcpy, a copy of that size within one rank" };
+  const meanings = { floor: "the floor", memcpy: `memcpy, a copy of that size within one rank${several && copy ? ` of run ${copy.run}` : ""}` };
   const texts = references(shownCurves().map(timeLine), false).map(({ name }) => meanings[name]);
   return texts.length ? ` Dashed in grey: ${texts.join("; ")}.` : "";
 }
