@@ -66,11 +66,9 @@ def test_help_fits_the_width(width: int) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_of_commands_says_what_the_commands_say(name: str) -> None:
-    assert (command(name).help or "").partition("\n")[0] == COMMANDS[name].summary
+    assert (command(name).help or "").partition("\n")[0] == COMMANDS[name]
     assert {"--json", "--store"} <= {option for parameter in command(name).params for option in parameter.opts}
-    first, *words = COMMANDS[name].example.split()
-    assert first == command(name).name == name
-    command(name).make_context(name, words)
+    assert command(name).name == name
 
 
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:

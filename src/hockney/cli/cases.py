@@ -11,9 +11,8 @@ from typing import Any
 from hockney.analysis.predict.change import Change, changed
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.analysis.predict.prediction import Prediction
-from hockney.analysis.predict.sensitivity import improvements
+from hockney.analysis.predict.sensitivity import Effect, improvements
 from hockney.analysis.predict.topology import parse_topology
-from hockney.cli.predicted import Predicted, of_model
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.rerun import typed
 from hockney.cli.run_options import read_model_options
@@ -21,7 +20,7 @@ from hockney.errors import HockneyError, UsageError, unknown
 from hockney.measure.fitted import DRAWS, predict_fitted
 from hockney.measure.on_model import times_of
 from hockney.measure.plan import Plan, make_plan, refuse_empty
-from hockney.measure.predict import effects_of, tolerances_of
+from hockney.measure.predict import Tolerances, effects_of, tolerances_of
 from hockney.model import Point
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
@@ -42,6 +41,22 @@ class Case:
     models: Mapping[str, Model]
     fit: tuple[Fit, Content] | None = None
     assumptions: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The times of a case, after `changes` of its models, too, and why points have none.
+
+    `effects` and `tolerances` are of the changed models; None: not asked for.
+    """
+
+    case: Case
+    changes: Sequence[str]
+    predictions: Sequence[Prediction]
+    missing: Mapping[Point, str]
+    changed_ns: Mapping[Point, float]
+    effects: Sequence[Effect] | None = None
+    tolerances: Sequence[Tolerances] | None = None
 
 
 def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
@@ -108,14 +123,19 @@ def predicted(
     case: Case, changes: Sequence[Change], *, sensitivity: bool, tolerance: bool, with_curves: bool
 ) -> Predicted:
     """The times of a case, and what else was asked for. Raises UsageError for a change of nothing."""
-    plan, after = case.plan, changed(case.models, changes)
-    display = ProgressDisplay()
-    with contextlib.closing(display):
-        predictions, missing = _plain(case, display)
+    points, after = case.plan.points, changed(case.models, changes)
+    with contextlib.closing(ProgressDisplay()) as display:
+        if case.fit is None:
+            times = times_of(points, case.models, tick=display.simulating("times", len(points)))
+            predictions = [Prediction(point, times.time_ns[point]) for point in points if point in times.time_ns]
+            failed: Mapping[Point, str] = times.failed
+        else:
+            tick = display.simulating("times", len(points) * (1 + DRAWS))
+            fit, content_of = case.fit
+            predictions, failed = predict_fitted(fit, points, content_of, tick=tick)
         new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
         if changes:
-            tick = display.simulating("changed", len(plan.points))
-            new_ns = times_of(plan.points, after, tick=tick).time_ns
+            new_ns = times_of(points, after, tick=display.simulating("changed", len(points))).time_ns
         effects = tolerances = None
         if sensitivity:
             tick = display.simulating("sensitivity", len(new_ns) * len(improvements(after.values())))
@@ -123,29 +143,9 @@ def predicted(
         if tolerance:
             tick = display.simulating("tolerance", len(new_ns))
             tolerances = tolerances_of(new_ns, after, with_curves=with_curves, tick=tick)
-    return Predicted(
-        case.model,
-        plan.suite,
-        predictions,
-        missing,
-        changes=[change.word for change in changes],
-        changed_ns=new_ns if changes else None,
-        effects=effects,
-        tolerances=tolerances,
-        assumptions=case.assumptions,
-    )
-
-
-def _plain(case: Case, display: ProgressDisplay) -> tuple[list[Prediction], dict[Point, str]]:
-    """The predictions without changes, and why points have none."""
-    points = case.plan.points
-    if case.fit is None:
-        times = times_of(points, case.models, tick=display.simulating("times", len(points)))
-        return of_model(case.plan, times)
-    fit, content_of = case.fit
-    tick = display.simulating("times", len(points) * (1 + DRAWS))
-    predictions, failed = predict_fitted(fit, points, content_of, tick=tick)
-    return predictions, {skipped.point: skipped.reason for skipped in case.plan.skipped} | failed
+    missing = {skipped.point: skipped.reason for skipped in case.plan.skipped} | {**failed}
+    words = [change.word for change in changes]
+    return Predicted(case, words, predictions, missing, new_ns if changes else {}, effects, tolerances)
 
 
 def write_changed(model: Model, changes: Sequence[Change], path: Path) -> None:

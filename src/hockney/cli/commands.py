@@ -5,48 +5,33 @@ from __future__ import annotations
 import contextlib
 import importlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from hockney import __version__
-from hockney.cli.common import HELP_SETTINGS, common_options, stored_runs
+from hockney.cli.common import HELP_SETTINGS, Command, common_options, stored_runs
 from hockney.cli.rerun import error_text, typed
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.units import printable
 
-
-class Entry(NamedTuple):
-    """What a command does in one line, and an example."""
-
-    summary: str
-    example: str
-
-
 # In the order of the help. A test compares the summaries with the commands' own.
 COMMANDS = {
-    "quick": Entry("Measure this machine in about a minute, and print its data sheet.", "quick"),
-    "run": Entry("Measure a suite or some patterns.", "run pingpong,oneway -t shm,tcp --precision 1%"),
-    "list": Entry("List what can be measured here, and how to get what is missing.", "list"),
-    "runs": Entry("List the runs that are stored.", "runs"),
-    "show": Entry("Show the figures of a run.", "show last --transport shm"),
-    "delete": Entry("Delete stored runs.", "delete last"),
-    "explain": Entry("Explain the figures of a run.", "explain last"),
-    "compare": Entry("Compare two runs: which series became faster or slower.", "compare before after"),
-    "check": Entry(
-        "Check for slowdowns against a baseline, or limits in a file.", "check --baseline before --max-slowdown 5%"
-    ),
-    "predict": Entry(
-        "Predict times of a suite or some patterns on a machine fitted to a run, or on a model.",
-        "predict alltoall -n 64",
-    ),
-    "export": Entry(
-        "Write a run as CSV, JSON, Parquet, OSU text or a platform of SimGrid.", "export last --csv -o figures.csv"
-    ),
-    "import": Entry("Store the outputs of other benchmarks as a run.", "import osu_latency.txt"),
-    "report": Entry("Write an HTML report of runs.", "report last -o report.html"),
-    "doctor": Entry("Show what limits precision here, and how to fix it.", "doctor"),
-    "completion": Entry("Print the script that completes commands in a shell.", "completion bash"),
+    "quick": "Measure this machine in about a minute, and print its data sheet.",
+    "run": "Measure a suite or some patterns.",
+    "list": "List what can be measured here, and how to get what is missing.",
+    "runs": "List the runs that are stored.",
+    "show": "Show the figures of a run.",
+    "delete": "Delete stored runs.",
+    "explain": "Explain the figures of a run.",
+    "compare": "Compare two runs: which series became faster or slower.",
+    "check": "Check for slowdowns against a baseline, or limits in a file.",
+    "predict": "Predict times of a suite or some patterns on a machine fitted to a run, or on a model.",
+    "export": "Write a run as CSV, JSON, Parquet, OSU text or a platform of SimGrid.",
+    "import": "Store the outputs of other benchmarks as a run.",
+    "report": "Write an HTML report of runs.",
+    "doctor": "Show what limits precision here, and how to fix it.",
+    "completion": "Print the script that completes commands in a shell.",
 }
 
 
@@ -56,12 +41,12 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
         if cmd_name not in COMMANDS:
             return None
         words_of_python = {"list": "listing", "import": "importing"}
         module = importlib.import_module(f"hockney.cli.{words_of_python.get(cmd_name, cmd_name)}")
-        return next(value for value in vars(module).values() if isinstance(value, click.Command))
+        return next(value for value in vars(module).values() if isinstance(value, Command))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -73,7 +58,7 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """From the table above: importing every command for one line each would take most of the time."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
@@ -109,10 +94,10 @@ def hockney(ctx: click.Context, /, **common: Any) -> None:
     Without a command, hockney shows what it can do on this machine.
     """
     if ctx.invoked_subcommand is None:
-        _welcome(**common)
+        _welcome(ctx, **common)
 
 
-def _welcome(*, as_json: bool, store: Path | None) -> None:
+def _welcome(ctx: click.Context, *, as_json: bool, store: Path | None) -> None:
     """Print the main commands with examples, and the last run if there is one."""
     from hockney.cli.render import local_time, print_json
 
@@ -130,15 +115,14 @@ def _welcome(*, as_json: bool, store: Path | None) -> None:
         last = {"error": error_text(error)}
     if as_json:
         commands = [
-            {"name": name, "summary": entry.summary, "example": f"hockney {entry.example}"}
-            for name, entry in COMMANDS.items()
+            {"name": name, "summary": summary, "example": _example(ctx, name)} for name, summary in COMMANDS.items()
         ]
         print_json("welcome", {"commands": commands, "last_run": last})
         return
     click.echo("hockney measures how fast programs talk to each other, and explains the figures.\n")
     for name in ("quick", "run", "list", "show", "doctor"):
-        click.echo(f"  {click.style('hockney ' + COMMANDS[name].example, bold=True)}")
-        click.echo(f"      {COMMANDS[name].summary}")
+        click.echo(f"  {click.style(_example(ctx, name), bold=True)}")
+        click.echo(f"      {COMMANDS[name]}")
     click.echo("\nAll commands: hockney --help. Each one with its options: hockney COMMAND --help.")
     if last is None:
         end = f"No runs are stored yet. Start with {typed('quick')}."
@@ -149,3 +133,10 @@ def _welcome(*, as_json: bool, store: Path | None) -> None:
         end = f"Last run: {last['number']}{label}, {last['suite']}, {last['started']}, {last['status']}.\n"
         end += f"See it: {typed('show', 'last')}"
     click.echo(printable(end))
+
+
+def _example(ctx: click.Context, name: str) -> str:
+    """The first of a command's examples."""
+    command = hockney.get_command(ctx, name)
+    assert isinstance(command, Command)
+    return command.example.partition("\n")[0]

@@ -26,7 +26,6 @@ file_option = functools.partial(click.option, type=click.Path(dir_okay=False, pa
 
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _WITH_VALUE = re.compile(r"( --?[a-z-]+) (?!-)")  # an option, which stays with its value
-_LABEL_MAX = 40  # characters
 _CODES = {
     ExitCode.DONE: "done",
     ExitCode.WORSE: "slower",
@@ -35,7 +34,7 @@ _CODES = {
 }
 
 
-class _Command(click.Command):
+class Command(click.Command):
     """A command whose help ends with examples and its exit codes."""
 
     example = ""
@@ -118,15 +117,15 @@ def common_options(function: Function) -> Function:
 
 def command(
     name: str, *, example: str, codes: tuple[ExitCode, ...] = (ExitCode.DONE, ExitCode.USAGE, ExitCode.INCOMPLETE)
-) -> Callable[[Function], _Command]:
+) -> Callable[[Function], Command]:
     """Makes a command of hockney out of a function with the keywords `as_json` and `store`.
 
     Its docstring is the help; an int that it returns is the exit code, one of `codes`. `example` has a command line
     on each line.
     """
 
-    def decorate(function: Function) -> _Command:
-        made = click.command(name, cls=_Command, context_settings=HELP_SETTINGS)(common_options(function))
+    def decorate(function: Function) -> Command:
+        made = click.command(name, cls=Command, context_settings=HELP_SETTINGS)(common_options(function))
         made.example, made.codes = example, codes
         return made
 
@@ -160,19 +159,20 @@ def check_label(label: str | None) -> None:
         return
     if label.isdecimal() or label == "last" or "~" in label:
         raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; use another")
-    if not label.strip() or not label.isprintable() or label.startswith("-") or len(label) > _LABEL_MAX:
-        raise UsageError(f"a label is one line of 1 to {_LABEL_MAX} characters and does not begin with '-'")
+    if not label.strip() or not label.isprintable() or label.startswith("-") or len(label) > 40:
+        raise UsageError("a label is one line of 1 to 40 characters and does not begin with '-'")
 
 
-def refuse_output(option: str, path: Path, needed: Collection[Path] = ()) -> None:
-    """Raises UsageError where a file cannot be written, or where it is `needed` or holds results of hockney."""
+def refuse_output(option: str, path: Path, needed: Collection[Path] = (), *, is_folder: bool = False) -> None:
+    """Raises UsageError where a file or folder cannot be written, or a file is `needed` or holds results of hockney."""
     from hockney.results.store.opening import is_results_file
 
+    wanted, other = ("folder", "file") if is_folder else ("file", "folder")
     if not path.parent.is_dir():
         raise UsageError(f"cannot write {path}: there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise UsageError(f"cannot write {path}: it is a folder; name a file")
+    if path.exists() and path.is_dir() != is_folder:
+        raise UsageError(f"cannot write {path}: it is a {other}; name a {wanted}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"cannot write {path}: permission denied; name another file")
+        raise UsageError(f"cannot write {path}: permission denied; name another {wanted}")
     if os.path.realpath(path) in map(os.path.realpath, needed) or is_results_file(path):
         raise UsageError(f"{option} would write over {path}, which is input or results of hockney: name another file")

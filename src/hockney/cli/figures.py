@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hockney.analysis.repeat import LAUNCHES, more_launches, resume
@@ -36,25 +35,11 @@ if TYPE_CHECKING:
     from hockney.results.runs import Run, Series
     from hockney.stats import Figure
 
-_PLOT_MIN = 3  # sizes of a curve
-
 
 class _Row(NamedTuple):
     series: Series
     figure: Figure
     precision: float | None  # that was asked for
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column, its text, and in which tables it is.
-
-    All, or only those of a stream, of several states, of events on schedule, or of events without one ("free").
-    """
-
-    column: Column
-    text: Callable[[_Row], str]
-    only: str = ""
 
 
 def _known(value: float | None, text: Callable[[float], str]) -> str:
@@ -66,19 +51,21 @@ def _measurements(row: _Row) -> str:
     return f"{row.figure.n_measurements}{in_launches}"
 
 
-_COLUMNS = (
-    _Column(Column("size", right=True, key=True, style="bold"), lambda row: size_text(row.series.point)),
-    _Column(Column("time", right=True), lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short),
-    _Column(Column("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
-    _Column(Column("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate), "free"),
-    _Column(Column("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages), "stream"),
-    _Column(Column("minimum", right=True, optional=True), lambda row: _known(row.figure.minimum_ns, format_ns)),
-    _Column(Column("p99", right=True), lambda row: _known(row.figure.p99_ns, format_ns), "schedule"),
-    _Column(Column("p99.9", right=True), lambda row: _known(row.figure.p999_ns, format_ns), "schedule"),
-    _Column(Column("state", key=True), lambda row: row.figure.state, "states"),
-    _Column(Column("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns), "states"),
-    _Column(Column("measurements", right=True, optional=True), _measurements),
-    _Column(Column("status"), lambda row: status_text(row.series.status, row.figure, row.precision)),
+# In which tables a column is: all, or only those of a stream, of several states, of events on schedule, or of events
+# without a schedule ("free").
+_COLUMNS: tuple[tuple[str, Column, Callable[[_Row], str]], ...] = (
+    ("", Column("size", right=True, key=True, style="bold"), lambda row: size_text(row.series.point)),
+    ("", Column("time", right=True), lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short),
+    ("", Column("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
+    ("free", Column("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate)),
+    ("stream", Column("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages)),
+    ("", Column("minimum", right=True, optional=True), lambda row: _known(row.figure.minimum_ns, format_ns)),
+    ("schedule", Column("p99", right=True), lambda row: _known(row.figure.p99_ns, format_ns)),
+    ("schedule", Column("p99.9", right=True), lambda row: _known(row.figure.p999_ns, format_ns)),
+    ("states", Column("state", key=True), lambda row: row.figure.state),
+    ("states", Column("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns)),
+    ("", Column("measurements", right=True, optional=True), _measurements),
+    ("", Column("status"), lambda row: status_text(row.series.status, row.figure, row.precision)),
 )
 
 
@@ -108,11 +95,8 @@ def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
 # ---- a table for each curve -----------------------------------------------------------------------------------------
 
 
-def print_run(
-    run: Run, series: Sequence[Series] | None = None, *, every_state: bool = False, state: str | None = None
-) -> None:
-    """Print the figures of these series (None: of all), in one state unless in `every_state`, and what has none."""
-    shown = run.series if series is None else series
+def print_run(run: Run, shown: Sequence[Series], *, every_state: bool = False, state: str | None = None) -> None:
+    """Print the figures of these series, in one state unless in `every_state`, and what has none."""
     main = None if every_state else state or _main_state(run)
     asked = run.info.plan.get("precision")
     curves: dict[object, list[_Row]] = {}
@@ -135,12 +119,11 @@ def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | No
     kinds = {"", "stream" if _has_window(point) else "", "schedule" if point.rate_hz else "free"}
     # A rank alone has no floor, and so no state.
     kinds |= {"states" if any(row.figure.state != state and point.ranks > 1 for row in rows) else ""}
-    columns = [column for column in _COLUMNS if column.only in kinds]
     algorithm = rows[-1].figure.definition.algorithm
     crowded = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
     name = name_of(point, names.get(point.transport, point.transport))
     render.title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{crowded}")
-    render.table([column.column for column in columns], [[column.text(row) for column in columns] for row in rows])
+    render.records({column: text for kind, column, text in _COLUMNS if kind in kinds}, rows)
 
 
 def _has_window(point: Point) -> bool:
@@ -170,13 +153,12 @@ def _print_notes(run: Run, rows: Sequence[_Row], asked_precision: float | None) 
 # ---- one row per size -----------------------------------------------------------------------------------------------
 
 
-def print_run_by_size(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> None:
-    """Print the times of these series (None: of all), a row per size and a column per transport; of streams the rates.
+def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = None) -> None:
+    """Print the times of these series, a row per size and a column per transport; of streams the rates, too.
 
     Sizes that were not measured in the state of the table are marked, unless `state` is asked for; then they are left
     out.
     """
-    shown = run.series if series is None else series
     main = state or _main_state(run)
     names = readable_names(run.launches.values())
     figures = {member: figures_in(member, main, or_most=state is None) for member in shown}
@@ -262,7 +244,7 @@ def print_plots(run: Run, series: Sequence[Series], state: str | None = None) ->
         rates: dict[str, list[tuple[int, float]]] = {}
         for transport, members in group.items():
             figures = {member.point.bytes: figure for member in members for figure in figures_in(member, main)}
-            if len(figures) >= _PLOT_MIN:
+            if len(figures) >= 3:
                 times[names[transport]] = [(size, figures[size].value_ns) for size in sorted(figures)]
                 rates[names[transport]] = [(size, figures[size].rate_bytes_per_s or 0) for size in sorted(figures)]
         name = name_of(next(iter(group.values()))[0].point)

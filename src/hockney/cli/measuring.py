@@ -119,9 +119,9 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> 
             return
         render.limits(run.warnings)
     elif any(len(group) > 1 for group in groups_of(run.series)) and not any(each.point.rate_hz for each in run.series):
-        print_run_by_size(run)
+        print_run_by_size(run, run.series)
     else:
-        print_run(run)
+        print_run(run, run.series)
         return
     render.say()
     render.say(f"All figures, and the reasons of failed and skipped points: {typed('show', run.id)}")

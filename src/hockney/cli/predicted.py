@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hockney.analysis.predict.change import PARAMETERS
@@ -11,44 +10,18 @@ from hockney.analysis.predict.prediction import Prediction
 from hockney.analysis.predict.sensitivity import Effect
 from hockney.analysis.predict.tolerance import SLOWDOWNS, Tolerance
 from hockney.cli import render
+from hockney.cli.cases import Predicted
 from hockney.cli.changes import point_json
 from hockney.cli.curves import format_interval, name_of, size_text
 from hockney.cli.render import Column
-from hockney.measure.on_model import ModelTimes
-from hockney.measure.plan import Plan
 from hockney.measure.predict import Tolerances
 from hockney.model import Point
 from hockney.units import format_bytes, format_ns
 from hockney.worker.catalogue import split_name
-from hockney.worker.machine_model import Model
 
 _GAIN_MIN = 5e-4  # less is printed as 0.0 %
-_WHAT = Column("what", key=True, wrap=True)
-_SIZE = Column("size", right=True, key=True)
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """What is shown: times on a model, after `changes` of it, too, and why points have none.
-
-    `effects` and `tolerances` are of the changed model; None: not asked for.
-    """
-
-    model: Model
-    suite: str
-    predictions: Sequence[Prediction]
-    missing: Mapping[Point, str]
-    changes: Sequence[str] = ()
-    changed_ns: Mapping[Point, float] | None = None
-    effects: Sequence[Effect] | None = None
-    tolerances: Sequence[Tolerances] | None = None
-    assumptions: Sequence[str] = ()
-
-
-def of_model(plan: Plan, times: ModelTimes) -> tuple[list[Prediction], dict[Point, str]]:
-    """The predictions on a model that is given, so that they have no interval; and why points have none."""
-    known = [Prediction(point, times.time_ns[point]) for point in plan.points if point in times.time_ns]
-    return known, {skipped.point: skipped.reason for skipped in plan.skipped} | times.failed
+WHAT = (Column("what", key=True, wrap=True), Column("size", right=True, key=True))
+"""The columns of what is predicted."""
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -56,46 +29,53 @@ def of_model(plan: Plan, times: ModelTimes) -> tuple[list[Prediction], dict[Poin
 
 def print_predicted(predicted: Predicted, *, first: bool = True) -> None:
     """The predictions, then what else was asked for."""
-    model = predicted.model
+    case = predicted.case
     with_changes = f", with {' '.join(predicted.changes)}" if predicted.changes else ""
-    render.title(f"{predicted.suite} on {model.name} ({model.machine.title}){with_changes}", first=first)
+    render.title(f"{case.plan.suite} on {case.model.name} ({case.model.machine.title}){with_changes}", first=first)
     _print_times(predicted)
     if predicted.effects is not None:
         _print_effects(predicted.effects)
     if predicted.tolerances is not None:
-        _print_tolerances(predicted.tolerances)
+        rows = predicted.tolerances
+        _print_limits("How much latency can be added to each message", rows, lambda row: row.latency, format_ns)
+        _print_limits("How much bandwidth can be lost", rows, lambda row: row.bandwidth, "{:.1%}".format)
     if predicted.missing:
         render.title("Not predicted")
-        for reason in dict.fromkeys(predicted.missing.values()):
-            names = dict.fromkeys(_name(point) for point, why in predicted.missing.items() if why == reason)
-            render.item(reason, head="; ".join(names))
-    for assumption in predicted.assumptions:
+        print_missing(predicted.missing)
+    for assumption in case.assumptions:
         render.note(assumption)
 
 
+def print_missing(reasons: Mapping[Point, str]) -> None:
+    """Each reason once, after the curves whose points have it."""
+    for reason in dict.fromkeys(reasons.values()):
+        render.item(
+            reason, head="; ".join(dict.fromkeys(_name(point) for point, why in reasons.items() if why == reason))
+        )
+
+
 def _print_times(predicted: Predicted) -> None:
-    columns = [
-        _WHAT,
-        _SIZE,
-        Column("predicted", right=True, style="bold"),
-        Column("95 % interval", right=True),
-        Column("changed", right=True),
-        Column("change", right=True),
-        Column("outside the fit", wrap=True),
-    ]
-    rows = [_cells(prediction, predicted.changed_ns) for prediction in predicted.predictions]
-    shown = [place for place in range(len(columns)) if place < 3 or any(row[place] for row in rows)]
-    render.table([columns[place] for place in shown], ([row[place] for place in shown] for row in rows))
+    def interval(row: Prediction) -> str:
+        return "" if row.low_ns is None else format_interval(row.low_ns, row.high_ns)
 
+    def changed(row: Prediction, text: Callable[[float], str]) -> str:
+        new_ns = predicted.changed_ns.get(row.point)
+        return "" if new_ns is None else text(new_ns)
 
-def _cells(prediction: Prediction, changed_ns: Mapping[Point, float] | None) -> list[str]:
-    point, interval = prediction.point, ""
-    if prediction.low_ns is not None:
-        interval = format_interval(prediction.low_ns, prediction.high_ns)
-    new = ["", ""]
-    if changed_ns is not None and point in changed_ns:
-        new = [format_ns(changed_ns[point]), _percent(changed_ns[point], prediction.time_ns)]
-    return [*_names(point), format_ns(prediction.time_ns), interval, *new, _outside(prediction)]
+    columns: dict[Column, Callable[[Prediction], str]] = {
+        WHAT[0]: lambda row: _name(row.point),
+        WHAT[1]: lambda row: size_text(row.point),
+        Column("predicted", right=True, style="bold"): lambda row: format_ns(row.time_ns),
+        Column("95 % interval", right=True): interval,
+        Column("changed", right=True): lambda row: changed(row, format_ns),
+        Column("change", right=True): lambda row: changed(row, lambda new_ns: _percent(new_ns, row.time_ns)),
+        Column("outside the fit", wrap=True): _outside,
+    }
+    always = list(columns)[:3]
+    render.records(
+        {column: text for column, text in columns.items() if column in always or any(map(text, predicted.predictions))},
+        predicted.predictions,
+    )
 
 
 def _outside(prediction: Prediction) -> str:
@@ -114,10 +94,6 @@ def _percent(new_ns: float, before_ns: float) -> str:
     return f"{change:+.1%}" if abs(change) >= _GAIN_MIN else "0.0%"
 
 
-def _names(point: Point) -> list[str]:
-    return [_name(point), size_text(point)]
-
-
 def _name(point: Point) -> str:
     """`pairs, 2 ranks (apart)`: a curve with the variant of the model."""
     variant = split_name(point.transport)[2]
@@ -126,45 +102,51 @@ def _name(point: Point) -> str:
 
 def _print_effects(effects: Sequence[Effect]) -> None:
     """A row for each parameter that matters, the most important first."""
+
+    def largest(effect: Effect) -> Point:
+        return max(effect.gains, key=lambda point: effect.gains[point])
+
+    def change(effect: Effect) -> str:
+        return f"{_parameter(effect)} {'doubled' if PARAMETERS[effect.change.key].is_rate else 'halved'}"
+
+    columns: dict[Column, Callable[[Effect], str]] = {
+        Column("change", wrap=True, key=True): change,
+        Column("gain", right=True, style="bold"): lambda effect: f"{effect.gain:.1%}",
+    }
+    if any(len(effect.gains) > 1 for effect in effects):
+        columns[Column("largest gain", right=True)] = lambda effect: f"{max(effect.gains.values()):.1%}"
+        columns[Column("of", wrap=True)] = lambda effect: f"{_name(largest(effect))} {size_text(largest(effect))}"
+    effective = [effect for effect in effects if max(map(abs, effect.gains.values()), default=0.0) >= _GAIN_MIN]
     render.title("What each parameter gains")
-    columns = [Column("change", wrap=True, key=True), Column("gain", right=True, style="bold")]
-    columns += [Column("largest gain", right=True), Column("of", wrap=True)]
-    has_largest = any(len(effect.gains) > 1 for effect in effects)
-    rows = [_effect_cells(effect) for effect in effects if _matters(effect)]
-    render.table(columns if has_largest else columns[:2], (row if has_largest else row[:2] for row in rows))
-    idle = [_parameter(effect) for effect in effects if not _matters(effect)]
+    render.records(columns, effective)
+    idle = [_parameter(effect) for effect in effects if effect not in effective]
     if idle:
         render.note(f"No effect: {', '.join(idle)}.")
 
 
-def _matters(effect: Effect) -> bool:
-    return max(map(abs, effect.gains.values()), default=0.0) >= _GAIN_MIN
-
-
 def _parameter(effect: Effect) -> str:
-    key = effect.change.key
-    return f"{PARAMETERS[key].title} ({key})"
+    return f"{PARAMETERS[effect.change.key].title} ({effect.change.key})"
 
 
-def _effect_cells(effect: Effect) -> list[str]:
-    point = max(effect.gains, key=lambda each: effect.gains[each])
-    done = "doubled" if PARAMETERS[effect.change.key].is_rate else "halved"
-    gains = f"{effect.gain:.1%}", f"{effect.gains[point]:.1%}"
-    return [f"{_parameter(effect)} {done}", *gains, " ".join(filter(None, _names(point)))]
-
-
-def _print_tolerances(tolerances: Sequence[Tolerances]) -> None:
-    """Two tables with a row for each point: what makes it 1, 2 and 5 % slower."""
-    columns = [_WHAT, _SIZE, *(Column(f"{slowdown:.0%} slower", right=True) for slowdown in SLOWDOWNS)]
-    render.title("How much latency can be added to each message")
-    render.table(columns, ([*_names(row.point), *_limits(row.latency, format_ns)] for row in tolerances))
-    render.title("How much bandwidth can be lost")
-    rows = ([*_names(row.point), *_limits(row.bandwidth, lambda lost: f"{lost:.1%}")] for row in tolerances)
-    render.table(columns, rows)
-
-
-def _limits(tolerance: Tolerance, text: Callable[[float], str]) -> list[str]:
-    return ["any" if limit is None else text(limit) for limit in tolerance.limits.values()]
+def _print_limits(
+    title: str,
+    rows: Iterable[Tolerances],
+    tolerance_of: Callable[[Tolerances], Tolerance],
+    text: Callable[[float], str],
+) -> None:
+    """A table with a row for each point: what makes it 1, 2 and 5 % slower."""
+    columns = [*WHAT, *(Column(f"{slowdown:.0%} slower", right=True) for slowdown in SLOWDOWNS)]
+    render.title(title)
+    render.table(
+        columns,
+        (
+            [
+                *(_name(row.point), size_text(row.point)),
+                *("any" if limit is None else text(limit) for limit in tolerance_of(row).limits.values()),
+            ]
+            for row in rows
+        ),
+    )
 
 
 # ---- JSON -----------------------------------------------------------------------------------------------------------
@@ -172,22 +154,30 @@ def _limits(tolerance: Tolerance, text: Callable[[float], str]) -> list[str]:
 
 def predicted_json(predicted: Predicted) -> dict[str, Any]:
     """The same values, and the curves of tolerances."""
-    record, changed_ns = predicted.model.record, predicted.changed_ns or {}
+    record = predicted.case.model.record
     document = {
-        "suite": predicted.suite,
+        "suite": predicted.case.plan.suite,
         "model": {name: record[name] for name in ("name", "title", "key", "exact")},
-        "changes": list(predicted.changes),
+        "changes": predicted.changes,
         "predictions": [
-            {**vars(row), "point": point_json(row.point), "changed_ns": changed_ns.get(row.point)}
+            {**vars(row), "point": point_json(row.point), "changed_ns": predicted.changed_ns.get(row.point)}
             for row in predicted.predictions
         ],
         "not_predicted": [
             {"point": point_json(point), "reason": reason} for point, reason in predicted.missing.items()
         ],
-        "assumptions": list(predicted.assumptions),
+        "assumptions": predicted.case.assumptions,
     }
     if predicted.effects is not None:
-        document["sensitivity"] = [_effect_json(effect) for effect in predicted.effects]
+        document["sensitivity"] = [
+            {
+                "parameter": effect.change.key,
+                "factor": effect.change.factor,
+                "gain": effect.gain,
+                "gains": [{"point": point_json(point), "gain": gain} for point, gain in effect.gains.items()],
+            }
+            for effect in predicted.effects
+        ]
     if predicted.tolerances is not None:
         document["tolerance"] = [
             {
@@ -198,15 +188,6 @@ def predicted_json(predicted: Predicted) -> dict[str, Any]:
             for row in predicted.tolerances
         ]
     return document
-
-
-def _effect_json(effect: Effect) -> dict[str, Any]:
-    return {
-        "parameter": effect.change.key,
-        "factor": effect.change.factor,
-        "gain": effect.gain,
-        "gains": [{"point": point_json(point), "gain": gain} for point, gain in effect.gains.items()],
-    }
 
 
 def _tolerance_json(tolerance: Tolerance, added: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -212,6 +212,12 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], 
     if hidden:
         count += note(f"(columns hidden, screen too narrow: {', '.join(hidden)})", style="dim")
     return count
+
+
+def records(columns: Mapping[Column, Callable[[Any], str]], members: Iterable[Any], *, fits: bool = False) -> int:
+    """Print a table with a row for each member; each column has what makes its text."""
+    rows = ([text(member) for text in columns.values()] for member in members)
+    return table(list(columns), rows, fits=fits)
 
 
 def _least_width(column: Column, longest: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,10 +53,7 @@ def report(references: tuple[str, ...], output: Path, form: str, *, as_json: boo
     from hockney.results.runs import open_results
 
     with open_results(store) as results:
-        if form in ("svg", "png"):
-            _refuse_folder(output)
-        else:
-            refuse_output("--output", output, [results.path])
+        refuse_output("--output", output, [results.path], is_folder=form in ("svg", "png"))
         runs = [results.run(reference) for reference in references]
         ids = [run.id for run in runs]
         if len(set(ids)) < len(ids):
@@ -67,16 +63,6 @@ def report(references: tuple[str, ...], output: Path, form: str, *, as_json: boo
         render.print_json("report", {"runs": ids, "file": str(output), "size_bytes": size_bytes})
     else:
         render.note(f"Wrote {output} ({size_bytes / 1e3:,.0f} kB).")
-
-
-def _refuse_folder(path: Path) -> None:
-    """Raises UsageError where a folder cannot be written to."""
-    if path.exists() and not path.is_dir():
-        raise UsageError(f"cannot write pictures to {path}: it is a file; name a folder")
-    if not path.exists() and not path.parent.is_dir():
-        raise UsageError(f"cannot write pictures to {path}: there is no folder {path.parent}; make it first")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"cannot write pictures to {path}: permission denied; name another folder")
 
 
 def write_report(results: Results, runs: Sequence[Run], output: Path, form: str = "html") -> int:

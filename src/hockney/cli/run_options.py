@@ -18,9 +18,6 @@ from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_size
 from hockney.worker.catalogue import load, matches, native_patterns
 from hockney.worker.hosts import parse_hosts, read_hostfile
 
-_LIMIT_MAX_S = 86400
-_SEARCH_BYTES = 1024  # where a rate is searched and no size is named: each size is a search of its own
-
 
 def find_suite(what: str) -> Suite:
     """A suite, patterns with commas between them, or a file. Raises UsageError with the nearest name."""
@@ -54,46 +51,39 @@ def _check(suite: Suite) -> list[tuple[str, str]]:
 
 
 def read_options(words: Mapping[str, Any]) -> RunOptions:
-    """The options of `run`, by their parameters' names. Raises UsageError."""
+    """The options of `run`, by their parameters' names; those of `predict` are some of them. Raises UsageError."""
+    transports, machine = names("--transport", words.get("transport", ())), words.get("machine")
     hosts, cpus = read_places(words)
-    if words.get("machine") is not None and (words["transport"] or hosts or cpus):
+    if machine is not None and (transports or hosts or cpus):
         raise UsageError("--machine runs on a model alone: leave out --transport, --hosts and --cpus")
-    if ":" in (words.get("machine") or ""):
-        raise UsageError(
-            f"--machine takes the variants that the model names; for one of them: -t sim@{words['machine']}"
-        )
+    if ":" in (machine or ""):
+        raise UsageError(f"--machine takes the variants that the model names; for one of them: -t sim@{machine}")
     options, deadline_ns = _pattern_options(words["options"])
-    launches, limit_s = words["launches"], words["limit"]
-    if limit_s is not None and not 1 <= limit_s <= _LIMIT_MAX_S:
+    sizes = parse_sizes(",".join(words["sizes"])) if words["sizes"] else ()
+    launches, limit_s = words.get("launches"), words.get("limit")
+    if limit_s is not None and not 1 <= limit_s <= 86400:
         raise UsageError("--limit is not a time limit: write 1s to 24h")
     return RunOptions(
-        transports=names("--transport", words["transport"]),
+        transports=transports,
         ranks=tuple(_number("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
-        sizes=parse_sizes(",".join(words["sizes"]))
-        if words["sizes"]
-        else ()
-        if deadline_ns is None
-        else (_SEARCH_BYTES,),
+        sizes=sizes or (() if deadline_ns is None else (1024,)),  # each size is a search of its own
         options=options,
-        precision=words["precision"],
-        time_s=words["time_s"],
+        precision=words.get("precision"),
+        time_s=words.get("time_s"),
         launches=None if launches is None else _number("launches", LAUNCHES_MAX, launches),
-        oversubscribe=words["oversubscribe"],
+        oversubscribe=bool(words.get("oversubscribe")),
         hosts=hosts,
         cpus=cpus,
         timeout_s=None if limit_s is None else round(limit_s),
-        refine=words["refine"],
-        machine=words.get("machine"),
+        refine=words.get("refine"),
+        machine=machine,
         deadline_ns=deadline_ns,
     )
 
 
 def read_model_options(machine: str, words: Mapping[str, Any]) -> RunOptions:
     """The options of `predict`: the ranks, sizes and options of points on a model. Raises UsageError."""
-    absent = dict.fromkeys(("transport", "hosts", "cpus"), ()) | dict.fromkeys(
-        ("precision", "time_s", "launches", "limit", "refine", "oversubscribe")
-    )
-    asked = read_options({**absent, **words, "machine": machine})
+    asked = read_options({**words, "machine": machine})
     if asked.deadline_ns is not None:
         searched = typed("run", "pushfarm", "--machine", machine, "-o", "rate=max", "-o", "deadline=1ms")
         raise UsageError(f"predict searches no rate; on a model it is measured: {searched}")
@@ -109,7 +99,7 @@ def _number(what: str, most: int, word: str) -> int:
 
 def read_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The hosts of `--hosts` or `--hostfile`, each as `n1` or `n1:2`, and the CPUs of `--cpus`. Raises UsageError."""
-    named, hostfile, cpus = words["hosts"], words.get("hostfile"), read_cpus(words["cpus"])
+    named, hostfile, cpus = words.get("hosts"), words.get("hostfile"), read_cpus(words.get("cpus", ()))
     if named and hostfile is not None:
         raise UsageError("--hostfile names the hosts: leave out --hosts")
     hosts = parse_hosts(",".join(named)) if named else () if hostfile is None else read_hostfile(hostfile)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,16 +20,16 @@ if TYPE_CHECKING:
     from hockney.results.store import RunSummary
 
 
-_COLUMNS = (
-    Column("run", right=True, style="bold"),
-    "label",
-    "suite",
-    "started",
-    "status",
-    Column("points", right=True),
-    Column("measured", right=True),
-    Column("transports", wrap=True, optional=True),
-)
+_COLUMNS: dict[Column, Callable[[RunSummary], str]] = {
+    Column("run", right=True, style="bold"): lambda run: str(run.id),
+    Column("label"): lambda run: run.label or "",
+    Column("suite"): lambda run: run.suite,
+    Column("started"): lambda run: local_time(run.started_unix_s),
+    Column("status"): lambda run: ending_text(run.status),
+    Column("points", right=True): lambda run: f"{run.measured}/{run.planned}",
+    Column("measured", right=True): lambda run: _time_text(run),
+    Column("transports", wrap=True, optional=True): lambda run: " ".join(run.transports),
+}
 
 
 @command(
@@ -70,24 +71,15 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
         documents = [_as_json(run) for run in stored]
         render.print_json("runs", {"store": str(store or default_path()), "runs": documents})
     elif stored:
-        render.table(_COLUMNS, [_row(run) for run in stored])
+        render.records(_COLUMNS, stored)
     else:
         render.say(f"There are no runs yet: {typed('quick')} makes one.")
 
 
-def _row(run: RunSummary) -> list[str]:
-    least_s = run.measured_least_s
-    or_more = " or more" if run.measured_s is None else ""
-    return [
-        str(run.id),
-        run.label or "",
-        run.suite,
-        local_time(run.started_unix_s),
-        ending_text(run.status),
-        f"{run.measured}/{run.planned}",
-        "-" if least_s is None else f"{format_duration_s(least_s)}{or_more}",
-        " ".join(run.transports),
-    ]
+def _time_text(run: RunSummary) -> str:
+    if run.measured_least_s is None:
+        return "-"
+    return format_duration_s(run.measured_least_s) + (" or more" if run.measured_s is None else "")
 
 
 def _as_json(run: RunSummary) -> dict[str, object]:

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
-from hockney.analysis.rates import HighestRates, highest_rates
+from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
 from hockney.cli import render
+from hockney.cli.changes import point_json
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.curves import say_one_launch
-from hockney.cli.rates import print_rates, rates_as_json
+from hockney.cli.curves import name_of, say_one_launch, size_text
 from hockney.cli.render import Column
 from hockney.cli.rerun import typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
@@ -23,10 +23,8 @@ from hockney.report.sheet import Sheet, make_sheet
 from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.stats import Interval
-from hockney.units import counted, format_bytes, format_ns
+from hockney.units import counted, format_bytes, format_hz, format_ns
 from hockney.worker.libraries import Missing
-
-_RANKS_MAX = 16  # of a matrix that is printed
 
 Tables = Sheet | ClassicReport | HighestRates | list[PairMatrix]
 
@@ -68,7 +66,7 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
         case ClassicReport():
             print_report(tables, run, missing)
         case HighestRates():
-            print_rates(tables, run.id)
+            _print_rates(tables, run.id)
         case _:
             print_pairs(tables)
             figures = [figure for series in run.series for figure in series.figures()] if tables else []
@@ -86,9 +84,39 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
         case ClassicReport():
             return report_as_json(tables)
         case HighestRates():
-            return rates_as_json(tables)
+            rates = [{**vars(rate), "point": point_json(rate.point)} for rate in tables.rates]
+            return {"deadline_ns": tables.deadline_ns, "rates": rates}
         case _:
             return pairs_as_json(tables) if tables else {}
+
+
+# ---- highest rates --------------------------------------------------------------------------------------------------
+
+
+def _known(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:
+    return unknown if value is None else text(value)
+
+
+_RATES: dict[Column, Callable[[SustainedRate], str]] = {
+    Column("what", key=True, wrap=True): lambda rate: name_of(rate.point, rate.point.transport),
+    Column("size", right=True): lambda rate: size_text(rate.point),
+    Column("highest rate", right=True, style="bold"): lambda rate: _known(rate.sustained_hz, format_hz, "not found"),
+    Column("p50", right=True): lambda rate: _known(rate.p50_ns, format_ns),
+    Column("p99", right=True): lambda rate: _known(rate.p99_ns, format_ns),
+    Column("p99.9", right=True): lambda rate: _known(rate.p999_ns, format_ns),
+    Column("missed at", right=True): lambda rate: _known(rate.missed_hz, format_hz),
+}
+
+
+def _print_rates(highest: HighestRates, run_id: int) -> None:
+    """Print a row for each search."""
+    render.title(f"Highest rate of events with a deadline of {format_ns(highest.deadline_ns)}", first=True)
+    render.records(_RATES, highest.rates, fits=True)
+    render.say()
+    render.note(
+        f"At most {100 * LATE_MAX:g} % of the events end later than the deadline after they were due, and the farm "
+        f"does not fall behind. All rates that were tried: {typed('show', run_id)}"
+    )
 
 
 # ---- all pairs -------------------------------------------------------------------------------------------------------
@@ -130,8 +158,10 @@ def _print_matrix(matrix: PairMatrix) -> None:
     )
     if matrix.oversubscribed:
         render.note("There were more ranks than CPUs: scheduling times, not the transport's own.")
-    if matrix.ranks <= _RANKS_MAX:
-        _print_cells(matrix)
+    if matrix.ranks <= 16:
+        columns = [Column("from", key=True), *(Column(f"to {b}", right=True) for b in range(matrix.ranks))]
+        rows = enumerate(_square(matrix, lambda time: time.value))
+        render.table(columns, ([str(a), *("" if ns is None else format_ns(ns) for ns in row)] for a, row in rows))
     else:
         render.note(f"The matrix of {matrix.ranks} ranks is in --json only.")
     if matrix.missing:
@@ -145,12 +175,3 @@ def _print_matrix(matrix: PairMatrix) -> None:
         render.note(
             f"? {count} inconclusive (--json has all): {inconclusive_text(matrix.inconclusive[0], matrix.hosts)}"
         )
-
-
-def _print_cells(matrix: PairMatrix) -> None:
-    columns = [Column("from", key=True), *(Column(f"to {b}", right=True) for b in range(matrix.ranks))]
-    rows = [
-        [str(a), *("" if time is None else format_ns(time) for time in row)]
-        for a, row in enumerate(_square(matrix, lambda time: time.value))
-    ]
-    render.table(columns, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from hockney.cli.cases import transports_of
 from hockney.cli.changes import point_json
 from hockney.cli.curves import name_of, size_text
 from hockney.cli.measuring import command_line, measuring
+from hockney.cli.predicted import WHAT, print_missing
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import Column
 from hockney.errors import ExitCode, HockneyError, UsageError
@@ -72,27 +73,20 @@ def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
 
 def _print(run: Run, done: Sequence[Validation]) -> None:
     render.title(f"Predictions from the basic figures of run {run.id}, next to its other figures", first=True)
-    columns = [Column("what", key=True, wrap=True), Column("size", right=True, key=True)]
-    columns += [Column(name, right=True) for name in ("predicted", "measured", "error")]
+    columns: dict[Column, Callable[[Checked], str]] = {
+        WHAT[0]: lambda row: name_of(row.point),
+        WHAT[1]: lambda row: size_text(row.point),
+        Column("predicted", right=True): lambda row: format_ns(row.predicted_ns),
+        Column("measured", right=True): lambda row: format_ns(row.measured_ns.value),
+        Column("error", right=True): lambda row: f"{row.error:+.1%}",
+    }
     for each in done:
         render.title(f"{each.transport}{f', {each.state}' if each.state else ''}")
-        render.table(columns, map(_cells, each.rows))
-        for reason in dict.fromkeys(each.missing.values()):
-            names = dict.fromkeys(name_of(point) for point, why in each.missing.items() if why == reason)
-            render.item(reason, head="; ".join(names))
+        render.records(columns, each.rows)
+        print_missing(each.missing)
     render.title("Size of the errors")
     rows = [[each.transport, *error_cells(each)] for each in done]
     render.table([Column("transport", key=True), *(Column(name, right=True) for name in ERROR_COLUMNS)], rows)
-
-
-def _cells(row: Checked) -> list[str]:
-    return [
-        name_of(row.point),
-        size_text(row.point),
-        format_ns(row.predicted_ns),
-        format_ns(row.measured_ns.value),
-        f"{row.error:+.1%}",
-    ]
 
 
 def _json(each: Validation) -> dict[str, Any]:

@@ -128,5 +128,5 @@ def test_without_matplotlib_a_sentence_says_how_to_get_it(
 def test_a_bad_folder(name: str, sentence: str, labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = labelled.parent / name
     assert execute(["report", "1", "--format", "png", "-o", str(path), "--store", str(labelled)]) == 2
-    expected = f"hockney: cannot write pictures to {path}: {sentence.format(folder=labelled.parent)}\n"
+    expected = f"hockney: cannot write {path}: {sentence.format(folder=labelled.parent)}\n"
     assert capsys.readouterr().err == expected
