@@ -10,8 +10,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.analysis.predict.known import LATENCY, RECEIVE, SEND, measure
 from tests.cli.support import Cli, document
+from tests.report.runs import Made, options, store_run
 
 from hockney.cli import execute
+from hockney.model import Point
 from hockney.worker.machine_model import load_model
 
 PREDICT = ("predict", "alltoall,barrier,pushfarm", "--from", "last", "-n", "4", "--bytes", "8,4M")
@@ -124,3 +126,17 @@ def test_a_run_without_basic_figures_says_how_to_measure_them(cli: Cli) -> None:
     assert "run 1 shows no machine on shm" in ended.stderr
     assert "hockney run basics -t shm" in ended.stderr
     assert "hockney predict --validate" in cli("predict", "--validate", "--from", "1").stderr
+
+
+def test_what_is_shorter_than_all_measured_messages_is_not_predicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [Made(Point("tcp:spin", "pingpong", 2, size), 1000 + size, 2) for size in (8, 65536, 1 << 20)]
+    stream = options(window=16)
+    made += [Made(Point("tcp:spin", "oneway", 2, size, stream), 500 + size, 16) for size in (65536, 1 << 20)]
+    store_run(tmp_path / "r.db", "quick", made)
+    words = ("predict", "alltoall", "-n", "4", "--bytes", "8,64K", "--store", str(tmp_path / "r.db"), "--json")
+    shown = document(capsys, *words)
+    assert [row["point"]["bytes"] for row in shown["predictions"]] == [65536]
+    (missing,) = shown["not_predicted"]
+    assert "no message shorter than 64 KiB was measured" in missing["reason"]

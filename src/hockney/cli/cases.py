@@ -105,9 +105,9 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
     def content_for(ranks: int) -> Content:
         return lambda each: {**each.content(ranks), **extended}
 
-    catalogue, name = load(["null"]), f"sim@{fit.transport}"
-    catalogue.add_model(name, Model.from_content(fit.transport, content_for(RANKS_MAX)(fit)))
-    plan = make_plan(suite, read_model_options(fit.transport, words), catalogue)
+    catalogue, machine = load(["null"]), fit.transport.replace(":", "-")  # a colon begins a variant of a model
+    catalogue.add_model(f"sim@{machine}", Model.from_content(fit.transport, content_for(RANKS_MAX)(fit)))
+    plan = make_plan(suite, read_model_options(machine, words), catalogue)
     refuse_empty(plan, what="predict")
     content_of = content_for(max(point.ranks for point in plan.points))
     model = Model.from_content(fit.transport, content_of(fit))
@@ -116,7 +116,7 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
         f"Assumed: a CPU for each rank, and {way}. Between measured sizes costs are lines.",
         f"The interval is that of the figures alone. For the model's errors: {typed('predict', '--validate')}",
     ]
-    return Case(model, plan, {name: model}, (fit, content_of), assumptions)
+    return Case(model, plan, {f"sim@{machine}": model}, (fit, content_of), assumptions)
 
 
 def predicted(

@@ -14,8 +14,10 @@ from hockney.model import Point
 from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
 from hockney.suites import load_suite
+from hockney.units import format_bytes
 from hockney.worker.machine_model import Model
 
+_SHORT_BYTES = 64  # shorter messages take as long
 DRAWS = 20  # the least and the greatest of so many enclose about 95 %
 
 
@@ -31,7 +33,13 @@ def predict_fitted(
     def models(each: Fit) -> Models:
         return dict.fromkeys((point.transport for point in points), Model.from_content(fit.transport, content_of(each)))
 
-    times = times_of(points, models(fit), tick=tick)
+    shortest = fit.sizes_bytes[0]
+    missing = {
+        point: f"no message shorter than {format_bytes(shortest)} was measured: hockney run basics has them"
+        for point in points
+        if point.bytes < shortest > _SHORT_BYTES
+    }
+    times = times_of([point for point in points if point not in missing], models(fit), tick=tick)
     known = list(times.time_ns)
     draws = [times_of(known, models(drawn), tick=tick).time_ns for drawn in fit.resampled(DRAWS)]
     predictions = []
@@ -42,7 +50,7 @@ def predict_fitted(
         if low_ns < high_ns:  # equal ones are not exact: the figures of the fit have no interval
             prediction = replace(prediction, low_ns=low_ns, high_ns=high_ns)
         predictions.append(prediction)
-    return predictions, times.failed
+    return predictions, missing | times.failed
 
 
 def fit_to_check(run: Run, transport: str) -> Fit | NoFit:
