@@ -5,6 +5,7 @@ Times are ns. Every group of numbers says where it comes from (`source`).
 
 from __future__ import annotations
 
+import abc
 import itertools
 import math
 import re
@@ -196,9 +197,9 @@ class Tree(_Topology):
     """What is a tree by another name: level by level from below, the children of a switch and the parents of each."""
 
     @property
+    @abc.abstractmethod
     def branches(self) -> tuple[Sequence[int], Sequence[int]]:
         """How many children a switch of each level has, and how many parents each child has."""
-        raise NotImplementedError
 
     @property
     def node_count(self) -> int:
