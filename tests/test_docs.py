@@ -21,6 +21,7 @@ from hockney.analysis.explain import DETECTORS
 from hockney.analysis.repeat import LAUNCHES
 from hockney.cli.commands import COMMANDS, hockney
 from hockney.errors import ExitCode
+from hockney.machine.files import rows_of
 from hockney.measure.inventory import take_inventory
 from hockney.report.findings import WORDING
 from hockney.stats.shift import LAUNCHES_MIN
@@ -94,38 +95,63 @@ def test_every_transport_is_described(transport: str) -> None:
     assert f"`{transport}`" in PAGES["transports.md"]
 
 
-# The columns of the matrix on the page: a transport for itself, for a family's every library, and for variants alike.
-COLUMNS = {
-    "`null`": ["null"],
-    "`shm`, `threads`": ["shm", "threads"],
-    "`shm:sync`": ["shm:sync"],
-    "`pipe`, `unix`, `tcp`": ["pipe", "unix", "tcp"],
-    "their variants": [f"{name}:{variant}" for name in ("pipe", "unix", "tcp") for variant in ("nonblock", "spin")],
-    "`udp`, `udp:spin`": ["udp", "udp:spin"],
-    "`mpi@…`, its send modes": ["mpi", "mpi:sync", "mpi:ready", "mpi:buffered", "mpi:persistent"],
-    "`mpi@…:rma`": ["mpi:rma"],
-    "`shmem@…`, `:static`": ["shmem", "shmem:static"],
-    "`pvm@…`, its ways": ["pvm", "pvm:psend", "pvm:inplace", "pvm:raw-daemon", "pvm:default"],
-}
-
-
-def test_the_matrix_on_the_page_is_that_of_the_code() -> None:
+def test_the_page_says_which_pattern_runs_where() -> None:
+    """Its table of patterns and transports is that of the code, for every transport that is here."""
     matrix = take_inventory(cpus=2).matrix
-    by_name: dict[str, list[dict[str, str | None]]] = {}
-    for name, cells in matrix.cells.items():
-        base, _, variant = split_name(name)
-        by_name.setdefault(f"{base}:{variant}" if variant else base, []).append(cells)
-    if not all(name in by_name for names in COLUMNS.values() for name in names):
-        pytest.skip("not every family of transports is here")
-    rows: dict[str, list[str]] = {}
+    parts = {name: split_name(name) for name in matrix.cells}
+    bases = {name: f"{base}:{variant}" if variant else base for name, (base, _, variant) in parts.items()}
+    section = PAGES["transports.md"].partition("## Which pattern runs where")[2].partition("\n- ")[0]
+    rows = re.findall(r"^\| ([a-z, 0-9]+) \| (.+) \|$", section, re.MULTILINE)[1:]  # the first is the heading
+    named = {pattern: where for patterns, where in rows for pattern in patterns.split(", ")}
+    assert set(named) - {"every other"} <= set(matrix.patterns)
     for pattern in matrix.patterns:
-        cells_of = ((cells[pattern] or "–" for name in names for cells in by_name[name]) for names in COLUMNS.values())
-        row = " | ".join(cell for cells in cells_of for cell in {*cells})  # all transports of a column are alike
-        rows.setdefault(row, []).append(pattern)
-    lines = [f"| pattern | {' | '.join(COLUMNS)} |", "| --- |" + " --- |" * len(COLUMNS)]
-    lines += [f"| {', '.join(patterns)} | {row} |" for row, patterns in rows.items()]
-    table = "\n".join(lines)
-    assert table in PAGES["transports.md"], f"docs/transports.md should hold:\n{table}"
+        where = named.get(pattern, named["every other"])
+        listed = {name for name, base in bases.items() if base in re.findall(r"`([\w:]+)`", where)}
+        runs = set(bases) - listed if where.startswith(("all", "every")) else listed
+        assert {name for name, cells in matrix.cells.items() if cells[pattern]} == runs, pattern
+
+
+def test_the_page_says_whose_collectives_are_native() -> None:
+    page = " ".join(PAGES["transports.md"].split())
+    listed = re.search(r"`mpi` and `shmem` have their own ([a-z, ]+), `shm` and `threads` a barrier\.", page)
+    assert listed
+    collectives = set(re.split(r", | and ", listed[1]))
+    for name, cells in take_inventory(cpus=2).matrix.cells.items():
+        base = split_name(name)[0]
+        expected = collectives if base in ("mpi", "shmem") else {"barrier"} if base in ("shm", "threads") else set()
+        assert {pattern for pattern, runs in cells.items() if runs == "native"} == expected, name
+
+
+def test_the_page_lists_the_latency_patterns() -> None:
+    listed = re.search(r"\*\*latency\*\* pattern \(([^)]*)\)", PAGES["metrics.md"])
+    assert listed
+    assert set(listed[1].split(", ")) == {row["name"] for row in DESCRIPTION["patterns"] if not row["stream"]}
+
+
+def test_the_page_names_the_transport_below_each() -> None:
+    """The layers that `explain` finds; of libraries the page says it in words."""
+    page = " ".join(PAGES["explain.md"].partition("## Layers")[2].partition("## ")[0].split())
+    below = {row["name"]: row["below"] for row in DESCRIPTION["transports"] if row["below"]}
+    groups = re.findall(r"((?:`[\w:]+`(?:, | and )?)+)[^`;]* to `(\w+)`", page)
+    named = {upper: lower for uppers, lower in groups for upper in re.findall(r"`([\w:]+)`", uppers)}
+    assert {upper: named.get(upper) for upper in below} == below
+
+
+def test_every_documented_threshold_is_on_the_page_of_explain() -> None:
+    table = PAGES["explain.md"].partition("## Documented thresholds")[2].partition("\n## ")[0]
+    rows = rows_of(ROOT / "src/hockney/analysis/explain/thresholds.toml")
+    assert len(rows) > 5
+    for row in rows:
+        cells = re.findall(rf"`{row['name'].replace(', ', '`, `')}` {row['bytes']}\b", table)
+        assert cells, f"{row['name']} {row['bytes']}"
+    limits = {limit["name"]: limit for row in DESCRIPTION["transports"] for limit in row["limits"]}
+    assert len(limits) > 4
+    for limit in limits.values():
+        assert re.search(rf"\b{limit['bytes'] or THRESHOLD_OF[limit['fact']]}\b", table), limit["name"]
+
+
+# Facts of the network that a limit is read from, by the kernel's name.
+THRESHOLD_OF = {"tcp_receive_buffer_bytes": "net.ipv4.tcp_rmem", "send_buffer_bytes": "net.core.wmem_default"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

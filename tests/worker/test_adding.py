@@ -121,8 +121,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (old,) = (whole for whole in text.splitlines(keepends=True) if whole.startswith(beginning))
             text = text.replace(old, old + line)
         path.write_text(text)
-    matrix = copy / "docs/transports.md"
-    matrix.write_text(matrix.read_text().replace("\n| pingpong, ", "\n| pingpong, firstlast, "))
     return copy
 
 
