@@ -3,7 +3,7 @@
 HockneyError                exit code 3: measured in part, or not at all
 ├── UsageError              exit code 2: the command line or a file says something impossible
 ├── StoreError              store/: a full disk, a store that stays locked, or is found damaged while a run is written
-│   └── WrongStoreError     exit code 2: as it was opened, or by who only reads: no results yet, a damaged or newer one
+└── WrongStoreError     exit code 2: the file named with --store has no results yet, is damaged or is newer
 └── WorkerError             worker/errors.py: no compiler, a rank died, a time limit passed, …
 
 Only `cli/` prints or exits.
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 
 class ExitCode(enum.IntEnum):
-    """What a command ends with."""
+    """The exit codes of all commands."""
 
     DONE = 0
     WORSE = 1  # a check found something slower, or a limit that was missed
@@ -26,7 +26,7 @@ class ExitCode(enum.IntEnum):
 
 
 class HockneyError(Exception):
-    """Base of all errors raised on purpose. `exit_code` is what the command ends with.
+    """Base of all errors raised on purpose. `exit_code` is the exit code of the command.
 
     `argv` is the command that helps, beginning with the program; cli/ adds it to the text.
     """
@@ -39,7 +39,7 @@ class HockneyError(Exception):
 
 
 class UsageError(HockneyError):
-    """The user asked for something impossible; the text says what would be possible."""
+    """The user asked for something impossible; the text names a possible alternative."""
 
     exit_code = ExitCode.USAGE
 
@@ -49,9 +49,9 @@ class StoreError(HockneyError):
 
 
 class WrongStoreError(StoreError):
-    """What was named as the results file has no results that can be used: another one must be named.
+    """The results file that the user named cannot be used. The user must name another one.
 
-    Found as it was opened, or by who only reads it: nothing was measured.
+    Raised on opening or by read-only commands: nothing was measured.
     """
 
     exit_code = ExitCode.USAGE
@@ -62,10 +62,10 @@ class DamagedRowWarning(UserWarning):
 
 
 def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None = None) -> UsageError:
-    """An unknown name, with the likeliest meant one: `unknown pattern 'pingpog': did you mean 'pingpong'?`.
+    """An unknown name, with the most similar known one: `unknown pattern 'pingpog': did you mean 'pingpong'?`.
 
-    One that begins with the word, or else has it in it, goes before all that only look like it. Where none is likely,
-    the names that are known: only the first of them, if `listed_by` says what lists all.
+    Names that begin with the word, or contain it, come first. If no name is similar, the error lists the known names;
+    only the first of them if `listed_by` names the command that lists all.
     """
     names = list(known)
     holding = [name for name in names if word and name.startswith(word)]

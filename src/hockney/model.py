@@ -1,4 +1,4 @@
-"""What one measurement is, as values: a point is asked for, measurements answer it, a run holds them all.
+"""Values that describe measurements: a point names the request, measurements answer it, a run holds them all.
 
 Times are integers in ns as the worker gave them; nothing is averaged before it is stored. Arrays are numpy's, which is
 imported only where arrays are made, so that commands that measure nothing start fast.
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PatternTraits:
-    """What a pattern is, as its C file says (`worker --describe`); stored with each run.
+    """Properties of a pattern, from its C file (`worker --describe`); stored with each run.
 
     `sized`: has a message size. `stream`: repetitions follow each other without a pause (docs/metrics.md). `payload`:
-    bytes arrive, and the worker verifies them. `law`: what its time is a line over as ranks are added ("messages",
-    "rounds", "senders"), "constant", or None. `links`: which two ranks a rank's own time is of: "ends" (one pair
-    alone), "halves", "ring" or "round" (many pairs at once), None (more than two ranks). `alone`: the pattern in which
-    one pair does the same with no other traffic.
+    bytes arrive, and the worker verifies them. `law`: the variable in which its time is linear as ranks are added
+    ("messages", "rounds", "senders"), "constant", or None. `links`: the two ranks that a rank's time belongs to: "ends"
+    (one pair alone), "halves", "ring" or "round" (many pairs concurrently), None (more than two ranks). `alone`: the
+    pattern in which one pair does the same with no other traffic.
     """
 
     sized: bool = True
@@ -56,10 +56,10 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class TransportTraits:
-    """What a transport is, as its C file says (`worker --describe`); stored with each run.
+    """Properties of a transport, from its C file (`worker --describe`); stored with each run.
 
-    `caps` are its promises (worker/csrc/transport.h). `carrier` is what carries the bytes within a host: "memory",
-    "kernel", "library" (it chooses) or "nothing". `below` is the transport whose cost it adds to within a host,
+    `caps` are its promises (worker/csrc/transport.h). `carrier` moves the bytes within a host: "memory", "kernel",
+    "library" (the library chooses) or "nothing". `below` is the transport whose cost it adds to within a host,
     `below_remote` between hosts. `limits` are documented sizes at which it works differently.
     """
 
@@ -84,10 +84,10 @@ class TransportTraits:
 class Point:
     """One thing to measure: a pattern over a transport, with one number of ranks and one message size.
 
-    `transport` is `name[@library][:variant]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`. `options` are the pattern's own,
-    as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", "refined" where
-    the sampler looked closer at a bend of the curve, or "basic", for predictions only. `traits` are the pattern's, on
-    this transport.
+    `transport` is `name[@library][:variant]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`. `options` are the pattern's
+    options, as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", "refined"
+    if the sampler added it at a bend of the curve, or "basic", for predictions only. `traits` are those of the pattern
+    on this transport.
     """
 
     transport: str
@@ -143,7 +143,7 @@ CurveKey = tuple[str, str, int, tuple[tuple[str, str], ...]]
 
 
 def curve_of(point: Point) -> CurveKey:
-    """What points of one curve have in common: all but the size."""
+    """The key of a point's curve: everything except the size."""
     return (point.transport, point.pattern, point.ranks, point.options)
 
 
@@ -172,14 +172,14 @@ class Definition:
 
 
 Place = tuple[str, int]
-"""Where a rank runs: its host and CPU, or its host and a negative number of its own where the CPU is not known."""
+"""Host and CPU of a rank. If the CPU is not known, a negative number, unique within the job."""
 
 
 class MachineProbe(NamedTuple):
-    """What was measured of the machine just before and just after a measurement; None: not measured.
+    """Measured state of the machine just before and just after a measurement; None: not measured.
 
     `floor_ns` and `solo_ns` (rank 0's pace while rank 1 rests) hold (before, after), `pace_ns` the same for each rank.
-    `reference` names the transport whose round trip the floor is; None for a cache line's. `places` are the ranks'
+    `reference` names the transport whose round trip gave the floor; None for a cache line. `places` are the ranks'
     hosts and CPUs; empty: unknown, and each rank counts as a CPU.
     """
 
@@ -192,18 +192,20 @@ class MachineProbe(NamedTuple):
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one `measure` command brought back.
+    """The result of one `measure` command.
 
-    `elapsed_ns` has the shape (ranks, samples): ns of one batch of `batch` repetitions. `floor_ns` is the floor just
-    before and just after, or None where it can't be measured; `floor_kind` says of what: "line", a cache line bounced
-    between the CPUs of ranks 0 and 1, or "transport", half a round trip of 8 B on the transport itself, between hosts.
-    `pace_ns` is what a fixed loop takes a step on the CPU of each rank, just before and just after; `solo_ns` is that
-    of rank 0 while rank 1 rests. `places` are those of its launch. CPU times and wall time are per rank, over all
-    samples of the measurement. `steal` is the fraction of CPU time that a hypervisor took since the measurement
-    before, None where unknown or too short to tell. `counters` are sums over all samples by name, a number per rank:
-    what the pattern or the transport counts (docs/metrics.md). `started_ns` is when rank 0's wall time began by the
-    clock that its kernel's ticks keep, CLOCK_MONOTONIC; None where time is virtual, or the measurement was stored
-    before that was asked.
+    `elapsed_ns` has the shape (ranks, samples): ns of one batch of `batch` repetitions.
+
+    `floor_ns` is the floor just before and just after, or None if it can't be measured. `floor_kind` is "line", a cache
+    line bounced between the CPUs of ranks 0 and 1, or "transport", half a round trip of 8 B on the transport itself,
+    between hosts. `pace_ns` is the time of a step of a fixed loop on the CPU of each rank, just before and just after;
+    `solo_ns` is that of rank 0 while rank 1 rests. `places` are those of its launch.
+
+    CPU times and wall time are per rank, over all samples of the measurement. `steal` is the fraction of CPU time that
+    a hypervisor took since the previous measurement, None if unknown or too short to measure. `counters` are sums over
+    all samples by name, a number per rank: events that the pattern or the transport counts (docs/metrics.md).
+    `started_ns` is the CLOCK_MONOTONIC time at which rank 0's wall time began; None for virtual time, and for
+    measurements of older versions.
     """
 
     point: Point
@@ -233,7 +235,7 @@ class Measurement:
 
     @property
     def probe(self) -> MachineProbe:
-        """What was measured of the machine around it."""
+        """The state of the machine around the measurement."""
         reference = self.point.transport if self.floor_kind == "transport" else None
         return MachineProbe(self.floor_ns, self.pace_ns, self.solo_ns, reference, self.places)
 
@@ -257,7 +259,7 @@ class PointStatus(enum.Enum):
 
     PENDING = "pending"
     PRECISE = "precise"  # the interval is as narrow as asked
-    BUDGET = "budget"  # the time was up: the interval is what it is
+    BUDGET = "budget"  # the time was up before the interval was narrow enough
     STOPPED = "stopped"  # by Ctrl-C, before either; likewise
     IMPORTED = "imported"  # the output of another benchmark
     FAILED = "failed"
@@ -274,13 +276,13 @@ class RunStatus(enum.Enum):
     RUNNING = "running"
     KILLED = "killed"  # never stored: a run that is stored as running, and that nobody measures any more
     DONE = "done"
-    INTERRUPTED = "interrupted"  # by Ctrl-C; what was measured is stored
+    INTERRUPTED = "interrupted"  # by Ctrl-C; its measurements are stored
     PARTIAL = "partial"  # some point failed, or none could be measured
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of a job: which library really ran, where its ranks were, how it was started."""
+    """One start of a job: its library, its ranks' CPUs and hosts, its command line."""
 
     transport: str
     library: str
@@ -302,7 +304,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Warning_:
-    """Something that limits what a figure is worth: what was seen, and the remedy. Travels with the run."""
+    """A condition that limits the value of a figure: cause and remedy. Stored with the run."""
 
     kind: str  # "pinning", "governor", "steal", "oversubscription", "yield", …
     subject: str  # a transport, a CPU, or "machine"
@@ -316,12 +318,12 @@ class Warning_:
 IMPORTED = "imported"
 """In the stored plan of a run that another benchmark measured: the file, tool and number of points of each output."""
 DIGITS = "digits_ns"
-"""The counter of its measurements: what the printed digits leave open."""
+"""The counter for the rounding error of printed figures."""
 
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What is known about a run when it starts. `facts` is machine.facts(); `plan` can rebuild the run for --resume."""
+    """Facts about a run at its start. `facts` is machine.facts(); `plan` can rebuild the run for --resume."""
 
     command: str
     suite: str

@@ -18,7 +18,7 @@ DURATION_MAX_S = 366 * 86400
 
 _DIGITS_MAX = 30  # of a whole number: Python refuses to read one of thousands
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*%")
-# C0 and C1, the marks and overrides of direction, separators of lines, what is left of bytes that are no text.
+# C0 and C1, direction marks and overrides, line separators, and surrogates left by undecodable bytes.
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _PREFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
@@ -75,7 +75,7 @@ def parse_duration_s(text: str) -> float:
 
 
 def parse_count(text: str, most: int, least: int = 1) -> int | None:
-    """`12` -> 12; None of what is no whole number from `least` to `most`."""
+    """`12` -> 12; None unless it is a whole number from `least` to `most`."""
     is_number = text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
     return int(text) if is_number and least <= int(text) <= most else None
 
@@ -86,7 +86,7 @@ def parse_fraction(text: str) -> float:
 
 
 def parse_increase(text: str) -> float:
-    """`5%` or `150 %` -> a part of what was, above 0. Raises UsageError."""
+    """`5%` or `150 %` -> a fraction above 0. Raises UsageError."""
     return _percentage(text, 1e9, "a percentage above 0")
 
 
@@ -104,7 +104,7 @@ def _percentage(text: str, below: float, what: str) -> float:
 
 def parse_time_ns(text: str) -> float:
     """`300 ns`, `1.5us`, `2 ms` -> ns; the u may be a mu. Raises UsageError."""
-    plain = re.sub("[\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}]", "u", text)  # two characters that look the same
+    plain = re.sub("[\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}]", "u", text)  # two characters with the same glyph
     units = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
     return _quantity(plain, units, "a time", "1.5 us (units: ns, us, ms, s)")
 
@@ -112,7 +112,7 @@ def parse_time_ns(text: str) -> float:
 def parse_rate_bytes_per_s(text: str) -> float:
     """`800 MB/s`, `2.5GB/s`, `10 Gbit/s`, `10 Gb/s`, `2 GiB/s` -> bytes/s. Raises UsageError.
 
-    M is 10^6, Mi is 2^20; B is a byte, b or bit an eighth of it.
+    M is 10^6, Mi is 2^20; B is a byte, b or bit an eighth of a byte.
     """
     known = "B/s, bit/s or b/s, after k, M, G or T for powers of 1000, Ki, Mi, Gi or Ti for powers of 1024"
     return _quantity(text, _BYTES_PER_S, "a rate", f"2.5 GB/s (units: {known})")

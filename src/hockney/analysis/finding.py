@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Note:
-    """What limits all findings of a run; the same fields as a finding's."""
+    """A caveat on all findings of a run, with the same fields as a finding."""
 
     code: str
     facts: Facts = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Absence(str, enum.Enum):
 
 @dataclass(frozen=True)
 class NotChecked:
-    """Why something was not checked: `what` was not, `detail` is a short phrase, `how` measures it."""
+    """Why something was not checked: `what` names the check, `detail` is a short phrase, `how` measures it."""
 
     reason: Absence
     what: str = ""
@@ -85,10 +85,10 @@ class NotChecked:
 
 @dataclass(frozen=True)
 class Detector:
-    """All that a kind of finding needs; the table of detectors lists it once.
+    """One kind of finding: a record of the table of detectors.
 
-    `code` is that of its findings, `what` names the check in "Not checked", `find` returns the findings or why there
-    can be none. `suite` measures what it needs.
+    `code` is that of its findings, `what` names the check in "Not checked", `find` returns the findings or the reason
+    for none. `suite` measures the data it needs.
     """
 
     code: str

@@ -32,7 +32,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class SustainedRate:
-    """What a search found for one point, which has no rate of its own.
+    """The result of a search for one point; the point has no fixed rate.
 
     `sustained_hz` is the highest rate that was sustained, `missed_hz` the lowest one above it that was not; None: no
     such rate was measured. The times are those of `sustained_hz`, over all events; None: insufficient data.
@@ -62,7 +62,7 @@ def at_rate(point: Point, rate_hz: int) -> Point:
 
 
 def stream_of(measurement: Measurement, deadline_ns: float) -> Stream:
-    """What a measurement on schedule shows; `behind` is from the medians of its halves, 0 for a single event."""
+    """The stream of a measurement on schedule; `behind` is from the medians of its halves, 0 for a single event."""
     import numpy as np
 
     times_ns = measurement.times_ns()
@@ -80,7 +80,7 @@ def is_sustained(streams: Sequence[Stream]) -> bool:
 
 
 def highest_rates(run: Run) -> HighestRates | None:
-    """What each search of a run found; None of a run that searched no rate."""
+    """The result of each search of a run; None if the run searched no rate."""
     deadline_ns = run.info.plan.get("deadline_ns")
     if deadline_ns is None:
         return None

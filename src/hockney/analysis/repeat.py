@@ -15,11 +15,11 @@ LAUNCHES = 6
 
 # Options of the stored command that the new one replaces or leaves out; each takes a value.
 _REPLACED = {"--launches", "--time", "--store", "--label", "-l", "--csv"}
-_ELSEWHERE = {"--store", "--csv"}  # what the same command leaves out
+_ELSEWHERE = {"--store", "--csv"}  # options of `import` that a repeated command drops
 _OF_RUN_ALONE = {"--refine", "--no-refine", "--quiet", "-q"}  # options that compare --interleave does not take
 
 INTERLEAVED = "interleaved"
-"""In the stored plan of both runs of an interleaved pair: id, side, and what new calls base's transports."""
+"""In the stored plan of both runs of an interleaved pair: id, side, and the new run's names of base's transports."""
 
 
 def resume(run: int, info: RunInfo) -> Fix:
@@ -62,7 +62,7 @@ def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None =
 
 
 def _more_outputs(run: int) -> Fix:
-    """What another benchmark measured, it has to measure again."""
+    """The fix for an imported run: measure again with the other benchmark."""
     return Fix(f"Instead of run {run}, import {LAUNCHES} such outputs together: each counts as a launch")
 
 
@@ -76,14 +76,14 @@ def more_pairs(info: RunInfo, pairs: int) -> Fix:
 
 
 def new_baseline(run: int, info: RunInfo) -> Fix:
-    """Repeat a run as it was; without argv as for more_launches."""
+    """Repeat a run with its original settings; without argv as for more_launches."""
     words = _words(info.command, _ELSEWHERE)
     can_repeat = words[:2] in (["hockney", "run"], ["hockney", "quick"])
     return Fix(f"Measure run {run} again now, as a new baseline", tuple(words) if can_repeat else (), info.facts)
 
 
 def alternate(base: RunInfo, new: RunInfo) -> Fix | None:
-    """Measure two runs in alternation; None where variables are not what distinguishes them."""
+    """Measure two runs in alternation; None if they differ by more than environment variables."""
     words = _words(new.command, _ELSEWHERE)
     before, after = ({**(info.facts.get("environment") or {})} for info in (base, new))
     only_base = [f"{name}={value}" for name, value in before.items() if after.get(name) != value]

@@ -58,7 +58,7 @@ def import_(
     from hockney.cli.measuring import command_line
     from hockney.cli.run_options import parse_pair
     from hockney.results.formats import read_outputs
-    from hockney.results.importing import Told, store_outputs
+    from hockney.results.importing import ImportOptions, store_outputs
     from hockney.results.store import Store
 
     check_label(label)
@@ -68,13 +68,13 @@ def import_(
     count = None if ranks is None else parse_count(ranks, RANKS_MAX)
     if ranks is not None and count is None:
         raise UsageError(f"'{ranks}' is not a number of ranks: write 1 to {RANKS_MAX}, for example --ranks 2")
-    told = Told(transport, pattern, count, dict(parse_pair("an option", word) for word in options))
+    given = ImportOptions(transport, pattern, count, dict(parse_pair("an option", word) for word in options))
     texts = {path: _text(path) for path in files}
     if len({*texts.values()}) < len(files):
         raise UsageError("two of the files hold the same output: each one counts as a launch, so give it once")
     outputs = [(path.name, read_outputs(text, str(path))) for path, text in texts.items()]
     with Store.open(store) as results:
-        run = store_outputs(results, outputs, told, command=command_line("import"), label=label)
+        run = store_outputs(results, outputs, given, command=command_line("import"), label=label)
     if as_json:
         documents = [
             {"file": name, "tool": output.tool, "points": len(output.rows)} for name, of in outputs for output in of

@@ -1,10 +1,9 @@
 """A run as CSV (a row per series and state of the machine) or JSON (everything), written to a text stream.
 
-The JSON has `"format": "hockney-export"` and `"version": 3`. The version grows when a name changes its meaning or goes;
-new names may come at any time. Its parts: `run` (what was asked and how it ended), `facts` (the machine), `launches`,
-`warnings`, and `series`, each with its point, status, `figures` and `measurements`; a measurement carries
-`elapsed_ns`, per rank a list of samples, where they were asked for. Unknown is null. Names of quantities end in their
-unit.
+The JSON has `"format": "hockney-export"` and `"version": 3`. The version grows if a name changes its meaning or is
+removed; new names may come at any time. Its parts: `run` (request and outcome), `facts` (the machine), `launches`,
+`warnings`, and `series`, each with its point, status, `figures` and `measurements`. On request a measurement carries
+`elapsed_ns`, a list of samples per rank. Unknown is null. Names of quantities end in their unit.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def figure_column(name: str) -> str:
 
 
 def csv_front(run: Run, series: Series) -> dict[str, object]:
-    """What all rows of a series have in common, by column."""
+    """The values that all rows of a series share, by column."""
     point = series.point
     return {
         "run": run.id,
@@ -142,7 +141,7 @@ def launches_json(run: Run) -> list[dict[str, object]]:
 
 
 def series_json(series: Series, figures: Iterable[Figure]) -> dict[str, Any]:
-    """A series as JSON holds it, but for its measurements."""
+    """A series in JSON form, without its measurements."""
     point = series.point
     return {
         "transport": point.transport,

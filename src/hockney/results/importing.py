@@ -1,7 +1,7 @@
 """Outputs of other benchmarks into the store, as one run: all of it or nothing.
 
 Each output is a launch. A figure is stored as a measurement of one sample of `SCALE` repetitions, so that its digits
-survive; that number, like all else that an output does not say, is shown as unknown.
+survive. That number, like every value missing in the output, is shown as unknown.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Known = TypeVar("Known", str, int)
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the user says of outputs that they do not say themselves."""
+class ImportOptions:
+    """Properties that the user names because the outputs do not contain them."""
 
     transport: str | None = None
     pattern: str | None = None
@@ -35,7 +35,12 @@ class Told:
 
 
 def store_outputs(
-    store: Store, files: Sequence[tuple[str, Sequence[Output]]], told: Told, *, command: str, label: str | None
+    store: Store,
+    files: Sequence[tuple[str, Sequence[Output]]],
+    given: ImportOptions,
+    *,
+    command: str,
+    label: str | None,
 ) -> int:
     """Store the outputs of these files as one run; returns its number. Raises UsageError before anything is stored."""
     now = time.time()
@@ -45,7 +50,7 @@ def store_outputs(
     seen: Counter[Point] = Counter()  # outputs of each curve
     for name, outputs in files:
         for output in outputs:
-            curve, window = _curve(output, f"{name} ({output.tool})", told)
+            curve, window = _curve(output, f"{name} ({output.tool})", given)
             described.append({"file": name, "tool": output.tool, "points": len(output.rows)})
             launches.append(_launch(curve, now, seen[curve]))
             seen[curve] += 1
@@ -56,20 +61,20 @@ def store_outputs(
     return store.import_run(info, launches, measurements)
 
 
-def _curve(output: Output, what: str, told: Told) -> tuple[Point, int]:
+def _curve(output: Output, what: str, given: ImportOptions) -> tuple[Point, int]:
     """A point of an output that stands for all of its sizes, and how many messages were in flight."""
     pattern = _agreed(
-        *(what, output.pattern, told.pattern),
+        *(what, output.pattern, given.pattern),
         "what was measured: name it, for example with --pattern allreduce",
-        f"is of {output.pattern}: leave out --pattern {told.pattern}",
+        """A point of an output that represents all of its sizes, and the number of messages in flight.""",
     )
     ranks = _agreed(
-        *(what, output.ranks, told.ranks),
+        *(what, output.ranks, given.ranks),
         "how many ranks there were: add --ranks",
-        f"is of {counted(output.ranks or 0, 'rank')}: leave out --ranks {told.ranks}",
+        f"is of {counted(output.ranks or 0, 'rank')}: leave out --ranks {given.ranks}",
     )
-    options, window = {**output.options, **told.options}, 1
-    said_window = options.pop("window", None)  # of patterns without one it is not: a file may hold several
+    options, window = {**output.options, **given.options}, 1
+    said_window = options.pop("window", None)  # ignored for patterns without one: a file may hold several
     if pattern in WINDOWED:
         window = _agreed(
             *(what, output.window, None if said_window is None else _window(said_window)),
@@ -79,15 +84,15 @@ def _curve(output: Output, what: str, told: Told) -> tuple[Point, int]:
         options["window"] = str(window)
     known = pattern_traits({}, pattern)
     traits = PatternTraits(sized=output.is_sized) if known == PatternTraits() else known
-    transport = told.transport or output.transport
+    transport = given.transport or output.transport
     return Point(transport, pattern, ranks, 0, tuple(sorted(options.items())), "asked", traits), window
 
 
-def _agreed(what: str, printed: Known | None, told: Known | None, unsaid: str, contradiction: str) -> Known:
-    """What is printed or told. Raises UsageError where it is neither, or is both and differs."""
-    if printed is not None and told not in (None, printed):
+def _agreed(what: str, printed: Known | None, given: Known | None, unsaid: str, contradiction: str) -> Known:
+    """The printed or given value. Raises UsageError if there is none, or both differ."""
+    if printed is not None and given not in (None, printed):
         raise UsageError(f"{what} {contradiction}")
-    known = told if printed is None else printed
+    known = given if printed is None else printed
     if known is None:
         raise UsageError(f"{what} does not say {unsaid}")
     return known

@@ -27,7 +27,7 @@ def _head(pattern: str) -> str:
 
 
 def _numbers(pattern: str, figure: Figure) -> list[float]:
-    """What stands below the head."""
+    """The numbers below the head."""
     if pattern not in WINDOWED:
         return [figure.value_ns / 1e3]
     rate = (figure.rate_bytes_per_s or 0.0) / 1e6

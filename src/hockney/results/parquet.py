@@ -76,7 +76,7 @@ def _column_kinds() -> dict[str, type]:
 
 
 def _samples(run: Run, series: Series) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Of each measurement what all its rows have in common, and its other columns: a row per sample of each rank."""
+    """For each measurement the columns that all its rows share, and the others: a row per sample of each rank."""
     import numpy as np
 
     imported, front = run.info.is_imported, csv_front(run, series)

@@ -1,9 +1,8 @@
 """The library: open a results file, walk its runs and their series, get arrays and figures.
 
-A series is one point of a run (a pattern of so many ranks over a transport with one message size) and all that was
-measured of it. Reading is lazy: samples come from the file when they are first asked for, and stay with their series.
-All times are in ns. Everything raises StoreError where the file can't be used; names that match nothing raise
-UsageError.
+A series is one point of a run (a pattern on a number of ranks over a transport with one message size) and all its
+measurements. Reading is lazy: samples come from the file when they are first needed, and stay with their series. All
+times are in ns. Everything raises StoreError if the file can't be used; names that match nothing raise UsageError.
 """
 
 from __future__ import annotations
@@ -78,13 +77,13 @@ Value = TypeVar("Value")
 
 
 class Run:
-    """One run as it was stored when this was made.
+    """A snapshot of one stored run.
 
-    `label` is None without one; the same label may be given to several runs. `info` is what was known when it started:
+    `label` is None without one; several runs may have the same label. `info` holds the facts known at its start:
     command, suite, seed, version of hockney, plan; `facts` are the machine's: CPU, caches, kernel, governor, versions,
     as nested dictionaries. `status` is RUNNING while a program measures it, KILLED if that program is gone;
-    `finished_unix_s` is None for a run that has not ended. `rounds` are those stored. `launches` are by the id that a
-    measurement names as `launch_id`. `warnings` limit the figures.
+    `finished_unix_s` is None for a run that has not ended. `rounds` counts the stored ones. `launches` are by the
+    `launch_id` of measurements. `warnings` limit the figures.
     """
 
     def __init__(self, store: Store, run_id: int) -> None:
@@ -200,7 +199,7 @@ class Run:
 
     @functools.cached_property
     def _summaries(self) -> dict[int, list[tuple[MeasurementSummary, stats.State]]]:
-        """By point; levels of floor and pace are looked for among all measurements of the run."""
+        """By point. Levels of floor and pace are determined over all measurements of the run."""
         by_point: dict[int, list[tuple[MeasurementSummary, stats.State]]] = {}
         summaries = self._store.summaries(self.id)
         for summary, state in zip(summaries, stats.classify([each.probe for each in summaries]), strict=True):
@@ -270,7 +269,7 @@ def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[s
 
 
 class Series:
-    """One `point` of a run and all that was measured of it; `status` is how far it got, `reason` a sentence why."""
+    """One `point` of a run and all its measurements; `status` is how far it got, `reason` a sentence with the cause."""
 
     def __init__(self, run: Run, stored: StoredPoint) -> None:
         self._run = run
@@ -326,8 +325,8 @@ class Series:
     def times_ns(self) -> FloatArray:
         """The pattern's time, one value per sample over all measurements: shape (samples,), float64, ns.
 
-        By the pattern's definition (docs/metrics.md): whose samples count, over batch and divisor. All states of the
-        machine are in it; `states` tells them apart measurement by measurement.
+        The pattern's definition (docs/metrics.md) selects the ranks whose samples count, divided by batch and divisor.
+        All machine states are included; `states` has the state of each measurement.
         """
         import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the patterns and transports of a stored run are: as the run says itself, or, of earlier runs, as they were."""
+"""Traits of the patterns and transports of a stored run: from the run itself, or from a table for earlier runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hockney.model import Limit, PatternTraits, TransportTraits
 
 
 def traits_json(patterns: Iterable[Any], transports: Iterable[Any]) -> dict[str, Any]:
-    """What a run stores under `traits` in its facts: of each pattern and transport its traits, by name."""
+    """The `traits` of a run's facts: those of each pattern and transport, by name."""
     return {
         "patterns": {pattern.name: _plain(pattern, PatternTraits) for pattern in patterns},
         "transports": {transport.name: _plain(transport, TransportTraits) for transport in transports},

@@ -1,9 +1,10 @@
-"""Which ranks had less than a whole core, from the paces of their CPUs.
+"""The ranks that had less than a whole core, by the paces of their CPUs.
 
-The paces of a CPU in a run are divided into two classes by least squares (W. D. Fisher, JASA 53, 1958). They are two
-levels if the medians differ by 12 % (30 % of fewer than 40 paces) and by six standard deviations of the quick class,
-each class has 1 % of the paces, or eight, and values are missing between the medians: a drifting clock has no such
-hole. A pace is contended if it is 6 % and four standard deviations above the quick median, or half way to the slow one.
+Least squares divide the paces of a CPU in a run into two classes (W. D. Fisher, JASA 53, 1958). They are two levels
+under three conditions. The medians differ by 12 % (30 % for fewer than 40 paces) and by six standard deviations of the
+quick class. Each class has 1 % of the paces, or eight. Values are missing between the medians: a drifting clock leaves
+no gap. A pace is contended if it is 6 % and four standard deviations above the quick median, or half way to the slow
+one.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ def _best_cut(ordered: Sequence[float]) -> int:
 def _is_hollow(ordered: Sequence[float], cut: int, quick: float, slow: float) -> bool:
     """Whether values are missing between the medians of the two classes.
 
-    Either half of the way is empty, or some band of it holds half as many values as usual bands of the slow class, or
-    fewer, and significantly so.
+    Either half of the range is empty, or a band of it holds at most half as many values as usual bands of the slow
+    class, and significantly fewer.
     """
     way = [quick, *ordered[bisect_right(ordered, quick) : bisect_left(ordered, slow)], slow]
     if max(above - below for below, above in itertools.pairwise(way)) >= (slow - quick) / 2:

@@ -22,23 +22,23 @@ from hockney.stats.states import State, classify, place
 if TYPE_CHECKING:
     from hockney.model import FloatArray
 
-STREAM_EVENTS_MIN = 8  # in a sample of a stream: with fewer, its start and end are what is timed
+STREAM_EVENTS_MIN = 8  # in a sample of a stream: with fewer, its start and end dominate the time
 P99_SAMPLES_MIN = 100
 
-LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # what an interval is over
+LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # the kinds of variation that an interval covers
 EXACT = "exact"  # of a model without noise: the interval is the value itself
 
 
 @dataclass(frozen=True)
 class Figure:
-    """The times and rates of a point in one machine state, as they are exported. None: insufficient data.
+    """The times and rates of a point in one machine state, as exported. None: insufficient data.
 
     `value_ns` is the geometric mean of the launches' medians; with one launch the median of its measurements' medians.
     `low_ns` and `high_ns` are its confidence interval with the probability `coverage`. `between_launches` and
     `within_launches` are relative standard deviations, the former without the scatter of measurements;
     `launches_needed` would reach the precision of the run. Rates count the payload, and are None without one.
-    `slowest_rank` took longest in `slowest_share` of the samples, where the definition takes the slowest rank. Samples,
-    minimum and batch are None where another benchmark measured.
+    `slowest_rank` took longest in `slowest_share` of the samples, if the definition takes the slowest rank. Samples,
+    minimum and batch are None for imported figures.
     """
 
     state: str
@@ -179,7 +179,7 @@ def _figure(
     )
     if not digits_ns:
         return figure
-    # Of what another benchmark measured the samples are not known.
+    # An imported figure has no samples.
     unknown: dict[str, Any] = dict.fromkeys(("n_samples", "minimum_ns", "batch", "slowest_rank", "slowest_share"))
     return replace(figure, **unknown, verified=verified or None)
 
@@ -210,7 +210,7 @@ def _per_s(count: int, definition: Definition, time_ns: float | None) -> float |
 def time_of(
     medians_ns: Sequence[float], launch_ids: Sequence[int], confidence: float = CONFIDENCE
 ) -> tuple[Interval, str]:
-    """The time of a point from its measurements' medians, and what its interval covers."""
+    """The time of a point from its measurements' medians, and the kind of variation in its interval."""
     launches = _by_launch(medians_ns, launch_ids)
     if len(launches) > 1:
         return interval.geometric_mean(list(map(statistics.median, launches)), confidence), LAUNCHES
@@ -220,8 +220,8 @@ def time_of(
 def scatter_of(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> tuple[float | None, float | None]:
     """The relative standard deviations between launches and within a launch; None: insufficient data.
 
-    Within: from median absolute deviations. Between: the variance of launch medians less that of a median of so many
-    measurements, which is pi / 2 of a mean's.
+    Within: from median absolute deviations. Between: the variance of launch medians less the variance of a median of as
+    many measurements, which is pi / 2 times that of a mean.
     """
     if min(medians_ns) <= 0:
         return None, None

@@ -1,7 +1,7 @@
 """The levels of the floor in a run, by single-linkage clusters of its sorted values (J. A. Hartigan, 1975).
 
-A new level begins after a gap of a factor of 1.5 that holds at most a fifth as many floors as lie on either side, or
-after an empty gap of 1.3 with at least 5 % of the floors on either side. All levels above 1 us are one.
+A new level begins after a gap of a factor of 1.5 that holds at most a fifth of the number of floors on either side. It
+also begins after an empty gap of 1.3 with at least 5 % of the floors on either side. All levels above 1 us are one.
 """
 
 from __future__ import annotations

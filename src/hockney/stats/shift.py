@@ -1,9 +1,9 @@
-"""How much longer series take than before, from few launches of each, and how certain that is among many series.
+"""Estimates how much longer series take than before, from few launches of each, corrected for many series.
 
-Student's t after Yuen and Welch on the logarithms of launch medians: from five launches on the lowest and the highest
-fifth are trimmed, so one bad launch neither moves the ratio nor widens its interval much. From three series on no
-variance is less than their usual one (variances of few launches are sometimes small by luck), and Holm's correction
-keeps the probability that any series differs by chance at 5 %.
+Student's t after Yuen and Welch on the logarithms of launch medians. From five launches on, the lowest and the highest
+fifth are trimmed: one bad launch neither moves the ratio nor widens its interval much. From three series on, no
+variance is below the series' usual one, because variances of few launches are sometimes small by luck. Holm's
+correction keeps the probability that any series differs by chance at 5 %.
 
 Sources: K. K. Yuen, The Two-Sample Trimmed t for Unequal Population Variances, Biometrika 61, 1974; G. K. Smyth, Linear
 Models and Empirical Bayes Methods, Stat. Appl. Genet. Mol. Biol. 3, 2004 (variances borrowed among series); S. Holm, A

@@ -1,9 +1,9 @@
-"""Machine states: what the CPUs of a job were like during each measurement (docs/methods.md has the reasons).
+"""Machine states: the speed of a job's CPUs during each measurement (docs/methods.md has the reasons).
 
-A state has a level and perhaps contention, as in "near" or "far, one contended". The level comes from the floor, half a
-round trip of one cache line between ranks 0 and 1 before and after each measurement (floors.py); contention from the
-pace of each rank's CPU, the time of a fixed loop (contention.py). A measurement during which any of this changed is
-"mixed"; without a floor it is "unknown". Two levels of one name carry their floors, "far 184 ns".
+A state has a level and perhaps contention, as in "near" or "far, one contended". The floor gives the level: half a
+round trip of one cache line between ranks 0 and 1, before and after each measurement (floors.py). The pace of each
+rank's CPU, the time of a fixed loop, gives the contention (contention.py). A measurement during which any of this
+changed is "mixed"; without a floor it is "unknown". Two levels of one name carry their floors, "far 184 ns".
 
 Levels are relative to the run. To compare runs, classify their measurements together.
 """
@@ -81,12 +81,12 @@ def is_state(name: str, wanted: State) -> bool:
 
 
 def classify(probes: Sequence[MachineProbe]) -> list[State]:
-    """The state of each measurement of a run, in order. Give all of them at once: levels depend on each other."""
+    """The state of each measurement of a run, in order. Levels depend on each other, so one call gets all of them."""
     return classify_all([probes])[0]
 
 
 def classify_all(runs: Sequence[Sequence[MachineProbe]]) -> list[list[State]]:
-    """The state of each measurement of several runs, with levels of floor and pace over all of them."""
+    """The state of each measurement of several runs, with common levels of floor and pace."""
     probes = list(itertools.chain.from_iterable(runs))
     levels: list[str | None] = [None] * len(probes)
     for reference in {probe.reference for probe in probes}:
@@ -114,8 +114,8 @@ def classify_all(runs: Sequence[Sequence[MachineProbe]]) -> list[list[State]]:
 def classify_both(base: Sequence[MachineProbe], new: Sequence[MachineProbe]) -> tuple[list[State], list[State]]:
     """The states of the measurements of two runs, with the same names in both.
 
-    A measurement between two levels may join them where runs have few. So where the floors of the two runs within a
-    level differ by GAP, each run has a level of its own, named by its floor.
+    A measurement between two levels may join them if runs have few. So if the floors of the two runs within a level
+    differ by GAP, each run gets a separate level, named by its floor.
     """
     runs = list(zip(classify_all([base, new]), (base, new), strict=True))
     floors = [_floors_by_level(*run) for run in runs]

@@ -106,7 +106,7 @@ def flat(made: Made, least: float) -> Reading:
 def floor(made: Made, least: float) -> Reading:
     """A library is usual up to 10 floors."""
     curve = made.curve("pingpong", made.line)
-    return reading(curve, floors={curve.place: made.seen(made.line(curve.points[0].bytes) / (10 * least))})
+    return reading(curve, floors={curve.job: made.seen(made.line(curve.points[0].bytes) / (10 * least))})
 
 
 # ---- how often it is found -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Two runs, or a run and thresholds: what differs, and how certain that is."""
+"""Differences between two runs, or between a run and limits, with their statistical certainty."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Compares two stored runs series by series, with launches as the unit of replication (docs/methods.md).
 
-A launch's value is the median of its measurements' medians in one machine state. States are found among the
-measurements of both runs together, but for CPUs of two models: these are matched by name.
+A launch's value is the median of its measurements' medians in one machine state. States are classified over the
+measurements of both runs together. Runs on two CPU models are classified separately, and their states are matched by
+name.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, level, shifts
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's measurements in ns
 _Condition = tuple[str, Definition]  # the name of a state, and how samples became times
 Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
-_NOT_MEASURED = (ReasonCode.FAILED, ReasonCode.SKIPPED)  # whatever samples a series had before
+_NOT_MEASURED = (ReasonCode.FAILED, ReasonCode.SKIPPED)  # even if the series has samples from before
 PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
 
 
@@ -35,9 +36,9 @@ PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
 class RunData:
     """One run of a comparison, with points named as in the new run.
 
-    `launches`: how many have samples, by point. `times_ns`: what is in one machine state, by point and condition.
-    `probes`: of all points, by state and launch. `short`: streams with fewer than 8 events per sample. `digits`: what
-    the printed digits of an imported time leave open, as a fraction.
+    `launches`: the number of launches with samples, by point. `times_ns`: the times in one machine state, by point and
+    condition. `probes`: the machine probes of all points, by state and launch. `short`: streams with fewer than 8
+    events per sample. `digits`: the rounding error of imported times, as a fraction.
     """
 
     run: StoredRun
@@ -54,10 +55,10 @@ class RunData:
 
 
 def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0, first_launch: int = 0) -> Comparison:
-    """What became of every series from one run to the other, except what both plans skipped.
+    """Compare every series of two runs, except those that both plans skipped.
 
-    `margin`: the ratio of times that a difference must exceed. Launches of the new run before `first_launch` are left
-    out. Raises UsageError where the runs are one, or have no series in common.
+    `margin`: the ratio of times that a difference must exceed. Launches of the new run before `first_launch` are
+    ignored. Raises UsageError if both ids are the same run, or the runs have no series in common.
     """
     if base_id == new_id:
         raise UsageError(f"run {base_id} can't be compared with itself: name another one")
@@ -217,7 +218,7 @@ def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
 def _in_states_of(
     measured: Iterable[_Condition], imported: Mapping[_Condition, _Launches]
 ) -> dict[_Condition, _Launches]:
-    """What another benchmark measured in a state that is not known, as if it were in each state of the other side."""
+    """Returns data without a known state (from another benchmark) as if measured in each state of the other side."""
     by_definition = {definition: launches for (_, definition), launches in imported.items()}
     return {condition: by_definition[condition[1]] for condition in measured if condition[1] in by_definition}
 
@@ -264,7 +265,7 @@ def _medians_ns(launches: _Launches) -> list[float]:
 
 
 def names_of_pair(base: RunInfo, new: RunInfo) -> dict[str, str] | None:
-    """What new calls base's transports where the two were measured in alternation; None where they were not."""
+    """The new run's name for each transport of base if the runs were interleaved, else None."""
     links = [info.plan.get(INTERLEAVED) or {} for info in (base, new)]
     if [link.get("side") for link in links] != ["base", "new"] or links[0].get("id") != links[1].get("id"):
         return None
@@ -363,7 +364,7 @@ def judge(
 
 
 def _widened(shift: Shift, chance: float | None, base: float, new: float, margin: float) -> tuple[Shift, float | None]:
-    """A shift and its chance with what the printed digits of both sides leave open: fractions below 1."""
+    """Widen a shift and its chance by the rounding errors of both sides: fractions below 1."""
     if shift.low is None or shift.high is None or not (base or new):
         return shift, chance
     low, high = shift.low * (1 - new) / (1 + base) * (1 - 1e-9), shift.high * (1 + new) / (1 - base) * (1 + 1e-9)

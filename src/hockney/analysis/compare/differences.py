@@ -1,4 +1,4 @@
-"""What differs between two runs but for their times: machine, system, libraries, placement."""
+"""Differences between two runs other than their times: machine, system, libraries, placement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hockney.results.store import StoredRun
 from hockney.worker.catalogue import split_name
 from hockney.worker.mpi_transport import split_library
 
-# Name -> where it stands in the facts (machine/facts.py), the most telling first.
+# Name -> its place in the facts (machine/facts.py), the most informative first.
 _FACTS = {
     HOST: "hostname",
     CPU: "cpu.model",
@@ -60,7 +60,7 @@ def renamed(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
 
 
 def differences(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> tuple[Difference, ...]:
-    """The most telling first. `names`: a transport of base -> what new calls it."""
+    """All differences, the most informative first. `names`: a transport of base -> its name in the new run."""
     facts = base.info.facts, new.info.facts
     values: list[tuple[str, str | None, str | None]] = [("hockney", base.info.version, new.info.version)]
     values += [(what, _text(_fact(facts[0], path)), _text(_fact(facts[1], path))) for what, path in _FACTS.items()]
@@ -90,9 +90,10 @@ def is_unchanged(listed: Iterable[Difference]) -> bool:
 
 
 def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
-    """What disturbed each run, and whether it was stopped.
+    """Disturbances of each run, and whether the run was stopped.
 
-    Of each kind the last, since a resumed run repeats the check; but each of what other programs did during launches.
+    A resumed run repeats the check, so of each kind only the last counts; but every load of other programs during
+    launches.
     """
     last = {
         (run.id, warning.cause if warning.kind == "others" else warning.kind): warning.cause
@@ -129,13 +130,13 @@ def _variable(environment: Mapping[str, Any] | None, name: str) -> str | None:
 
 
 def _of_launches(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> Iterator[Difference]:
-    """Libraries, CPUs and hosts of the transports in both runs; what is the same for several is said once."""
+    """Differences of libraries, CPUs and hosts of the transports in both runs; one line if several share it."""
     for what in ("library", "CPUs of ranks", "hosts of ranks"):
         before, after = _launch_values(base, what, names), _launch_values(new, what, {})
         groups: dict[tuple[str, str], list[str]] = {}
         for key, values in after.items():
             earlier = before.get(key, values)
-            # Earlier versions did not store what carries the bytes of a library.
+            # Earlier versions did not store which device carries the bytes of a library.
             if earlier != values and earlier != _plain(values) and _plain(earlier) != values:
                 groups.setdefault(("; ".join(sorted(earlier)), "; ".join(sorted(values))), []).append(key[0])
         for (earlier_text, text), transports in groups.items():
@@ -147,7 +148,7 @@ def _plain(libraries: Iterable[str]) -> set[str]:
 
 
 def _launch_values(run: StoredRun, what: str, names: Mapping[str, str]) -> dict[tuple[str, int], set[str]]:
-    """All values by transport and, but for libraries, number of ranks."""
+    """All values by transport and number of ranks (0 for libraries)."""
 
     def value(launch: Launch) -> str:
         if what == "library":

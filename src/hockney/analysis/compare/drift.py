@@ -1,8 +1,8 @@
-"""How far the machine itself moved between two runs, shown by what nobody changed.
+"""Drift of the machine between two runs, estimated from things that did not change.
 
-The floor and the pace of the CPUs show it, and the other transports of the run: of those the one that moved least,
-because a drift moves all. In a run of one transport the other series show it, unless floor and pace are known to be
-steady and the ranks do not sleep while they wait (waking up drifts without either).
+The floor, the CPUs' pace and the other transports of the run show it. Drift moves all transports, so the one that moved
+least is its estimate. A run of one transport uses its other series instead, unless floor and pace are known to be
+steady and the ranks do not sleep while they wait: wake-up times drift without either.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Drift:
                     of_state[what] = math.log(shifts([values])[0][0].ratio)
 
     def explaining(self, point: Point, margin: float) -> tuple[float, str] | None:
-        """The drift that may be all there is to a change, as a fraction, and what shows it."""
+        """The drift that may explain a change, as a fraction, and its evidence; None if drift cannot explain it."""
         state, shift = self._series[point]
         sign = math.copysign(1.0, math.log(shift.ratio))
         near = (shift.low if shift.ratio > 1 else shift.high) or 1.0  # the end of its interval next to 1
@@ -45,7 +45,7 @@ class Drift:
         by = max(shown, key=lambda what: shown[what], default=None)
         if by is None or not _DRIFT_MIN <= shown[by] <= math.log(1.3):  # more is a change of everything
             return None
-        # A series may move twice as far as what shows the drift.
+        # A series may move twice as far as the evidence of the drift.
         is_within = sign * math.log(near) <= math.log(margin) + 2 * shown[by]
         return (math.expm1(shown[by]), by) if is_within else None
 

@@ -101,7 +101,7 @@ class Expectations(BaseModel):
     expect: Annotated[tuple[Expectation, ...], SOME]
 
     def suite(self) -> Suite:
-        """What to measure for all limits."""
+        """The suite that measures all limits."""
         series = tuple(
             SuiteSeries(
                 pattern=table.pattern,
@@ -155,7 +155,7 @@ def _check_limits(limits: Expectations, catalogue: Catalogue) -> Iterable[tuple[
 
 
 class Outcome(enum.Enum):
-    """What became of a limit."""
+    """The result of checking a limit."""
 
     MET = "met"
     MISSED = "missed"
@@ -176,8 +176,8 @@ class LimitReason(enum.Enum):
 class Judged:
     """One limit at one point.
 
-    `place`: its table of the file. `subject`: what it is for, whatever becomes of it: "pingpong of 8 B on shm, 2 ranks,
-    near". `reason` of what is inconclusive, with `run`, `of` (the limit's table), and `message` or `classes`.
+    `place`: its table of the file. `subject`: its point in words, with any outcome: "pingpong of 8 B on shm, 2 ranks,
+    near". `reason` of an inconclusive one, with `run`, `of` (the limit's table), and `message` or `classes`.
     """
 
     place: str
@@ -226,7 +226,7 @@ def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Ju
 
 def _subject(table: Expectation, asked: Point, point: Point | None = None) -> str:
     """`pingpong of 8 B on mpi, 2 ranks, near`, for one of several points ` (mpi@openmpi-4.1.4 source=0 target=1)`."""
-    text = str(asked).removesuffix(", 0 ranks")  # where neither the file nor a series says how many
+    text = str(asked).removesuffix(", 0 ranks")  # neither the file nor a series gives the number
     text = ", ".join(filter(None, (text, table.state.name if table.state else None, table.pair_class)))
     if point is None:
         return text

@@ -1,4 +1,4 @@
-"""What a comparison of two runs finds, as data. report/changes.py makes the sentences."""
+"""Results of a comparison of two runs, as data. report/changes.py makes the sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CPU, HOST, COMMIT = "CPU", "host", "commit of hockney"  # names of differences
 
 
 class Verdict(enum.Enum):
-    """What became of a series."""
+    """The verdict on a series."""
 
     SLOWER = "slower"
     FASTER = "faster"
@@ -44,7 +44,7 @@ class ReasonCode(enum.Enum):
     WIDE_INTERVAL = "wide interval"  # by: a fraction; a change by more than that is not excluded
     DRIFT = "drift"  # by: a fraction; shown_by: "floor", "pace", a transport, or "other series"
     NOT_SIGNIFICANT = "not significant"  # of a check: the ratio is beyond the margin, its interval is not
-    MAY_BE_CHANCE = "may be chance"  # of a check; among: the interval is beyond the margin, but not among so many
+    MAY_BE_CHANCE = "may be chance"  # the same, after correction for `among` series
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What disturbed the machine during a run or just before it: a sentence stored with the run."""
+    """A disturbance of the machine during a run or just before it: a sentence stored with the run."""
 
     run: int
     cause: str
@@ -74,12 +74,12 @@ class Disturbance:
 
 @dataclass(frozen=True)
 class SeriesChange:
-    """What became of one series. `point` is named as in the new run.
+    """The comparison of one series. `point` is named as in the new run.
 
     `state` is the machine state compared, None where there is no common one. `shift` is the ratio of new to base times;
     `chance` the probability that chance alone makes any series differ as much, None where nothing was tested. `base_ns`
     and `new_ns` are trimmed means of launch medians; `shift` is their quotient. `is_short`: a stream with fewer
-    than 8 events per sample in either run. `launches` are those with samples in base and new, in whatever state.
+    than 8 events per sample in either run. `launches` are those with samples in base and new, in any state.
     """
 
     point: Point
@@ -145,10 +145,10 @@ class Range:
 class Comparison:
     """Two runs compared.
 
-    `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `infos`: what is
-    stored of base and new. `only_base` and `only_new`: points with samples that the other plan does not have.
-    `libraries`: of the transports of both. `renamed`: what new calls a transport of base. `again` measures new again,
-    where that is a check.
+    `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `infos`: the
+    stored run info of base and new. `only_base` and `only_new`: points with samples that the other plan does not have.
+    `libraries`: of the transports of both. `renamed`: the new run's name of a transport of base. `again` measures new
+    again, if this is a check.
     """
 
     base: int
@@ -196,9 +196,10 @@ class Comparison:
 
     @property
     def fixes(self) -> list[Fix]:
-        """What to measure again, for what is inconclusive for lack of launches or of a common machine state.
+        """Fixes for series that are inconclusive: more launches, or another run for a common machine state.
 
-        Twice the launches of a run that made enough, but in several states, or of the one of fewer, for wide intervals.
+        A run with enough launches but several states gets twice its launches; wide intervals get more launches of the
+        run with fewer.
         """
         wanted = [0, 0]
         wide = [change.shift for change in self.changes if change.has(ReasonCode.WIDE_INTERVAL) and change.shift]

@@ -1,4 +1,4 @@
-"""What the curves of a run show: findings, fits and layers as data. report/findings.py has the sentences.
+"""Findings, fits and layers of a run, as data. report/findings.py has the sentences.
 
 `DETECTORS` has one record for each check. A finding is added by one record here, its wording in report/, and its row in
 docs/explain.md.
@@ -53,7 +53,7 @@ class Explanation:
 
 
 def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
-    """What `reading`, by default of the run, shows. Raises HockneyError where no figure has an interval."""
+    """Explain a run, or `reading` instead. Raises HockneyError if no figure has an interval."""
     explanation = explain(read_run(run) if reading is None else reading)
     if run.info.is_imported:  # which hockney cannot measure again
         return replace(explanation, findings=tuple(replace(finding, fix=None) for finding in explanation.findings))

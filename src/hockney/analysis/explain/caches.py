@@ -32,7 +32,7 @@ def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
         share = beyond[1] / within[1]
         if not within[1].is_above(beyond[1]) or share.value >= 0.9:
             continue
-        # With a protocol switch in between, what the cache costs is not known.
+        # With a protocol switch in between, the cost of the cache is not known.
         jumps = protocol_jumps(curve, reading)
         if not any(within[0] < jump.above_bytes and jump.below_bytes < beyond[0] for jump in jumps):
             facts = {

@@ -34,10 +34,10 @@ def clusters(times_ns: Mapping[Pair, float], nearer: Collection[Pair]) -> list[l
 
 
 def slow_place(groups: Sequence[list[Pair]], nearer: Collection[Pair]) -> tuple[tuple[int, ...], Reach] | None:
-    """The ranks of a slow switch or group and with whom they are slow, if the last of `groups` is exactly its pairs.
+    """The ranks of a slow switch or group and the ranks it is slow with, if the last of `groups` is exactly its pairs.
 
-    Ranks that `nearer` pairs link, such as those of a host, count as one node. Where the others are no more, or have
-    not all met, neither side can be called slow.
+    Ranks that `nearer` pairs link, such as those of a host, count as one node. The answer is None if the others are not
+    in the majority or have not all met: then either side could be the slow one.
     """
     ranks = {rank for group in groups for pair in group for rank in pair}
     node_of = {rank: rank for rank in ranks} | _places(nearer)
@@ -90,7 +90,7 @@ def _slow_within(pairs: Collection[Pair], linked: Collection[Pair]) -> list[Pair
 
 
 def are_few(slow: int, pairs: int) -> bool:
-    """Whether slow pairs are exceptions: at most three, or a tenth of all; more are a level of their own."""
+    """Whether slow pairs are exceptions: at most three, or a tenth of all. More form a level."""
     return slow <= max(3, pairs / 10)
 
 

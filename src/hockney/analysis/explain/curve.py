@@ -1,4 +1,4 @@
-"""What detectors look at: curves of one machine state, and what is known of the machine and its libraries."""
+"""The input of detectors: curves of one machine state, and facts about the machine and its libraries."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from hockney.stats import State
 from hockney.stats.fit import Estimate, NoFit, SegmentFit, fit_segments
 
 Options = tuple[tuple[str, str], ...]
-Place = tuple[str, int]  # a transport and a number of ranks
+JobKey = tuple[str, int]  # transport and number of ranks of a job
 
 
 @dataclass(frozen=True)
 class CurvePoint:
     """The time of a pattern, by its definition, at one message size.
 
-    `payload_bytes` is what it moves in that time, None where the pattern moves none. `measurements` are empty for
+    `payload_bytes` are moved in that time, None for a pattern without payload. `measurements` are empty for
     published figures, and for a median over several pairs of ranks.
     """
 
@@ -70,7 +70,7 @@ class Curve:
         return tuple(point.bytes for point in self.points)
 
     @property
-    def place(self) -> Place:
+    def job(self) -> JobKey:
         return self.transport, self.ranks
 
     @functools.cached_property
@@ -96,25 +96,25 @@ class ClassCurve:
     measurements: int
 
 
-# About so many measurements with their samples, of these patterns or (empty) of all, evenly chosen.
+# Returns about the given number of measurements with their samples, evenly chosen. No patterns means all patterns.
 Samples = Callable[[int, Sequence[str]], Sequence[tuple[Measurement, State]]]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A run, or a machine of the archive, as detectors see it. What is not known is None or empty.
+    """A run, or a machine of the archive, as input of the detectors. None or empty: unknown.
 
-    `curves` are in one state for each place, `by_class` in every state. `floors` belong to the latency of each place,
-    `launchers` started the jobs of each transport. `class_of` says what a pair of ranks shares in a launch.
-    `matrices` are the times between all pairs, `loggp` the fits of prtt. `grains` are what the sizes of a pattern are
-    multiples of, where not 1. `refined_s` is the time of a run with --refine.
+    `curves` are in one state for each job, `by_class` in every state. `floors` belong to the latency of each job,
+    `launchers` started the jobs of each transport. `class_of` returns the class of a pair of ranks in a launch.
+    `matrices` are the times between all pairs, `loggp` the fits of prtt. `grains` holds the number of bytes that sizes
+    of a pattern must be multiples of, if not 1. `refined_s` is the time of a run with --refine.
     """
 
     subject: str
     curves: tuple[Curve, ...]
     notes: tuple[Note, ...] = ()
     by_class: tuple[ClassCurve, ...] = ()
-    floors: Mapping[Place, Estimate] = field(default_factory=dict)
+    floors: Mapping[JobKey, Estimate] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
     launchers: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -148,4 +148,4 @@ def subject_of(curve: Curve, sizes_bytes: tuple[int, ...] = ()) -> Subject:
 
 def is_like(curve: Curve, other: Curve) -> bool:
     """Whether two curves have the same transport, number of ranks and state."""
-    return curve.place == other.place and curve.state == other.state
+    return curve.job == other.job and curve.state == other.state

@@ -1,4 +1,4 @@
-"""What is fitted to a run: the straight segments of each transport's curves, and LogGP's parameters where prtt ran."""
+"""Fits to a run: the straight segments of each transport's curves, and LogGP's parameters if prtt ran."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hockney.stats.fit import Estimate, LogGP, NoFit, Segment, SegmentFit
 
 @dataclass(frozen=True)
 class Fitted:
-    """The curve that a fit is of: `pattern` with its options; `pair_class` is what the two ranks share, "": unknown."""
+    """The curve of a fit: `pattern` with its options; `pair_class` is the class of the two ranks, "" if unknown."""
 
     transport: str
     pattern: str
@@ -25,7 +25,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Line(Fitted):
-    """A segment of a curve: t_0 where its line meets size 0, the rate it approaches, and what it misses.
+    """A segment of a curve: t_0 (its line's time at size 0), its asymptotic rate r_inf, and its residuals.
 
     t_0, r_inf and n_1/2 are None where the data do not determine them, and for sizes too close together for a line.
     `residuals` are (measured - fitted) / fitted, of each of its `sizes_bytes`; `relative_rms` is of these.
@@ -44,7 +44,7 @@ class Line(Fitted):
 
 @dataclass(frozen=True)
 class OffLine(Fitted):
-    """A size of a curve that lies on none of its lines."""
+    """A size of a curve that lies on none of the curve's lines."""
 
     bytes: int
     time_ns: Estimate
@@ -82,16 +82,16 @@ def lines_of(reading: Reading) -> tuple[list[Line], list[OffLine], list[NotCheck
 
 
 def _curves(reading: Reading) -> list[ClassCurve]:
-    """For each place the curves of its first pattern, the most measured first; then streams between two ranks."""
-    first = {curve.place: curve.pattern for curve in curves_of_shapes(reading)}
-    places = list(dict.fromkeys([*first, *(curve.place for curve in reading.curves)]))
+    """For each job the curves of its first pattern, the most measured first; then streams between two ranks."""
+    first = {curve.job: curve.pattern for curve in curves_of_shapes(reading)}
+    jobs = list(dict.fromkeys([*first, *(curve.job for curve in reading.curves)]))
     # Patterns of more than two ranks, and published figures, have no pair class and one state.
-    classed = {(each.curve.place, each.curve.pattern) for each in reading.by_class}
-    rest = [curve for curve in reading.curves if (curve.place, curve.pattern) not in classed]
+    classed = {(each.curve.job, each.curve.pattern) for each in reading.by_class}
+    rest = [curve for curve in reading.curves if (curve.job, curve.pattern) not in classed]
     every = [*reading.by_class, *(ClassCurve(curve, "", 0) for curve in rest)]
 
     def is_first(each: ClassCurve) -> bool:
-        return each.curve.pattern == first.get(each.curve.place)
+        return each.curve.pattern == first.get(each.curve.job)
 
     def is_stream(each: ClassCurve) -> bool:
         is_stream = pattern_traits(reading.facts, each.curve.pattern).stream
@@ -100,7 +100,7 @@ def _curves(reading: Reading) -> list[ClassCurve]:
     fitted = [each for each in every if is_first(each) or is_stream(each)]
     return sorted(
         fitted,
-        key=lambda each: (places.index(each.curve.place), not is_first(each), each.curve.pattern, -each.measurements),
+        key=lambda each: (jobs.index(each.curve.job), not is_first(each), each.curve.pattern, -each.measurements),
     )
 
 
@@ -116,7 +116,7 @@ def _determined(fit: SegmentFit) -> list[Segment]:
 
 def _line(of: Fitted, fit: SegmentFit, segment: Segment) -> Line:
     on_line = fit.on_line(segment)
-    # Else size 0 is farther off than twice what the line spans.
+    # Else size 0 is farther away than twice the range of the line.
     is_long = segment.last_bytes >= 1.5 * segment.first_bytes
     return Line(
         **vars(of),

@@ -16,7 +16,7 @@ from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
 from hockney.stats.fit import Estimate
 
-# The variable that chooses an algorithm (of a collective by its name in lower and in upper case), and what lists them.
+# The variable that chooses an algorithm (of a collective in lower and in upper case), and the command that lists them.
 _CHOICES = {
     "mpi@openmpi": (
         "OMPI_MCA_coll_tuned_use_dynamic_rules=1 and OMPI_MCA_coll_tuned_{0}_algorithm",
@@ -104,10 +104,10 @@ def _options(curve: Curve) -> list[tuple[str, str]]:
 def _barriers(reading: Reading) -> Iterator[_Made]:
     """Dissemination takes log2 P rounds, of half a round trip each; only where no barrier by messages was measured."""
     barriers = reading.of("barrier")
-    by_messages = [(curve.place, curve.state) for curve in barriers if curve.algorithm == "portable"]
+    by_messages = [(curve.job, curve.state) for curve in barriers if curve.algorithm == "portable"]
     pingpongs = [curve for curve in reading.of("pingpong") if not curve.option("source") and not curve.option("target")]
     for whole, pingpong in itertools.product(barriers, pingpongs):
         is_same = (whole.transport, whole.state) == (pingpong.transport, pingpong.state)
-        if is_same and whole.points and (whole.place, whole.state) not in by_messages:
+        if is_same and whole.points and (whole.job, whole.state) not in by_messages:
             time = pingpong.points[0].time_ns * math.ceil(math.log2(whole.ranks))
             yield _Made(whole, 0, whole.points[0].time_ns, time, "half a round trip for each round")

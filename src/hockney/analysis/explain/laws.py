@@ -114,7 +114,7 @@ def _broken(members: Sequence[LawRow]) -> Iterator[Finding]:
             "broken_bytes": sizes,
             **({"following_bytes": follow} if follow else {}),
         }
-        cause = "bandwidth" if follow and follow[-1] < sizes[0] else ""  # what only long messages break
+        cause = "bandwidth" if follow and follow[-1] < sizes[0] else ""  # only long messages break the law
         effect = max(abs(figure.relative) for figure in at_x)
         subject = Subject(curve.transport, curve.pattern, None, curve.state, tuple(sizes))
         yield Finding("broken scaling law", subject, facts, cause, effect=effect)

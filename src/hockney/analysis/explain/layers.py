@@ -1,4 +1,4 @@
-"""What each layer adds to the one below it: differences of half round trips, in one state of the machine."""
+"""The cost that each layer adds to the one below it: differences of half round trips, in one machine state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hockney.stats.fit import Estimate
 
 @dataclass(frozen=True)
 class Layer:
-    """What a transport adds to the half round trip of the one below it, or to the floor, in one state.
+    """The time a transport adds to the half round trip of the one below it, or to the floor, in one state.
 
     It holds from `first_bytes` to `last_bytes`, and its interval encloses those of these sizes. `is_seen`: there is a
     difference; else `unsure_bytes` are its sizes. `floor_ns` is the floor of the upper one's measurements, where the
@@ -43,30 +43,30 @@ def layer_at(size_bytes: int, upper: str, lower: str, state: str, upper_ns: Esti
 
 def layers_of(reading: Reading) -> list[Layer]:
     """Every layer, by ranges of sizes in which it adds time, saves time, or neither."""
-    curves = {curve.place: curve for curve in reading.of("pingpong") if not curve.options}
+    curves = {curve.job: curve for curve in reading.of("pingpong") if not curve.options}
     remote = {
-        each.curve.place: each.curve
+        each.curve.job: each.curve
         for each in reading.by_class
         if each.pair_class == PAIR_CLASSES[-1]
         and each.curve.name == "pingpong"
-        and each.curve.place in curves
-        and each.curve.state == curves[each.curve.place].state
+        and each.curve.job in curves
+        and each.curve.state == curves[each.curve.job].state
     }
     layers: list[Layer] = []
     for (transport, ranks), curve in curves.items():
         traits = transport_traits(reading.facts, transport)
-        floor, first = reading.floors.get(curve.place), next((point for point in curve.points if point.bytes > 0), None)
+        floor, first = reading.floors.get(curve.job), next((point for point in curve.points if point.bytes > 0), None)
         if transport == "shm" and floor is not None and first is not None and first.bytes <= 64:
             over_floor = layer_at(first.bytes, transport, "the floor", curve.state, first.time_ns, floor)
             layers.append(replace(over_floor, floor_ns=floor.value))
         for group, lower in ((curves, traits.below), (remote, traits.below_remote)):
-            if lower is not None and (lower, ranks) in group and curve.place in group:
-                layers += _ranges(group[curve.place], group[lower, ranks])
+            if lower is not None and (lower, ranks) in group and curve.job in group:
+                layers += _ranges(group[curve.job], group[lower, ranks])
     return layers
 
 
 def _ranges(upper: Curve, lower: Curve) -> Iterator[Layer]:
-    """Up to 64 KiB: longer messages cost what their bytes do, and layers then differ in rate."""
+    """Ranges up to 64 KiB. Longer messages are limited by bandwidth, so layers then differ in rate."""
     if upper.state != lower.state:
         return
     names = upper.transport, lower.transport, upper.state

@@ -15,14 +15,16 @@ from hockney.results.store import MeasurementSummary
 from hockney.stats import time_of
 from hockney.stats.fit import Estimate, LogGP, NoFit, RoundTrips, fit_loggp
 
-_Place = tuple[str, int, tuple[tuple[str, str], ...]]  # transport, ranks, and the options but for messages and delay_ns
+_Setting = tuple[
+    str, int, tuple[tuple[str, str], ...]
+]  # transport, ranks, and the options but for messages and delay_ns
 _Call = tuple[int, int, int]  # bytes, messages, and the delay asked for
 _Measurements = dict[_Call, list[MeasurementSummary]]
 
 
 @dataclass(frozen=True)
 class FittedTrips:
-    """The fit of one place in one state."""
+    """The fit of one setting in one state."""
 
     transport: str
     ranks: int
@@ -33,25 +35,25 @@ class FittedTrips:
 
 
 def loggp_of(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[FittedTrips]:
-    """One fit for each place, state and pair class, the most measured first."""
-    places: dict[_Place, dict[tuple[str, str], _Measurements]] = {}  # by state and pair class
+    """One fit for each setting, state and pair class, the most measured first."""
+    settings: dict[_Setting, dict[tuple[str, str], _Measurements]] = {}  # by state and pair class
     for series, measurements in summarized:
         point = series.point
         if point.pattern != "prtt":
             continue
         options = dict(point.options)
         call = point.bytes, int(options.pop("messages", 1)), int(options.pop("delay_ns", 0))
-        by_state = places.setdefault((point.transport, point.ranks, tuple(options.items())), {})
+        by_state = settings.setdefault((point.transport, point.ranks, tuple(options.items())), {})
         for measurement, state in measurements:
             where = state.name, class_of(pair_of(point), measurement.launch_id)
             by_state.setdefault(where, {}).setdefault(call, []).append(measurement)
-    for place, by_state in places.items():
+    for setting, by_state in settings.items():
         for where, calls in sorted(by_state.items(), key=lambda item: -sum(map(len, item[1].values()))):
-            yield FittedTrips(*place, *where, _fit(calls))
+            yield FittedTrips(*setting, *where, _fit(calls))
 
 
 def delay_of(measurements: Iterable[MeasurementSummary]) -> float | None:
-    """What a delay really took, by the counters of the source; None without one."""
+    """The real length of a delay, by the counters of the source; None without one."""
     counted = [member.counters for member in measurements if member.counters]
     delays = sum(sum(counters.get("delays", ())) for counters in counted)
     return sum(sum(counters["delay_ns"]) for counters in counted) / delays if delays else None

@@ -1,7 +1,7 @@
 """Times between all pairs of ranks: a matrix, classes of pairs, and slow pairs, ranks and places.
 
-The pattern pingpong measures one pair at a time (idle), rounds measures disjoint pairs at once (loaded). Classes are
-what two ranks share by the topology; where that is not known, times tell the classes apart (clusters.py).
+The pattern pingpong measures one pair at a time (idle), rounds measures disjoint pairs concurrently (loaded). The
+topology gives the class of two ranks; if it is not known, their times do (clusters.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Load = Literal["idle", "loaded"]
 Options = tuple[tuple[str, str], ...]
 ClassOf = Callable[[Pair, int], str]  # of a pair in the launch with this id
 
-# What two ranks share, the closest first.
+# Classes of two ranks, the closest first.
 PAIR_CLASSES = ("one core", "one last-level cache", "one package", "one host", "between hosts")
 
 _SLOW = 1.10
@@ -102,7 +102,7 @@ class PairMatrix:
     inconclusive: tuple[Inconclusive, ...]
 
     def time(self, a: int, b: int) -> Interval | None:
-        """The time of a pair, in whichever direction it was measured."""
+        """The time of a pair, measured in either direction."""
         return self.times.get((a, b)) or self.times.get((b, a))
 
 
@@ -196,7 +196,7 @@ def _matrix(
     launch_ids = sorted({launch_id for medians in both_ways.values() for _, launch_id in medians})
     launches = [run.launches[launch_id] for launch_id in launch_ids]
     shares: dict[Pair, Share] = {}
-    for pair, medians in both_ways.items():  # of ranks that launches placed differently, where they lay farthest apart
+    for pair, medians in both_ways.items():  # launches may place a pair differently: keep the most distant
         share = max((share_of(pair, launch_id) for _, launch_id in medians), key=_distance)
         if share.name:
             shares[pair] = share
@@ -236,7 +236,7 @@ def _medians_of_ranks(series: Series, ranks: Pair) -> _Medians:
     return medians
 
 
-# ---- what two ranks share --------------------------------------------------------------------------------------------
+# ---- classes by topology ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -299,13 +299,13 @@ def _distance(share: Share) -> tuple[int, bool]:
     return ("", *PAIR_CLASSES).index(share.name), not share.is_certain
 
 
-# ---- classes, and what is slower than its class ----------------------------------------------------------------------
+# ---- classes, and pairs slower than their class ----------------------------------------------------------------------
 
 
 def classify_pairs(
     times: Mapping[Pair, Interval], shares: Mapping[Pair, Share]
 ) -> tuple[tuple[PairClass, ...], tuple[Outlier, ...], tuple[Inconclusive, ...]]:
-    """The classes of pairs (the lower rank of each first), what is slower than its class, and what may be."""
+    """The classes of pairs (the lower rank of each first), those slower than their class, and those that may be."""
     classes: list[PairClass] = []
     outliers: list[Outlier] = []
     nearer: list[Pair] = []
@@ -364,7 +364,7 @@ def _outliers(pair_class: PairClass, slow_pairs: Mapping[Pair, Estimate]) -> Ite
 
 
 def _are_exceptions(slow: Sequence[Pair], pairs: Sequence[Pair]) -> bool:
-    """Whether slow pairs are of one rank, or few and not of all ranks. Others lie farther apart, as across a torus."""
+    """Whether slow pairs share one rank, or are few and spare some rank. Others are distant, as across a torus."""
     if slow and set.intersection(*map(set, slow)):
         return True
     return are_few(len(slow), len(pairs)) and len(set(itertools.chain(*slow))) < len(set(itertools.chain(*pairs)))

@@ -12,7 +12,7 @@ from hockney.stats.fit import Estimate
 
 
 def duplex(reading: Reading) -> list[Finding] | NotChecked:
-    """Two-way time per message over the one-way time: 0.5 where both directions go at once, 1 where they take turns."""
+    """Two-way time per message over the one-way time: 0.5 if both directions run concurrently, 1 if they take turns."""
     pairs = list(alike(reading, "twoway", "oneway"))
     if not pairs:
         return NotChecked(Absence.NOT_MEASURED, detail="needs twoway and oneway on one transport")

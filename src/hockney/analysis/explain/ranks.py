@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.curve import Options, Place, Reading, subject_of
+from hockney.analysis.explain.curve import JobKey, Options, Reading, subject_of
 from hockney.analysis.explain.pairs import PairMatrix
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
 from hockney.model import Point, pattern_text
@@ -14,7 +14,7 @@ from hockney.stats import Estimate, median
 from hockney.worker.mpi_transport import another_way
 
 _SLOW = 1.10
-# How many floors a short message takes at most where nothing is wrong: 1.2 in shared memory, 3 to 5 with libraries.
+# The usual limit of a short message's time in floors: 1.2 is typical in shared memory, 3 to 5 with libraries.
 _USUAL = {"memory": 3.0, "library": 10.0}  # by what carries messages; the cost of a system call has no limit
 
 
@@ -25,7 +25,7 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
     """
     import numpy as np
 
-    ratios: dict[tuple[Place, str, Options], dict[Pair, list[float]]] = {}
+    ratios: dict[tuple[JobKey, str, Options], dict[Pair, list[float]]] = {}
     patterns = sorted({curve.pattern for curve in reading.curves})
     patterns = [name for name in patterns if pattern_traits(reading.facts, name).links in ("halves", "ring")]
     for measurement, _ in reading.samples(1500, patterns) if patterns else ():
@@ -58,7 +58,9 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
                 "timed": len(of_links),
                 **({"common_ranks": sorted(common)} if common else {}),
             }
-            fix = Fix("Measure all pairs, to tell a rank from a link or a switch.", ("hockney", "run", "allpairs"))
+            fix = Fix(
+                "Measure all pairs to see whether a rank, a link or a switch is slow", ("hockney", "run", "allpairs")
+            )
             subject = Subject(transport, pattern_text(pattern, options), ranks)
             findings.append(Finding("slow rank or pair", subject, facts, "", fix, times.value - 1))
     return findings
@@ -105,7 +107,7 @@ def _slowest(matrix: PairMatrix) -> Finding:
         ),
         facts,
         "slow or farther off" if worst.may_be_farther else "",
-        Fix("Look at the whole matrix.", ("hockney", "show", "--tables")),
+        Fix("Show the whole matrix", ("hockney", "show", "--tables")),
         worst.factor - 1,
     )
 
@@ -129,7 +131,7 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
     remedies = {warning.subject: warning.remedy for warning in reading.warnings if warning.kind == "yield"}
     findings = []
     for curve in curves:
-        floor = reading.floors.get(curve.place)
+        floor = reading.floors.get(curve.job)
         usual = _USUAL.get(transport_traits(reading.facts, curve.transport).carrier)
         short = next((point for point in curve.points if 0 < point.bytes <= 64), None)
         if floor is None or usual is None or short is None or ":" in curve.transport:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hockney.analysis.explain.curve import ClassCurve, Curve, CurvePoint, Options, Place, Reading
+from hockney.analysis.explain.curve import ClassCurve, Curve, CurvePoint, JobKey, Options, Reading
 from hockney.analysis.explain.loggp import loggp_of
 from hockney.analysis.explain.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.finding import Note
@@ -41,17 +41,17 @@ def read_run(run: Run) -> Reading:
         why = reasons[0] if reasons else f"it has no measurement of a transport. {fix.text}"
         none = f"{subject} has no figures, so there is nothing to explain: {why}"
         raise HockneyError(none, argv=() if reasons else fix.argv)
-    counts: dict[Place, list[Counter[str]]] = {}
+    counts: dict[JobKey, list[Counter[str]]] = {}
     for series, measurements in summarized:
-        counts.setdefault(_place(series), []).append(Counter(state.name for _, state in measurements))
-    states = {place: main_state(points) for place, points in counts.items()}
+        counts.setdefault(_job_of(series), []).append(Counter(state.name for _, state in measurements))
+    states = {job: main_state(points) for job, points in counts.items()}
     oversubscribed = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
     imported = run.info.is_imported
     curves, without_interval = _curves(summarized, states, oversubscribed, imported=imported)
     if not curves:
         raise HockneyError(f"no figure of {subject} has a confidence interval yet. {fix.text}", argv=fix.argv)
     fitting = [
-        (series, members) for series, members in summarized if _place(series) not in oversubscribed and not imported
+        (series, members) for series, members in summarized if _job_of(series) not in oversubscribed and not imported
     ]
     class_of = classes_of(run)
     return Reading(
@@ -73,14 +73,14 @@ def read_run(run: Run) -> Reading:
     )
 
 
-def _place(series: Series) -> Place:
+def _job_of(series: Series) -> JobKey:
     return series.point.transport, series.point.ranks
 
 
 def _curves(
     summarized: Iterable[tuple[Series, Summarized]],
-    states: Mapping[Place, str | None],
-    oversubscribed: set[Place],
+    states: Mapping[JobKey, str | None],
+    oversubscribed: set[JobKey],
     *,
     imported: bool,
 ) -> tuple[list[Curve], list[Point]]:
@@ -91,7 +91,7 @@ def _curves(
     points: dict[tuple[str, str, int, Options, str], list[CurvePoint]] = {}
     without_interval: list[Point] = []
     for series, measurements in summarized:
-        point, state_name = series.point, states[_place(series)] or ""
+        point, state_name = series.point, states[_job_of(series)] or ""
         in_state = [measurement for measurement, state in measurements if state.name == state_name]
         curve_point = _curve_point(point.bytes, in_state, exact=series.is_exact, imported=imported)
         if curve_point is None:
@@ -142,7 +142,7 @@ def _curve_point(
 
 
 def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[ClassCurve]:
-    """The curves of pairs of ranks by what they share: the median of the pairs, enclosing the intervals of all."""
+    """The curves of pairs of ranks by class: the median of the pairs, with an interval that encloses all of theirs."""
     curves: dict[_Key, dict[int, list[CurvePoint]]] = {}
     for series, measurements in summarized:
         point = series.point
@@ -170,25 +170,25 @@ def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf
 
 
 def _floors(
-    summarized: Iterable[tuple[Series, Summarized]], states: Mapping[Place, str | None]
-) -> dict[Place, Estimate]:
-    """The floor of each place: that of its state, with an interval that encloses the floors seen by each transport."""
-    seen_ns: dict[Place, list[float]] = {}
+    summarized: Iterable[tuple[Series, Summarized]], states: Mapping[JobKey, str | None]
+) -> dict[JobKey, Estimate]:
+    """The floor of each job: that of its state, with an interval that encloses the floors seen by each transport."""
+    seen_ns: dict[JobKey, list[float]] = {}
     floor_ns: dict[str | None, float] = {}
     for series, measurements in summarized:
-        place = _place(series)
+        job = _job_of(series)
         for measurement, state in measurements:
             probe = measurement.probe
-            if probe.floor_ns and probe.reference is None and state.floor_ns and state.name == states[place]:
-                seen_ns.setdefault(place, []).append(sum(probe.floor_ns) / 2)
+            if probe.floor_ns and probe.reference is None and state.floor_ns and state.name == states[job]:
+                seen_ns.setdefault(job, []).append(sum(probe.floor_ns) / 2)
                 floor_ns[state.name] = state.floor_ns
     by_state: dict[str | None, list[Estimate]] = {}
-    for place, values_ns in seen_ns.items():
-        estimate, value_ns = median(values_ns).estimate, floor_ns[states[place]]
+    for job, values_ns in seen_ns.items():
+        estimate, value_ns = median(values_ns).estimate, floor_ns[states[job]]
         if estimate is not None and estimate.low > 0:
-            by_state.setdefault(states[place], [Estimate(value_ns, value_ns, value_ns)]).append(estimate)
+            by_state.setdefault(states[job], [Estimate(value_ns, value_ns, value_ns)]).append(estimate)
     floors = {name: replace(Estimate.of_all(each), value=each[0].value) for name, each in by_state.items()}
-    return {place: floors[states[place]] for place in seen_ns if states[place] in floors}
+    return {job: floors[states[job]] for job in seen_ns if states[job] in floors}
 
 
 def _samples(
@@ -217,7 +217,7 @@ def _is_short(series: Series, measurements: Summarized) -> bool:
 
 
 def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve]) -> Iterator[Note]:
-    """What limits the findings."""
+    """The caveats that limit the findings."""
     from hockney import __version__
 
     if run.info.version != __version__:

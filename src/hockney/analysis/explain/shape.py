@@ -1,8 +1,8 @@
-"""The curves that stand for a transport, and the sizes up to which a message costs what the shortest does."""
+"""The representative curves of a transport, and the sizes up to which latency is flat."""
 
 from __future__ import annotations
 
-from hockney.analysis.explain.curve import Curve, CurvePoint, Place, Reading, subject_of
+from hockney.analysis.explain.curve import Curve, CurvePoint, JobKey, Reading, subject_of
 from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.results.traits import pattern_traits
 
@@ -47,7 +47,7 @@ def _equal(curve: Curve) -> list[CurvePoint]:
 
 
 def curves_of_shapes(reading: Reading) -> list[Curve]:
-    """The curves whose shape is examined: of each place those of its plainest pattern between two ranks.
+    """The curves whose shape is examined: those of the plainest pattern between two ranks, for each job.
 
     One pair alone is plainer than several at once, and a round trip than a stream. LogGP is fitted to prtt instead.
     """
@@ -57,14 +57,14 @@ def curves_of_shapes(reading: Reading) -> list[Curve]:
         if traits.payload and traits.links in _LINKS and curve.points and curve.pattern != "prtt":
             plainness[curve] = _LINKS.index(traits.links), traits.stream, curve.pattern != "pingpong"
     curves = [curve for curve in plainness if not curve.oversubscribed]
-    plainest: dict[Place, str] = {}
+    plainest: dict[JobKey, str] = {}
     for curve in sorted(curves, key=lambda curve: plainness[curve]):
-        plainest.setdefault(curve.place, curve.pattern)
-    return [curve for curve in curves if curve.pattern == plainest[curve.place]]
+        plainest.setdefault(curve.job, curve.pattern)
+    return [curve for curve in curves if curve.pattern == plainest[curve.job]]
 
 
 def no_shape(reading: Reading, needed: str) -> NotChecked:
-    """There is no curve of a shape, or none with what is `needed`."""
+    """The NotChecked for a run without a curve of a shape, or without the `needed` points."""
     if curves_of_shapes(reading):
         return NotChecked(Absence.INSUFFICIENT_DATA, detail=f"needs {needed}")
     return NotChecked(Absence.NOT_MEASURED, detail="needs a curve of messages between two ranks")

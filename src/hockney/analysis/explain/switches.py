@@ -1,9 +1,9 @@
 """Protocol switches (confirmed, suspected or not seen), drift, bends, and curved stretches of a curve.
 
-A machine that slows down for seconds may do so during the measurements of one size and not of its neighbour, which
-then looks like a switch with a narrow interval. So the height of a jump is the median of the ratios of measurements of
-the same round, which lie a fraction of a second apart (paired comparison: R. A. Fisher, The Design of Experiments,
-1935, chapter III).
+A machine that slows down for seconds may do so during the measurements of one size and not of its neighbour. This
+resembles a switch with a narrow interval. So the height of a jump is the median of the ratios of measurements of the
+same round, which are a fraction of a second apart (paired comparison: R. A. Fisher, The Design of Experiments, 1935,
+chapter III).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLOSE = 1.125  # between such neighbours a smooth curve does not jump
 
 
 class Answer(enum.Enum):
-    """What the rounds that measured both sizes show of a jump."""
+    """The evidence for a jump in the rounds that measured both sizes."""
 
     JUMP = enum.auto()
     UNKNOWN = enum.auto()  # too few rounds measured both sizes
@@ -101,7 +101,7 @@ def _judged(curve: Curve, fitted: Switch, before: Segment, after: Segment) -> tu
         return fitted, Answer.UNKNOWN, len(ratios)
     over = over or upper.time_ns / lower.time_ns
     switch = _between(over, before, after, lower, upper)
-    if not fitted.is_jump:  # but it may be one, if it is a quarter wherever between the two sizes it lies
+    if not fitted.is_jump:  # it may be one, if it is a quarter at every place between the two sizes
         places = _between(Estimate(over.value, over.value, over.value), before, after, lower, upper).relative
         return (switch, Answer.WIDE, 0) if min(sign * places.low, sign * places.high) >= 0.25 else None
     if sign * switch.relative.value < JUMP:
@@ -110,7 +110,7 @@ def _judged(curve: Curve, fitted: Switch, before: Segment, after: Segment) -> tu
 
 
 def _between(over: Estimate, before: Segment, after: Segment, lower: CurvePoint, upper: CurvePoint) -> Switch:
-    """What is left of the ratio of two times without the slopes of the lines; the switch may lie at either size."""
+    """The ratio of two times without the slopes of the lines; the switch may be at either size."""
     below_ns, above_ns = lower.time_ns.value, upper.time_ns.value
     gap_bytes = upper.bytes - lower.bytes
     led = max(0.0, 1 - after.ns_per_byte.value * gap_bytes / above_ns)
@@ -129,9 +129,9 @@ def _enclosing(first: Sequence[float], second: Sequence[float]) -> Estimate:
 def _switch(
     curve: Curve, switch: Switch, answer: Answer, rounds: int, thresholds: Sequence[Threshold], reading: Reading
 ) -> Finding:
-    """Confirmed where its place is known to an eighth, or to a factor of two if a limit is documented there.
+    """Confirmed if its place is known to an eighth, or to a factor of two next to a documented limit.
 
-    Between sizes farther apart a cache, or any smooth curve, may rise as much.
+    Between more distant sizes a cache, or any smooth curve, may cause an equal rise.
     """
     below, above = switch.below_bytes, switch.above_bytes
     subject, facts = subject_of(curve, (below, above)), {"below_bytes": below, "above_bytes": above}
@@ -168,7 +168,7 @@ def _height(switch: Switch) -> dict[str, Any]:
 
 
 def _documented_at(switch: Switch, thresholds: Sequence[Threshold]) -> list[Threshold]:
-    """What is documented between the two sizes. A message that just fills it may take longer already."""
+    """The limits documented between the two sizes. A message that just fills a limit may already take longer."""
     return [threshold for threshold in thresholds if threshold.lies_between(switch.below_bytes, switch.above_bytes + 1)]
 
 
@@ -200,7 +200,7 @@ def _fix(curve: Curve, switch: Switch, reading: Reading) -> Fix:
 
 
 def _is_bend(below: Segment, above: Segment) -> bool:
-    """Whether each byte surely costs 25 % more or less in the upper segment."""
+    """Whether each byte costs 25 % more or less in the upper segment, with 95 % confidence."""
     if min(below.ns_per_byte.low, above.ns_per_byte.low) <= 0:
         return False
     changes = above.ns_per_byte.is_above(below.ns_per_byte) or below.ns_per_byte.is_above(above.ns_per_byte)
@@ -208,7 +208,7 @@ def _is_bend(below: Segment, above: Segment) -> bool:
 
 
 def _bend(curve: Curve, switch: Switch, below: Segment, above: Segment, thresholds: Sequence[Threshold]) -> Finding:
-    """`effect`: what the bend changes of the time at the last size of the upper segment."""
+    """The finding; `effect` is the change of the time at the last size of the upper segment."""
     known = _documented_at(switch, thresholds)
     facts: dict[str, Any] = {
         "below_bytes": switch.below_bytes,

@@ -44,10 +44,10 @@ class Threshold:
 def thresholds_of(
     transport: str, facts: Mapping[str, Any], library: str = "", launcher: str = ""
 ) -> Iterator[Threshold]:
-    """What is documented of a transport, in the version that its name carries.
+    """The documented limits of a transport, in the version that its name carries.
 
-    `facts` are the run's, `library` is what the worker called the library, with what carries the bytes, `launcher`
-    started its jobs. A size that the run set to something that is no size is left out.
+    `facts` are the run's, `library` is the worker's name of the library with its device, `launcher` started its jobs.
+    An environment value that is no size is ignored.
     """
     environment = facts.get("environment") or {}
     for row in _rows(transport, environment, library):
@@ -69,7 +69,7 @@ def thresholds_of(
 
 
 def _rows(transport: str, environment: Mapping[str, str], library: str) -> Iterator[dict[str, Any]]:
-    """The rows of a library's version, of what carries its bytes as far as it is known."""
+    """The rows of a library's version and of its device, as far as it is known."""
     name = re.fullmatch(r"(.*)-(\d+(?:\.\d+)*)", transport.partition(":")[0])
     carrier = split_library(library)[1]
     if name is None or carrier is None:

@@ -1,1 +1,1 @@
-"""Predictions: times of patterns on a model of a machine, and what would change them."""
+"""Predictions: times of patterns on a model of a machine, and the changes that affect them most."""

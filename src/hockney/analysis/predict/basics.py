@@ -18,7 +18,7 @@ from hockney.suites import Suite
 
 WINDOW = 16
 _STREAM = (("window", str(WINDOW)),)
-_BASIC = {  # what a pattern with these options measures of two ranks
+_BASIC = {  # the basic figures of two ranks that a pattern with these options measures
     ("pingpong", ()): "half",
     ("oneway", _STREAM): "gap",
     ("twoway", _STREAM): "both",
@@ -52,8 +52,8 @@ class Basics:
 class Figures:
     """The times of a transport in a run, in one machine state; None: in all of them.
 
-    In all of ranks that wait asleep, as no floor is measured where they outnumber the CPUs; and where one state has
-    less than half of what a fit needs, or of what it is checked by.
+    All states are used for ranks that sleep while they wait (they have no floor), and if one state has less than half
+    of the data for a fit or for its check.
     """
 
     transport: str
@@ -63,7 +63,7 @@ class Figures:
 
     @property
     def complete(self) -> tuple[Basics, ...]:
-        """The sizes that have what a fit needs."""
+        """The sizes with all figures that a fit needs."""
         return tuple(each for each in self.basics if {"half", "gap"} <= each.times.keys())
 
     @property

@@ -58,7 +58,7 @@ PARAMETERS = {
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of a parameter: one of `factor`, `added_ns` and `value`. `word` is how it is written."""
+    """A change of a parameter: one of `factor`, `added_ns` and `value`. `word` is its text on the command line."""
 
     word: str
     key: str
@@ -94,7 +94,7 @@ def parse_change(word: str) -> Change:
 
 
 def _value(text: str) -> Any:
-    """A time in ns, a rate in bytes/s, or a number, list or text as it stands in a file."""
+    """A time in ns, a rate in bytes/s, or a number, list or text as in a TOML file."""
     for parse in (parse_time_ns, parse_rate_bytes_per_s, json.loads):
         try:
             return parse(text)
@@ -104,7 +104,7 @@ def _value(text: str) -> Any:
 
 
 def changed(models: Mapping[str, Model], changes: Sequence[Change]) -> dict[str, Model]:
-    """The models with these changes, which their sources name. Raises UsageError for one that changes none of them."""
+    """The models with these changes, also named in their sources. Raises UsageError for a change without effect."""
     contents = {name: _copied(model) for name, model in models.items()}
     for change in changes:
         places = [place for content in contents.values() for place in _places(content, change)]
@@ -147,7 +147,7 @@ class _Place:
     is_rate: bool = False  # a factor divides it
 
     def change(self, change: Change) -> bool:
-        """Change the value; whether it is another one now. Raises UsageError for what is no number."""
+        """Change the value; returns whether it differs now. Raises UsageError for a value that is not a number."""
         before = self.table.get(self.key)
         after = self._after(before, change)
         if after == before:
@@ -176,7 +176,7 @@ class _Place:
 
 
 def _places(content: dict[str, Any], change: Change) -> Iterator[_Place]:
-    """What a change is of. Raises UsageError for an unknown key."""
+    """The places in the content that a change affects. Raises UsageError for an unknown key."""
     parameter = PARAMETERS.get(change.key)
     if parameter is None:
         yield from _of_key(content, change)
@@ -213,7 +213,7 @@ def _segments(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _tables(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Those of that name: a table, or a list of them."""
+    """The tables of that name: one, or a list of them."""
     value = content.get(name)
     return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
 

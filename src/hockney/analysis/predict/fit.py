@@ -1,8 +1,8 @@
-"""Fits a model of a machine to the basic figures of two ranks: what messages cost, as functions of their size.
+"""Fits a model of a machine to the basic figures of two ranks: the costs of messages as functions of their size.
 
-The parameters are those of LogP at each measured size (P-LogP), and between two sizes what the model's keys allow: a
-line. docs/machines.md has the rules. The figures do not show what more than two ranks share: each rank has a CPU and a
-way into a switch of its own.
+The parameters are those of LogP at each measured size (P-LogP); between two sizes the model interpolates linearly.
+docs/machines.md has the rules. The figures do not show what more than two ranks share, so each rank gets a CPU and a
+private link to a switch.
 
 Source: T. Kielmann, H. E. Bal, K. Verstoep, Fast measurement of LogP parameters for message passing platforms, IPDPS
 workshops 2000.
@@ -28,7 +28,7 @@ from hockney.suites import Suite
 
 @dataclass(frozen=True)
 class Knot:
-    """What messages of one size cost, in ns by the model's keys, and their protocol."""
+    """The costs of messages of one size, in ns by the model's keys, and their protocol."""
 
     bytes: int
     protocol: str
@@ -66,7 +66,7 @@ class Fit:
         return None if not point.is_sized or nearest == point.bytes else nearest
 
     def content(self, ranks: int, cpus: int = 0) -> dict[str, Any]:
-        """The content of a model of so many ranks: on a switch, or, with `cpus`, on one node with so many of them."""
+        """The content of a model with this number of ranks on a switch, or on one node if it has `cpus`."""
         source = f"{self.transport}, {self.title}"
         content: dict[str, Any] = {
             "title": self.title,
@@ -103,7 +103,7 @@ class Fit:
 
 
 def fit_machine(run: Run, transport: str, checks: Suite | None = None) -> Fit | NoFit:
-    """The machine that a transport of a run shows: at all sizes with the figures, but for the points of `checks`."""
+    """The machine of a transport of a run, from all sizes with the figures, except the points of `checks`."""
     figures = figures_of(run, transport, checks)
     if not figures.complete:
         return NoFit("a fit needs ping-pongs and oneway with window=16 of two ranks, at the same sizes")
@@ -123,7 +123,7 @@ def _drawn(time: Estimate, draw: random.Random) -> Estimate:
 
 
 def _messages(measured: Iterable[Basics]) -> list[Knot]:
-    """The costs at each size. What is measured of small ones alone, an exchange takes longer by, is kept beyond."""
+    """The costs at each size. The extra time of an exchange, measured for small sizes only, also applies beyond."""
     knots: list[Knot] = []
     answer_ns = None
     for basics in measured:
@@ -133,7 +133,7 @@ def _messages(measured: Iterable[Basics]) -> list[Knot]:
 
 
 def _knot(basics: Basics, answer_ns: float, before: Knot | None) -> Knot:
-    """`answer_ns`: what the acknowledgement of a stream takes."""
+    """The knot of a size; `answer_ns` is the time of a stream's acknowledgement."""
     times = {name: time.value for name, time in basics.times.items()}
     half = times["half"]
     gap = times["gap"] - max(0.0, half + answer_ns - times["gap"]) / basics.acknowledged
@@ -202,7 +202,7 @@ def _one_sided(measured: Iterable[Basics], name: str) -> list[Knot]:
 
 
 def _written(costs: Mapping[str, float | Mapping[str, float]]) -> dict[str, Any]:
-    """As they stand in a model: with six digits, and only those that are not zero."""
+    """The costs in a model's form: with six digits, and without zeros."""
     written: dict[str, Any] = {}
     for name, cost in costs.items():
         parts = cost if isinstance(cost, Mapping) else {"fixed_ns": cost}

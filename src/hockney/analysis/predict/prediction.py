@@ -1,4 +1,4 @@
-"""Predicted times, alone and next to what was measured."""
+"""Predicted times, alone and next to measured ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parameter of a model matters: what is gained where each alone is twice as good."""
+"""The parameters of a model that matter: the gain in time if one of them is twice as good."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Times = Mapping[Point, float]
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change of one parameter gains of each point's time, as a fraction; `gain` is of their geometric mean."""
+    """The gain in each point's time by a change of one parameter, as a fraction; `gain` is their geometric mean."""
 
     change: Change
     gain: float
@@ -32,7 +32,7 @@ def improvements(models: Iterable[Model]) -> list[Change]:
 def sensitivity(changes: Iterable[Change], plain: Times, times_with: Callable[[Change], Times]) -> list[Effect]:
     """The effect of each change, the largest first.
 
-    `plain` are the times as they are, `times_with` gives those after a change.
+    `plain` are the times of the unchanged model, `times_with` gives those after a change.
     """
     effects = []
     for change in changes:

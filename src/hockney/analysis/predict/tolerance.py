@@ -29,7 +29,7 @@ class Tolerance:
 
 
 def latency_tolerance(plain_ns: float, time_with: TimeWith, *, with_curve: bool = False) -> Tolerance:
-    """What latency can be added to each message of a pattern that takes plain_ns."""
+    """The latency that can be added to each message of a pattern that takes plain_ns."""
 
     def slowdown(added_ns: float) -> float:
         return time_with(Change(f"L=+{added_ns:g}ns", "L", added_ns=added_ns)) / plain_ns - 1
@@ -38,7 +38,7 @@ def latency_tolerance(plain_ns: float, time_with: TimeWith, *, with_curve: bool 
 
 
 def bandwidth_tolerance(plain_ns: float, time_with: TimeWith, *, with_curve: bool = False) -> Tolerance:
-    """What part of the bandwidth, of messages and of links, can be lost by a pattern that takes plain_ns."""
+    """The share of bandwidth, of messages and of links, that a pattern of plain_ns can lose."""
 
     def slowdown(more: float) -> float:
         return time_with(Change.by("bandwidth", 1 / (1 + more))) / plain_ns - 1
@@ -49,9 +49,9 @@ def bandwidth_tolerance(plain_ns: float, time_with: TimeWith, *, with_curve: boo
 def _tolerance(
     slowdown: Callable[[float], float], scale: float, shown: Callable[[float], float], *, with_curve: bool
 ) -> Tolerance:
-    """`slowdown` grows with what is added, about as much as that grows in parts of `scale`.
+    """The tolerance of `slowdown`, a function that grows with the added amount, about linearly in units of `scale`.
 
-    What changes nothing until a thousand times that never does.
+    If a thousand times that changes nothing, the tolerance is infinite.
     """
     known = functools.cache(slowdown)
     limits = {wanted: _least(known, wanted, wanted * scale, 1e3 * scale) for wanted in SLOWDOWNS}
@@ -64,7 +64,7 @@ def _tolerance(
 
 
 def _least(slowdown: Callable[[float], float], wanted: float, first: float, most: float) -> float | None:
-    """Where the slowdown reaches what is wanted, not beyond `most`."""
+    """The smallest amount at which the slowdown reaches `wanted`, or None if that is beyond `most`."""
     from scipy.optimize import brentq
 
     high = first

@@ -58,7 +58,7 @@ def _parts(material: Material, curves: Mapping[str, Curve], curve: Curve, size: 
         rest = time.value - sum(part for _, part in parts)
         if parts and rest >= 0:
             return [*parts, (curve.transport, rest)]
-    floor = material.reading.floors.get(curve.place)
+    floor = material.reading.floors.get(curve.job)
     if curve.transport in ("shm", "threads") and floor is not None and floor.value <= time.value:
         return [(_FLOOR, floor.value), (curve.transport, time.value - floor.value)]
     return [(curve.transport, time.value)]

@@ -1,6 +1,7 @@
 """Outputs of other benchmarks as figures: one file for each format, with `is_format`, and `read` from text to outputs.
 
-`read_outputs` recognizes the format. What a text does not say stays None; `docs/import.md` lists what each one says.
+`read_outputs` recognizes the format. A value that a text does not contain stays None; `docs/import.md` lists the values
+of each format.
 """
 
 from __future__ import annotations

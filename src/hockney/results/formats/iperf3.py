@@ -1,8 +1,8 @@
 """JSON of iperf3: one stream of TCP writes blocks for some seconds; each interval is a measurement.
 
-An interval shorter than half of the first is left out: the last one may hold a few blocks only. Of datagrams what was
-received counts, which is said for the whole test alone. They and parallel streams are patterns of their own. (iperf
-3.12.)
+An interval shorter than half of the first is ignored: the last one may hold a few blocks only. For datagrams the
+received bytes count, which iperf3 reports for the whole test only. Datagrams and parallel streams are separate
+patterns. (iperf 3.12.)
 """
 
 from __future__ import annotations

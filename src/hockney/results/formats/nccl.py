@@ -1,7 +1,7 @@
 """Text of nccl-tests and rccl-tests: times in us, the mean over iterations and, unless -a says otherwise, over ranks.
 
-Only later versions name the collective. Times out of place are those of the pattern; in-place
-ones are points of their own. Sizes are as doc/PERFORMANCE.md of nccl-tests has them.
+Only later versions name the collective. Times out of place are those of the pattern; in-place times are separate
+points. Sizes are defined as in doc/PERFORMANCE.md of nccl-tests.
 """
 
 from __future__ import annotations

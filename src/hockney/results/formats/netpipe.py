@@ -1,8 +1,8 @@
-"""The file of NetPIPE 3 (np.out): of each size its bytes, Mbit/s (of 2^20) and the time in s, half a round trip.
+"""The file of NetPIPE 3 (np.out): per size its bytes, Mbit/s (of 2^20) and the time in s, half a round trip.
 
-A time is the smallest of several trials. The file says neither what carried the messages, nor how many trials there
-were, nor whether they were streams (-s) or went both ways (-2): it is taken for one of round trips. Of rate and time
-the one with more digits counts. (NetPIPE 3.7.2, netpipe.c.)
+A time is the smallest of several trials. The file names neither the transport nor the number of trials, nor the mode:
+streams (-s) or both directions (-2). It is read as round trips. Of rate and time the one with more digits counts.
+(NetPIPE 3.7.2, netpipe.c.)
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Text of the OSU Micro-Benchmarks, versions 3 to 7: latencies in us, rates in MB/s (10^6 bytes).
 
-`osu_latency` is half a round trip. Rates of `osu_bibw` and `osu_mbw_mr` are those of both directions, of all pairs.
-A collective's latency is the mean over its ranks. Neither the number of ranks of a collective nor, but for
-`osu_mbw_mr`, the messages in flight are printed. (README of the OSU Micro-Benchmarks 7.4.)
+`osu_latency` is half a round trip. Rates of `osu_bibw` and `osu_mbw_mr` are those of both directions, of all pairs. A
+collective's latency is the mean over its ranks; their number is not printed. Only `osu_mbw_mr` prints the number of
+messages in flight. (README of the OSU Micro-Benchmarks 7.4.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all formats share: outputs and rows as values, and the reading of lines."""
+"""Shared by all formats: outputs and rows as values, and readers of lines."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BYTES_MAX = 1 << 50
 
 
 class FormatError(Exception):
-    """The text is not what its format prints; one sentence, which names the line."""
+    """The text does not have its format; one sentence, which names the line."""
 
 
 @dataclass(frozen=True)
 class Row:
     """The figure of one message size: its times by the pattern's definition, in ns.
 
-    There is one time for each measurement that the output shows. `digits_ns` is what the printed digits leave open.
+    There is one time for each measurement in the output. `digits_ns` is the rounding error of the printed digits.
     """
 
     line: int
@@ -74,12 +74,12 @@ def definition(pattern: str, ranks: int, size_bytes: int, window: int, timed: st
 
 
 def has_line(text: str, start: str) -> bool:
-    """Whether a line begins with the regular expression `start`, after what mpirun may put before it."""
+    """Whether a line begins with the regular expression `start`, after a prefix of mpirun if there is one."""
     return re.search(rf"^(?:\[\d+,\d+\]<stdout>: ?)?{start}", text, re.MULTILINE) is not None
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of standard output, without what mpirun puts before them. Raises FormatError where the last is cut."""
+    """The lines of standard output, without the prefixes of mpirun. Raises FormatError if the last line is cut."""
     if text and not text.endswith("\n"):
         raise FormatError(
             f"line {text.count(chr(10)) + 1}, its last, does not end: a part is missing; save the whole output"
@@ -96,7 +96,7 @@ def lines_of(text: str) -> list[str]:
 def rows_of(lines: list[str], first: int, columns: int) -> Iterator[tuple[int, list[str]]]:
     """The rows of a table from line `first` (from 0): their numbers (from 1) and cells.
 
-    What stands between its head and its first row is passed over; it ends at a line that does not begin with a number.
+    Lines between its head and its first row are skipped; it ends at a line that does not begin with a number.
     Raises FormatError for a row of fewer cells, for a line next to its rows with the words of a failure, and without
     any row.
     """

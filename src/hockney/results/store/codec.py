@@ -1,9 +1,9 @@
 """Samples of one measurement <-> one compressed blob, loss-free for every int64.
 
 A blob is a version byte (1) and a zlib stream, whose checksum covers: the width of a number in bytes (4 or 8), ranks
-and samples as little-endian unsigned integers, then the numbers: per rank the differences of neighbouring samples (the
-first from 0), zigzag-coded so that small negative ones stay small, and laid out byte by byte ("shuffled": all lowest
-bytes first), because the upper bytes are nearly all 0 and zlib then finds them.
+and samples as little-endian unsigned integers, then the numbers. These are per rank the differences of neighbouring
+samples (the first from 0), zigzag-coded so that small negative ones stay small. They are stored byte by byte
+("shuffled": all lowest bytes first): the upper bytes are nearly all 0, and zlib then finds them.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _locked(path: Path) -> IO[str]:
 
 
 def is_measured_now(store: Path, run_id: int) -> bool:
-    """Whether a program has this run's lock. True where that can't be told: a file system without locks."""
+    """Whether a program has this run's lock. True if that is unknown: a file system without locks."""
     try:
         with _path(store, run_id).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

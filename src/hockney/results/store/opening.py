@@ -1,4 +1,4 @@
-"""Where the results file is, how it is opened, and what its failures are called.
+"""Finds and opens the results file, and names its failures.
 
 `border` is the only place where SQLite's exceptions become ours; everything that touches the database runs inside it.
 """
@@ -22,10 +22,10 @@ _NOT_A_DATABASE = "file is not a database"
 # SQLite's file format, "The Database Header".
 _MAGIC, _HEAD_BYTES, _APPLICATION_ID = b"SQLite format 3\0", 100, slice(68, 72)
 _ANOTHER = "name another file with --store or HOCKNEY_STORE"
-# Part of SQLite's message -> what the user reads after "results file PATH: ".
+# Part of SQLite's message -> the user's message after "results file PATH: ".
 _SENTENCES = {
     _FULL: "the disk is full; make room",
-    # What a reached quota or size limit looks like through SQLite.
+    # SQLite reports a reached quota or size limit this way.
     "disk I/O error": "reading or writing it failed; check whether the disk is full or a quota is reached",
     "is locked": f"another program has kept it locked for {BUSY_S:.0f} s; wait for it, or name another with --store",
 }
@@ -55,7 +55,7 @@ def _users_path() -> Path:
 
 @contextlib.contextmanager
 def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]:
-    """Turn SQLite's errors into StoreError; `saved`, of a store that was written to, says what is stored anyhow.
+    """Turn SQLite's errors into StoreError. `saved`, for a store that is written to, says how much is stored.
 
     Without `saved` nothing is being measured, and a file that cannot be used is a WrongStoreError.
     """
@@ -129,15 +129,15 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
         except sqlite3.OperationalError as error:
             log = path.with_name(path.name + "-wal")
             if str(error) not in (_CANT_OPEN, _READONLY) or (log.exists() and log.stat().st_size):
-                raise  # immutable reading would miss what is in the log only
+                raise  # immutable reading would miss data that only the log has
     db.close()
     return _connect(path, "ro&immutable=1")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    # SQLite takes a file shorter than a page for an empty one, and would write over it. Only its size is asked:
-    # to open and close it here would drop the locks of this program's other connections (POSIX).
-    with contextlib.suppress(OSError):  # SQLite reports what cannot be read
+    # SQLite treats a file shorter than a page as empty, and would write over it. Only its size is read: opening and
+    # closing it here would drop the locks of this program's other connections (POSIX).
+    with contextlib.suppress(OSError):  # SQLite reports a file that cannot be read
         if path.is_file() and 0 < path.stat().st_size < 512:
             raise sqlite3.DatabaseError(_NOT_A_DATABASE)
     # Autocommit (None): transactions are begun and ended by name, in one place.

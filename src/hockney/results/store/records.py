@@ -1,4 +1,4 @@
-"""What the store brings back beyond the values of model.py: the same values with what only the store knows of them."""
+"""Values read from the store: those of model.py with fields that only the store knows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunSummary:
 
     @property
     def measured_s(self) -> float | None:
-        """How long it was measured, all told; None while it is, for one that was killed, and where it is not known."""
+        """How long it was measured in total; None for a run that is running, was killed, or has no record of it."""
         return None if self.finished_unix_s is None else self.measured_least_s
 
     @property
@@ -76,8 +76,8 @@ class StoredPoint:
 class MeasurementSummary(NamedTuple):
     """A measurement without its samples.
 
-    `median_ns` is by the pattern's definition, None without samples. `probe` tells the state of the machine then, with
-    all others of the run.
+    `median_ns` is by the pattern's definition, None without samples. `probe` gives the machine state, together with all
+    others of the run.
     """
 
     point_id: int

@@ -119,7 +119,7 @@ def select(columns: Columns) -> str:
 
 
 def condition(columns: Columns) -> str:
-    """What holds for a row that is sound."""
+    """The SQL condition for a sound row."""
     return " AND ".join(rule.format(name) for name, rule in columns.items())
 
 
@@ -177,7 +177,7 @@ def launch(row: Row) -> Launch:
 
 
 def point_values(point: Point) -> dict[str, Any]:
-    """By column. The options are canonical, since the table tells points apart by them."""
+    """The values by column. The options are canonical, since they are part of the table's unique key."""
     values = {name: getattr(point, name) for name in _POINT}
     return {**values, "options": _pack(dict(point.options))}
 
@@ -199,7 +199,7 @@ def warning(row: Row) -> Warning_:
 
 
 def measurement_values(measurement: Measurement) -> dict[str, Any]:
-    """By column, but for the point."""
+    """The values by column, except the point's."""
     import numpy as np
 
     times_ns = measurement.times_ns()

@@ -1,8 +1,8 @@
 """The tables, and how a store of an earlier version becomes one of this version.
 
-`application_id` in the file's head says that a database is a hockney store, `user_version` how many migrations it has
-had. Unknown is NULL, everywhere. Lists within a row (one number per rank, a command line) are JSON text. The SQL keeps
-to what SQLite 3.25 knows, for the Pythons of older clusters link what their system has.
+`application_id` in the file's head marks a database as a hockney store, `user_version` counts its migrations. Unknown
+is NULL, everywhere. Lists within a row (one number per rank, a command line) are JSON text. The SQL is limited to
+SQLite 3.25: Pythons of older clusters link the system's library.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ MIGRATIONS = [
         wall_ns TEXT NOT NULL
     );
     CREATE INDEX visit_by_point ON visit (point_id);
-    CREATE TABLE visit_samples (  -- apart from visit, so that a look at all medians reads no samples
+    CREATE TABLE visit_samples (  -- a separate table, so that reading all medians reads no samples
         visit_id INTEGER PRIMARY KEY REFERENCES visit (id),
         elapsed_ns BLOB NOT NULL  -- codec.py
     );
@@ -106,9 +106,9 @@ MIGRATIONS = [
     ALTER TABLE visit ADD COLUMN solo_before_ns REAL;
     ALTER TABLE visit ADD COLUMN solo_after_ns REAL;
     """,
-    # How long a run has lain between the times that it was measured; NULL: written before this.
+    # How long a run paused between its measured stretches; NULL: written before this.
     "ALTER TABLE run ADD COLUMN idle_s REAL",
-    # When a run last went on: it may be killed again before its next measurement. NULL: never, or before this.
+    # When a run was last resumed: it may be killed again before its next measurement. NULL: never, or before this.
     "ALTER TABLE run ADD COLUMN resumed_unix_s REAL",
     # When the samples began by the kernel's clock; NULL: virtual time, or written before this.
     "ALTER TABLE visit ADD COLUMN started_ns INTEGER",
@@ -120,7 +120,7 @@ MIGRATIONS = [
 ]
 
 
-# What the sqlite3.DatabaseError says that is raised for a database of another program, and of a later version.
+# Messages of the sqlite3.DatabaseError for a database of another program, and of a later version.
 NOT_A_STORE, NEWER_STORE = "not a store of hockney", "a store of a newer hockney"
 
 
@@ -144,8 +144,8 @@ def _version_of(db: sqlite3.Connection) -> int:
 def migrate(db: sqlite3.Connection) -> None:
     """Bring an empty file or an earlier store up to date: all migrations or none. Raises sqlite3.DatabaseError.
 
-    The write lock is taken before the version is read, so that of two programs that open a store at once one
-    migrates and the other finds it done.
+    The write lock is taken before the version is read: if two programs open a store concurrently, one migrates and the
+    other finds it done.
     """
     db.execute("BEGIN IMMEDIATE")
     try:

@@ -24,7 +24,7 @@ from hockney.units import counted, parse_count
 Value = TypeVar("Value")
 _Packed = tuple[dict[str, Any], bytes]
 
-# When a run without an end was last heard of: it began or went on, or a measurement of it was stored.
+# Last sign of life of a run without an end: it began or was resumed, or a measurement of it was stored.
 _SEEN = """max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(measurement.started_unix_s)
     FROM measurement JOIN point ON point.id = point_id WHERE run_id = run.id), 0))"""
 
@@ -32,7 +32,7 @@ _SEEN = """max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max
 class Store:
     """An open results file; a context manager. Every method raises StoreError where the file can't be used.
 
-    What a writing method has returned from survives a kill of this program. Several programs may write at once.
+    Data survives a kill of this program once the writing method has returned. Several programs may write concurrently.
     A Store belongs to the thread that opened it.
     """
 
@@ -45,10 +45,10 @@ class Store:
 
     @classmethod
     def open(cls, path: Path | str | None = None, *, create: bool = True, readonly: bool = False) -> Store:
-        """Open `path`, else what HOCKNEY_STORE names, else `results.db` in the user's data folder.
+        """Open `path`, else the file in HOCKNEY_STORE, else `results.db` in the user's data folder.
 
-        A missing or empty file is made, or is a StoreError if `create` is false or `readonly` is true. Of folders only
-        the user's data folder is made. `readonly` also opens files that may not be written.
+        A missing or empty file is created, or is a StoreError if `create` is false or `readonly` is true. The only
+        folder created is the user's data folder. `readonly` also opens files that may not be written.
         """
         where = opening.default_path() if path is None else Path(path)
         db = opening.connect_to_read(where) if readonly else opening.connect_to_write(where, create=create)
@@ -134,7 +134,7 @@ class Store:
             self._db.execute("UPDATE run SET label = ? WHERE id = ?", (label, run_id))
 
     def delete_runs(self, run_ids: Sequence[int]) -> None:
-        """Delete runs with all that was measured of them, or none. Raises UsageError for one that is being measured."""
+        """Delete runs with all their measurements, or none. Raises UsageError for a run that is being measured."""
         of_run = "point_id IN (SELECT id FROM point WHERE run_id = ?)"
         with contextlib.ExitStack() as held:
             for run_id in run_ids:
@@ -313,7 +313,7 @@ class Store:
         stored: Iterable[rows.Row],
         instead: Callable[[rows.Row], Value] | None = None,
     ) -> list[Value]:
-        """The values of rows; a damaged one is named (`what`, with its first column), and left out or replaced."""
+        """The values of rows. A damaged row is reported (`what`, with its first column), and left out or replaced."""
         values = []
         for row in stored:
             try:
@@ -327,7 +327,7 @@ class Store:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Inside, all reads see the file at one moment, whatever others write. Nothing may be written."""
+        """Inside, all reads see the file at one moment, during writes of others as well. Nothing may be written."""
         with self._border():
             self._db.execute("BEGIN")
         try:
@@ -396,7 +396,7 @@ class Store:
         return opening.border(self.path, lambda: "" if run_id is None else self._saved(run_id))
 
     def _saved(self, run_id: int) -> str:
-        """What the error adds that ends a run: how much of it is stored; "" where even reading fails."""
+        """The sentence about stored data in the error that ends a run; "" if even reading fails."""
         try:
             (rounds,) = self._db.execute("SELECT rounds FROM run WHERE id = ?", (run_id,)).fetchone()
         except (sqlite3.Error, TypeError):

@@ -1,6 +1,6 @@
 """Straight lines by weighted least squares, one for each group of sizes, with intervals that include lack of fit.
 
-Scatter comes from the residuals; where it is less than the values' known errors, these count as three more sizes. Where
+The residuals give the scatter. If it is less than the known errors of the values, these count as three more sizes. If
 neighbouring residuals are correlated by r, the curve is not straight, and variances grow by (1 + r) / (1 - r).
 
 Sources: N. R. Draper, H. Smith, Applied Regression Analysis, 3rd ed., Wiley 1998, chapters 5 and 9; G. V. Bayley,
@@ -128,7 +128,7 @@ def _repeated(off_line: FloatArray, group: Int64Array) -> float:
 
 
 def weights_of(errors: FloatArray | None, count: int, missed: float = 0.0) -> FloatArray:
-    """Weights by the relative errors, with what a line `missed` (root mean square) as an error that all sizes share.
+    """Weights by relative errors; the line's residual `missed` (root mean square) is an error common to all sizes.
 
     No size weighs more than twice the median one, so that no lucky interval rules the fit.
     """

@@ -1,10 +1,10 @@
-"""Where a curve changes its line: the best division of its sizes into straight segments, and the outliers among them.
+"""Divides a curve's sizes into straight segments, and finds the outliers among them.
 
 Dynamic programming over segments (R. Bellman, CACM 4 (1961) 284; J. Bai, P. Perron, J. Applied Econometrics 18 (2003)
 1-22) with errors relative to each time. Schwarz's criterion for small samples chooses the numbers of segments and
-outliers (A. McQuarrie, Statistics & Probability Letters 44 (1999) 79-86). Up to `_DENSE` sizes every division counts.
-Of more, a coarse grid of starts is searched first, then ever finer ones around the starts found, so the time grows with
-n log n. docs/methods.md explains the method, tests/stats/fit/truth.py has the rates.
+outliers (A. McQuarrie, Statistics & Probability Letters 44 (1999) 79-86). Up to 64 sizes every division is tried. With
+more, a coarse grid of starts is searched first, then ever finer ones around the best starts, so the time grows with n
+log n. docs/methods.md explains the method, tests/stats/fit/truth.py has the rates.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ class _Search:
     def _costs(self, starts: Int64Array) -> tuple[FloatArray, Int64Array]:
         """Relative sums of squares of the line from one bound to another, and the outlier of the best one without it.
 
-        Shape (2, bounds, bounds): all sizes, and without the suspect whose absence helps most. What an absence gains is
-        e^2 / (1 - h), with its residual e and leverage h (R. D. Cook, S. Weisberg, Residuals and Influence, 1982).
+        Shape (2, bounds, bounds): all sizes, and without the suspect that helps most. The gain of leaving a suspect out
+        is e^2 / (1 - h), with its residual e and leverage h (R. D. Cook, S. Weisberg, Residuals and Influence, 1982).
         """
         import numpy as np
 
@@ -163,7 +163,7 @@ class _Search:
         sw, su, suu, sv, suv, svv = (np.cumsum(term, axis=1)[:, ends - 1][first, last] for term in terms)
         mu, mv = su / sw, sv / sw
         spread = suu - mu * su
-        spread[spread <= 1e-12 * suu] = np.inf  # sizes too close together to tell a slope
+        spread[spread <= 1e-12 * suu] = np.inf  # sizes too close together for a slope
         slope = (suv - mu * sv) / spread
         squares = svv - mv * sv - slope * (suv - mu * sv)
 
@@ -208,7 +208,7 @@ def _suspects(x: FloatArray, t: FloatArray) -> Int64Array:
 
 
 def _smooth_squares(x: FloatArray, t: FloatArray, weights: FloatArray) -> float:
-    """What the best smooth curve leaves: a relative sum of squares."""
+    """The relative sum of squares that the best smooth curve leaves."""
     import numpy as np
 
     scale = np.sqrt(weights) / _level(t)

@@ -1,7 +1,7 @@
-"""Which sizes to add to a curve: where its fit has a switch, and next to each size that the fit misses by 8 %.
+"""Sizes to add to a curve: around the switches of its fit, and next to each size that the fit misses by 8 %.
 
-Half round trips of a plain protocol lie on a straight line over the size (Hockney 1982), so what leaves the lines of
-`fit_segments` is a change of protocol, of cache level, or of the machine's state. The range that a switch lies in is
+Half round trips of a plain protocol form a straight line over the size (Hockney 1982). A deviation from the lines of
+`fit_segments` is therefore a change of protocol, of cache level, or of the machine's state. The range of a switch is
 halved until its place is known well enough.
 """
 

@@ -54,9 +54,9 @@ class Segment:
 class Switch:
     """A change of line between the last size of one segment and the first size of the next.
 
-    `jump_ns` is the distance between the lines half way between the two sizes, with an interval that includes those at
+    `jump_ns` is the distance between the lines half way between the two sizes. Its interval includes the distances at
     both sizes; `relative` is the same as a fraction of the lower segment's line. `bend`: the lines meet between the two
-    sizes. `gradual`: a time in between lies on neither line, so the change takes several sizes.
+    sizes. `gradual`: a time in between is on neither line, so the change takes several sizes.
     """
 
     below_bytes: int
@@ -96,12 +96,12 @@ class SegmentFit:
         return [at for at in within if at not in self.outliers]
 
     def is_ambiguous(self, segment: Segment) -> bool:
-        """Whether it has three sizes and leaves out one between them: another three may lie on a line just as well."""
+        """Whether it has three sizes and leaves out one between them: another three may form a line as well."""
         off = [self.sizes_bytes[at] for at in self.outliers]
         return segment.sizes == SIZES_MIN and any(segment.first_bytes < size < segment.last_bytes for size in off)
 
     def groups(self) -> tuple[BoolArray, Int64Array]:
-        """Which sizes lie on a segment, and the segment around each."""
+        """Which sizes are on a segment, and the segment around each."""
         import numpy as np
 
         starts = [segment.first_bytes for segment in self.segments]
