@@ -1,4 +1,4 @@
-"""What `compare` and `check` say: the cells of a row, and one sentence for each reason."""
+"""Sentences of `compare` and `check`: the cells of a row, and one sentence for each reason."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _REASONS: Mapping[ReasonCode, str] = {
     ReasonCode.WIDE_INTERVAL: "the interval is too wide: it includes changes of more than {by:.0%}",
     ReasonCode.DRIFT: "the machine drifted by {by:.0%} between the runs ({shown_by})",
     ReasonCode.NOT_SIGNIFICANT: (
-        "it looks slower than allowed, but not significantly; a quieter machine or a baseline of more launches helps"
+        "it is slower than allowed, but not significantly; a quieter machine or a baseline of more launches helps"
     ),
-    ReasonCode.MAY_BE_CHANCE: "it looks slower than allowed, but may be so by chance among {among} series",
+    ReasonCode.MAY_BE_CHANCE: "it is slower than allowed, but among {among} series that may be chance",
 }
 
 
 def reason_text(reasons: Sequence[Reason]) -> str | None:
-    """Why a series is inconclusive, as one sentence; None without reasons."""
+    """The reasons why a series is inconclusive, as one sentence; None without reasons."""
     texts = []
     for reason in reasons:
         facts = {name: " / ".join(fact) if isinstance(fact, list) else fact for name, fact in reason.facts.items()}
@@ -90,9 +90,9 @@ def times_text(alike: Range, side: int) -> str:
 
 
 def change_text(alike: Range) -> str:
-    """`+8.0 % (+6.1 to +13.5)`, `x16.1 (15.8 to 16.4)`: of several sizes the median, and the outermost ends of CIs.
+    """`+8.0 % (+6.1 to +13.5)`, `x16.1 (15.8 to 16.4)`: for several sizes the median, and the widest bounds of the CIs.
 
-    What takes twice as long, or half, is said as a factor. On models without noise `+8.0 %`, `+6.1 % to +8.0 %`.
+    A change to half or double the time and more is a factor. On models without noise `+8.0 %`, `+6.1 % to +8.0 %`.
     """
     shifts = [shift for shift in alike.shifts if shift.low is not None and shift.high is not None]
     if not shifts:
@@ -182,7 +182,7 @@ def hidden_text(comparison: Comparison) -> str:
 
 
 def environment_items(comparison: Comparison) -> dict[str, list[str]]:
-    """What changed around the runs and what disturbed them: a word and its items."""
+    """Differences around the runs, and disturbances: a word and its items."""
     causes = [(event.run, event.cause.rstrip(".")) for event in comparison.disturbances]
     return {
         "changed": [
@@ -194,7 +194,7 @@ def environment_items(comparison: Comparison) -> dict[str, list[str]]:
 
 
 def caution_sentence(comparison: Comparison) -> str | None:
-    """Why what moved may be drift of the machine; None where it is not likely."""
+    """A warning that drift of the machine may explain the changes; None if that is unlikely."""
     if comparison.interleaved or not (comparison.has_no_cause or comparison.drifting):
         return None
     cause = (

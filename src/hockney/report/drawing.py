@@ -1,6 +1,6 @@
 """Draws a chart of the HTML report with matplotlib, an optional extra.
 
-Colours are the page's. Lines are labelled at their ends; what has no room for that has a legend.
+Colours are the page's. Lines are labelled at their ends; a legend holds the labels without room.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TAIL_SHARES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 @dataclass(frozen=True)
 class Picture:
-    """A view of a chart, or a matrix; `name` is that of its file, `source` says what was measured."""
+    """A view of a chart, or a matrix; `name` is that of its file, `source` names the run."""
 
     name: str
     chart: Chart | None
@@ -90,7 +90,7 @@ def drawn(picture: Picture, places: Mapping[str, int]) -> Figure:
 
 
 def _caption(axes: Axes, chart: Chart | None, texts: list[str], colors: dict[str, str]) -> None:
-    """A legend of what is not labelled in the picture, and the note, below the axes."""
+    """A legend of the lines without a label in the picture, and the note, below the axes."""
     depth = 44.0 if chart is None or chart.x.title else 28.0
     handles, names = axes.get_legend_handles_labels()
     if handles:
@@ -160,7 +160,7 @@ def _look(place: int, line: Line, colors: dict[str, str]) -> tuple[str, str]:
 
 
 def _at(axis: Axis, value: float) -> float:
-    """Where a value lies on its axis: of tails the number of nines, of dates days, as matplotlib wants them."""
+    """The place of a value on its axis: for tails the number of nines, for dates days, as matplotlib requires."""
     if axis.scale == "tail":
         return -math.log10(max(1 - value, 1e-9))
     return value / 86400 if axis.scale == "time" else value
@@ -328,7 +328,7 @@ def _of_axes(axes: Axes, x: float, y: float) -> tuple[float, float]:
 
 
 def _apart(values: Sequence[float], apart: float) -> list[float]:
-    """Ascending values from 0 to 1, moved until they are so far apart; beyond 1 where there is no room."""
+    """Ascending values from 0 to 1, moved until neighbours have the given distance; beyond 1 if there is no room."""
     moved: list[float] = []
     for value in values:
         moved.append(max(value, moved[-1] + apart) if moved else max(value, 0.0))

@@ -1,4 +1,4 @@
-"""A run as Markdown, for issue trackers: verdict, findings, data sheet, predictions, and what limits the figures."""
+"""A run as Markdown, for issue trackers: verdict, findings, data sheet, predictions, and caveats."""
 
 from __future__ import annotations
 

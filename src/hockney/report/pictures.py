@@ -118,7 +118,7 @@ def _curve_charts(material: Material) -> Iterator[Chart]:
 
 
 def _reference(copy: Line, first: int, last: int, lines: Sequence[Line]) -> Line:
-    """Memcpy at the sizes of the lines, where it is not below all of them: of short messages it takes no time."""
+    """Memcpy at the sizes of the lines, unless it is below all of them: for short messages it takes no time."""
     least = min(point[1] for line in lines for point in line.points)
     points = [point for point in copy.points if first <= point[0] <= last and point[1] >= least]
     return Line(COPY, points, "reference")

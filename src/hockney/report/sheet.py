@@ -1,6 +1,6 @@
 """The data sheet: one row per transport in one machine state. Values only; cli/sheet.py prints them.
 
-`COLUMNS` is the list of its columns: a record there is all that a column needs, but for its key in docs/json.md.
+`COLUMNS` is the list of its columns. A record there is complete, except for its key in docs/json.md.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _SHOWN = {
 class Value(Estimate):
     """A value with its 95 % interval, in the unit of its column.
 
-    `over` is what the interval covers: "launches" or "within one launch". `at_bytes` is the size of a best rate.
-    `is_short`: fewer than 8 events follow each other in a sample of a stream. Without an interval, it is from 0 to
-    infinity.
+    `over` is the variation that the interval covers: "launches" or "within one launch". `at_bytes` is the size of a
+    best rate. `is_short`: a stream with fewer than 8 events per sample. Without a confidence interval, the bounds are 0
+    and infinity.
     """
 
     over: str
@@ -117,7 +117,7 @@ class TransportFigures:
 
 
 def _figure(series: Series, measurements: Iterable[MeasurementSummary]) -> tuple[Value, Definition] | None:
-    """The time, and what it is of. Definitions are not mixed: the first with an interval counts, else the first."""
+    """The time and its definition. Definitions are not mixed: the first with an interval counts, else the first."""
     by_definition: dict[Definition, list[MeasurementSummary]] = {}
     for measurement in measurements:
         if measurement.median_ns is not None:
@@ -223,9 +223,9 @@ class StateCount:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The whole sheet. `state` is the one machine state of its rows, where they have one.
+    """The whole sheet. `state` is the one machine state of its rows, or None.
 
-    `harness_ns` is what the measuring loop costs per repetition. `also_ready` are transports that could run, too.
+    `harness_ns` is the cost of the measuring loop per repetition. `also_ready` are other transports that could run.
     """
 
     run_id: int
@@ -248,7 +248,7 @@ class Sheet:
 def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     """The data sheet of a run of the suite `quick`, in the machine state that tables show or in every one.
 
-    A transport is shown without any interval only where it has none in any of them.
+    A transport appears without any interval only if it has none in any state.
     """
     by_transport: dict[str, Members] = {}
     for member in run.summaries():
@@ -326,7 +326,7 @@ def _harness_ns(members: Members) -> Value | None:
 
 
 def _layers(rows: Sequence[Row], facts: Mapping[str, Any]) -> Iterable[Layer]:
-    """What the latency of each transport adds to that of the one below it, in one state and not oversubscribed."""
+    """The time each transport adds to the one below it, in one state and not oversubscribed."""
     latency = {
         (row.transport, row.state): value
         for row in rows

@@ -42,7 +42,7 @@ def spread_text(fraction: float) -> str:
 
 
 def error_cells(validation: Validation) -> list[str]:
-    """How far predictions are from what was measured, by ERROR_COLUMNS."""
+    """The errors of predictions against measurements, by ERROR_COLUMNS."""
     shares = map(validation.share_within, _ERRORS_WITHIN)
     median, count = validation.median_error, str(len(validation.rows))
     return [count] if median is None else [count, f"{median:.1%}", *(f"{share or 0:.0%}" for share in shares)]

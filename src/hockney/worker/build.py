@@ -1,11 +1,11 @@
 """Builds worker executables where they are needed, by calling the compiler, and keeps them.
 
-There is no build system: a worker is one executable out of some sixty small C files. It is built in about a second
-and kept in the cache under a hash of everything that went into it, so an upgraded compiler, library or hockney builds
-a new one.
+There is no build system: a worker is one executable from some sixty small C files. It is built in about a second and
+kept in the cache under a hash of all its inputs, so an upgraded compiler, library or hockney builds a new one.
 
 The files are compiled in a few units, since starting a compiler and reading headers take most of a small file's time.
-So static names are unique within a folder. Objects are kept too: the workers of two MPIs share all but one of them.
+So static names are unique within a folder. Objects are kept as well: the workers of two MPIs share all except one of
+them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SOURCES = Path(__file__).parent / "csrc"
 
 _FLAGS = ("-std=c17", "-D_GNU_SOURCE", "-pthread")
 _TIMED = ("-O2", "-ftree-vectorize")  # no loop here is faster with -O3, which takes a quarter longer to compile
-TIMED_OPTIONS = " ".join((*_TIMED, *_FLAGS))  # what everything near a timed loop is compiled with
+TIMED_OPTIONS = " ".join((*_TIMED, *_FLAGS))  # the options of all code near a timed loop
 _COMPILE_LIMIT_S = 300
 
 # Sources that only one family links; each of the other transports belongs to the native one.
@@ -44,10 +44,10 @@ _FAMILY_SOURCES = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """What decides how a worker is built. `compiler` is a command; empty means the system's C compiler.
+    """The inputs of a worker's build. `compiler` is a command; empty means the system's C compiler.
 
-    `libraries` are linked behind all else. `defines`, `flags` and `extra_sources` come on top of a family's own: tests
-    build with sanitizers and with transports that break things on purpose.
+    `libraries` come last on the linker's line. `defines`, `flags` and `extra_sources` extend a family's: tests build
+    with sanitizers and with transports that break things on purpose.
     """
 
     family: str = "native"
@@ -60,7 +60,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class _Step:
-    """One call of a compiler: what it reads on standard input, and the file it makes."""
+    """One call of a compiler: its standard input, and the file it makes."""
 
     what: str
     argv: tuple[str, ...]
@@ -100,7 +100,7 @@ def family_sources(family: str) -> tuple[Path, ...]:
     return tuple(map(Path, sorted((names - others) | of_family)))
 
 
-# ---- looking up -----------------------------------------------------------------------------------------------------
+# ---- compilers and libraries ----------------------------------------------------------------------------------------
 
 
 def _look_up(recipe: Recipe, folder: Path) -> tuple[list[_Step], _Step]:
@@ -113,7 +113,7 @@ def _look_up(recipe: Recipe, folder: Path) -> tuple[list[_Step], _Step]:
     headers = _digest(f"{path}\0{path.read_text()}" for path in sorted(SOURCES.rglob("*.h")))
     steps = []
     for (unit, options), sources in _units(recipe).items():
-        # Only what sees the headers of a library is compiled for it; the rest is the same for every family.
+        # Only code that includes the headers of a library is compiled for it; the rest is the same for every family.
         used = compiler if unit in (recipe.family, *(extra.name for extra in recipe.extra_sources)) else plain
         argv = (*used.argv, *options, *flags)
         # cc and gcc are often one file, and then one compiler.
@@ -153,7 +153,7 @@ def _digest(words: Iterable[str]) -> str:
 
 
 def _lse2() -> tuple[str, ...]:
-    """Tells the sources of an aarch64 CPU whose 16-byte stores are single copies."""
+    """Options for the sources if this is an aarch64 CPU whose 16-byte stores are single copies."""
     if os.uname().machine not in ("aarch64", "arm64"):
         return ()
     try:

@@ -1,7 +1,7 @@
-"""The folder that keeps what is slow to make: built workers, and what programs say of themselves.
+"""The folder that keeps slow results: built workers, and answers of programs about themselves.
 
-Everything in it may be deleted at any time. Files appear by an atomic rename, so two processes that make the same one
-at once are harmless: the last one wins, and both are whole.
+Everything in it may be deleted at any time. Files appear by an atomic rename, so two processes that make the same file
+concurrently are harmless: the last one wins, and both files are complete.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def touch(path: Path) -> bool:
 
 
 def forget_unused(folder: Path) -> None:
-    """Remove what nobody has used for a month, and what killed builders left. Errors don't matter here."""
+    """Remove files unused for a month, and remnants of killed builders. Errors don't matter here."""
     limit_s = time.time() - 30 * 86400
     for entry in [*folder.glob("*-*"), *folder.glob("objects/*"), *folder.glob("probes/*")]:
         with suppress(OSError):
@@ -74,7 +74,7 @@ def forget_unused(folder: Path) -> None:
                     entry.unlink()
 
 
-# ---- what programs say of themselves --------------------------------------------------------------------------------
+# ---- answers of programs about themselves ---------------------------------------------------------------------------
 
 
 def resolve(program: str) -> Path | None:
@@ -84,7 +84,7 @@ def resolve(program: str) -> Path | None:
 
 
 def stamp(name: str) -> list[str | int] | None:
-    """Tells whether a file, or the program that a bare name leads to, is still the same; None if there is none."""
+    """The identity of a file, or of the program that a bare name leads to, now; None if there is none."""
     path = Path(name).resolve() if name.startswith("/") else resolve(name)
     try:
         facts = path.stat() if path else None

@@ -1,7 +1,7 @@
-"""What can be measured here: patterns and transports, as the built workers describe themselves.
+"""The patterns and transports that can be measured here, as the built workers describe themselves.
 
-A pattern's needs and options and a transport's capabilities stand in the C sources only, and come from
-`worker --describe`. What is missing has a reason and a remedy.
+Only the C sources define a pattern's needs and options and a transport's capabilities. They come from `worker
+--describe`. Missing things have a reason and a remedy.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class OptionInfo:
 class PatternInfo(PatternTraits):
     """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of).
 
-    Sizes are multiples of `grain_bytes` other than 0; where that is 0, it takes any size.
-    `senders`: the option for the number of ranks besides rank 0 that only send; at least one more must receive.
-    `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
+    Sizes are multiples of `grain_bytes` other than 0; if that is 0, it takes any size. `senders`: the option for the
+    number of ranks besides rank 0 that only send; at least one more must receive. `collective`: the operation that its
+    option `algorithm` may leave to the transport; such a point needs none of `needs`.
     """
 
     name: str
@@ -66,7 +66,7 @@ class PatternInfo(PatternTraits):
     collective: str | None = None
 
     def traits_on(self, transport: TransportTraits) -> PatternTraits:
-        """What is stored of it; nothing arrives over a transport that carries nothing."""
+        """The stored traits. Nothing arrives over a transport that carries nothing."""
         known = {field.name: getattr(self, field.name) for field in fields(PatternTraits)}
         return PatternTraits(**known | {"payload": self.payload and "payload" in transport.caps})
 
@@ -110,7 +110,7 @@ class TransportInfo(TransportTraits):
     native: frozenset[str]
     max_bytes: int
     executable: Path
-    worker_name: str  # what the worker calls it
+    worker_name: str  # its name in the worker
     library: Library | None = None
     grain_bytes: int = 0
     model: Model | None = None
@@ -118,7 +118,7 @@ class TransportInfo(TransportTraits):
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Patterns and transports by name, in the order in which the worker lists them, and what is missing."""
+    """Patterns and transports by name, in the worker's order, and missing ones."""
 
     patterns: dict[str, PatternInfo]
     transports: dict[str, TransportInfo]
@@ -133,9 +133,9 @@ class Catalogue:
     def select(self, words: Iterable[str]) -> list[TransportInfo]:
         """The transports that words name, each once, in the order given.
 
-        `mpi` means every MPI found, `mpi@openmpi` those whose library begins so, `mpi@/opt/a` the one in that folder,
-        `tcp:*` all variants of tcp (but `tcp` alone only its plain one), and `mpi:*` those of every MPI. `sim@gpmimd`
-        and `sim@FILE.toml:VARIANT` are models of machines. Raises UsageError for a word that names none.
+        `mpi` means every MPI on this machine, `mpi@openmpi` those whose library begins so, `mpi@/opt/a` the one in that
+        folder, `tcp:*` all variants of tcp (but `tcp` alone only its plain one), and `mpi:*` those of every MPI.
+        `sim@gpmimd` and `sim@FILE.toml:VARIANT` are models of machines. Raises UsageError for a word that matches none.
         """
         selected: dict[str, TransportInfo] = {}
         for word in words:
@@ -194,9 +194,9 @@ class Catalogue:
         )
 
     def missing_for(self, word: str) -> Missing | None:
-        """What is missing where `word` names no transport: itself, or the whole family of `pvm:raw`.
+        """The missing thing behind a `word` that names no transport: itself, or the whole family of `pvm:raw`.
 
-        Of `mpi` it is the first library that was found and cannot be used.
+        For `mpi` it is the first library that is installed but unusable.
         """
         if any(matches(word, name) for name in self.transports):
             return None
@@ -299,7 +299,7 @@ def load(
 
 
 def _transports_of(library: Library) -> dict[str, TransportInfo]:
-    """What a library's worker says of itself, by the names of its transports. Raises BuildError, ProtocolError."""
+    """The transports in a library's worker, by name. Raises BuildError, ProtocolError."""
     executable = build_worker(library.recipe)
     transports = {}
     for row in describe(executable, is_wheel=library.is_wheel)["transports"]:
@@ -324,7 +324,7 @@ def native_patterns() -> list[str]:
 
 
 def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
-    """What a worker says of itself; kept under the name of the executable, which stands for its content.
+    """A worker's description of itself; kept under the name of the executable, which identifies its content.
 
     `is_wheel`: it is linked with a library from a Python environment, which the system's must not shadow. Raises
     ProtocolError.
@@ -341,7 +341,7 @@ def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
 
 
 def _answers(executable: Path, flag: str, text: str = "", *, is_wheel: bool = False) -> list[dict[str, Any]]:
-    """What a worker answers without starting a job. Raises ProtocolError."""
+    """The answers of a worker without starting a job. Raises ProtocolError."""
     try:
         done = subprocess.run(
             [executable, flag],

@@ -1,7 +1,7 @@
 """Talks to the processes of a job: lines in, lines out, and a time limit on every wait.
 
-Nothing here blocks without a limit, and nothing needs a thread: each wait for an answer also reads what the
-launcher writes to standard error, so its pipe can't fill up and stop the job.
+Nothing here blocks without a limit, and nothing needs a thread: each wait for an answer also reads the launcher's
+standard error, so its pipe can't fill up and stop the job.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ class Channel:
                 left = left[os.write(process.stdin.fileno(), left) :]
 
     def read_line(self, deadline_s: float) -> bytes | None:
-        """The next answer without its prefix; None at the end. What is no answer goes to `noise`.
+        """The next answer without its prefix; None at the end. Other lines go to `noise`.
 
-        The end is also when one of several processes has failed, for then the others wait for it in vain. Raises
+        The end is also when one of several processes has failed: the others then wait for it in vain. Raises
         TimeoutError when `deadline_s` (of time.monotonic) has passed.
         """
         while True:
@@ -111,7 +111,7 @@ class Channel:
             self._after(end)
 
     def _read(self, key: selectors.SelectorKey) -> int:
-        """Take what can be read from a pipe at once: how many bytes."""
+        """Read a pipe as far as it has data; returns the number of bytes."""
         try:
             data = os.read(key.fd, _CHUNK_BYTES)
         except BlockingIOError:
@@ -137,7 +137,7 @@ class Channel:
             del self._line[_NOISE_LINE_BYTES:]
 
     def _after(self, end: int) -> None:
-        """A process has ended: read what is left in its pipes.
+        """A process has ended: read the rest of its pipes.
 
         Its children may still write to them, so no more is read than a pipe holds.
         """
@@ -164,7 +164,7 @@ class Channel:
         return next((code for process in self.processes[1:] if (code := process.poll())), None)
 
     def hear(self, limit_s: float) -> None:
-        """Take what is still said within limit_s. Answers that come meanwhile are kept."""
+        """Read output for up to limit_s. Answers that come meanwhile are kept."""
         deadline_s = time.monotonic() + limit_s
         with suppress(TimeoutError):
             while self._selector.get_map() and time.monotonic() < deadline_s:
@@ -173,7 +173,7 @@ class Channel:
     def wait_exit(self, limit_s: float) -> int | None:
         """The exit code of the first process, negative for a signal; None if it has not ended within limit_s.
 
-        Takes meanwhile what is still said.
+        It reads the output meanwhile.
         """
         deadline_s = time.monotonic() + limit_s
         self.hear(limit_s)

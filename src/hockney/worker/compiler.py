@@ -1,7 +1,7 @@
-"""C compilers and the wrappers that MPI libraries put round them: which there are, and which is which.
+"""Finds C compilers and the wrappers of MPI libraries, and identifies them.
 
-Asking a compiler costs 5 to 30 ms a question, so the answers are kept; they hold until one of the files involved (the
-wrapper, what it links to, the compiler behind it) changes.
+Asking a compiler costs 5 to 30 ms a question, so the answers are kept. They hold until a file involved changes: the
+wrapper, its target, the compiler behind it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _ASK_LIMIT_S = 5.0
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler as it is called, and what distinguishes it from others."""
+    """A compiler: its command, and its distinction from others."""
 
     argv: tuple[str, ...]
     version: str  # the first line of --version
-    show: str  # what a wrapper adds to the command line; empty for a plain compiler
+    show: str  # words that a wrapper adds to the command line; empty for a plain compiler
 
 
 def find_c_compiler() -> tuple[str, ...]:
-    """The command in CC, else cc, gcc or clang, whichever is on PATH. Raises NoCompiler."""
+    """The command in CC, else the first of cc, gcc and clang on PATH. Raises NoCompiler."""
     asked = os.environ.get("CC", "")
     argv = split_words(asked) or [asked]
     if asked and shutil.which(argv[0]) is None:
@@ -75,9 +75,9 @@ def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
 
 
 def ask(argv: Sequence[str]) -> str:
-    """What a program prints on standard output. Raises CompileFailed with what it said if it fails.
+    """The standard output of a program. Raises CompileFailed with the program's message if it fails.
 
-    What it has started ends with it at the time limit.
+    At the time limit all its child processes end with it.
     """
     name, what = Path(argv[0]).name, f"answer {argv[-1]}"
     try:

@@ -1,16 +1,16 @@
-"""What can go wrong between the control plane and its workers.
+"""Failures between the control plane and its workers.
 
 WorkerError
 ├── BuildError              no worker executable could be made
 │   ├── NoCompiler          there is no C compiler
-│   ├── CompileFailed       the compiler refused; its own first errors are in the text
-│   └── CacheUnusable       the folder for built workers can't be written, or its disk is full
-├── LaunchFailed            the job never came up; what the launcher said is in the text
+├── CompileFailed       the compiler refused; the text has its first errors │   └── CacheUnusable       the folder for
+built workers can't be written, or its disk is full ├── LaunchFailed            the job never came up; the text has the
+launcher's message
 ├── WorkerDied              a rank or the whole job ended in the middle
 ├── WorkerTimedOut          a time limit passed; the job has been ended
-├── WorkerRefused           the worker said no, or a payload was wrong; it is ready for the next command
-├── HostsUnusable           hosts that cannot be reached, or lack the worker (preflight.py)
-└── ProtocolError           what came back is not the line protocol
+├── WorkerRefused           the worker refused a command, or a payload was wrong; it is ready for the next command ├──
+HostsUnusable           hosts that cannot be reached, or do not have the worker (preflight.py) └── ProtocolError
+the answer does not follow the line protocol
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CacheUnusable(BuildError):
 
 
 class LaunchFailed(WorkerError):
-    """The job never came up. `said` is what its launcher wrote on standard error; `timed_out`: it did not answer."""
+    """The job never came up. `said` is its launcher's standard error; `timed_out`: it did not answer."""
 
     def __init__(
         self, launcher: str, reason: str, said: str = "", *, timed_out: bool = False, remedy: str = ""
@@ -96,11 +96,11 @@ class WorkerRefused(WorkerError):
 
 
 class ProtocolError(WorkerError):
-    """What came back is not the line protocol of this version; the job has been ended."""
+    """The answer does not follow this version's line protocol; the job has been ended."""
 
 
 def how_to_wait_longer(limit_s: float) -> str:
-    """What to do about a time limit that passed; a stored run that is gone on with keeps its own."""
+    """The remedy for a time limit that passed. A resumed run keeps its stored limit."""
     return f"a new `hockney run` with `--limit` above {limit_s:g} s waits longer"
 
 

@@ -1,8 +1,8 @@
-"""The communication libraries of this machine: how a worker is built for each, and what starts its jobs.
+"""The communication libraries of this machine: how a worker is built for each, and how its jobs start.
 
-MPI and OpenSHMEM have a compiler wrapper. A worker built with one library and started by another's launcher comes up as
-many jobs of one rank each, so a wrapper is taken only together with a launcher of the same kind from the same folder.
-Asking takes 20 to 60 ms a library; the answers are kept until one of the files involved changes.
+MPI and OpenSHMEM have a compiler wrapper. A worker of one library, started by another's launcher, comes up as many jobs
+of one rank each. So a wrapper is used only together with a launcher of the same kind from the same folder. Asking takes
+20 to 60 ms a library; the answers are kept until one of the files involved changes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Missing:
 
 
 Found = tuple[tuple[Library, ...], tuple[Missing, ...]]
-"""The libraries that work, and what was found and cannot be used."""
+"""The usable libraries, and the unusable ones with the reason."""
 
 
 def side_by_side(ask: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
@@ -94,17 +94,17 @@ class Kind:
 class Search:
     """How the libraries of one family are found. The last of its kinds has no macros and takes any launcher."""
 
-    family: str  # what the names of its libraries begin with: `mpi@…`
+    family: str  # the start of its libraries' names: `mpi@…`
     variable: str  # the environment variable that may name one more wrapper
     wrappers: tuple[str, ...]
-    header: str  # what every program of it includes
+    header: str  # the header that every program of it includes
     launchers: tuple[str, ...]
     kinds: tuple[Kind, ...]
 
     def __call__(self) -> Found:
         """Every library of this machine, once each, and the wrappers that can't be used with the reason.
 
-        Looked for are the command in the variable, the running Python environment, and every folder on PATH, where
+        It searches the command in the variable, the running Python environment, and every folder on PATH, where
         environment modules put theirs. Raises nothing: a broken wrapper is in the second tuple.
         """
         by_file: dict[str, Library | Missing] = {}
@@ -140,7 +140,7 @@ class Search:
                     yield path
 
     def _examine(self, wrapper: Path) -> tuple[str, Library | Missing]:
-        """What a wrapper builds for, after the file that programs load, or what stands for it."""
+        """The library behind a wrapper, after the file that programs load, or its substitute."""
         probes = Probes(cache.default_folder())
         try:
             compiler = identify([str(wrapper)], probes, wrapper=True)
@@ -168,7 +168,7 @@ class Search:
         return answer["library"], Library(its_id, name, kind.launcher, launcher, recipe, is_wheel)
 
     def _kind_and_version(self, macros: str) -> tuple[Kind, str]:
-        """From what `-E -dM` prints."""
+        """The kind and version in the output of `-E -dM`."""
         defined = dict(re.findall(r'^#define (\w+) "?([^"\n]*)"?$', macros, re.MULTILINE))
         kind = next(kind for kind in self.kinds if all(defined.get(name) for name in kind.macros))
         return kind, ".".join(defined[name].partition(" ")[0] for name in kind.macros)
@@ -207,7 +207,7 @@ def _find_library(show: str) -> str | None:
 
 
 def _launcher_kind(launcher: Path, probes: Probes) -> str:
-    """What a launcher says it is; empty if it says nothing of use."""
+    """A launcher's name for itself; empty if it gives nothing useful."""
     key = ["launcher", str(launcher)]
     answer = probes.get(key)
     if answer is None:
@@ -230,7 +230,7 @@ MPI = Search(
     kinds=(
         Kind("openmpi", "Open MPI {}", "openmpi", ("OMPI_MAJOR_VERSION", "OMPI_MINOR_VERSION", "OMPI_RELEASE_VERSION")),
         Kind("intel", "Intel MPI {}", "intel", ("I_MPI_VERSION",)),
-        # MVAPICH is made of MPICH and says so, but its launcher has options of its own.
+        # MVAPICH is made of MPICH and says so, but its launcher has different options.
         Kind("other", "another MPI {}", "mpiexec", ("MVAPICH2_VERSION",)),
         Kind("other", "another MPI {}", "mpiexec", ("MVAPICH_VERSION",)),
         Kind("mpich", "MPICH {}", "mpich", ("MPICH_VERSION",)),
@@ -299,7 +299,7 @@ def _pvm_roots() -> Iterable[Path]:
 
 
 def _pvm_version(compiler: tuple[str, ...], flags: tuple[str, ...], probes: Probes) -> str:
-    """What pvm3.h says; empty where the compiler finds none."""
+    """The version in pvm3.h; empty if the compiler finds none."""
     key = ["pvm", *compiler, *flags]
     answer = probes.get(key)
     if answer is None:

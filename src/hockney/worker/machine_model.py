@@ -32,7 +32,7 @@ class Model:
 
     @classmethod
     def from_content(cls, name: str, content: Mapping[str, Any], variant: str = "") -> Model:
-        """The model with this content, which need not stand in a file. Raises UsageError with all that is wrong."""
+        """The model with this content, from a file or not. Raises UsageError with all errors."""
         machine = validated(content, f"{name}:{variant}".rstrip(":"), Machine)
         if machine.machine is not None:
             known = [row["name"] for row in read_toml(MODELS.parent / "reports.toml", "list of reports")["machine"]]
@@ -47,7 +47,7 @@ class Model:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What is stored with a run: name, key, all parameters with their sources, and what was used for the fit."""
+        """The stored form of a model: name, key, all parameters with their sources, and the figures of the fit."""
         machine = self.machine
         return {
             "name": self.name,
@@ -70,7 +70,7 @@ class Model:
 
 
 def torus_of(machine: Machine) -> dict[str, list[int]] | None:
-    """The lengths of a torus' dimensions and the nodes of its ranks; None for another topology."""
+    """The dimensions of a torus and the nodes of its ranks; None for another topology."""
     if not isinstance(machine.topology, Torus):
         return None
     dimensions = list(machine.topology.dimensions)
@@ -134,7 +134,7 @@ def _parameters(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str
 
 
 def _text(value: Any) -> str:
-    """A cost as `100 + 0.5/B + 32/packet`, else as it stands in the file."""
+    """A cost as `100 + 0.5/B + 32/packet`, else unchanged from the file."""
     units = {"fixed_ns": "", "per_byte_ns": "/B", "per_packet_ns": "/packet"}
     if isinstance(value, dict) and units.keys() >= value.keys():
         return " + ".join(f"{value[name]}{unit}" for name, unit in units.items() if name in value)

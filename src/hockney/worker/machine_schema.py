@@ -73,7 +73,7 @@ Costs = Annotated[Cost, BeforeValidator(_as_cost)]
 
 
 class Segment(_Table):
-    """What a message of at most `up_to_bytes` costs (0: of any size)."""
+    """The costs of a message of at most `up_to_bytes` (0: of any size)."""
 
     source: Text
     up_to_bytes: Count = 0
@@ -107,9 +107,9 @@ class Segment(_Table):
 
 
 class PairClass(_Table):
-    """Which pairs of ranks have these costs: the first class that holds counts. Without a condition: all pairs.
+    """The pairs of ranks with these costs: the first class that holds counts. Without a condition: all pairs.
 
-    `switches`: so many on the route, or [least, most]; `within`: the name of a level of the hierarchy.
+    `switches`: their number on the route, or [least, most]; `within`: the name of a level of the hierarchy.
     """
 
     same_node: bool = False
@@ -142,7 +142,7 @@ Classes = Annotated[dict[str, PairClass], AfterValidator(_classes_end)]
 
 
 class Cpu(_Table):
-    """The CPUs of a node. `slice_ns`: 0, none. `compute`: what computing for d ns takes, fixed + factor * d.
+    """The CPUs of a node. `slice_ns`: 0, none. `compute`: the time to compute for d ns, fixed + factor * d.
 
     `flops_per_s`: by which the operations of `ft` are charged; None, they are not known.
     """
@@ -194,7 +194,7 @@ class _Topology(_Table):
 
 
 class Tree(_Topology):
-    """What is a tree by another name: level by level from below, the children of a switch and the parents of each."""
+    """A tree in other terms: level by level from below, the children of a switch and the parents of each."""
 
     @property
     @abc.abstractmethod
@@ -257,7 +257,7 @@ class Clos(Tree):
 
 
 class Level(_Table):
-    """A level of a hierarchy: so many of the level below."""
+    """A level of a hierarchy: the number of parts of the level below."""
 
     name: Text
     holds: Positive
@@ -388,7 +388,7 @@ class Barrier(_Table):
 
 
 class Alltoall(_Table):
-    """The library's own all-to-all: all messages at once, and then a copy of the own block."""
+    """The library's all-to-all: all messages concurrently, and then a copy of the rank's block."""
 
     source: Text
     own_per_byte_ns: Ns
@@ -443,14 +443,14 @@ class Run(_Table):
 
 
 class Used(_Table):
-    """Published figures that the fit used, by the archive's columns, and for what."""
+    """Published figures that the fit used, by the archive's columns, and their purpose."""
 
     where: Where
     for_: Text = Field(alias="for")
 
 
 class Structure(_Table):
-    """What is no number and was read from a report: which flow, which order of reading."""
+    """A choice that is no number and was read from a report, such as a flow or an order of reading."""
 
     what: Text
     read_from: Text
@@ -466,7 +466,7 @@ class NotModelled(_Table):
 class Machine(_Table):
     """A whole model. `machine`: the archive's name of the machine whose report it rebuilds.
 
-    `default_ranks`: on so many a suite is run with `--machine` where it names none; 0, on its own.
+    `default_ranks`: the number of ranks of a suite that names none, with `--machine`; 0: without `--machine`.
     """
 
     title: Text

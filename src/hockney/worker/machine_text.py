@@ -155,7 +155,7 @@ def _level_names(machine: Machine) -> list[str]:
 
 
 def places(machine: Machine, ranks: int) -> list[int]:
-    """The node of each of so many ranks."""
+    """The node of each rank."""
     placement = machine.placement
     if placement is None:
         return [rank // machine.ranks_per_node for rank in range(ranks)]

@@ -1,7 +1,7 @@
-"""Ends a job for good: the launcher, its helpers and every rank on this host, also those that init has adopted.
+"""Ends a job completely: the launcher, its helpers and every rank on this host, including those adopted by init.
 
-Launchers put ranks into process groups and sessions of their own, and a launcher that dies leaves them to init. So
-every process of a job carries a mark in its environment, and what bears the mark is ended.
+Launchers put ranks into new process groups and sessions, and a launcher that dies leaves them to init. So every process
+of a job carries a mark in its environment, and every process with the mark is ended.
 
 A library removes its shared memory only when it ends in peace. A file counts as a job's if one of its processes had it
 mapped, and its name is one that libraries give to the memory of a single job.
@@ -68,11 +68,11 @@ def end_job(roots: Sequence[subprocess.Popen[bytes]], mark: str) -> bool:
 
 
 def find_members(roots: Iterable[subprocess.Popen[bytes]], mark: str) -> list[psutil.Process]:
-    """The living processes of a job on this host, but for the roots themselves: descendants, and who bears the mark."""
+    """The living processes of a job on this host except the roots: descendants, and all that bear the mark."""
     roots = list(roots)
     members = {child.pid: child for root in roots for child in _descendants(root)}
     for process in psutil.process_iter(["environ"]):
-        if (process.info["environ"] or {}).get(MARK) == mark:  # None where we may not look
+        if (process.info["environ"] or {}).get(MARK) == mark:  # None without permission
             members[process.pid] = process
     known = {root.pid for root in roots}
     return [process for pid, process in members.items() if pid not in known and _is_alive(process)]
@@ -94,7 +94,7 @@ def _is_alive(process: psutil.Process) -> bool:
 
 
 def _signal_group(root: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """The group lives as long as one process in it, so its number can't belong to another while root is not reaped."""
+    """The group lives as long as one of its processes: its number is not reused while root is not reaped."""
     if root.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(root.pid, number)
@@ -127,7 +127,7 @@ def shared_memory_of(pids: Iterable[int]) -> frozenset[Path]:
 
 
 def remove_unused(files: Iterable[Path]) -> None:
-    """Remove those that are still there, are this user's, and nobody uses. What can't be removed stays."""
+    """Remove the files that exist, are this user's, and are unused. Files that can't be removed stay."""
     left = {path for path in files if path.exists()}
     if left:
         left -= shared_memory_of(int(folder.name) for folder in Path("/proc").glob("[0-9]*"))

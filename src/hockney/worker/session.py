@@ -46,8 +46,8 @@ from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, StartCommand
 
 Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, ListeningAnswer)
 
-# At the limit of a command or of its start the worker ends itself, and says what it waited for. This much later the
-# session ends it.
+# At the limit of a command or of its start the worker ends itself, and reports its wait. This much later the session
+# ends it.
 _GRACE_S = 4.0
 _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
@@ -57,7 +57,7 @@ class WorkerSession:
     """One job from its start to its end. Not for use by several threads at once.
 
     `start_limit_s` is the limit from the start of the job to its first answer, in s. Its ranks have the same limit, and
-    a moment more to say which of them are missing.
+    a moment more to report missing ranks.
     """
 
     def __init__(self, launch: StartCommand, *, start_limit_s: float = START_LIMIT_S) -> None:
@@ -68,7 +68,7 @@ class WorkerSession:
         self._id = 0
         self._lost: LostAnswer | None = None
         self._files: frozenset[Path] = frozenset()  # ours to remove if the library can't
-        self._heard_bytes = 0  # what had been said when the last command was sent
+        self._heard_bytes = 0  # position in the output when the last command was sent
         self._greeted = False
         self._ended = False
 
@@ -100,7 +100,7 @@ class WorkerSession:
     def hello(self) -> HelloAnswer:
         """The ranks of the job. This is its first answer, so the limit of its start applies.
 
-        From now on the job ends at once when its standard input is closed, also by `kill -9` of this program. Raises
+        From now on the job ends as soon as its standard input is closed, also by `kill -9` of this program. Raises
         LaunchFailed with the launcher's message, ProtocolError.
         """
         limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else _GRACE_S
@@ -147,14 +147,14 @@ class WorkerSession:
         return self._ask("floor", words, timeout_s, "floor", FloorAnswer)
 
     def close(self) -> None:
-        """Ask the job to quit, wait for it, and kill what does not end in time. May be called again."""
+        """Ask the job to quit, wait for it, and kill the processes that do not end in time. May be called again."""
         if self._ended:
             return
         try:
             if self._greeted:
                 self._ask("quit", [], 10.0, "quit", ByeAnswer)
             else:
-                self._channel.close_input()  # after hello this would end it at once, even in its last steps
+                self._channel.close_input()  # after hello this ends it immediately, even in its last steps
             left = self._channel.wait_exit(_LAST_WORDS_S) is None
         except WorkerError:
             left = True
@@ -175,16 +175,17 @@ class WorkerSession:
             processes.remove_unused(self._files)
         return gone
 
-    # ---- what libraries say -----------------------------------------------------------------------------------------
+    # ---- output of libraries
+    # --------------------------------------------------------------------------------------------
 
     @property
     def noise(self) -> tuple[str, ...]:
-        """The last lines on standard output that are no answers: what a library prints there."""
+        """The last lines on standard output that are no answers: output of a library."""
         return tuple(line.decode(errors="replace") for line in self._channel.noise)
 
     @property
     def said(self) -> str:
-        """The last 64 KiB of what the launcher and the ranks have said on standard error."""
+        """The last 64 KiB of the standard error of the launcher and the ranks."""
         return self._channel.said()
 
     @property
@@ -234,7 +235,7 @@ class WorkerSession:
         return WorkerRefused(answer.code, self._reason() or answer.message)
 
     def _reason(self) -> str:
-        """The cause, from what was printed since the last command. Hydra prints on standard output."""
+        """The cause, from the output since the last command. Hydra prints on standard output."""
         return diagnose.reason(self._channel.said(self._heard_bytes)) or diagnose.reason("\n".join(self.noise))
 
     # ---- when it ends -----------------------------------------------------------------------------------------------
@@ -246,9 +247,9 @@ class WorkerSession:
         return self._not_started(f"no answer within {self._start_limit_s:g} s", timed_out=True)
 
     def _died(self, doing: str, limit_s: float, deadline_s: float) -> WorkerError:
-        """How the job ended, after a short wait for its last messages.
+        """The error for the end of the job, after a short wait for its last messages.
 
-        The wait ends at the deadline: with it, and the killing of what is left, a time limit shows within 10 s.
+        The wait ends at the deadline: a time limit and the killing of all processes then take less than 10 s.
         """
         join = self._channel.failed_join()  # rank 0 then still waits
         left_s = max(_DRAIN_S, deadline_s - time.monotonic())

@@ -1,6 +1,6 @@
 """A model of a machine as a platform of SimGrid, whose SMPI runs MPI programs on it.
 
-Ranks are hosts, each behind a link of its own that holds the costs of a message, as SMPI's factors want them. The links
+Ranks are hosts, each behind a separate link that holds the costs of a message, in the form of SMPI's factors. The links
 of the topology follow; SimGrid chooses among the shortest routes.
 """
 
@@ -47,7 +47,7 @@ class _Network:
 def platform_of(model: Model) -> Platform:
     """The platform of a model. Raises UsageError for one that SimGrid cannot hold."""
     machine = model.machine
-    if ranks_of(machine) > 4096:  # each is a host, and routes between them are looked for
+    if ranks_of(machine) > 4096:  # each is a host, and SimGrid computes the routes between them
         raise _refusal(model, f"ranks: at most 4096, not {ranks_of(machine)}; ask for fewer")
     name, pairs = _pairs_of(model)
     for number, segment in enumerate(pairs.segment, 1):
@@ -183,7 +183,7 @@ def _network(model: Model) -> _Network:
             return _Network(range(count), 0, edges)
         case Graph() if not topology.via:
             return _Network(range(count), None, [(a, b, 0) for a, b in topology.edges])
-    what = "graph with routes of its own" if isinstance(topology, Graph) else topology.kind
+    what = "graph with given routes" if isinstance(topology, Graph) else topology.kind
     raise _refusal(model, f"topology: its shortest routes are not those of a {what}")
 
 

@@ -1,8 +1,8 @@
-"""What messages cost on a model, as the factors of SimGrid's SMPI.
+"""The costs of messages on a model, as the factors of SimGrid's SMPI.
 
-SMPI knows an overhead of the sender and of the receiver, each a line over the size for a range of sizes; and a factor
-on the latency and one on the bandwidth of a route, each constant in a range. So the ranges are as many as keep times
-and gaps within a tolerance of the model's.
+SMPI knows an overhead of the sender and of the receiver, each a line over the size for a range of sizes. It also knows
+a factor on the latency and one on the bandwidth of a route, each constant in a range. There are as many ranges as keep
+times and gaps within a tolerance of the model's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hockney.worker.machine_schema import Cost, PairClass
 
 ENVELOPE_BYTES = 16
-"""What SMPI adds to every message on its way."""
+"""The header that SMPI adds to every message."""
 
 _TOLERANCE = 0.01
 _UNDER_WAY = 16
@@ -104,10 +104,10 @@ def _ns(cost: Cost | None, size: int) -> float:
 
 
 def _times(pairs: PairClass, size: int, eager: int | None, link_latency_ns: float, link_per_byte_ns: float) -> _Times:
-    """SMPI charges the CPU for eager messages only: what a longer one needs of it becomes latency.
+    """SMPI charges the CPU for eager messages only: the CPU time of a longer one becomes latency.
 
-    Messages that share a way arrive together in SimGrid, where they come one by one on a model. So where their receiver
-    has much to do for each, it is the sender who keeps them apart.
+    Messages on a shared route arrive together in SimGrid, but one by one on a model. So if their receiver has much work
+    for each, the sender spaces them.
     """
     number, segment = next(
         (number, each) for number, each in enumerate(pairs.segment) if size <= each.up_to_bytes or not each.up_to_bytes
@@ -143,7 +143,7 @@ def _overheads(times: Sequence[_Times], of: Callable[[_Times], float]) -> Iterat
 
 
 def _ranges(times: Sequence[_Times]) -> Iterator[Range]:
-    """From the shortest message on, each range as long as one latency and one rate serve all of its sizes."""
+    """Ranges from the shortest message on, each as long as one latency and one rate fit all of its sizes."""
     first = 0
     while first < len(times):
         low, high = 0.0, math.inf

@@ -1,4 +1,4 @@
-"""TOML files read into pydantic models, or refused with all errors at once."""
+"""TOML files read into pydantic models, or refused with a list of all errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hockney.errors import UsageError, unknown
 from hockney.machine import files
 from hockney.units import counted, ordinal
 
-FROM_FILE = "file"  # the context of what a person wrote, which may mean two things
+FROM_FILE = "file"  # the context of hand-written content, which may be ambiguous
 _TABLES = ("series", "expect")
 _EXAMPLES = {  # of keys that must be there
     "name": '"my-suite"',
@@ -23,7 +23,7 @@ _EXAMPLES = {  # of keys that must be there
     "source": '"data sheet"',
 }
 Model = TypeVar("Model", bound=BaseModel)
-Errors = list[tuple[str, str]]  # the place in the file, `series[1].bytes`, and what is wrong there
+Errors = list[tuple[str, str]]  # the place in the file, `series[1].bytes`, and the error there
 
 
 def said(parse: Any, text: str) -> Any:
@@ -42,7 +42,7 @@ def some(value: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def listed(value: Any) -> Any:
-    """A word or number alone stands for a list of it."""
+    """A list as it is; a word or number alone as a list of one."""
     return (value,) if isinstance(value, int | str) else value
 
 
@@ -52,10 +52,10 @@ def texts(value: Any) -> Any:
 
 
 def read_model(path: Path, what: str, whole: type[Model], check: Callable[[Model], Errors] | None = None) -> Model:
-    """A file as a model; `what` is what the file is called.
+    """A file as a model; `what` names the file's kind.
 
-    `check` finds what the models do not know, in a file of the right form. Raises UsageError: a file that cannot be
-    read, or all its errors with their places.
+    `check` finds errors that the models do not know, in a file of the right form. Raises UsageError: a file that cannot
+    be read, or all its errors with their places.
     """
     model = validated(read_toml(path, what), str(path), whole)
     wrong = check(model) if check is not None else []
@@ -79,7 +79,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def validated(content: Mapping[str, Any], name: str, whole: type[Model]) -> Model:
-    """What the file of that name holds, as a model. Raises UsageError with all errors and their places."""
+    """The content of the file of that name, as a model. Raises UsageError with all errors and their places."""
     try:
         return whole.model_validate(content, context=FROM_FILE)
     except ValidationError as error:
@@ -92,7 +92,7 @@ def _refusal(path: str, wrong: Errors) -> UsageError:
 
 
 def _for_people(place: str) -> str:
-    """`series[1].bytes` -> `bytes of the 2nd [[series]]`: who looks for a table in a file counts from 1."""
+    """`series[1].bytes` -> `bytes of the 2nd [[series]]`: readers of a file count from 1."""
     place = re.sub(r"\[(\d+)\]", lambda number: f"[{int(number[1]) + 1}]", place)
     table = re.fullmatch(rf"({'|'.join(_TABLES)})\[(\d+)\](?:\.(.+))?", place)
     if table is None:
@@ -144,7 +144,7 @@ def _walked(model: type[BaseModel], place: Sequence[int | str]) -> tuple[type[Ba
 
 
 def _model_in(annotation: Any, place: Sequence[int | str]) -> type[BaseModel] | None:
-    """The first model within an annotation; of a union by tag the one whose tag stands in the place."""
+    """The first model within an annotation; for a union by tag the one with the place's tag."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     models = [model for part in get_args(annotation) if (model := _model_in(part, place)) is not None]

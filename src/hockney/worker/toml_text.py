@@ -29,7 +29,7 @@ def _table(content: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _is_table(name: str, value: Any) -> bool:
-    """Written as a table of its own; costs and conditions stand in their line."""
+    """Whether it is written as a table; costs and conditions are inline."""
     if isinstance(value, list):
         return bool(value) and all(isinstance(each, Mapping) for each in value)
     is_cost = isinstance(value, Mapping) and all(isinstance(part, int | float) for part in value.values())
@@ -51,7 +51,7 @@ def _key(name: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """A scalar. JSON writes it as TOML does, but for one character."""
+    """A scalar in TOML. JSON writes it identically, except for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,6 +1,6 @@
 """The tables of the classic reports: their rows and units, with published figures and those of this machine.
 
-The TOML files describe the tables; what a report computes from its tables is code. cli/classic.py shows them.
+The TOML files describe the tables; values that a report computes from its tables are code. cli/classic.py shows them.
 """
 
 from __future__ import annotations

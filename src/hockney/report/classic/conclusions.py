@@ -123,8 +123,8 @@ def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[
         return Judgement(group, "inconclusive", "too few measurements for an interval", figures)
     states = {each.state for each in figures if each.state is not None}
     if len(states) > 1 or states & {MIXED.name, SEVERAL_STATES}:
-        told = ", ".join(f"{each.name} {each.state}" for each in figures if each.state is not None)
-        return Judgement(group, "inconclusive", f"the figures are not of one state of the machine: {told}", figures)
+        listed = ", ".join(f"{each.name} {each.state}" for each in figures if each.state is not None)
+        return Judgement(group, "inconclusive", f"the figures belong to several machine states: {listed}", figures)
     result = evaluate(holds, bounds)
     verdict: Verdict = "inconclusive" if result is None else "holds" if result else "does not hold"
     return Judgement(group, verdict, None, figures)
@@ -180,7 +180,8 @@ def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, Table])
 def evaluate(expression: str, bounds: Mapping[str, Bounds]) -> bool | None:
     """Whether an expression holds for all values within the bounds of its names; None: for some of them.
 
-    It has numbers, names, + - * /, comparisons and `and`. Raises ValueError for others, KeyError for unknown names.
+    An expression has numbers, names, + - * /, comparisons and `and`. Raises ValueError for others, KeyError for unknown
+    names.
     """
     return _truth(ast.parse(expression, mode="eval").body, bounds)
 

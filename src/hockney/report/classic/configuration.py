@@ -15,7 +15,7 @@ from hockney.units import counted, format_bytes, format_ns
 
 
 def configuration_tables(report: str, run: Run) -> list[Table]:
-    """The blocks of a report's file: what each item is there, and here."""
+    """The blocks of a report's file: each item in the report, and on this machine."""
     here = _texts(run)
     columns = (ClassicColumn("item"), ClassicColumn("published", "published"), ClassicColumn("this machine"))
     return [
@@ -31,7 +31,7 @@ def configuration_tables(report: str, run: Run) -> list[Table]:
 
 
 def _texts(run: Run) -> dict[str, str | None]:
-    """What the last column of a block may name."""
+    """Texts that the last column of a block may name."""
     facts, launches = run.facts, list(run.launches.values())
     software, system, surroundings = (facts.get(name, {}) for name in ("software", "os", "surroundings"))
     hosts = sorted({host for launch in launches for host in launch.hosts})

@@ -1,7 +1,7 @@
 """Tables as the reports' TOML files describe them: which point belongs to which row.
 
-A `[[table]]` has the keys of Layout, and `[[table.part]]`s with those of Part; a table's keys of Part are for all of
-its parts. What it leaves out is as in the table that it is `like`. With `scopes` its parts stand once for each.
+A `[[table]]` has the keys of Layout, and `[[table.part]]`s with those of Part; keys of Part in the table apply to all
+its parts. Missing keys come from the table that it is `like`. With `scopes`, its parts are repeated for each scope.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Part:
     # caches", the largest size there; or a statistic over pairs of ranks (pairs.STATISTICS).
     how: str = ""
     scope: str | None = None  # "intra-node" or "inter-node": where the ranks must be
-    label: str = ""  # what a row is called, where a table has several parts
-    at: Mapping[str, Coordinate] = field(default_factory=dict)  # what else a row is, which the figures do not say
+    label: str = ""  # the name of a row, if a table has several parts
+    at: Mapping[str, Coordinate] = field(default_factory=dict)  # further keys of a row that the figures do not contain
     published: str | None = None  # the column of the archive that is printed instead of the figure itself
     loads: int = 1  # as for reading.Basis, like the next
     load_bytes: int = 0
-    per_node: int = 0  # `ranks` counts nodes, of so many ranks on each host, unless there is only one; 0: ranks
+    per_node: int = 0  # `ranks` counts nodes, with this many ranks on each host, unless there is only one; 0: ranks
     why: str | None = None  # why nothing here measures it
 
     @property
@@ -84,11 +84,11 @@ class Layout:
     parts: tuple[Part, ...]
     derived: Mapping[str, Sequence[str | int]] = field(default_factory=dict)  # keys of own rows: the first minus others
     columns: tuple[FigureColumn, ...] = (FigureColumn(),)  # in the file those next to the first one
-    qualifiers: Sequence[str] = ()  # options that make a column of their own wherever they differ
+    qualifiers: Sequence[str] = ()  # options that make a column of their own if they differ
     places: Sequence[str] = ()  # options that name a pair of ranks: each pattern and other option has its own column
     notes: Sequence[str] = ()
     heading: int = 0  # how many of the keys stand above the rows that share them
-    sorted: bool = False  # rows by their keys, wherever they come from; else those that the report has not come last
+    sorted: bool = False  # all rows by their keys; else rows that the report does not have come last
     down: bool = False  # rows for each transport ("by") instead of columns
     of: str = ""  # the columns that the report's figures are of (a regular expression): only they show a model's errors
 
@@ -207,7 +207,7 @@ def _columns(layout: Layout, measured: Collection[Label], predicted: Collection[
 
 
 def title_of(label: Label) -> str:
-    """The title of a column; whatever a model is called, its column is the model's."""
+    """The title of a column; a model has the same title under every name."""
     return re.sub(r"^sim@[^,]*", "model", ", ".join(filter(None, label)))
 
 
@@ -284,7 +284,7 @@ def _head(layout: Layout, line: _Line, label: Label = ()) -> list[Cell]:
 
 
 def label_of(layout: Layout, report: str, series: Series) -> Label:
-    """The column of a series: its transport, and what else the table distinguishes."""
+    """The column of a series: its transport, and the other distinctions of the table."""
     point, names = series.point, contents(report).get("names", {})
     transport = plain_name(point.transport)
     if layout.places:

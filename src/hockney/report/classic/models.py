@@ -13,7 +13,7 @@ from hockney.report.classic.values import NOTHING, Cell, Measured, Table, plain_
 from hockney.results.runs import Run
 
 Record = Mapping[str, Any]
-"""What a run stores of a model (worker/machine_model.py)."""
+"""The stored record of a model (worker/machine_model.py)."""
 
 
 def models_of(run: Run) -> Mapping[str, Record]:
@@ -63,7 +63,7 @@ def judged(model: Record, figure: Published | None, cell: Measured) -> Measured:
 
 
 def model_tables(models: Iterable[Record]) -> list[Table]:
-    """The parameters of models with their sources, the figures they used, and what was read from the report."""
+    """The parameters of models with their sources, the figures they used, and the facts read from the report."""
     records = list(models)
     used = [(_where(row["where"]), row["for"]) for row in _rows(records, "used")]
     structure = [(_structure(row), row["read_from"]) for row in _rows(records, "structure")]

@@ -13,8 +13,8 @@ from hockney.results.runs import Series
 from hockney.stats import ONE_LAUNCH
 
 WORD_BYTES = 8
-# Of one word: over the pairs, or over the means of series of pairs; its rate; of all sizes: the best mean rate, the
-# fewest words that reach half of it, and their rate.
+# For one word: over the pairs, or over the means of series of pairs; its rate. For all sizes: the best mean rate, the
+# fewest words that reach half the rate, and that rate.
 STATISTICS: Mapping[str, Callable[[Sequence[float]], float] | None] = {
     "max": max, "min": min, "mean": fmean, "mean rate": fmean, "best rate": None, "half words": None, "half rate": None,
 }  # fmt: skip
@@ -53,7 +53,7 @@ def _over_pairs(
 ) -> Measured:
     """A statistic over the pairs of ranks in one state; the same of their intervals' ends encloses it.
 
-    Where all ranks send at once, each rank and its target are a pair. Without `choose`: the mean over series, each of
+    If all ranks send concurrently, each rank and its target are a pair. Without `choose`: the mean over series, each of
     which is a mean over its pairs.
     """
     of_size = [each for each in series if each.point.bytes == size_bytes]

@@ -1,4 +1,4 @@
-"""What the Paragon report derives from its curves: ratios to the native library, and where curves jump."""
+"""Values that the Paragon report derives from its curves: ratios to the native library, and jumps of curves."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _ratio(cell: Cell, base: Cell) -> Measured:
 
 
 def jumps_table(reader: RunReader) -> Table:
-    """The jumps and outliers of each transport's ping-pong, and what the report says of its own."""
+    """The jumps and outliers of each transport's ping-pong, next to those that the report states."""
     curves: dict[str, list[Series]] = {}
     for series in reader.series("pingpong"):
         if series.point.ranks == 2 and not series.point.options:

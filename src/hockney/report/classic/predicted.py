@@ -1,4 +1,4 @@
-"""What a run says of points with more ranks than CPUs: their times on the model fitted to its figures of two ranks."""
+"""Predictions for points with more ranks than CPUs: their times on the model fitted to the run's two-rank figures."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Predicted(Series):
 def predicted_series(run: Run, at_ranks: Mapping[str, int]) -> list[Predicted]:
     """Every point that was skipped and has more ranks than the run had CPUs.
 
-    `at_ranks`: patterns whose published figures are of so many ranks, whatever was measured. One switch makes all pairs
-    of ranks alike, so one pair stands for all.
+    `at_ranks`: patterns whose published figures have that number of ranks, with any number measured. One switch makes
+    all pairs of ranks alike, so one pair represents all.
     """
     plan = run.info.plan
     cpus = len(set(plan.get("cpus", ()))) or len(parse_cpus(fact(run.facts, "limits.usable_cpus")))
@@ -79,7 +79,7 @@ def predicted_series(run: Run, at_ranks: Mapping[str, int]) -> list[Predicted]:
 
 
 def prediction_notes(measured: Iterable[Series], predicted: Iterable[Series]) -> list[str]:
-    """What a table's predictions assume; nothing without any."""
+    """The assumptions of a table's predictions; nothing without any."""
     here, there = (
         {each.measurements[0].definition.algorithm for each in series if each.measurements}
         for series in (measured, predicted)
@@ -121,7 +121,7 @@ def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) ->
     if kept is None:
         times = times_of(points, {points[0].transport: Model.from_content(name, content)})
         kept = {"of": [times.failed.get(point) or _record(times.measured[point]) for point in points]}
-        if not times.has_broken:  # every part of the program may change what is predicted
+        if not times.has_broken:  # every part of the program may change a prediction
             probes.put(key, kept, map(str, sorted(Path(__file__).parents[2].rglob("*.py"))))
     return [
         each if isinstance(each, str) else _restored(point, each)
@@ -130,7 +130,7 @@ def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) ->
 
 
 def _record(measurement: Measurement) -> dict[str, Any]:
-    """What tables read of a measurement on a model, as JSON."""
+    """The fields of a measurement on a model that tables read, as JSON."""
     definition, counters = asdict(measurement.definition), dict(measurement.counters)
     samples = measurement.elapsed_ns.tolist()
     return {"batch": measurement.batch, "definition": definition, "elapsed_ns": samples, "counters": counters}

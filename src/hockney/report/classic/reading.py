@@ -20,9 +20,9 @@ NOT_PLANNED = "not asked for in this run"
 
 @dataclass(frozen=True)
 class Basis:
-    """What a quantity is computed from besides a time.
+    """Properties of a point, besides its time, that a quantity needs.
 
-    A row of the load table stands for `loads` of the pattern, which bring `load_bytes` together (0: the point's size).
+    A row of the load table represents `loads` of the pattern, which carry `load_bytes` together (0: the point's size).
     """
 
     point: Point
@@ -46,7 +46,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a report prints of a point: its unit, and how it follows from the time in ns, or from each measurement."""
+    """A printed quantity of a point: its unit, and its formula from the time in ns, or from each measurement."""
 
     unit: str
     of: Callable[[Basis, float], float] = lambda of, ns: ns
@@ -111,7 +111,7 @@ QUANTITIES: Mapping[str, Quantity] = {
 
 
 class RunReader:
-    """A run for tables. `defaults` are the options that points leave out, by pattern; `predicted`: what it predicts."""
+    """A run for tables. `defaults` are the options that points leave out, by pattern; `predicted`: its predictions."""
 
     def __init__(
         self, run: Run, defaults: Mapping[str, Mapping[str, str]], predicted: Sequence[Predicted] = ()

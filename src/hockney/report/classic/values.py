@@ -81,7 +81,7 @@ Cell = str | Published | Measured
 class ClassicColumn:
     """A column of row keys, or of published, measured or predicted figures.
 
-    `parts` are the transport and what else distinguishes it.
+    `parts` are the transport and the other distinctions of the column.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""A table as it is shown: all published figures, and this machine's as far as there are any.
+"""A table as shown: all published figures, and those of this machine.
 
 Columns and rows without figures become sentences that say why. The JSON has all values.
 """
@@ -109,7 +109,7 @@ def _name(table: Table, row: Sequence[Cell]) -> str:
 
 
 def laid_across(view: View) -> View:
-    """A view of published figures alone with a column for each value of its last key; any other as it is."""
+    """A view of published figures alone with a column for each value of its last key; any other unchanged."""
     kinds = [column.kind for column in view.columns]
     if len(kinds) < 3 or kinds != [*["key"] * (len(kinds) - 1), "published"] or view.heading:
         return view

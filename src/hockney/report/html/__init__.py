@@ -1,7 +1,7 @@
-"""The HTML report: one file with all that it needs, which opens from disk and asks no network for anything.
+"""The HTML report: one self-contained file, which opens from disk and asks no network for anything.
 
-Each section has a file here that makes plain values; page.html.jinja puts them on the page, page.css and the scripts
-are inlined, and the figures stand in it once, as JSON. docs/architecture.md says where to add a section.
+Each section has a file here that makes plain values. page.html.jinja puts them on the page; page.css and the scripts
+are inlined, and the figures are embedded once, as JSON. docs/architecture.md says where to add a section.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hockney.results.runs import Results, Run
 
 
 def html_report(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> str:
-    """The page of a run, which is compared with others; `command_line` writes a fix as it is typed."""
+    """The page of a run, compared with others; `command_line` writes a fix as a shell command."""
     material = material_of(results, run, others, command_line)
     transports = list(dict.fromkeys(curve.transport for curve in material.curves))
     charts = charts_of(material)

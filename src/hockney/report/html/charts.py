@@ -1,4 +1,4 @@
-"""What a chart of the page is made of, as plain values: charts.js draws them, and the table behind each lists them."""
+"""Parts of a chart as plain values: charts.js draws them, and the table behind each lists them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Line:
     points: Sequence[PointValues]
     kind: Kind = "measured"
     transport: str | None = None
-    labels: tuple[str, ...] = ()  # of each point, where they have names of their own
+    labels: tuple[str, ...] = ()  # the names of points that have one
     color: int | None = None  # where no transport chooses it, and its place among the lines does not
 
 
@@ -48,7 +48,7 @@ class View:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: `about` is what it shows, for those who do not see it, `note` how to read it."""
+    """A chart: `about` describes it for readers who do not see it, `note` says how to read it."""
 
     id: str
     title: str
@@ -61,7 +61,7 @@ class Chart:
 
 
 def plain(value: float | None) -> float | int | None:
-    """A number as the page holds it: five digits, whole numbers without a point; None for what is no number."""
+    """A number in the page's form: five digits, whole numbers without a point; None unless it is finite."""
     if value is None or not math.isfinite(value):
         return None
     if isinstance(value, int):

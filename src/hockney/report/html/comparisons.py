@@ -1,4 +1,4 @@
-"""The first run compared with each other one: what became slower or faster, and what changed around them."""
+"""The first run compared with each other one: slower and faster series, and the differences around them."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ _Key = tuple[str, str, int, str]  # transport, pattern with options, ranks, stat
 class CurveData:
     """A pattern on a transport in one machine state: times in ns over sizes in bytes, ascending.
 
-    `low_ns` and `high_ns` are None where there are too few measurements for an interval. `payload` is what is moved in
-    that time over the size, None where a rate has no meaning. `is_main`: the state that tables show.
+    `low_ns` and `high_ns` are None if there are too few measurements for an interval. `payload` is the number of bytes
+    moved in that time over the size, None if a rate has no meaning. `is_main`: the state that tables show.
     """
 
     run: int
@@ -73,7 +73,7 @@ class _Member:
 
 
 def curves_of(run: Run) -> list[CurveData]:
-    """Every curve of a run in the order of its plan, pairs of ranks and the harness left out, but for its memcpy."""
+    """Every curve of a run in the order of its plan, without pairs of ranks, and of the harness only memcpy."""
     members: dict[_Key, list[_Member]] = {}
     counts: dict[tuple[str, int], list[Mapping[str, int]]] = {}
     floors_ns: dict[str, float | None] = {}

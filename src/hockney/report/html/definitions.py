@@ -1,4 +1,4 @@
-"""What the page says of patterns and words: definitions.toml."""
+"""Descriptions of patterns and words on the page: definitions.toml."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def patterns() -> Mapping[str, str]:
 
 
 def words() -> Mapping[str, str]:
-    """What each word means."""
+    """The meaning of each word."""
     known: Mapping[str, str] = read_toml(PATH)["word"]
     return known

@@ -1,4 +1,4 @@
-"""Findings as the page lists them: what, the evidence, the likely cause, what to do, and where that is drawn."""
+"""Findings in the page's form: title, evidence, likely cause, fix, and the chart that shows them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROBLEMS = {
 
 @dataclass(frozen=True)
 class FixItem:
-    """What to do, and the command that does it."""
+    """A remedy, and the command that carries it out."""
 
     text: str
     command: str
@@ -27,7 +27,7 @@ class FixItem:
 
 @dataclass(frozen=True)
 class FindingItem:
-    """A finding, once for all transports that have it. `shows` is what the chart of its evidence is to show."""
+    """A finding, once for all transports that have it. `shows` holds the settings of the chart of its evidence."""
 
     title: str
     about: str
@@ -43,7 +43,7 @@ class FindingItem:
 
 @dataclass(frozen=True)
 class Gap:
-    """What was not checked for one reason, and the command that measures it."""
+    """The checks that are missing for one reason, and the command that makes them possible."""
 
     reason: str
     what: tuple[str, ...]
@@ -116,7 +116,7 @@ def _fix(material: Material, fix: Fix | None) -> FixItem | None:
 def _evidence_chart(
     material: Material, finding: Finding, transports: Sequence[str], charts: set[str]
 ) -> tuple[str, dict[str, Any]]:
-    """The chart that shows it, and what it is to be set to; "" without one."""
+    """The chart that shows it, and the settings of that chart; "" without one."""
     about = finding.subject
     if finding.code in ("slow rank or pair", "slow group") and "matrix" in charts:
         return "matrix", {}

@@ -1,4 +1,4 @@
-"""What each layer adds: the latency of a transport as a bar, stacked from the layers below it."""
+"""The cost of each layer: the latency of a transport as a bar, stacked from the layers below it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def layers_chart(material: Material) -> Chart | None:
         parts = _parts(material, curves, curve, size)
         if parts:
             roots.setdefault(parts[0][0], []).append((transport, parts))
-    # A stack of one part shows what no stack is built on.
+    # A stack of one part shows only a base without layers.
     views = tuple(
         _view(material, root, stacks) for root, stacks in roots.items() if any(len(parts) > 1 for _, parts in stacks)
     )
@@ -36,19 +36,19 @@ def layers_chart(material: Material) -> Chart | None:
         return None
     return Chart(
         id="layers",
-        title=f"What each layer adds to a message of {format_bytes(size)}",
-        about="Stacked bars: the half round trip of each transport, divided into what the layers below it take.",
+        title=f"Cost of each layer for a message of {format_bytes(size)}",
+        about="Stacked bars: the half round trip of each transport, divided into the shares of the layers below it.",
         kind="bars",
         x=Axis("half a round trip", "ns", "linear"),
         y=Axis("", "", "names"),
         views=views,
         note="The floor is half a round trip of one cache line between the two CPUs. A layer that takes less time than "
-        "the one below it is drawn as a bar of its own.",
+        "the one below it is drawn as a separate bar.",
     )
 
 
 def _parts(material: Material, curves: Mapping[str, Curve], curve: Curve, size: int) -> list[tuple[str, float]]:
-    """The layers of a transport from below, each with what it adds; [] where its time of the size is not known."""
+    """The layers of a transport from below, each with its added time; [] if its time of the size is not known."""
     time = curve.at(size)
     if time is None or material.reading is None:
         return []

@@ -20,7 +20,7 @@ _Where = Mapping[str, Coordinate | list[Coordinate]]
 
 @dataclass(frozen=True)
 class _Selection:
-    """Which figures of a machine's report are its latency and its bandwidth, and `what` was measured."""
+    """The figures of a machine's report that are its latency and its bandwidth; `what` names the measured thing."""
 
     machine: str
     name: str

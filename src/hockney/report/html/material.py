@@ -1,4 +1,4 @@
-"""What the sections of the page are made from: the runs, read once."""
+"""The input of the page's sections: the runs, read once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hockney.results.runs import Results, Run
 
 @dataclass(frozen=True)
 class Material:
-    """The first run, which the page is about, with all that is known of it, and the others.
+    """The first run, the subject of the page, with everything derived from it, and the other runs.
 
-    `reading` and `explanation` are None where no figure has an interval, `sheet` for another suite than quick.
-    `curves` are of all runs. `names` are the readable ones of transports; `command_line` writes a fix as it is typed.
+    `reading` and `explanation` are None if no figure has an interval, `sheet` for another suite than quick. `curves`
+    are of all runs. `names` are the readable ones of transports; `command_line` writes a fix as a shell command.
     """
 
     results: Results
@@ -37,5 +37,5 @@ class Material:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All of them."""
+        """All runs, the first one first."""
         return (self.run, *self.others)

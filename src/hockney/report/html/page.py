@@ -1,4 +1,4 @@
-"""Puts values, styles and scripts into one page. What comes from outside is escaped; the policy forbids the rest."""
+"""Puts values, styles and scripts into one page. Outside text is escaped; the policy forbids the rest."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _shown(value: Any) -> Any:
 
 
 def _prose(text: str) -> Any:
-    """A sentence, with what stands in backquotes as code."""
+    """A sentence, with text in backquotes as code."""
     from markupsafe import Markup, escape
 
     parts = str(escape(printable(text))).split("`")
@@ -66,7 +66,7 @@ def _prose(text: str) -> Any:
 
 
 def policy(scripts: list[str], style: str) -> str:
-    """The Content-Security-Policy: only what is inlined here may run, and nothing may be loaded."""
+    """The Content-Security-Policy: only inlined scripts may run, and nothing may be loaded."""
     hashes = " ".join(f"'{_digest(script)}'" for script in scripts)
     return (
         f"default-src 'none'; script-src {hashes}; style-src '{_digest(style)}'; img-src data:; "
@@ -75,7 +75,7 @@ def policy(scripts: list[str], style: str) -> str:
 
 
 def json_block(data: Mapping[str, Any]) -> str:
-    """JSON that may stand in a script element, whatever texts it has."""
+    """JSON that is safe in a script element with any text in it."""
     text = json.dumps(_clean(data), separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -40,7 +40,7 @@ def matrices_of(material: Material) -> tuple[PairMatrix, ...]:
 
 
 def matrix_item(material: Material, matrix: PairMatrix) -> MatrixItem:
-    """Classes, outliers and what is missing, in words."""
+    """Classes, outliers and missing pairs, in words."""
     load = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
     options = "".join(f", {name}={value}" for name, value in matrix.options)
     where = f"{material.name_of(matrix.transport)}, {format_bytes(matrix.bytes)}, {matrix.ranks} ranks"

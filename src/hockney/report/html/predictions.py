@@ -74,7 +74,7 @@ def _fits(material: Material) -> Sequence[Fit]:
 
 
 def _thinned(fit: Fit, most: int) -> Fit:
-    """With so many points to check, or one."""
+    """The fit with at most the given number of points to check."""
     others = list(fit.figures.others.items())
     step = -(-len(others) // max(most, 1))
     return replace(fit, figures=replace(fit.figures, others=dict(others[::step])))

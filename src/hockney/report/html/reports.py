@@ -1,6 +1,7 @@
-"""The figures of the five reports, drawn anew: what a model of each machine gives, with the points that were published.
+"""The figures of the five reports, redrawn: the results of each machine's model, with the published points.
 
-The curves of the originals are lost. Lines are the models' (docs/machines.md), hollow marks what a text or table says.
+The curves of the originals are lost. Lines are the models' (docs/machines.md), hollow marks the values of a text or
+table.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ def _farms() -> Chart:
         x=Axis("receivers", "count", "log2"),
         y=_TIME,
         views=tuple(views),
-        note="The model is the calibrated one: four of these 120 figures and the length of a time slice "
+        note="The model is the calibrated one: four of these 120 figures and the duration of a time slice "
         "were used for it.",
     )
 
@@ -230,7 +231,7 @@ def _robs(benchmark: str, pattern: str, size: int | None, name: str) -> View:
 
 
 def _t3d() -> Chart:
-    """The latencies of all pairs in the order of their size, with what was printed of them."""
+    """The latencies of all pairs, ascending, with the printed values."""
     kinds = {"put": ("single_pairs", "put, one pair at a time"), "putpong": ("ping_pong", "ping-pong of puts")}
     views = []
     for pattern, (benchmark, name) in kinds.items():

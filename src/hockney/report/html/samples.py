@@ -64,10 +64,10 @@ def distribution_chart(material: Material) -> Chart | None:
     return Chart(
         id="distribution",
         title="How single times are distributed",
-        about="The share of samples that take at most so long, drawn so that 90, 99 and 99.9 % are equally far apart.",
+        about="The share of samples within a time, with equal distances between 90, 99 and 99.9 %.",
         kind="lines",
         x=Axis("time of a single repetition", "ns"),
-        y=Axis("share of samples that take at most so long", "percentile", "tail"),
+        y=Axis("share of samples within that time", "percentile", "tail"),
         views=tuple(View(name, tuple(lines)) for name, lines in most),
         note="Only where a sample is one repetition: a batch of several averages its slowest away. All samples of the "
         "state that tables show.",
@@ -75,7 +75,7 @@ def distribution_chart(material: Material) -> Chart | None:
 
 
 def _spread_out(series: Sequence[Series]) -> list[Series]:
-    """At most so many, evenly chosen over points and with all transports of each."""
+    """At most the number that is drawn, evenly chosen over points and with all transports of each."""
     by_point: dict[str, list[Series]] = {}
     for member in series:
         by_point.setdefault(_named(member.point), []).append(member)

@@ -35,7 +35,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Summary:
-    """The top of the page; `facts` are pairs of a word and what it is."""
+    """The top of the page; `facts` are pairs of a word and its value."""
 
     machine: str
     host: str
@@ -109,7 +109,7 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
 
 
 def _verdict(material: Material) -> Iterable[str]:
-    """How fast; what to use for short messages; what is wrong, and how sure all this is."""
+    """Speed, the choice for short messages, the strongest problem, and the certainty of all this."""
     if material.reading is None:
         yield "No figure of this run has a confidence interval yet, so there is no verdict."
         return
@@ -208,10 +208,10 @@ def short_messages(material: Material) -> list[Short]:
 
 
 def _choice(material: Material, shorts: Sequence[Short], size: int) -> str:
-    """`At 8 B, threads and shm cannot be told apart; of libraries, MPICH 4.0.2 is fastest (137 ns, 3.1 times …)`."""
+    """`At 8 B, threads and shm are equally fast; of libraries, MPICH 4.0.2 is fastest (137 ns, 3.1 times …)`."""
     equal = [short for short in shorts if short.is_equal]
     names = listed([material.name_of(short.transport) for short in equal], "and")
-    text = f"At {format_bytes(size)}, {names} " + ("cannot be told apart" if len(equal) > 1 else "is fastest")
+    text = f"At {format_bytes(size)}, {names} " + ("are equally fast" if len(equal) > 1 else "is fastest")
     parts = [text]
     for kind, words in _KINDS.items():
         first = next((short for short in shorts if short.kind == kind), None)
@@ -246,11 +246,11 @@ def _wrong(material: Material, finding: Finding | None) -> str:
         return "Nothing stands out as wrong in this run."
     about = material.name_of(finding.subject.transport)
     values = {name: fact.value if isinstance(fact, Estimate) else fact for name, fact in finding.facts.items()}
-    short = replace(finding, facts=values)  # its intervals stand in the list of findings
+    short = replace(finding, facts=values)  # the list of findings has the intervals
     evidence = evidence_of(short)
     shown = f" {evidence[:1].upper()}{evidence[1:]}" if len(evidence) <= _EVIDENCE_MAX else ""
     title = f"{title_of(short)}.{shown}".rstrip()
-    return f"Look first at {about}: {title}" if about else f"Look first at this: {title}"
+    return f"Strongest problem, on {about}: {title}" if about else f"Strongest problem: {title}"
 
 
 def _certainty(material: Material) -> str:

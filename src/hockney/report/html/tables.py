@@ -1,4 +1,4 @@
-"""Tables of the page that are text: the data sheet, and what is known of the run and its machine."""
+"""Text tables of the page: the data sheet, and the facts about the run and its machine."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _notes(sheet: Sheet) -> Iterable[str]:
 
 @dataclass(frozen=True)
 class Environment:
-    """What is known of the run: pairs of a dotted name and its value, launches, warnings, and what has no figure."""
+    """Facts about the run: pairs of a dotted name and its value, launches, warnings, and series without figures."""
 
     facts: tuple[tuple[str, str], ...]
     launches: tuple[tuple[str, ...], ...]
