@@ -1,4 +1,4 @@
-"""Hockney measures how fast programs talk to each other; as a library it reads what was measured.
+"""Hockney measures how fast programs communicate; as a library it reads stored results.
 
     import hockney
 

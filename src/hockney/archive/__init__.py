@@ -78,7 +78,7 @@ class Machine:
 
     @property
     def figures(self) -> tuple[Published, ...]:
-        """All figures that were published of it."""
+        """All its published figures."""
         return tuple(figure for figure in published(self.report) if figure.system in self.systems)
 
 

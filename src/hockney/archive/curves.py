@@ -1,7 +1,7 @@
-"""The figures of the archive as a Reading. What they stand for among hockney's patterns is in curves.toml.
+"""The figures of the archive as a Reading; curves.toml maps them to hockney's patterns.
 
-The bounds of a published figure are what its digits leave open, and the factor where the report does not say whether it
-counts one direction or both (`times`).
+The bounds of a published figure are the rounding error of its digits, times the factor for a report that does not say
+whether it counts one direction or both (`times`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Key = tuple[str, int, Options, str]
 
 @dataclass(frozen=True)
 class PublishedReading(Reading):
-    """A machine of the archive, with its `figures` as they were printed."""
+    """A machine of the archive, with its `figures` as printed."""
 
     figures: tuple[Published, ...] = ()
 
@@ -52,7 +52,7 @@ def read_machine(machine: Machine) -> PublishedReading:
 
 
 def estimate_of(figure: Published) -> Estimate:
-    """A published figure with what its printed digits leave open, in its own unit."""
+    """A published figure with the rounding error of its printed digits, in its unit."""
     value = figure.value or 0.0
     return Estimate(value, value - figure.within, value + figure.within)
 

@@ -1,4 +1,4 @@
-"""What the published figures of the archive's machines show (`hockney explain --machine`)."""
+"""Findings in the published figures of the archive's machines (`hockney explain --machine`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hockney.archive import Machine, grids, oddities
 from hockney.archive.curves import read_machine
 from hockney.machine.files import rows_of
 
-# What only a printed report can show.
+# Detectors for printed reports only.
 ODDITIES: tuple[Detector, ...] = (
     Detector("streaming against round trip", "streams against round trips", oddities.half_round_trips),
     Detector("faster under load", "latency under load", oddities.faster_under_load),
@@ -30,7 +30,7 @@ ODDITIES: tuple[Detector, ...] = (
 
 
 def explain_machine(machine: Machine) -> Explanation:
-    """What the published figures show, and what the report says that they do not (unseen.toml)."""
+    """Findings in the published figures, and statements of the report without figures (unseen.toml)."""
     explanation = explain(read_machine(machine), (*DETECTORS, *ODDITIES))
     rows = [row for row in rows_of(Path(__file__).with_name("unseen.toml")) if row["machine"] == machine.name]
     unseen = {row["what"]: NotChecked(Absence.INSUFFICIENT_DATA, row["what"], row["why"]) for row in rows}

@@ -1,4 +1,4 @@
-"""What is odd in the published grids of the archive: copied rows, kinks, two speeds, delays and time slices.
+"""Oddities in the published grids of the archive: copied rows, kinks, two speeds, delays and time slices.
 
 A detector here has bounds that fit printed figures; no run is judged by it.
 """
@@ -66,7 +66,7 @@ def kinked_laws(reading: Reading) -> Iterator[Finding]:
 
 
 def _kinks(row: LawRow) -> list[Odd]:
-    """The one or two figures, of three times as many, without which the others lie on a line that these are off."""
+    """One or two outlying figures of a row with at least three times as many, if the rest is on a line."""
     for count in range(1, min(2, len(row.items) // 3) + 1):
         tries = [without(row, left_out) for left_out in itertools.combinations(row.items, count)]
         straight = [odd for odd, off in tries if off <= _SAME and all(is_off(figure, off) for figure in odd)]

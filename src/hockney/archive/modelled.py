@@ -1,4 +1,4 @@
-"""What the models of the reports' machines give at the points of their suites: modelled.csv, by scripts/draw-machines.
+"""Results of the models of the reports' machines for their suites: modelled.csv, by scripts/draw-machines.
 
 A page that draws the reports' figures needs no worker for it, and no time.
 """

@@ -1,4 +1,4 @@
-"""What only published figures show: patterns, columns and sizes that contradict each other.
+"""Oddities of published figures: patterns, columns and sizes that contradict each other.
 
 A detector here has bounds that fit printed figures; no run is judged by it.
 """
@@ -45,7 +45,7 @@ def _step(curve: Curve, peak: Estimate, lower: CurvePoint, upper: CurvePoint) ->
 
 
 def plateaus(reading: Reading) -> Iterator[Finding]:
-    """Where the longer sizes lie on one line, the size at which that line reaches the time of the shortest."""
+    """If the longer sizes form one line, the size at which that line reaches the time of the shortest."""
     curves = {curve.name: curve for curve in reversed(curves_of_shapes(reading)) if len(curve.points) >= 4}
     for curve in reversed(curves.values()):
         yield from _plateau(curve)
@@ -148,7 +148,7 @@ def same_data(reading: Reading) -> Iterator[Finding]:
     """Different data for each receiver compared with the same for all: where the gap begins, a cache ends."""
     groups: dict[tuple[str, Options, str], list[tuple[int, Estimate]]] = {}
     for out, multi in alike(reading, "outfarm", "multicast"):
-        # The shortest size shows what a message costs, not what its data do.
+        # The shortest size shows the cost of a message without that of its data.
         for size, out_ns, multi_ns in common_sizes(out, multi)[1:]:
             group = groups.setdefault((out.transport, out.options, out.state), [])
             group.append(((out.ranks - 1) * size, out_ns / multi_ns))

@@ -1,8 +1,7 @@
 """The command line. One file for each command: parse, call one library function that returns data, render.
 
-How a command ends is decided here, for all of them: 0 done, 1 a check says worse, 2 wrong usage or a file that is not
-usable, 3 measured in part or not at all. An error is one sentence on standard error; HOCKNEY_DEBUG=1 shows a
-traceback.
+The exit codes of all commands are decided here: 0 done, 1 a check says worse, 2 wrong usage or an unusable file, 3
+measured in part or not at all. An error is one sentence on standard error; HOCKNEY_DEBUG=1 shows a traceback.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def main() -> NoReturn:
     for number in _STOPS[1:]:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves SIGHUP
             signal.signal(number, _stop)
-    gc.set_threshold(200_000)  # by default reading a large run looks for garbage so often that it takes a fifth longer
+    gc.set_threshold(200_000)  # with the default, garbage collection makes reading a large run a fifth slower
     code = execute(sys.argv[1:])
     for number in _STOPS:
         signal.signal(number, signal.SIG_IGN)  # all is done and said: a late Ctrl-C must not change how it ended

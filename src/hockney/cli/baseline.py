@@ -1,4 +1,4 @@
-"""`hockney check --baseline`: a run's plan measured again, and what became slower."""
+"""`hockney check --baseline`: measures a run's plan again, and lists the series that became slower."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_baseline(
 
 
 def report_of(checked: Checked) -> Report:
-    """What is shown of a check: on the screen a line for each range that is slower or inconclusive."""
+    """The printed form of a check: on the screen a line for each range that is slower or inconclusive."""
     comparison = checked.comparison
     is_fine = checked.is_whole and comparison.other_cpu is None
     code = ExitCode.WORSE if checked.is_worse else ExitCode.DONE if is_fine else ExitCode.INCOMPLETE
@@ -83,7 +83,7 @@ def _other_cpu_sentence(comparison: Comparison) -> str:
 
 
 def _hidden_json(comparison: Comparison) -> dict[str, Any] | None:
-    """The largest slowdown that what is called fine may hide; None where all intervals end within the limit."""
+    """The largest slowdown that a fine series may hide; None if all intervals end within the limit."""
     hidden = comparison.widest
     if hidden is None:
         return None

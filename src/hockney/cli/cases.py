@@ -1,4 +1,4 @@
-"""What `hockney predict` runs: the points of a suite on a given model, or on machines fitted to a run."""
+"""The cases that `hockney predict` runs: the points of a suite on a given model, or on machines fitted to a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Content = Callable[[Fit], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """Points, and the models of their transports; `model` is the plain one. `fit`: what it was fitted from."""
+    """Points, and the models of their transports; `model` is the plain one. `fit`: the source of a fitted model."""
 
     model: Model
     plan: Plan
@@ -122,7 +122,7 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
 def predicted(
     case: Case, changes: Sequence[Change], *, sensitivity: bool, tolerance: bool, with_curves: bool
 ) -> Predicted:
-    """The times of a case, and what else was asked for. Raises UsageError for a change of nothing."""
+    """The times of a case, and the requested analyses. Raises UsageError for a change without effect."""
     points, after = case.plan.points, changed(case.models, changes)
     with contextlib.closing(ProgressDisplay()) as display:
         if case.fit is None:

@@ -1,4 +1,4 @@
-"""What `compare` and `check` share: the lines below their series, and their JSON."""
+"""The common part of `compare` and `check`: the lines below their series, and their JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from hockney.analysis.compare import Comparison, Range, SeriesChange
     from hockney.model import Point
 
-_ITEMS_MAX = 3  # of what changed, in one line
+_ITEMS_MAX = 3  # differences listed in one line
 
 
 def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
-    """What a reader must know besides the series, the most important first."""
+    """Notes for the reader besides the series, the most important first."""
     lines = []
     for word, items in changes.environment_items(comparison).items():
         shown = items if everything else items[: 1 if word == "disturbed" else _ITEMS_MAX]

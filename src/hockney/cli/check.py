@@ -47,9 +47,9 @@ def check(
 ) -> int:
     """Check for slowdowns against a baseline, or limits in a file.
 
-    With --baseline, measures a run's plan again in 6 launches or more, then judges what looks slower by as many new
-    launches, and by more while --patience lasts. A change that drift of the machine may explain is inconclusive. With
-    --expect, checks the limits of a file. A baseline from a different CPU is never fine: exit code 3.
+    With --baseline, measures a run's plan again in 6 launches or more. Series that seem slower are judged by as many
+    new launches, and by more while --patience lasts. A change that drift of the machine may explain is inconclusive.
+    With --expect, checks the limits of a file. A baseline from a different CPU is never fine: exit code 3.
     """
     from hockney.cli.junit import reported, write_junit
     from hockney.results.store import default_path

@@ -82,10 +82,10 @@ def _cell_json(cell: Cell) -> Any:
 
 
 def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, int], state: str | None) -> str | None:
-    """Print a table; returns the sentence on the state of the machine that holds below it.
+    """Print a table; returns the sentence on the machine state that holds below it.
 
-    What was printed before is not printed again: the notes in `said`, and the sentence `state`. `reasons` has the
-    numbers of those that are printed below all tables.
+    Sentences printed before are not repeated: the notes in `said`, and the sentence `state`. `reasons` has the numbers
+    of those that are printed below all tables.
     """
     view = laid_across(view)
     render.title(f"{table.title}, as published" if view.across else table.title)

@@ -89,7 +89,7 @@ def _unknown(word: str) -> UsageError:
 @common_options
 @click.pass_context
 def hockney(ctx: click.Context, /, **common: Any) -> None:
-    """Measure how fast programs talk to each other, with confidence intervals, and explain the results.
+    """Measure how fast programs communicate, with confidence intervals, and explain the results.
 
     Without a command, hockney shows what it can do on this machine.
     """

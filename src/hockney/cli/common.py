@@ -1,4 +1,4 @@
-"""What every command has: --json, --store, help with an example, and an exit code as its return value."""
+"""Options of every command: --json, --store, help with an example, and an exit code as its return value."""
 
 from __future__ import annotations
 

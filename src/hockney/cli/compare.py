@@ -1,4 +1,4 @@
-"""`hockney compare`: what became of a run's series in another one."""
+"""`hockney compare`: the differences between two runs, series by series."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def compare(
     if new is None:
         base, new = measure_interleaved(base, options, store)
     elif any(options.values()):
-        raise UsageError("options of measuring go with --interleave: two stored runs are compared as they are")
+        raise UsageError("options of measuring need --interleave: two stored runs are only read")
     with Store.open(store, readonly=True) as results:
         runs = results.find_run(base), results.find_run(new)
         is_pair = names_of_pair(*(results.run(run).info for run in runs)) is not None

@@ -1,4 +1,4 @@
-"""Completion of words in a shell: what can be found fast, and nothing on errors."""
+"""Completion of words in a shell: only fast answers, and nothing on errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Kind = Literal["run", "state", "what", "transport", "pattern", "machine", "mode
 
 
 def complete(kind: _Kind) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Completes to the words of a kind that begin as what is typed; an error ends them: the user is still typing."""
+    """Completes to the words of a kind with the typed prefix. An error ends the list: the user is still typing."""
 
     def completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         known: dict[str, None] = {}

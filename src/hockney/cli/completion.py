@@ -22,7 +22,7 @@ _SHELLS = ("bash", "zsh", "fish")
 def completion(shell: str, *, as_json: bool, store: Path | None) -> None:
     """Print the script that completes commands in a shell.
 
-    Save it where the shell looks for completions, and start a new shell. The command must be on PATH as `hockney`.
+    Save it in the shell's completion folder, and start a new shell. The command must be on PATH as `hockney`.
 
     It completes commands and options, and as their values suites, patterns, transports, labels of runs, machine states
     and machines of the archive.
@@ -32,7 +32,7 @@ def completion(shell: str, *, as_json: bool, store: Path | None) -> None:
     from hockney.cli.commands import hockney
 
     kind = get_completion_class(shell)
-    assert kind is not None  # click knows the three of them
+    assert kind is not None  # click allows only these three shells
     script = kind(hockney, {}, "hockney", "_HOCKNEY_COMPLETE").source()
     if as_json:
         render.print_json("completion", {"shell": shell, "script": script})

@@ -1,4 +1,4 @@
-"""Points, figures and placements in words: what several commands print about series."""
+"""Points, figures and placements in words: text that several commands print about series."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def name_of(point: Point, transport: str = "") -> str:
 
 
 def size_text(point: Point) -> str:
-    """The size of the messages, or what stands for it; empty where nothing does."""
+    """The size of the messages, or its substitute; empty if there is neither."""
     class_ = ft_class(point)
     if class_ is not None:
         return f"class {class_}"
@@ -88,7 +88,7 @@ def say_one_launch(overs: Iterable[str | None]) -> None:
 
 
 def two_launches_text(run: Run) -> str:
-    """Why intervals over two launches are wide, and what narrows them."""
+    """The reason why intervals over two launches are wide, and the remedy."""
     return f"Two launches give wide intervals; a third makes them much narrower. {fix_text(resume(run.id, run.info))}."
 
 
@@ -108,7 +108,7 @@ def ending_text(status: RunStatus) -> str:
 
 
 def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
-    """What failed, was skipped or not reached: each reason as a heading, with a row for each curve below."""
+    """Points that failed, were skipped or not reached: each reason as a heading, with a row for each curve below."""
     alike: dict[str, dict[str, list[Point]]] = {}
     for member in series:
         if member.status is PointStatus.PENDING and member.measurements:

@@ -1,4 +1,4 @@
-"""`hockney doctor`: what limits precision on this machine, and how to fix it."""
+"""`hockney doctor`: the limits to precision on this machine, and their remedies."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 @click.option("--no-facts", is_flag=True, help="Leave out the description of the machine.")
 @click.option("--self-test", "is_self_test", is_flag=True, help="Measure models of known truth instead, in about 10 s.")
 def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | None) -> int:
-    """Show what limits precision here, and how to fix it.
+    """Show the limits to precision here, and how to fix them.
 
-    Describes the machine, measures for two seconds how long two CPUs take to exchange a cache line (the floor) and
-    what other programs and virtual machines take, and lists missing libraries with how to install them.
+    Describes the machine. Measures for two seconds how long two CPUs take to exchange a cache line (the floor), and how
+    much CPU time other programs and virtual machines use. Lists missing libraries with how to install them.
     """
     if is_self_test:
         from hockney.cli.self_test import show_self_test

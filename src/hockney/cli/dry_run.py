@@ -1,4 +1,4 @@
-"""`hockney run --dry-run`: what would be measured, what would be skipped and why, and how long it takes."""
+"""`hockney run --dry-run`: the points to measure, the skipped ones with the reason, and the time needed."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ _OF_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EBADF)
 
 
 def explain(error: BaseException, arguments: Sequence[str]) -> int:
-    """Say on standard error what happened; gives the exit code. Only SystemExit is passed on."""
+    """Print the error on standard error; returns the exit code. Only SystemExit is passed on."""
     if isinstance(error, SystemExit):
         raise error
     if isinstance(error, BrokenPipeError) and is_reader_gone():
         return ExitCode.DONE  # the reader has seen enough, as in `hockney list | head -1`
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        # An interrupt that passed through an exec (dataclasses are made by one) marks the interpreter to end by the
-        # signal, whatever exit code it is given; the next exec takes the mark away.
+        # An interrupt that passed through an exec (dataclasses use one) marks the interpreter to end by the signal,
+        # with any exit code; the next exec removes the mark.
         exec("")
     code = error.exit_code if isinstance(error, (HockneyError, click.ClickException)) else ExitCode.INCOMPLETE
     sentence = _sentence(error)
@@ -38,7 +38,7 @@ def explain(error: BaseException, arguments: Sequence[str]) -> int:
         sentence = f"a fault in hockney itself: {what}; please report it with the lines above"
     if isinstance(error, OSError) and error.filename is None and error.errno in _OF_OUTPUT:
         with contextlib.suppress(OSError, ValueError):
-            silence(sys.stdout.fileno())  # what is still buffered would fail again
+            silence(sys.stdout.fileno())  # buffered output would fail again
     if "--json" in arguments and not holds_document.get():
         from hockney.cli.render import print_json
 
@@ -48,7 +48,7 @@ def explain(error: BaseException, arguments: Sequence[str]) -> int:
 
 
 def _sentence(error: BaseException) -> str | None:
-    """None for what only a fault of ours brings about."""
+    """The sentence for an error; None for an internal fault."""
     if isinstance(error, HockneyError):
         return error_text(error)
     if isinstance(error, click.ClickException):
@@ -63,7 +63,7 @@ def _sentence(error: BaseException) -> str | None:
 
 
 def flush(code: int) -> int:
-    """Let out what is still buffered. A reader that is gone is no error; a full disk is one."""
+    """Write buffered output. A reader that is gone is no error; a full disk is one."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

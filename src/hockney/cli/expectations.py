@@ -22,7 +22,7 @@ from hockney.worker.catalogue import load
 
 
 def check_expectations(path: Path, reference: str | None, time_s: float | None, store: Path | None) -> Report:
-    """Look at every limit of the file, in a stored run or in one that is measured now. Raises UsageError."""
+    """Check every limit of the file, in a stored run or in a new one. Raises UsageError."""
     catalogue = load()
     expectations = load_expectations(path, catalogue)
     if reference is None:

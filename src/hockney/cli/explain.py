@@ -39,9 +39,9 @@ _AROUND_LOGGP = 5  # lines: a blank one, the title, the heads of the columns, an
 def explain(reference: str | None, machine: str | None, everything: bool, *, as_json: bool, store: Path | None) -> None:
     """Explain the figures of a run.
 
-    Prints the ten strongest findings: protocol switches, bends, cache limits, slow ranks, outliers and others, each
-    with the evidence, the likely cause and what to do; then what was not checked, and why. RUN is a number, a label,
-    `last` (the default), or `last~1` for the one before. docs/explain.md describes each finding.
+    Prints the ten strongest findings: protocol switches, bends, cache limits, slow ranks, outliers and others. Each has
+    the evidence, the likely cause and the fix. Then it lists the checks that were not possible, and why. RUN is a
+    number, a label, `last` (the default), or `last~1` for the one before. docs/explain.md describes each finding.
     """
     if reference is not None and machine is not None:
         raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")

@@ -152,7 +152,7 @@ def _write_platform(model: Model, output: Path | None) -> None:
 
 @contextlib.contextmanager
 def written(path: Path | None) -> Iterator[TextIO]:
-    """Standard output, or a file that appears when all of it is written."""
+    """Standard output, or a file that appears once it is complete."""
     if path is None:
         holds_document.set(True)
         yield sys.stdout
@@ -163,7 +163,7 @@ def written(path: Path | None) -> Iterator[TextIO]:
 
 @contextlib.contextmanager
 def replaced(path: Path, mode: str, **how: str) -> Iterator[Any]:
-    """A file that appears when all of it is written, or what a path leads to: /dev/stdout, a named pipe."""
+    """A file that appears once it is complete, or the target of a special path: /dev/stdout, a named pipe."""
     if path.exists() and not path.is_file():
         holds_document.set(True)
         with path.open(mode, **how) as stream:  # type: ignore[call-overload]

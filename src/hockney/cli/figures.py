@@ -96,7 +96,7 @@ def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
 
 
 def print_run(run: Run, shown: Sequence[Series], *, every_state: bool = False, state: str | None = None) -> None:
-    """Print the figures of these series, in one state unless in `every_state`, and what has none."""
+    """Print the figures of these series, in one state unless `every_state`, and the series without figures."""
     main = None if every_state else state or _main_state(run)
     asked = run.info.plan.get("precision")
     curves: dict[object, list[_Row]] = {}
@@ -127,12 +127,12 @@ def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | No
 
 
 def _has_window(point: Point) -> bool:
-    """Whether several messages are in flight at once, so that a rate says more than a time."""
+    """Whether several messages are in flight concurrently, so that a rate is more useful than a time."""
     return "window" in dict(point.options)
 
 
 def _print_notes(run: Run, rows: Sequence[_Row], asked_precision: float | None) -> None:
-    """What holds for the tables above, each once."""
+    """Notes on the tables above, each once."""
     if rows:
         render.say()
         render.note("docs/metrics.md defines the time and the rate of each pattern.", style="dim")
@@ -293,7 +293,7 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
 
 
 def _print_endings(run: Run, shown: Sequence[Series]) -> None:
-    """What has no figure and why, and warnings."""
+    """Points without figures with their reasons, and warnings."""
     endings = endings_of(shown)
     if endings:
         render.title("Failed, skipped, not reached")

@@ -1,4 +1,4 @@
-"""What explain fitted to a run, as tables: lines through the times, and LogGP's parameters."""
+"""The fits of explain as tables: lines through the times, and LogGP's parameters."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def print_off_lines(off_lines: Sequence[OffLine]) -> None:
 def _print_fits(
     fits: Sequence[tuple[Line | Parameters, Line | LogGP]], texts: Mapping[str, Callable[..., str]]
 ) -> None:
-    """A row for each fit: which curve in which state it is of, and what was fitted."""
+    """A row for each fit: its curve and state, and the fitted parameters."""
     columns = [
         Column("of", wrap=True, key=True),
         Column("sizes", right=True, key=True),

@@ -51,9 +51,9 @@ def import_(
 ) -> None:
     """Store the outputs of other benchmarks as a run.
 
-    Known are text of the OSU micro-benchmarks, IMB and nccl-tests, np.out of NetPIPE, and JSON of iperf3. Each output
-    counts as a launch: import several to get intervals. What a file does not say stays unknown, or must be said with
-    an option. docs/import.md has the patterns that the figures become.
+    Supported formats are text of the OSU micro-benchmarks, IMB and nccl-tests, np.out of NetPIPE, and JSON of iperf3.
+    Each output counts as a launch: import several to get intervals. A property that a file does not contain stays
+    unknown, or needs an option. docs/import.md lists the pattern of each figure.
     """
     from hockney.cli.measuring import command_line
     from hockney.cli.run_options import parse_pair
@@ -85,7 +85,7 @@ def import_(
 
 
 def _text(path: Path) -> str:
-    """Raises UsageError for what is no text."""
+    """The text of a file. Raises UsageError for a file that is no text."""
     with path.open("rb") as file:
         content = file.read(_BYTES_MAX + 1)
     if len(content) > _BYTES_MAX:

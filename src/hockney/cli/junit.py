@@ -1,4 +1,4 @@
-"""What a check ends with, and its JUnit file for CI systems."""
+"""The result of a check, and its JUnit file for CI systems."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check ends with: its lines, its JSON, and its cases for JUnit."""
+    """The result of a check: its lines, its JSON, and its cases for JUnit."""
 
     title: str
     run_id: int

@@ -1,4 +1,4 @@
-"""`hockney list`: what can be measured here, and how to get what is missing."""
+"""`hockney list`: everything that can be measured here, and how to get missing things."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _MATRIX = "matrix"
 @click.argument("kind", required=False, type=OneOf("kind", [*_KINDS, _MATRIX]), metavar="[KIND]")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> int:
-    """List what can be measured here, and how to get what is missing.
+    """List everything that can be measured here, and how to get missing things.
 
-    KIND is suites, patterns, transports, launchers, machines or matrix; without it, all but the matrix, which shows
-    which pattern runs on which transport. Machines are those of the archive: the suites of the classic reports show
-    their published figures next to yours, and `hockney run --machine` runs on their models. FILEs are suites of your
-    own, listed in place of hockney's; the exit code is 2 if one of them cannot be measured.
+    KIND is suites, patterns, transports, launchers, machines or matrix; without it, all except the matrix, which shows
+    each pattern's transports. Machines are those of the archive: the suites of the classic reports show their published
+    figures next to yours, and `hockney run --machine` runs on their models. FILEs are your own suites, listed in place
+    of hockney's; the exit code is 2 if one of them cannot be measured.
     """
     if files and kind != "suites":
         raise UsageError("files can be given to 'list suites' only")

@@ -1,4 +1,4 @@
-"""What `quick` and `run` have in common: measure with a display, then show the figures and how the run ended."""
+"""The common part of `quick` and `run`: measures with a display, then shows the figures and the outcome."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def measure_and_show(
     label: str | None = None,
     resume: str = "",
 ) -> int:
-    """Measure a suite as it is asked for, or `resume` a stored run, and show the result; returns the exit code.
+    """Measure a suite with its options, or `resume` a stored run, and show the result; returns the exit code.
 
     `quick` prints the data sheet, the suite of a report its tables, all pairs of ranks their matrix. Other suites print
     a column for each transport, or all series of one transport. Raises UsageError for unknown words before anything is
@@ -145,7 +145,7 @@ def measuring(
 
 
 def _ending(outcome: RunOutcome, path: Path, *, is_empty: bool) -> str:
-    """The line on standard error below the result: what to do next."""
+    """The line on standard error below the result: the next commands."""
     run_id = outcome.run_id
     if outcome.status is RunStatus.INTERRUPTED:
         more = f"; it was stopped early: {typed('run', '--resume', run_id)} continues"
@@ -161,6 +161,6 @@ def _ending(outcome: RunOutcome, path: Path, *, is_empty: bool) -> str:
 
 
 def command_line(command: str) -> str:
-    """What is stored as the command that made a run."""
+    """The command line to store with a run."""
     arguments = sys.argv[1:] if command in sys.argv else [command]
     return shlex.join(["hockney", *arguments])

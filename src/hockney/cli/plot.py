@@ -19,7 +19,7 @@ _FORMATS: dict[str, Callable[[float], str]] = {"ns": format_ns, "bytes/s": forma
 def print_plot(title: str, curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> None:
     """Print curves of (size in bytes, value) as wide as the screen; `unit` is "ns", "bytes/s" or another text.
 
-    What a logarithm cannot show (0 B, no positive value) is left out.
+    Points without a logarithm (0 B, no positive value) are left out.
     """
     logarithms = {
         label: [(math.log2(size), math.log10(value)) for size, value in points if size > 0 and value > 0]

@@ -98,7 +98,7 @@ def predict(
         raise UsageError("--machine predicts on a model alone: leave out --from, --transport and --topology")
     if validate:
         if what or machine or wanted or sensitivity or tolerance or write or topology or any(words.values()):
-            raise UsageError("--validate has points of its own: combine it with --from, --transport and --time only")
+            raise UsageError("--validate has fixed points: combine it with --from, --transport and --time only")
         return show_validation(store, reference, named, time_s, as_json=as_json)
     if time_s is not None:
         raise UsageError("only --validate measures: leave out --time")

@@ -21,14 +21,14 @@ from hockney.worker.catalogue import split_name
 
 _GAIN_MIN = 5e-4  # less is printed as 0.0 %
 WHAT = (Column("what", key=True, wrap=True), Column("size", right=True, key=True))
-"""The columns of what is predicted."""
+"""The columns of predictions."""
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
 def print_predicted(predicted: Predicted, *, first: bool = True) -> None:
-    """The predictions, then what else was asked for."""
+    """The predictions, then the requested analyses."""
     case = predicted.case
     with_changes = f", with {' '.join(predicted.changes)}" if predicted.changes else ""
     render.title(f"{case.plan.suite} on {case.model.name} ({case.model.machine.title}){with_changes}", first=first)
@@ -134,7 +134,7 @@ def _print_limits(
     tolerance_of: Callable[[Tolerances], Tolerance],
     text: Callable[[float], str],
 ) -> None:
-    """A table with a row for each point: what makes it 1, 2 and 5 % slower."""
+    """A table with a row for each point: the changes that make it 1, 2 and 5 % slower."""
     columns = [*WHAT, *(Column(f"{slowdown:.0%} slower", right=True) for slowdown in SLOWDOWNS)]
     render.title(title)
     render.table(

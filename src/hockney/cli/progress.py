@@ -1,7 +1,7 @@
-"""What is printed on standard error while a run measures or a prediction runs.
+"""Progress on standard error while a run measures or a prediction runs.
 
 On a terminal one line is rewritten at most four times a second, and only between measurements: on a small machine the
-display would disturb what it shows. In a pipe there is a line per job, first figure and failure, and one every half
+display would disturb the measurement. In a pipe there is a line per job, first figure and failure, and one every half
 minute.
 """
 
@@ -45,7 +45,7 @@ class ProgressDisplay(Display):
         self._first_failed: dict[str | None, str] = {}  # by reason
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
-        """Print what comes, once for a run that gets more launches."""
+        """Print the plan, once for a run that gets more launches."""
         points = counted(len(plan.points), "point")
         is_known = run_id == self._run_id
         self._run_id, self._launches, self._launch = run_id, plan.launches, 0
@@ -99,7 +99,7 @@ class ProgressDisplay(Display):
             self._failed.setdefault((curve_of(point), reason), []).append(point)
 
     def simulating(self, step: str, points: int) -> Callable[[], None]:
-        """Show a step of a prediction; what it returns is called after each of its points."""
+        """Show a step of a prediction; call the returned function after each of its points."""
         done = itertools.count()
 
         def show() -> None:
@@ -110,7 +110,7 @@ class ProgressDisplay(Display):
         return show
 
     def kept(self) -> str:
-        """What is stored when the user stops the run."""
+        """The sentence about stored data when the user stops the run."""
         if self._run_id is None:
             return "nothing new was measured yet"
         return f"everything measured so far is stored (see: {typed('runs')})"
@@ -124,7 +124,7 @@ class ProgressDisplay(Display):
             self._say_once(f"failed: {name}: {reason if first == name else f'as {first}, see above'}")
 
     def close(self) -> None:
-        """Print what is left, and remove the rewritten line."""
+        """Print the remaining output, and remove the rewritten line."""
         self._say_failed()
         self._clear()
 
@@ -143,7 +143,7 @@ class ProgressDisplay(Display):
             return
         # A line that wraps cannot be rewritten.
         line = printable("  ".join(filter(None, (self._done, figure))), keep="")[: line_width() - 1]
-        before, self._line = self._line, line  # first, for Ctrl-C may come as soon as it is written
+        before, self._line = self._line, line  # first: Ctrl-C may come as soon as it is written
         self._write(f"\r{line.ljust(len(before))}")
 
     def _say_once(self, text: str) -> None:

@@ -32,7 +32,7 @@ def quick(
 
     The sheet has the latency, the bandwidth in one and in both directions, and the barrier of two ranks over every
     transport that can run here. The run is stored: `hockney show last` shows all of its figures, and `hockney show
-    --tables` shows the sheet again. If several runs have the same label, it names the newest.
+    --tables` shows the sheet again. A label that several runs share names the newest.
     """
     from hockney.cli.measuring import Output, measure_and_show
     from hockney.cli.run_options import read_places

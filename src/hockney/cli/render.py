@@ -1,4 +1,4 @@
-"""How results look: tables and colours on a terminal, aligned plain text in a pipe, one JSON document with --json.
+"""The form of results: tables and colours on a terminal, aligned plain text in a pipe, one JSON document with --json.
 
 Plain text has no box characters and no escape codes. In a pipe a table row is one line, so that grep and awk can read
 it, unless COLUMNS sets a width.
@@ -160,7 +160,7 @@ def limits(seen: Sequence[Warning_], *, none: str = "") -> None:
 
 
 def newest(seen: Sequence[Warning_]) -> list[Warning_]:
-    """Without those that a resumed run repeated, and without what was busy before if it was so while measuring, too."""
+    """Drop warnings that a resumed run repeated, and loads before the run that continued during it."""
     by_kind = {(warning.kind, warning.subject): warning for warning in seen}
     if ("others", "machine") in by_kind:
         by_kind.pop(("load", "machine"), None)
@@ -215,7 +215,7 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], 
 
 
 def records(columns: Mapping[Column, Callable[[Any], str]], members: Iterable[Any], *, fits: bool = False) -> int:
-    """Print a table with a row for each member; each column has what makes its text."""
+    """Print a table with a row for each member; each column has the function that makes its text."""
     rows = ([text(member) for text in columns.values()] for member in members)
     return table(list(columns), rows, fits=fits)
 
@@ -249,10 +249,9 @@ def _total(places: Sequence[int], widths: Sequence[int]) -> int:
 
 
 def _grown(places: Sequence[int], least: Sequence[int], natural: Sequence[int], *, fits: bool) -> dict[int, int]:
-    """The widths of the columns at these places: they share what room the line has, none wider than it needs.
+    """The widths of the columns at these places: they share the room of the line, none wider than it needs.
 
-    If the table `fits` where there is too little room, its widest column is narrower, and cells are broken between
-    words.
+    If the table `fits` and there is too little room, its widest column is narrower, and cells are broken between words.
     """
     widths = {place: least[place] for place in places}
     room = line_width() - _total(places, least)

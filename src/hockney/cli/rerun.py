@@ -56,7 +56,7 @@ def fix_text(fix: Fix) -> str:
 
 
 def command_line(fix: Fix) -> str:
-    """The command as it is typed; "" where there is none."""
+    """The command in shell syntax; "" if there is none."""
     return f"{as_then(fix.run_facts)}{_joined(fix.argv)}" if fix.argv else ""
 
 
@@ -64,7 +64,7 @@ def as_then(facts: Mapping[str, Any]) -> str:
     """The variables to put before a command so that it measures as the run did: `UCX_RNDV_THRESH=1024 `."""
     if not facts:
         return ""
-    from hockney.machine import library_settings  # 20 ms, for what few commands print
+    from hockney.machine import library_settings  # 20 ms, and few commands need it
 
     then = library_settings(facts.get("environment") or {})
     return "".join(f"{name}={shlex.quote(value)} " for name, value in then.items() if os.environ.get(name) != value)

@@ -51,7 +51,7 @@ def _check(suite: Suite) -> list[tuple[str, str]]:
 
 
 def read_options(words: Mapping[str, Any]) -> RunOptions:
-    """The options of `run`, by their parameters' names; those of `predict` are some of them. Raises UsageError."""
+    """The options of `run`, by their parameters' names; `predict` has some of them. Raises UsageError."""
     transports, machine = names("--transport", words.get("transport", ())), words.get("machine")
     hosts, cpus = read_places(words)
     if machine is not None and (transports or hosts or cpus):
@@ -66,7 +66,7 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     return RunOptions(
         transports=transports,
         ranks=tuple(_number("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
-        sizes=sizes or (() if deadline_ns is None else (1024,)),  # each size is a search of its own
+        sizes=sizes or (() if deadline_ns is None else (1024,)),  # each size is a separate search
         options=options,
         precision=words.get("precision"),
         time_s=words.get("time_s"),

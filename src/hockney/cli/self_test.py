@@ -1,4 +1,4 @@
-"""`hockney doctor --self-test`: what the instrument finds on machines that it knows."""
+"""`hockney doctor --self-test`: measures machines of known truth, and compares."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES = {
 
 
 def show_self_test(*, as_json: bool) -> int:
-    """Print each check as it is made, or one document; 1 where one is not met."""
+    """Print each check as soon as it is done, or one document; returns 1 if one fails."""
     from hockney.measure.self_test import self_test
 
     checks = []

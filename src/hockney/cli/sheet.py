@@ -1,4 +1,4 @@
-"""How the data sheet looks, on a terminal, in a pipe and as JSON."""
+"""Prints the data sheet on a terminal, in a pipe and as JSON."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def print_sheet(
 
 
 def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
-    """For --json: the values with an interval; those of a row stand next to its other keys."""
+    """For --json: the values with an interval; those of a row are next to its other keys."""
     document = asdict(sheet)
     document["rows"] = [asdict(row) for row in sheet.rows if row.has_interval]
     for row in document["rows"]:
@@ -126,7 +126,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
-    """What the table shows; of marks only those that are in its `cells`."""
+    """The legend of the table, with only the marks that are in its `cells`."""
     placement = placement_text(run)
     launches = counted(sheet.launches_per_job, "launch", "launches")
     overs = {value.over for row in sheet.rows for value in row.values.values() if value is not None}
@@ -173,7 +173,7 @@ def _print_definitions(sheet: Sheet) -> None:
 
 
 def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | None) -> None:
-    """The strongest finding of each kind, and what transports add to each other, as far as the lines go; None: all."""
+    """Print the strongest finding of each kind, and the layers of transports, within the lines; None: all."""
     names = {row.transport: row.name for row in sheet.rows}
     alike: dict[object, list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: -finding.effect):

@@ -111,7 +111,7 @@ def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool, p
 
 
 def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> dict[str, Any]:
-    """All that is known of a run and of these series (None: of all) in a state, but for the samples."""
+    """Everything known about a run and these series (None: all) in a state, without the samples."""
     from hockney.results.export import launches_json, series_json
 
     info = run.info

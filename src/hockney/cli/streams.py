@@ -25,7 +25,7 @@ def open_closed() -> None:
 
 
 def silence(descriptor: int) -> None:
-    """Send everything written from now on nowhere, also what Python has buffered."""
+    """Discard everything written from now on, including Python's buffered output."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)

@@ -55,7 +55,7 @@ def print_table_plots(tables: Tables) -> None:
 
 
 def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False) -> None:
-    """Print tables; `missing` is what the machine that measured does not have, where that is known."""
+    """Print tables; `missing` lists the libraries that the measuring machine does not have, if known."""
     match tables:
         case Sheet():
             from hockney.analysis.explain import explain_run

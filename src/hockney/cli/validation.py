@@ -1,4 +1,4 @@
-"""`hockney predict --validate`: what was predicted from a run, next to what it measured."""
+"""`hockney predict --validate`: predictions from a run, next to its measurements."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def show_validation(
 
 
 def _both_suites() -> Suite:
-    """The basic figures and the points that check a fit, as one suite: so both see the same machine."""
+    """The basic figures and the points that check a fit, in one suite: both then see the same machine."""
     basics, checks = load_suite("basics"), load_suite("validate")
     series = (*basics.series, *checks.series)
     return checks.model_copy(update={"series": series, "time_s": basics.time_s + checks.time_s})

@@ -1,7 +1,7 @@
-"""What is known about this machine, and what about it limits the figures.
+"""Facts about this machine, and the conditions that limit its figures.
 
-`facts()` is stored with every run; `choose_cpus()` says where ranks go; `StealMeter`, `observe()` and `Watch`
-see what others take; `warnings_before()` and `warnings_during()` put what is wrong into sentences with a remedy.
+`facts()` is stored with every run; `choose_cpus()` places the ranks; `StealMeter`, `observe()` and `Watch` measure the
+load of others; `warnings_before()` and `warnings_during()` put faults into sentences with a remedy.
 """
 
 from hockney.machine.activity import Moment, StealMeter, Watch, observe

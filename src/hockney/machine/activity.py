@@ -1,4 +1,4 @@
-"""What others use of this machine: CPU time stolen by a hypervisor, and CPU time of other programs."""
+"""Load of others on this machine: CPU time stolen by a hypervisor, and CPU time of other programs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Program:
 
 @dataclass(frozen=True)
 class Moment:
-    """What others used of the usable CPUs for a while; None where unknown.
+    """The load of others on the usable CPUs for a while; None: unknown.
 
-    `steal`: the fraction of CPU time stolen. `busy_cpus`: how many CPUs' worth of time programs used. `programs`: the
+    `steal`: the fraction of CPU time stolen. `busy_cpus`: the CPU time of other programs per wall time. `programs`: the
     busiest, as far as they can be seen.
     """
 
@@ -70,10 +70,11 @@ class StealMeter:
 
 
 class Watch:
-    """What other programs use between two reads, while we sleep or jobs of ours begin and end.
+    """The load of other programs between two reads, while hockney sleeps or its jobs begin and end.
 
-    The larger of two counts: the CPU time of all programs minus ours, without interrupts, which may be ours; and the
-    CPU time of the programs that are seen at the second read, since clock ticks miss some of what sleeps and wakes.
+    It is the larger of two counts. The first is the CPU time of all programs minus hockney's, without interrupts, which
+    may be hockney's. The second is the CPU time of the programs seen at the second read, since clock ticks miss some
+    programs that sleep and wake.
     """
 
     def __init__(
@@ -92,14 +93,14 @@ class Watch:
         self._last = self._look()
 
     def read(self) -> Moment:
-        """What others used since the last read (or the start); nothing is known after less than 0.3 s.
+        """The load since the last read (or the start); nothing is known after less than 0.3 s.
 
-        All jobs of ours must have ended.
+        All jobs of hockney must have ended.
         """
         (was_s, was, was_own_s, programs_before), self._last = self._last, self._look()
         now_s, now, own_s, programs_now = self._last
         duration_s = now_s - was_s
-        # In less time, one tick on each CPU would look like a program.
+        # In less time, one tick on each CPU would count as a program.
         if was is None or now is None or duration_s < 0.3 or now.total <= was.total:
             return Moment(duration_s)
         stolen = now.steal - was.steal
@@ -108,7 +109,7 @@ class Watch:
         are_all = self._cpus is None or len(self._cpus) >= (os.cpu_count() or 1)
         return Moment(
             duration_s,
-            # A single tick, of 10 ms, may have been due before the first look.
+            # A single tick, of 10 ms, may have been due before the first read.
             steal=stolen / (now.total - was.total) if stolen > 1 else 0.0,
             busy_cpus=max(
                 ((now.programs - was.programs) / _TICKS_PER_S - (own_s - was_own_s)) / duration_s,
@@ -122,7 +123,7 @@ class Watch:
 
 
 def observe(duration_s: float = 0.3, cpus: Iterable[int] | None = None) -> Moment:
-    """Sleep for a moment and return what others used of the CPUs (None: all)."""
+    """Sleep for a moment and return the load of others on the CPUs (None: all)."""
     watch = Watch(cpus=cpus)
     time.sleep(duration_s)
     return watch.read()
@@ -145,13 +146,13 @@ def _read_programs(root: Path) -> _Programs:
     """All programs but this process, with the CPU time of each so far."""
     programs: _Programs = {}
     try:
-        entries = os.listdir(root / "proc")  # noqa: PTH208 - a thousand Paths cost more than what is read
+        entries = os.listdir(root / "proc")  # noqa: PTH208 - creating a thousand Paths takes longer than reading
     except OSError:
         return programs
     for entry in entries:
         if not entry.isdigit() or int(entry) == os.getpid():
             continue
-        # `123 (a name) S …`: the name may hold blanks and brackets, so look for the last one.
+        # `123 (a name) S …`: the name may hold blanks and brackets, so find the last one.
         head, _, tail = (read_text(root / "proc" / entry / "stat") or "").rpartition(")")
         if not tail:
             continue
@@ -164,7 +165,7 @@ def _read_programs(root: Path) -> _Programs:
 
 
 def _busiest(before: _Programs, after: _Programs, ticks_per_cpu: float) -> list[Program]:
-    """The programs that used a tenth of a CPU or more between two looks, the busiest first."""
+    """The programs that used a tenth of a CPU or more between two reads, the busiest first."""
     used = (
         Program(name, pid, (ticks - before.get((pid, began), (name, 0))[1]) / ticks_per_cpu)
         for (pid, began), (name, ticks) in after.items()

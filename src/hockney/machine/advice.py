@@ -1,4 +1,4 @@
-"""What limits precision on this machine, before and during measuring: warnings with cause and remedy."""
+"""Limits to precision on this machine, before and during measuring: warnings with cause and remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hockney.units import counted
 _BUSY_CPUS_MAX = 0.2
 
 OVERSUBSCRIBED = "Oversubscribed, prefer pipe and unix: their waiting ranks sleep, while spinning ones take CPU time."
-"""What to measure with more ranks than CPUs, and why."""
+"""The advice for more ranks than CPUs, and its reason."""
 
 
 def warnings_before(
@@ -30,10 +30,10 @@ def warnings_before(
     when: str = "When the run began",
     cpus: Sequence[int] = (),
 ) -> list[Warning_]:
-    """What is known to be wrong before `ranks` ranks are started, from `facts()` and a moment of watching.
+    """Known faults before `ranks` ranks are started, from `facts()` and a moment of watching.
 
-    `cpus`: where the user placed the ranks, in their order. Without a `moment` it observes for 0.3 s; `when` says
-    when that was. Facts that an older hockney did not store cause no warning.
+    `cpus`: the user's placement of the ranks, in their order. Without a `moment` it observes for 0.3 s; `when` names
+    that time. Facts that an older hockney did not store cause no warning.
     """
     usable = parse_cpus(fact(facts, "limits.usable_cpus"))
     moment = moment or observe(cpus=usable or None)
@@ -42,7 +42,7 @@ def warnings_before(
 
 
 def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warning_]:
-    """What other programs used while each of these launches measured; `goes_on`: the run had launches before."""
+    """Load of other programs while each of these launches measured; `goes_on`: the run had launches before."""
     busy = [moment for moment in launches if (moment.busy_cpus or 0.0) >= _BUSY_CPUS_MAX]
     if not busy:
         return []
@@ -64,7 +64,7 @@ def _warning(kind: str, cause: str, remedy: str) -> Warning_:
 
 
 def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iterator[Warning_]:
-    """What is wrong with this number of ranks on these CPUs."""
+    """Faults of this number of ranks on these CPUs."""
     if usable and ranks > len(usable):
         yield _warning(
             "oversubscription",
@@ -90,7 +90,7 @@ def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Ite
         yield _warning(
             "smt",
             f"{ranks} ranks on {counted(cores, 'core')} share hardware threads, so each slows another down.",
-            f"Use at most {counted(cores, 'rank')}: each then has a core of its own.",
+            f"Use at most {counted(cores, 'rank')}: each then has a separate core.",
         )
     nodes = tuple(node.cpus for node in topology.nodes)
     levels = {"packages": topology.packages, "NUMA nodes": nodes, "last-level caches": topology.last_level()}
@@ -99,7 +99,7 @@ def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Ite
         if len(used) > 1 and max(map(len, used)) > 1:
             yield _warning(
                 "placement",
-                f"{ranks} ranks sit on {len(used)} {what}, so some pairs of ranks are farther apart than others.",
+                f"{ranks} ranks sit on {len(used)} {what}, so some pairs of ranks are more distant than others.",
                 "Use fewer ranks to keep them on one, or read these figures as a mixture.",
             )
             return
@@ -118,7 +118,7 @@ def _of_others(moment: Moment, when: str) -> Iterator[Warning_]:
 
 
 def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
-    """What about the machine and its settings disturbs any measurement."""
+    """Properties of the machine and its settings that disturb any measurement."""
     if fact(facts, "limits.can_pin") is False:
         yield _warning(
             "pinning",
@@ -181,7 +181,7 @@ def _busy(when: str, cpus: float, names: Sequence[str]) -> tuple[str, str]:
 
 
 def _called(program: str) -> str:
-    """A worker's program is named after what it was built from, which means nothing to a user."""
+    """The printed name of a program. A worker's name contains a hash, which means nothing to a user."""
     return "another hockney" if re.fullmatch(r"(native|mpi)-[0-9a-f]+", program) else program
 
 

@@ -22,7 +22,7 @@ from hockney.machine.placement import can_pin, usable_cpus
 from hockney.machine.surroundings import read_container, read_hypervisor, read_quota_cpus
 from hockney.machine.topology import read_topology
 
-# Variables that change what is measured: of the MPIs and their parts, of UCX, libfabric, OpenMP, memory and loader.
+# Variables that affect measurements: of the MPIs and their parts, of UCX, libfabric, OpenMP, memory and loader.
 _VARIABLES = (
     "FI_", "GLIBC_TUNABLES", "GOMP_", "HYDRA_", "I_MPI_", "KMP_", "LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_", "MPICH_",
     "MPIR_CVAR_", "MV2_", "OMPI_", "OMP_", "PMIX_MCA_", "PRTE_MCA_", "PSM2_", "PSM3_", "UCX_",
@@ -44,7 +44,7 @@ def _chosen(text: str) -> str:
     return text.partition("[")[2].partition("]")[0]
 
 
-# Facts that are the content of one file, and how it is read.
+# Facts that are the content of one file, and their readers.
 _FILES: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "cpu": {
         "driver": (f"{_CPUS}/cpu0/cpufreq/scaling_driver", str),
@@ -128,9 +128,9 @@ def data_caches(known: Mapping[str, Any]) -> list[tuple[int, int]]:
 
 
 def another_machine(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """What shows that then and now are not the same CPUs of one machine; None where nothing that both know does.
+    """Evidence that then and now are different CPUs or machines; None without any.
 
-    Names of hosts count only where neither knows the machine's id: containers get a new one at every start, and two
+    Names of hosts count only if neither knows the machine's id: containers get a new one at every start, and two
     virtual machines may both be localhost.
     """
     ids = then.get("machine_id"), now.get("machine_id")
@@ -165,7 +165,7 @@ def _contents(root: Path, part: str) -> dict[str, Any]:
 
 
 def _machine_id(root: Path) -> str | None:
-    """What tells this installation from all others; made into an id of hockney's own, for systemd's is confidential."""
+    """The id of this installation, hashed, because systemd's id is confidential."""
     text = read_text(root / "etc/machine-id") or ""
     if not re.fullmatch("[0-9a-f]{32}", text):  # an image of a machine that never ran says "uninitialized"
         return None
@@ -269,7 +269,7 @@ def _commit() -> str | None:
 
 
 def _ask(argv: list[str]) -> str | None:
-    """What a program prints; None if it is not there, fails or hangs."""
+    """The output of a program; None if it is not there, fails or hangs."""
     options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
     try:
         done = subprocess.run(argv, timeout=2, check=True, env={**os.environ, "LC_ALL": "C"}, **options)

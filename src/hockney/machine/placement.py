@@ -30,10 +30,10 @@ def can_pin() -> bool:
 
 
 def choose_cpus(ranks: int, topology: Topology | None = None, usable: Iterable[int] | None = None) -> Cpus:
-    """The CPU of each rank: `ranks` of them, or none at all where nothing can be pinned.
+    """The CPU of each rank: `ranks` of them, or none if nothing can be pinned.
 
-    Cores of their own first, hardware threads of a core that is taken only then; all under one last-level cache if
-    they fit, else in one NUMA node, else in one package. Fast kinds of core before slow ones. With more ranks than
+    Separate cores come first, further hardware threads of a used core only then. All are under one last-level cache if
+    they fit, else in one NUMA node, else in one package. Fast kinds of core come before slow ones. With more ranks than
     CPUs it begins again with the first: then the job is oversubscribed.
     """
     if usable is None:

@@ -1,4 +1,4 @@
-"""What stands between this machine and the hardware: a hypervisor, a container, a limit on CPU time."""
+"""The layers between this machine and the hardware: a hypervisor, a container, a limit on CPU time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hockney.machine.files import read_int, read_text
 
-# In what firmware calls itself, and in the clocks that a hypervisor offers its guests. Hyper-V's maker also makes real
+# Parts of firmware names, and of the clocks that a hypervisor offers its guests. Hyper-V's maker also makes real
 # machines; guests of KVM may have clocks of others.
 _HYPERVISORS = (
     ("vmware", "VMware"),
@@ -42,12 +42,12 @@ _CONTAINER_GROUPS = {
 
 
 def read_hypervisor(root: Path) -> str | None:
-    """The hypervisor's name, "unknown" if there is one without a name; None on bare metal, or if nobody can tell."""
+    """The hypervisor's name, "unknown" if there is one without a name; None on bare metal, or if that is unknown."""
     lines = (read_text(root / "proc/cpuinfo") or "").splitlines()
     flags = next((line.split() for line in lines if line.startswith("flags")), [])
     is_guest = "hypervisor" in flags
     if flags and not is_guest:
-        return None  # x86 always tells, and some clouds sell whole machines under the same firmware name
+        return None  # x86 always reports it, and some clouds sell whole machines under the same firmware name
     text = " ".join(read_text(root / name) or "" for name in _NAMING_FILES).lower()
     return next((name for mark, name in _HYPERVISORS if mark in text), "unknown" if is_guest else None)
 

@@ -1,4 +1,4 @@
-"""Which CPUs share what: hardware threads of a core, caches, NUMA nodes, packages, from what Linux says in sysfs."""
+"""The topology of CPUs from Linux's sysfs: hardware threads of a core, caches, NUMA nodes, packages."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Topology:
 
 
 def read_topology(root: Path = ROOT) -> Topology:
-    """The topology of this machine as Linux tells it; empty, with the source None, where it doesn't."""
+    """The topology of this machine from Linux; empty, with the source None, if there is none."""
     folder = root / "sys/devices/system/cpu"
     online = parse_cpus(read_text(folder / "online"))
     if not online:
@@ -157,7 +157,7 @@ def _nodes(root: Path) -> tuple[Node, ...]:
 
 
 def _slower_cpus(root: Path) -> Cpus:
-    """CPUs of a slower kind: what Linux gives less capacity (Arm), or calls an atom among cores (Intel)."""
+    """CPUs of a slower kind: with less capacity (Arm), or called an atom among cores (Intel)."""
     atoms = parse_cpus(read_text(root / "sys/devices/cpu_atom/cpus"))
     if atoms and read_text(root / "sys/devices/cpu_core/cpus"):
         return atoms

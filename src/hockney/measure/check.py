@@ -1,9 +1,9 @@
-"""Has anything become slower? Measures a baseline's plan again and judges suspects by new launches.
+"""Finds series that became slower: measures a baseline's plan again and judges suspects by new launches.
 
-Among many series some look slower by bad luck, so a suspicion only chooses what is judged again, and new launches alone
-give the verdict. The whole plan runs in them, as in the baseline: what else runs affects a series, above all where
-ranks sleep while they wait. What stays inconclusive is measured on, with twice the launches each time, within a time.
-(What misses a limit of a file is measured once more and judged by all its measurements.)
+Among many series some seem slower by bad luck. So a suspicion only chooses the series to judge again, and new launches
+alone give the verdict. They run the whole plan, like the baseline: other load affects a series, especially if ranks
+sleep while they wait. Inconclusive series are measured again with twice the launches each time, within a time. A series
+that misses a limit of a file is measured once more and judged by all its measurements.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hockney.stats.shift import LAUNCHES_MIN
 from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue
 
-PATIENCE_S = 120.0  # how long what is inconclusive is measured again, by default
+PATIENCE_S = 120.0  # how long inconclusive series are measured again, by default
 # Reasons that more launches of the check may remove.
 _OPEN = (
     *(ReasonCode.NO_SAMPLES, ReasonCode.NO_STEADY_STATE, ReasonCode.NO_COMMON_STATE, ReasonCode.FEW_LAUNCHES),
@@ -41,7 +41,7 @@ _OPEN = (
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found. `judged_again`: series judged by new launches alone."""
+    """The result of a check. `judged_again`: series judged by new launches alone."""
 
     run_id: int
     comparison: Comparison
@@ -71,9 +71,9 @@ def check(
 ) -> Checked:
     """Measure a run's plan again and compare.
 
-    `max_slowdown` is a fraction; `time_s` that of the first measurement (None: the baseline's). What is inconclusive
-    after the first new launches is measured on if that can end within `patience_s`. Raises UsageError for an unusable
-    baseline, before anything is measured; HockneyError when stopped.
+    `max_slowdown` is a fraction; `time_s` that of the first measurement (None: the baseline's). Series that are
+    inconclusive after the first new launches are measured again if that can end within `patience_s`. Raises UsageError
+    for an unusable baseline, before anything is measured; HockneyError when stopped.
     """
     base_id = store.find_run(reference)
     plan = _plan(store, base_id, catalogue)
@@ -108,13 +108,13 @@ def _compared(store: Store, base_id: int, run_id: int, margin: float, first_laun
 
 
 def or_not_slower(change: SeriesChange, margin: float) -> SeriesChange:
-    """What has a wide interval without a slowdown beyond the margin in it is fine, however much faster it may be."""
+    """Fine instead of a wide interval, if the interval has no slowdown beyond the margin, at any speedup."""
     is_decided = change.has(ReasonCode.WIDE_INTERVAL) and change.reach <= margin
     return replace(change, verdict=Verdict.SAME, reasons=()) if is_decided else change
 
 
 def suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:
-    """What is slower by more than allowed, certain or not, and what is inconclusive."""
+    """Points that are slower than allowed, significantly or not, and inconclusive ones."""
     return [
         change.point
         for change in changes
@@ -123,7 +123,7 @@ def suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:
 
 
 def settled(change: SeriesChange, margin: float, among: int) -> SeriesChange:
-    """The verdict by new launches alone: what still looks slower without being certain is inconclusive.
+    """The verdict by new launches alone. A series that is slower without certainty is inconclusive.
 
     `among`: how many series were compared.
     """
@@ -136,7 +136,7 @@ def settled(change: SeriesChange, margin: float, among: int) -> SeriesChange:
 
 
 def may_be_decided(change: SeriesChange, base_id: int) -> bool:
-    """Whether more launches of the check may decide a series; none make up for what the baseline lacks."""
+    """Whether more launches of the check may decide a series; none replace missing launches of the baseline."""
     return change.verdict is Verdict.INCONCLUSIVE and all(
         reason.code in _OPEN and reason.facts.get("run") != base_id for reason in change.reasons
     )
@@ -164,7 +164,7 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
             f"needs {LAUNCHES_MIN}. {fix.text}",
             argv=fix.argv,
         )
-    # Only a library that has come since may stand in for one that is gone.
+    # Only a newly installed library may replace one that is gone.
     names = renamed(stored.info.facts.get("transports") or (), catalogue.transports)
     now = {
         row.point: replace(row.point, transport=names.get(row.point.transport, row.point.transport)) for row in planned
@@ -185,7 +185,7 @@ def check_expectations(
     command: str,
     time_s: float | None = None,
 ) -> tuple[int, list[Judged]]:
-    """Measure what has limits, and once more what may not keep them; the run, and what became of each limit."""
+    """Measure series with limits, and once more those that may miss them; the run, and the outcome of each limit."""
     plan = make_plan(expectations.suite(), RunOptions(time_s=time_s), catalogue)
     run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
     judged = judge(Run(store, run_id), expectations, catalogue)
@@ -198,7 +198,7 @@ def check_expectations(
 
 
 def _measured(store: Store, run_id: int, points: Iterable[Point]) -> list[Point]:
-    """Those of the points that neither failed nor were skipped."""
+    """The points that neither failed nor were skipped."""
     measured = {row.point for row in store.points(run_id) if row.status not in NOT_MEASURED}
     return [point for point in points if point in measured]
 

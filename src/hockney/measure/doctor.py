@@ -1,4 +1,4 @@
-"""What limits precision on this machine: its facts, and what two seconds of measuring show."""
+"""The limits to precision on this machine: its facts, and the results of two seconds of measuring."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FloorSeen:
 
 @dataclass(frozen=True)
 class PairFigures:
-    """What two ranks over shared memory showed. None: not measured, and `why` says why.
+    """The figures of two ranks over shared memory. None: not measured, and `why` has the reason.
 
     `floor` lists states by their share. `pinned`: whether every rank was on its CPU, and may use no other; None without
     pinning. `clock_ns` is the cost of reading the clock, `harness_ns` of one repetition over the transport `null`.
@@ -127,7 +127,7 @@ def summarize_floor(floors_ns: Sequence[float]) -> tuple[FloorSeen, ...]:
     return tuple(FloorSeen(state.name, state.floor_ns, count / len(states)) for state, count in counts)
 
 
-# ---- what it means --------------------------------------------------------------------------------------------------
+# ---- conclusions ----------------------------------------------------------------------------------------------------
 
 
 def _warnings_after(measured: PairFigures) -> Iterator[Warning_]:

@@ -1,4 +1,4 @@
-"""How long the first round of a plan takes, roughly, before anything of it is measured."""
+"""Estimates the time of a plan's first round, before anything of it is measured."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ MIN_MEASUREMENTS = 10  # to be called precise; fewer than six give no 95 % inter
 SAMPLES_MIN = 3  # of a measurement, unless a single one is long
 SCHEDULE_EVENTS_MIN = 1000  # enough for p99.9
 FIRST_ROUNDS_MIN = 3  # in the time of fewer there are too few measurements for any interval
-SPAN_S = 1.0  # of all launches: what slows a machine for a tenth of a second is then over, and shows in the interval
+SPAN_S = 1.0  # of all launches: it outlasts a slow tenth of a second, which then shows in the interval
 FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs
 
 
 def long_ns(points: int, time_s: float) -> float:
-    """How long a repetition is that makes a measurement by itself, where so many points have this time for a launch.
+    """The time from which a repetition alone makes a measurement, if this many points share the time of a launch.
 
-    Half a second, in which what a warm-up would save is lost; a tenth of it where a point's share of the time has no
-    room for enough measurements of several samples and a warm-up.
+    It is half a second, because a repetition without a warm-up then loses little. It is a tenth of it if a point's
+    share of the time is too short for enough measurements of several samples and a warm-up.
     """
     share_ns = 1e9 * time_s / max(1, points)
     return min(500_000_000, max(50_000_000, share_ns / (MIN_MEASUREMENTS * (SAMPLES_MIN + 1))))
@@ -35,9 +35,9 @@ def events_on_schedule(rate_hz: int) -> int:
 
 
 def first_rounds_s(points: Sequence[Point], launches: int) -> float:
-    """What the first round of every launch takes: it is made whole, whatever the budget.
+    """The time of the first round of every launch, which is made whole under any budget.
 
-    Of long repetitions only those of long messages are known beforehand. As seen on two virtual CPUs.
+    Only for long messages are long repetitions known beforehand. Constants are from two virtual CPUs.
     """
     jobs = {(point.transport, point.ranks) for point in points}
     starts_s = sum(0.2 if "@" in transport else 0.02 for transport, _ in jobs)
@@ -62,7 +62,7 @@ def enough_text(first_s: float) -> str:
 def _first_bytes_s(point: Point) -> float:
     """Memory is touched, filled, verified, and sent 8 times (docs/methods.md): 10 ns a byte, 3 of further messages.
 
-    Ranks are taken for as quick next to each other as two are, each as many times slower as they are more.
+    Two ranks run at full speed; each of more ranks is slower in proportion to their number.
     """
     window = int(dict(point.options).get("window", 1))
     message_ns = 10.0 + 3.0 * (window - 1)

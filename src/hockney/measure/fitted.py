@@ -1,4 +1,4 @@
-"""Predictions on fitted machines, with intervals, and next to what was measured."""
+"""Predictions on fitted machines, with intervals, and next to measured times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hockney.units import format_bytes
 from hockney.worker.machine_model import Model
 
 _SHORT_BYTES = 64  # shorter messages take as long
-DRAWS = 20  # the least and the greatest of so many enclose about 95 %
+DRAWS = 20  # their minimum and maximum enclose about 95 %
 
 
 def predict_fitted(

@@ -1,4 +1,4 @@
-"""What the sampler needs of the rest: an Instrument that measures points, and an Observer of what happens."""
+"""The sampler's interfaces: an Instrument that measures points, and an Observer of events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Instrument(Protocol):
         ...
 
     def clock_ns(self, point: Point) -> float:
-        """What reading the clock costs where this point is measured. Raises PointFailed."""
+        """The cost of reading the clock in this point's job. Raises PointFailed."""
         ...
 
 
@@ -31,7 +31,7 @@ class PointFailed(HockneyError):
 
 
 class Observer(Protocol):
-    """Receives what happens, for the store and the display. Methods must not take long."""
+    """Receives events, for the store and the display. Methods must not take long."""
 
     def measured(self, measurement: Measurement) -> None:
         """A measurement is made."""
@@ -54,7 +54,7 @@ class Observer(Protocol):
 class Progress:
     """How far a run is. `left_most_s` is the rest of its budget.
 
-    `left_s` estimates what the unfinished points still need if intervals narrow as expected and no size is added.
+    `left_s` estimates the time for the unfinished points if intervals narrow as expected and no size is added.
     """
 
     round: int

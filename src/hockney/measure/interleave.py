@@ -1,7 +1,7 @@
 """Measures two variants in alternation, so that drift of the machine affects both alike.
 
-Variants are environments, transports, library builds or MPI installations. Both jobs of a launch pair are up at once
-(an idle one sleeps), and each point is measured base, new, new, base, or the reverse, within a fraction of a second and
+Variants are environments, transports, library builds or MPI installations. Both jobs of a launch pair run concurrently
+(an idle one sleeps). Each point is measured base, new, new, base, or the reverse, within a fraction of a second and
 with one batch. Each side is stored as an ordinary run; launch and round connect the measurements of such a quadruple
 (analysis/compare/comparison.py).
 """
@@ -59,7 +59,7 @@ def measure(
 
 
 def _common(variants: tuple[Variant, Variant]) -> tuple[dict[str, str], tuple[Variant, Variant]]:
-    """What new calls base's transports, and both variants with their common points in base's order."""
+    """The new run's names of base's transports, and both variants with their common points in base's order."""
     base, new = variants
     listed = [list(dict.fromkeys(point.transport for point in variant.plan.points)) for variant in variants]
     if len(listed[BASE]) != len(listed[NEW]):
@@ -85,7 +85,7 @@ def _renamed(point: Point, names: Mapping[str, str]) -> Point:
 class _BothSides:
     """The sampler's Instrument, which measures on `side`, and its Observer, which reports to both sides.
 
-    The sampler has base's points; `names`: what new calls base's transports.
+    The sampler has base's points; `names`: the new run's names of base's transports.
     """
 
     def __init__(self, sides: Sequence[Side], pools: Sequence[Instrument], names: Mapping[str, str]) -> None:

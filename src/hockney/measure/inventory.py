@@ -1,7 +1,7 @@
-"""What can be measured here: suites, patterns, transports, launchers and machines of the archive.
+"""Everything that can be measured here: suites, patterns, transports, launchers and machines of the archive.
 
-Each is ready, or has the reason why not and how to get it. All come from where they are defined: the workers'
-descriptions, the libraries found, the files in suites/, the table of launchers, the archive.
+Each item is ready, or has the reason why not and how to get it. All come from their definitions: the workers'
+descriptions, the installed libraries, the files in suites/, the table of launchers, the archive.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _HOW = {
 
 @dataclass(frozen=True)
 class Item:
-    """One thing of the list. `why`: why it is not ready, None where it is; `how`: how to get it, if that is known.
+    """One item of the list. `why`: why it is not ready, None if it is; `how`: how to get it, if that is known.
 
-    `more` is for JSON. `wrong`: it exists, and cannot be used as it is.
+    `more` is for JSON. `wrong`: it exists, but cannot be used.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Inventory:
-    """All of it. `fault`: why no worker could be built; patterns and transports are then unknown."""
+    """All items. `fault`: why no worker could be built; patterns and transports are then unknown."""
 
     suites: tuple[Item, ...]
     patterns: tuple[Item, ...]
@@ -84,9 +84,9 @@ class Inventory:
 
 
 def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
-    """Find what is here, building the workers if needed; what cannot be built or read is listed with the reason.
+    """List everything here, building the workers if needed; things that cannot be built or read have the reason.
 
-    `suite_files`: the user's suites, listed in place of hockney's. `cpus`: how many CPUs ranks may have.
+    `suite_files`: the user's suites, listed in place of hockney's. `cpus`: the number of CPUs for ranks.
     """
     try:
         catalogue, fault = load(), None

@@ -31,10 +31,10 @@ Tick = Callable[[], None]
 
 @dataclass
 class ModelTimes:
-    """The time of each point in ns as docs/metrics.md defines it, and of the others the reason why there is none.
+    """The time of each point in ns as docs/metrics.md defines it, or the reason why there is none.
 
-    `measured` has what the times are of. `has_broken`: a job ended early or could not start, which may go better the
-    next time.
+    `measured` has the measurements behind the times. `has_broken`: a job ended early or could not start, which may
+    succeed the next time.
     """
 
     time_ns: dict[Point, float] = field(default_factory=dict)
@@ -61,7 +61,7 @@ def times_of(points: Iterable[Point], models: Models, *, seed: int = 0, tick: Ti
 
 
 def _measure_in_a_job(left: list[Point], model: Model, seed: int, times: ModelTimes, tick: Tick) -> None:
-    """As many of the points, all of so many ranks, as one job measures; it takes at least one of them away."""
+    """Measure in one job as many of the points as possible, all with the same number of ranks; at least one."""
     import numpy as np
 
     try:
@@ -87,7 +87,7 @@ def _measure_in_a_job(left: list[Point], model: Model, seed: int, times: ModelTi
 
 @contextlib.contextmanager
 def _session(model: Model, ranks: int, seed: int) -> Iterator[WorkerSession]:
-    """A job of so many ranks on a model. Raises UsageError, BuildError, LaunchFailed, ProtocolError."""
+    """A job on a model. Raises UsageError, BuildError, LaunchFailed, ProtocolError."""
     from hockney.worker.machine_text import compiled_file
 
     with contextlib.ExitStack() as stack:
@@ -100,7 +100,7 @@ def _session(model: Model, ranks: int, seed: int) -> Iterator[WorkerSession]:
 
 @functools.cache
 def _executable(folder: Path) -> Path:
-    """Looking it up takes as long as a job."""
+    """The worker's executable, cached: finding it takes as long as a job."""
     return build_worker(Recipe("sim"), folder=folder)
 
 

@@ -37,13 +37,15 @@ class Skipped:
 class Plan:
     """All that decides a run; stored with it, so that a resumed run continues with the same plan.
 
-    `precision`: the asked half-width of each interval, a fraction. `time_s`: the budget for measuring. `timeout_s`: the
-    limit of a measurement; `start_limit_s`: of a job's start. `more_launches`: points that are not precise after all
-    launches get more, time permitting. `refine`: the curves that get more sizes where they leave their line; `exact`:
-    until the place of each switch is known. `grains`: what sizes are multiples of, by pattern, where above 1. `cpus`:
-    where the user placed the ranks, rank 0 first; empty where hockney chooses. `virtual`: the transports whose clock is
-    a model's, each with whether it is exact, without noise: it is then measured once. `deadline_ns`: the highest rate
-    of events that is sustained within it is searched for each point (rates.py); None: nothing is searched.
+    `precision`: the requested half-width of each interval, a fraction. `time_s`: the budget for measuring. `timeout_s`:
+    the limit of a measurement; `start_limit_s`: of a job's start. `more_launches`: points that are not precise after
+    all launches get more, time permitting.
+
+    `refine`: the curves that get more sizes where they leave their line; `exact`: until the place of each switch is
+    known. `grains`: the number of bytes that sizes are multiples of, by pattern, if above 1. `cpus`: the user's
+    placement of the ranks, rank 0 first; empty if hockney chooses. `virtual`: the transports with a model's clock, each
+    with whether it is exact, without noise: it is then measured once. `deadline_ns`: for each point, search the highest
+    rate of events that is sustained within it (rates.py); None: no search.
     """
 
     suite: str
@@ -186,7 +188,7 @@ def make_plan(
         hosts=asked.hosts,
         cpus=asked.cpus,
         timeout_s=round(min(max(20.0, time_s), 60.0)) if asked.timeout_s is None else asked.timeout_s,
-        # Loading a library's programs takes seconds, whatever limit suits a measurement.
+        # Loading a library's programs takes seconds, with any limit of a measurement.
         start_limit_s=START_LIMIT_S if asked.timeout_s is None else max(10, asked.timeout_s),
         exact=asked.refine is True,
         deadline_ns=asked.deadline_ns,
@@ -301,7 +303,7 @@ def _refuse_unused(suite: Suite, asked: RunOptions, patterns: Sequence[PatternIn
             continue
         others = [other.name for other in catalogue.patterns.values() if any(name == o.name for o in other.options)]
         if not others:
-            patterns[0].option(name)  # raises, and names what there is
+            patterns[0].option(name)  # raises, and names the known options
         raise UsageError(f"{suite.name} has no option '{name}': it is of {', '.join(others)}")
     if asked.sizes and not any(pattern.sized for pattern in patterns):
         names = " and ".join(dict.fromkeys(pattern.name for pattern in patterns))

@@ -36,7 +36,7 @@ class Work:
     medians_ns: list[float] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
-    clock_ns: float = 0.0  # what reading the clock costs there
+    clock_ns: float = 0.0  # the cost of reading the clock there
     batch: int = 0  # 0: not calibrated
     samples: int = 0
     is_long: bool = False  # a repetition is a measurement by itself
@@ -123,7 +123,7 @@ def repetition_ns(measurement: Measurement) -> float:
 
 
 def curve_in_one_state(works: Sequence[Work]) -> list[tuple[Point, Interval]]:
-    """The points with an interval in the state in which most of them have one: each state makes a line of its own."""
+    """The points with an interval in the state with the most intervals: each state has a different line."""
     curves: dict[str, list[tuple[Point, Interval]]] = {}
     for work in works:
         for state, time in work.times_by_state().items():

@@ -1,4 +1,4 @@
-"""What changes of models gain of the times of points, and how much change the points bear."""
+"""The gain of model changes in the times of points, and the tolerance of the points to changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hockney.model import Point
 
 
 def effects_of(times_ns: Mapping[Point, float], models: Models, *, tick: Tick = lambda: None) -> list[Effect]:
-    """What each parameter of the models gains of these times."""
+    """The gain in these times by each parameter of the models."""
 
     def times_with(change: Change) -> Mapping[Point, float]:
         return times_of(times_ns, changed(models, [change]), tick=tick).time_ns

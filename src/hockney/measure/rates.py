@@ -1,6 +1,6 @@
 """Searches the highest rate of events that is sustained within a deadline.
 
-A point is first measured with each event as soon as it may start, which gives the rate that the farm can do at all.
+A point is first measured with each event as soon as it may start, which gives the highest possible rate of the farm.
 Schedules around it follow: half or one and a half times as many events until one rate is sustained and another one is
 not, then the geometric mean of the two, until they differ by less than 2 %. All points are searched in the same rounds.
 """
@@ -30,7 +30,7 @@ class Bracket:
     missed_hz: int | None = None
 
     def note(self, rate_hz: int, *, is_kept: bool) -> None:
-        """What a schedule showed."""
+        """Note the result of a schedule."""
         if is_kept:
             self.sustained_hz = max(rate_hz, self.sustained_hz or 0)
         else:

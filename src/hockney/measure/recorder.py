@@ -119,7 +119,7 @@ class Recorder:
         failed_before: int = 0,
         goes_on: bool = False,
     ) -> RunOutcome:
-        """Store how the run ended, and its warnings; `others`: what other programs used during each launch."""
+        """Store how the run ended, and its warnings; `others`: the load of other programs during each launch."""
         failed = failed_before + sum(end is PointStatus.FAILED for end in self.statuses.values())
         # The points of null measure the harness and are no result.
         real = [point for point in (*self.statuses, *(row.point for row in plan.skipped)) if point.transport != "null"]

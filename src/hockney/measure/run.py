@@ -48,9 +48,9 @@ from hockney.worker.processes import cpu_time_s
 
 @dataclass(frozen=True)
 class Variant:
-    """What a run measures, with the order of its points and the noise of models by `seed` (None: a new one).
+    """The contents of a run; `seed` sets the order of its points and the noise of models (None: a new one).
 
-    `environment`: variables that it adds to its jobs'; `link`: what is stored with the plan.
+    `environment`: variables that it adds to its jobs'; `link`: data stored with the plan.
     """
 
     plan: Plan
@@ -94,7 +94,7 @@ MakeSampler = Callable[..., Sampler]
 
 
 def _one_side(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **launch: Any) -> Sampler:
-    # The first launch searches; those after it have its rates. A run that is resumed goes on with what it knows.
+    # The first launch searches; later ones have its rates. A resumed run continues with the stored rates.
     is_search = plan.deadline_ns is not None
     is_search &= bool(launch.get("earlier")) or not any(point.rate_hz for point in plan.points)
     return (RateSampler if is_search else Sampler)(plan, pools[0], sides[0].recorder, **launch)
@@ -127,7 +127,7 @@ def measure_variants(
     command: str,
     make_sampler: MakeSampler = _one_side,
 ) -> list[RunOutcome]:
-    """Measure a new run of each variant, all at once; their plans have the same time and launches. See measure."""
+    """Measure a new run of each variant concurrently; their plans have the same time and launches. See measure."""
     infos = [_describe(variant, catalogue, command) for variant in variants]
     start = Start(several=variants[0].plan.launches > 1, seed=infos[0].seed)
     with contextlib.ExitStack() as held:
@@ -180,7 +180,7 @@ def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
 
 
 def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
-    """What each host of a plan is. Raises HostsUnusable, UsageError."""
+    """The facts of each host of a plan. Raises HostsUnusable, UsageError."""
     used = [catalogue.transports[point.transport] for point in plan.points]
     workers = sorted({transport.executable for transport in used})
     listed = parse_hosts(",".join(plan.hosts))
@@ -194,10 +194,10 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
-    """Continue a run that was killed or interrupted, or whose time was up.
+    """Continue a run that was killed or interrupted, or ran out of time.
 
-    Points that are not precise, failed or skipped get the plan's time again, and missing launches are made. What failed
-    stays so, and the run PARTIAL. Raises UsageError for a run that cannot be resumed, with the reason.
+    Points that are not precise, failed or skipped get the plan's time again, and missing launches are made. Failures
+    stay failures, and the run PARTIAL. Raises UsageError for a run that cannot be resumed, with the reason.
     """
     run_id = store.find_run(reference)
     with alone(store.path, run_id):
@@ -349,7 +349,7 @@ def _carry_out(
 
 
 def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
-    """Store the warnings of what disturbs this plan now, which observes other programs for a moment."""
+    """Store the warnings of disturbances for this plan, which observes other programs for a moment."""
     plan, recorder = side.plan, side.recorder
     real = [point for point in plan.points if point.transport not in plan.virtual]
     if not real:
@@ -364,9 +364,9 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
 def _make_launches(
     sides: Sequence[Side], catalogue: Catalogue, start: Start, make_sampler: MakeSampler, others: list[Moment]
 ) -> None:
-    """Each launch starts every job anew, with its part of the time. The first adds sizes, all later ones have them too.
+    """Each launch starts every job again, with its part of the time. The first adds sizes for all later ones.
 
-    What other programs used during each goes to `others`, except for jobs of several hosts: daemons may start their
+    The load of other programs during each goes to `others`, except for jobs of several hosts: daemons may start their
     ranks here, and their CPU time would count as another program's.
     """
     plan, recorder = sides[0].plan, sides[0].recorder

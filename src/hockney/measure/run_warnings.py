@@ -1,4 +1,4 @@
-"""Warnings of what a run measured: time in the kernel, lost messages, stolen CPU time."""
+"""Warnings about a run's measurements: time in the kernel, lost messages, stolen CPU time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class KernelShare:
         for name, wall_ns in self.wall_ns.items():
             share = self.system_ns[name] / max(1, wall_ns)
             info = catalogue.transports.get(name)
-            # In less time one or two clock ticks would make a share; what spins in user space stays far below a fifth.
+            # In less time one or two clock ticks would make a share; user-space spinning stays far below a fifth.
             if wall_ns < 50_000_000 or share < 0.2 or info is None or "syscalls" in info.caps:
                 continue
             if info.library is not None:
@@ -39,7 +39,7 @@ class KernelShare:
                     for other in catalogue.transports.values()
                     if other.library is not None and not other.library.is_wheel and other.name.startswith("mpi@")
                 )
-                remedy = f"Look for the library's setting that makes waits spin; of Open MPI, leave {YIELDS} unset."
+                remedy = f"Set the library to spin while it waits; for Open MPI, leave {YIELDS} unset."
                 if info.library.is_wheel:
                     other = " or ".join(dict.fromkeys(others)) or "another MPI (apt install libopenmpi-dev openmpi-bin)"
                     remedy = f"No setting of the PyPI wheel of MPICH changes this; compare with {other}."

@@ -1,11 +1,11 @@
-"""What to measure next, and when to stop: rounds over all points in random order until each is precise enough.
+"""Decides the next measurements, and when to stop: rounds over all points until each is precise enough.
 
 Every round measures every unfinished point once, in random order. A disturbance of some seconds then hits all points
 alike, and shows as scatter between rounds (Gropp and Lusk 1999). The replicate is the measurement: its samples are
-neighbours in time. A point ends when the interval of the median over measurements in one machine state is as narrow as
-asked, or when the time is up.
+neighbours in time. A point ends when the interval of the median over measurements in one machine state is narrow
+enough, or when the time is up.
 
-The sampler knows neither workers nor stores, so whole runs are tested with a made-up clock and machine.
+The sampler knows neither workers nor stores, so tests run whole runs with a fake clock and machine.
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ class Sampler:
         return rejoined
 
     def _is_news(self, curve: CurveKey, works: Sequence[Work], unfinished: set[Point]) -> bool:
-        """Whether a curve has a quarter more measurements than when it was judged last, or all of them."""
+        """Whether a curve has a quarter more measurements than at its last judgement, or all of them."""
         measurements = sum(len(work.probes) for work in works)
         over = unfinished.isdisjoint(work.point for work in works)
         if measurements < self._judged_curves[curve] * (1 if over else 1.25) + 1:
@@ -384,7 +384,7 @@ class Sampler:
         most_s = max(0.0, budget_s - elapsed_s) if active else 0.0
         left_s = min(self._wanted_s(active), most_s)
         progress = Progress(self._round, len(self._work), self._finished, elapsed_s, left_s, most_s)
-        # Emptied before the call: an interrupt must neither lose a round nor store it twice.
+        # Emptied before the call: an interrupt must not lose a round or store it twice.
         measurements, self._pending = self._pending, []
         self._observer.round_done(measurements, progress)
 

@@ -1,7 +1,7 @@
-"""Suites: TOML files that say what to measure. Those in this folder come with hockney; users write their own.
+"""Suites: TOML files that select the points to measure. Those in this folder come with hockney; users write their own.
 
-A suite is data only: patterns, sizes, ranks, options, and how long it may take. A file with errors is refused with all
-of them at once, each with its place in the file.
+A suite is data only: patterns, sizes, ranks, options, and its time limit. A file with errors is refused with all of
+them, each with its place in the file.
 """
 
 from __future__ import annotations
@@ -98,12 +98,12 @@ Launches = Annotated[int, Field(ge=1, le=LAUNCHES_MAX, strict=True)]
 class SuiteSeries(BaseModel):
     """One curve: a pattern over sizes, for each number of ranks. `refine` adds sizes where the curve bends.
 
-    Ranks and sizes that are not given are the pattern's own: not every one runs on two, or takes 8 B.
+    Ranks and sizes that are not given default to the pattern's: some patterns do not run on two, or do not take 8 B.
 
-    `pairs = "all"`: a curve for every source and target among the ranks; of a ring, for every distance; of rounds, for
-    every round. `ranks = "cpus"`: as many as there are CPUs, unless the user says how many.
+    `pairs = "all"`: a curve for every source and target among the ranks; for a ring, for every distance; for rounds,
+    for every round. `ranks = "cpus"`: one per CPU, unless the user gives a number.
 
-    `basic`: it stands in no table; predictions need it. It is of two ranks, and not measured on a model.
+    `basic`: it is in no table; predictions need it. It has two ranks, and is not measured on a model.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -155,7 +155,7 @@ def load_suite(name_or_path: str, check: Callable[[Suite], Errors] | None = None
 
     def check_all(suite: Suite) -> Errors:
         wrong = check(suite) if check is not None else []
-        if suite.name in builtin_names():  # by its name a run is known to be of a suite that has tables of its own
+        if suite.name in builtin_names():  # the suite's name selects the tables of a run
             wrong.insert(0, ("name", f"'{suite.name}' is a suite that comes with hockney: give this one another name"))
         return wrong
 

@@ -48,7 +48,7 @@ def all_ends(pattern: PatternInfo, ranks: int) -> list[dict[str, str]]:
 
 
 def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
-    """What is unknown here in a suite or a file of expectations, and tables without any point.
+    """Unknown words in a suite or a file of expectations, and tables without any point.
 
     `tables` is the name of the list of its tables.
     """

@@ -1,7 +1,7 @@
-"""Measures made-up machines of known truth through the whole chain, and judges what comes out.
+"""Measures models of known truth through the whole chain, and judges the results.
 
-The sampler measures them in the worker of models, a store keeps the samples, explain reads them: nothing is replaced
-but the machine. Seeds are fixed, so every check gives the same on every machine. `tests/chain` does this with many.
+The sampler measures them in the worker of models, a store keeps the samples, explain reads them: only the machine is
+replaced. Seeds are fixed, so every check gives the same on every machine. `tests/chain` does this with many.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _COVERED = 0.75  # of the intervals contain the truth, at least: of 95 % that is
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that is known of a machine, and what came out. The end of `what` is its unit.
+    """One known property of a machine, and the result of measuring it. The end of `what` is its unit.
 
-    Of a figure that is `truth` and `estimate`, of the segment that ends at `up_to_bytes` (0: the last). Else `planted`
-    are the sizes after which the time jumps, or the ranks that are slow; `named` has the two sizes between which each
-    jump was found, or each rank, pair or group that is called slow.
+    A figure has `truth` and `estimate`, for the segment that ends at `up_to_bytes` (0: the last). Else `planted` has
+    the sizes after which the time jumps, or the slow ranks; `named` has the two sizes around each jump in the result,
+    or each rank, pair or group that is called slow.
     """
 
     machine: str
@@ -54,7 +54,7 @@ class Check:
 
 
 def self_test() -> Iterator[Check]:
-    """Each check as it is made. Raises BuildError without a compiler."""
+    """Each check as soon as it is done. Raises BuildError without a compiler."""
     with tempfile.TemporaryDirectory() as name:
         explain = functools.partial(explained, catalogue=load(["shm"]), folder=Path(name))
         curve = curve_machine(Random(12), "segments")  # with two switches

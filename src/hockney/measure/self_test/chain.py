@@ -1,4 +1,4 @@
-"""Runs a made-up machine through the whole chain, and compares what explain says with what is known of it."""
+"""Runs a model machine through the whole chain, and compares the result of explain with the truth."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def explained(
     seed: int,
     ranks: int = 2,
 ) -> Explanation:
-    """What `hockney explain` says of a run of the suite on a model; its results are left in the folder."""
+    """The explanation of a run of the suite on a model; its results stay in the folder."""
     catalogue.add_model("sim@made-up", Model.from_content("made-up", content))
     asked = RunOptions(machine="made-up", ranks=(ranks,), launches=1, time_s=60.0)
     plan = make_plan(suite, asked, catalogue)
@@ -63,7 +63,7 @@ class Figure:
 
 
 def figures_of_lines(machine: CurveMachine, explanation: Explanation) -> Iterator[Figure]:
-    """t_0, r_inf and n_1/2 of the lines that lie in one segment of the machine."""
+    """t_0, r_inf and n_1/2 of the lines within one segment of the machine."""
     for line in explanation.lines:
         segment = machine.segment(line.first_bytes, line.last_bytes)
         if segment is None:
@@ -79,7 +79,7 @@ def figures_of_lines(machine: CurveMachine, explanation: Explanation) -> Iterato
 
 
 def figures_of_loggp(machine: CurveMachine, explanation: Explanation) -> Iterator[Figure]:
-    """L, o_s, o_r, g and G of the segments of LogGP that lie in one of the machine."""
+    """L, o_s, o_r, g and G of LogGP's segments within one of the machine."""
     for parameters in explanation.loggp:
         fit = parameters.loggp
         segment = machine.segment(fit.first_bytes, fit.last_bytes)

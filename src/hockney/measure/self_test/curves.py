@@ -22,7 +22,7 @@ class Noise:
     amount: float = 0.0
 
     def mean(self, cost_ns: float) -> float:
-        """The mean of a cost of this length."""
+        """The mean of a cost with noise."""
         if self.law == "exponential":
             return cost_ns + self.amount
         return cost_ns * math.exp(self.amount**2 / 2)
@@ -35,7 +35,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Segment:
-    """What messages of at most `up_to_bytes` cost (0: the longest). `gap_ns` is the transfer at 0 B."""
+    """The costs of messages of at most `up_to_bytes` (0: the longest). `gap_ns` is the transfer at 0 B."""
 
     up_to_bytes: int
     send_ns: float
@@ -171,7 +171,7 @@ def random_noise(rng: Random, most: float, time_ns: float) -> Noise:
 
 
 def _with_switches(rng: Random, segment: Segment) -> tuple[Segment, ...]:
-    """Up to two switches of 10 to 150 % of the time, in every fourth case downwards, at least a factor of 10 apart."""
+    """Up to two switches of 10 to 150 % of the time, a fourth of them downwards, with sizes a factor of 10 apart."""
     segments = [segment]
     end = rng.randint(500, 3000)
     for _ in range(rng.randint(0, 2)):

@@ -1,7 +1,7 @@
-"""Made-up machines of several ranks, as models, with or without a slow rank, link or switch in them.
+"""Models of machines with several ranks, with or without a slow rank, link or switch.
 
-Planted ones hang on leaf switches around a core switch. A slow link is a detour over two switches of its own, a slow
-switch is such a detour among all its nodes, or one more switch on the way to the others.
+Machines are built of leaf switches around a core switch. A slow link is a detour over two extra switches. A slow switch
+is such a detour among all its nodes, or one more switch on the way to the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SLOW: tuple[Slow, ...] = ("", "rank", "link", "switch", "uplink")
 
 @dataclass(frozen=True)
 class PairsMachine:
-    """`slow`: what is planted; `ranks` are those of it, empty where nothing is slow."""
+    """`slow`: the kind of planted fault; `ranks` are its ranks, empty if nothing is slow."""
 
     size: int
     content: dict[str, Any]
@@ -29,7 +29,7 @@ class PairsMachine:
     ranks: frozenset[int] = frozenset()
 
     def is_right(self, named: Sequence[frozenset[int]]) -> bool:
-        """Whether what explain names is exactly what is planted: of a switch all its ranks, in whichever parts."""
+        """Whether explain names exactly the planted fault: for a switch all its ranks, in any number of parts."""
         if any(self.is_false(each) for each in named):
             return False
         if self.slow in ("rank", "link"):
@@ -37,7 +37,7 @@ class PairsMachine:
         return frozenset[int]().union(*named) == self.ranks
 
     def is_false(self, named: frozenset[int]) -> bool:
-        """Whether a rank, pair or group is called slow that is not. A pair with one end in what is slow is slow."""
+        """Whether a rank, pair or group is wrongly called slow. A pair with one end in the fault is slow."""
         if self.slow in ("link", "switch"):
             return not named <= self.ranks
         if self.slow:
@@ -46,10 +46,10 @@ class PairsMachine:
 
 
 def planted(rng: Random, slow: Slow) -> PairsMachine:
-    """A machine with something slow in it: it takes 1.5 to 3 times as long, a slow rank 1.3 times with the farthest.
+    """A machine with a fault: it takes 1.5 to 3 times as long, a slow rank 1.3 times compared with the farthest.
 
-    Levels of times differ by enough for explain to tell them apart, and a switch with a slow way to the others is one
-    of four.
+    Levels of times differ enough for explain to separate them, and a switch with a slow way to the others is one of
+    four.
     """
     count = {"switch": rng.randint(3, 4), "uplink": 4}.get(slow, rng.randint(1, 3))
     leaves = _leaves(rng, count, least=3 if slow == "switch" else 2)
