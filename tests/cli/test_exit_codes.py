@@ -86,7 +86,7 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("list patern", "unknown kind 'patern': did you mean 'patterns'?"),
         ("list patterns x.toml", "files can be given to 'list suites' only"),
         ("predict pingpong", "no results"),
-        ("predict --validate pingpong", "--validate has points of its own"),
+        ("predict --validate pingpong", "--validate has fixed points"),
         ("predict --validate --from 1 --time 1m", "leave out --time"),
         ("predict pingpong --time 1m", "leave out --time"),
         ("predict pingpong --machine t3d --from 1", "leave out --from"),

@@ -125,8 +125,8 @@ def test_figures_of_different_machine_states_are_not_compared(
     [only] = found["paragon-native"].judgements
     assert only.verdict == "inconclusive"
     assert only.reason is not None
-    assert only.reason.startswith("the figures are not of one state of the machine: native ")
-    assert "not of one state of the machine" in " ".join(shown(tmp_path, capsys).split())
+    assert only.reason.startswith("the figures belong to several machine states: native ")
+    assert "belong to several machine states" in " ".join(shown(tmp_path, capsys).split())
 
 
 def test_a_line_through_sizes_of_several_states_says_so(tmp_path: Path) -> None:

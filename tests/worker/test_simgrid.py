@@ -193,7 +193,7 @@ def test_every_pair_has_its_way(tmp_path: Path, topology: str, ranks: int) -> No
         (
             'kind = "graph"\nnodes = 2\nswitches = 1\nedges = [[0, 1], [0, 2], [2, 1]]\nvia = [[0, 2, 1]]',
             NETWORK,
-            "topology: its shortest routes are not those of a graph with routes of its own",
+            "topology: its shortest routes are not those of a graph with given routes",
         ),
         (
             SWITCH,

@@ -19,7 +19,7 @@ from hockney.units import printable
 COMMANDS = {
     "quick": "Measure this machine in about a minute, and print its data sheet.",
     "run": "Measure a suite or some patterns.",
-    "list": "List what can be measured here, and how to get what is missing.",
+    "list": "List suites, patterns, transports and launchers, and how to get missing ones.",
     "runs": "List the runs that are stored.",
     "show": "Show the figures of a run.",
     "delete": "Delete stored runs.",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--no-facts", is_flag=True, help="Leave out the description of the machine.")
 @click.option("--self-test", "is_self_test", is_flag=True, help="Measure models of known truth instead, in about 10 s.")
 def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | None) -> int:
-    """Show the limits to precision here, and how to fix them.
+    """Show what limits precision here, and how to fix it.
 
     Describes the machine. Measures for two seconds how long two CPUs take to exchange a cache line (the floor), and how
     much CPU time other programs and virtual machines use. Lists missing libraries with how to install them.

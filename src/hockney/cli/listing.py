@@ -32,7 +32,7 @@ _MATRIX = "matrix"
 @click.argument("kind", required=False, type=OneOf("kind", [*_KINDS, _MATRIX]), metavar="[KIND]")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> int:
-    """List everything that can be measured here, and how to get missing things.
+    """List suites, patterns, transports and launchers, and how to get missing ones.
 
     KIND is suites, patterns, transports, launchers, machines or matrix; without it, all except the matrix, which shows
     each pattern's transports. Machines are those of the archive: the suites of the classic reports show their published

@@ -62,11 +62,11 @@ def store_outputs(
 
 
 def _curve(output: Output, what: str, given: ImportOptions) -> tuple[Point, int]:
-    """A point of an output that stands for all of its sizes, and how many messages were in flight."""
+    """A point of an output that represents all of its sizes, and the number of messages in flight."""
     pattern = _agreed(
         *(what, output.pattern, given.pattern),
         "what was measured: name it, for example with --pattern allreduce",
-        """A point of an output that represents all of its sizes, and the number of messages in flight.""",
+        f"is of {output.pattern}: leave out --pattern {given.pattern}",
     )
     ranks = _agreed(
         *(what, output.ranks, given.ranks),

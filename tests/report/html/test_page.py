@@ -145,9 +145,9 @@ def test_every_section_is_there_and_linked(page: str) -> None:
 def test_the_verdict_answers_what_people_ask(page: str) -> None:
     text = " ".join(" ".join(parsed(page).texts).split())
     assert "A message of 8 B takes 48.2 ns" in text  # how fast
-    assert "At 8 B, threads and shm cannot be told apart; of libraries, Open MPI 4.1.4 " in text  # what to use
+    assert "At 8 B, threads and shm show no measurable difference; of libraries, Open MPI 4.1.4 " in text  # what to use
     assert "is fastest (121 ns, 2.5 times as long); through the kernel, unix is fastest (14.0 us, " in text
-    assert "Look first at shm: slow rank or pair. Ranks 1, 3 take 210 ns, 3.00 times their class" in text
+    assert "Strongest problem, on shm: slow rank or pair. Ranks 1, 3 take 210 ns, 3.00 times their class" in text
     assert "Half of the figures are known to ±" in text  # how sure
     assert "over 3 launches" in text
     assert "times shorter than a Cray T3D's (1.10 us, 1996); " in text  # and then
@@ -309,7 +309,7 @@ def test_markdown_has_verdict_findings_and_sheet(store: Path, cli: Cli, tmp_path
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "r.md").read_text(encoding="utf-8")
     assert text.startswith("# Test CPU, 2 cores, 8 GiB")
-    assert "At 8 B, threads and shm cannot be told apart" in text
+    assert "At 8 B, threads and shm show no measurable difference" in text
     assert re.search(
         r"^- \w+: \*\*Open MPI 4\.1\.4 .*suspected protocol switch between 2 KiB and 4 KiB\.\*\*", text, re.M
     )
