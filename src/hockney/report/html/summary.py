@@ -208,7 +208,7 @@ def short_messages(material: Material) -> list[Short]:
 
 
 def _choice(material: Material, shorts: Sequence[Short], size: int) -> str:
-    """`At 8 B, threads and shm show no measurable difference; of libraries, MPICH 4.0.2 is fastest (137 ns, 3.1 times …)`."""
+    """`At 8 B, threads and shm show no measurable difference; of libraries, MPICH 4.0.2 is fastest (137 ns, …)`."""
     equal = [short for short in shorts if short.is_equal]
     names = listed([material.name_of(short.transport) for short in equal], "and")
     text = f"At {format_bytes(size)}, {names} " + ("show no measurable difference" if len(equal) > 1 else "is fastest")
