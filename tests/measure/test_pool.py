@@ -31,8 +31,9 @@ def test_a_measurement_holds_what_the_worker_answered(pattern: str, monkeypatch:
         answers.append(measure(*words, **how).model_copy(update=changed))
         return answers[-1]
 
-    def started(launch: Launch) -> int:
+    def started(launch: Launch, strangers: int) -> int:
         launches.append(launch)
+        assert strangers == 0
         return 7
 
     monkeypatch.setattr(WorkerSession, "measure", noting)

@@ -86,7 +86,7 @@ def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_p
         run_id = store.create_run(make_info(), [make_point()])
         recorder = Recorder(store, run_id, Display())
         for crowded, added in ((True, False), (False, True)):
-            number = recorder.started(make_launch(oversubscribed=crowded))
+            number = recorder.started(make_launch(oversubscribed=crowded), 0)
             measurement = make_measurement(make_point(transport="shm"), launch_id=number)
             recorder.measured(replace(measurement, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
             assert bool(recorder.kernel_share.wall_ns) is added
@@ -115,7 +115,7 @@ def test_a_library_whose_messages_go_through_sockets_does_not_yield(
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
         recorder = Recorder(store, run_id, Display())
-        number = recorder.started(make_launch(library=library))
+        number = recorder.started(make_launch(library=library), 0)
         recorder.measured(make_measurement(make_point(), launch_id=number))
         assert bool(recorder.kernel_share.wall_ns) is is_counted
 

@@ -35,7 +35,7 @@ EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
     "intel": (f"mpiexec -n 3 {WORKER}", f"mpiexec -n 3 -hosts a:2,b:1 {CROWDED}"),
     "mpiexec": (f"mpiexec -n 3 {WORKER}", None),
     "pvm": (WORKER, None),
-    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind own --oversubscribed --start-limit 60 --rank 0 --listen a"),
+    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind own --oversubscribed --start-limit 60 --rank 0 --here 2 --listen a"),
 }
 EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {
     "openmpi": ROOT,
@@ -85,12 +85,11 @@ def test_a_limit_of_its_own_goes_to_every_rank() -> None:
             assert "--start-limit 300" in " ".join(argv), name
 
 
-def test_ranks_that_join() -> None:
+def test_hosts_that_join() -> None:
     launched = LAUNCHERS["ssh"](SPREAD)
     common = "/w -t T -n 3 --bind"
     assert launched.joins == (
-        words(f"{SSH} a|{common} own --oversubscribed --start-limit 60 --rank 1 --join {JOIN_ADDRESS}"),
-        words(f"{SSH} b|{common} own --oversubscribed --start-limit 60 --rank 2 --join {JOIN_ADDRESS}"),
+        words(f"{SSH} b|{common} own --oversubscribed --start-limit 60 --rank 2 --here 1 --join {JOIN_ADDRESS}"),
     )
     assert launched.needs_token
     assert launched.launcher == "ssh"

@@ -32,7 +32,7 @@ HELLO: dict[str, Any] = {
     "size": 1,
     "clock_ns": 20.5,
     "floor_why": None,
-    "ranks": [{"rank": 0, "host": "here", "machine": "this", "pid": 1, "cpu": 0, "cpus_usable": 1}],
+    "ranks": [{"rank": 0, "host": "here", "machine": "this", "pid": 1, "cpu": 0, "cpus_usable": 1, "strangers": 0}],
 }
 MEASURE: dict[str, Any] = {
     "v": 1,

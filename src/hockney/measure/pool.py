@@ -61,7 +61,7 @@ class WorkerPool:
         self,
         plan: Plan,
         catalogue: Catalogue,
-        started: Callable[[Launch], int],
+        started: Callable[[Launch, int], int],
         *,
         steal: Callable[[], float | None],
         launch_index: int,
@@ -69,7 +69,7 @@ class WorkerPool:
         environment: Mapping[str, str],
         failures: Failures,
     ) -> None:
-        """`started` stores a start and returns the launch_id of the measurements that follow.
+        """`started` stores a start and the number of strangers that its ranks refused, and returns the launch_id.
 
         `steal` returns that since its last call; `environment` is added to ours for the jobs. `seed` is of the noise
         of models.
@@ -210,7 +210,8 @@ class WorkerPool:
                 index=self._launch_index,
             )
             # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
-            return _Live(session, self._started(launched), launched)
+            strangers = sum(rank.strangers for rank in hello.ranks)
+            return _Live(session, self._started(launched, strangers), launched)
         except BaseException:
             session.kill()
             raise

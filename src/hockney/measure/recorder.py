@@ -14,7 +14,7 @@ from types import FrameType
 from hockney.machine import Moment, warnings_during
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
-from hockney.measure.run_warnings import KernelShare, loss_warnings, steal_warning
+from hockney.measure.run_warnings import KernelShare, loss_warnings, steal_warning, stranger_warnings
 from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue
@@ -66,6 +66,7 @@ class Recorder:
         self.statuses: dict[Point, PointStatus] = {}
         self.kernel_share = KernelShare()
         self._display = display
+        self._strangers: Counter[str] = Counter()  # refused connections, by transport
         self._lost: Counter[tuple[str, str]] = Counter()  # messages, by transport and pattern
         # Launches that are expected to make system calls: oversubscribed ranks yield, and sockets are the kernel's.
         self._in_kernel: set[int] = set()
@@ -73,10 +74,12 @@ class Recorder:
     def begun(self, plan: Plan, *, goes_on: bool, precise: int) -> None:
         self._display.begun(self.run_id, plan, goes_on=goes_on, precise=precise)
 
-    def started(self, launched: Launch) -> int:
+    def started(self, launched: Launch, strangers: int) -> int:
+        """Store a start of a job whose ranks refused the connections of this many strangers."""
         launch_id = self.store.add_launch(self.run_id, launched)
         if launched.oversubscribed or by_sockets(launched.library, os.environ):
             self._in_kernel.add(launch_id)
+        self._strangers[launched.transport] += strangers
         self._display.launched(launched)
         return launch_id
 
@@ -129,6 +132,7 @@ class Recorder:
         for warning in (
             *self.kernel_share.warnings(catalogue),
             *loss_warnings(self._lost),
+            *stranger_warnings(self._strangers),
             *steal_warning(self.store, self.run_id),
             *warnings_during(others, goes_on=goes_on),
         ):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hockney.model import Measurement, Warning_
 from hockney.results.store import Store
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import YIELDS
 
@@ -58,6 +59,17 @@ def loss_warnings(lost: Counter[tuple[str, str]]) -> Iterator[Warning_]:
             f"{name} lost messages ({counts}), and its times and rates count those as if they had arrived.",
             "Shorter messages, a smaller window or longer socket buffers (net.core.rmem_max) lose fewer; the export "
             "has the losses of each measurement.",
+        )
+
+
+def stranger_warnings(strangers: Counter[str]) -> Iterator[Warning_]:
+    """Connections to the ranks of a transport that did not know the job's token."""
+    for name, count in sorted((+strangers).items()):
+        yield Warning_(
+            "stranger",
+            name,
+            f"{counted(count, 'connection')} to the ranks of {name} came from another program; the ranks refused them.",
+            "A port scanner does this; if you run none, find out who connects (docs/security.md).",
         )
 
 

@@ -33,6 +33,7 @@ class Rank(_Strict):
     """Where one rank lives. `cpu` is -1 where the system does not say; `cpus_usable` then is 0.
 
     `machine` is the same for all names of one host, and for all containers that share its CPUs.
+    `strangers` is how many connections it refused because they did not know the job's token.
     """
 
     rank: Int
@@ -41,6 +42,7 @@ class Rank(_Strict):
     pid: Int
     cpu: Int
     cpus_usable: Int
+    strangers: Count
 
 
 class HelloAnswer(_Answer):

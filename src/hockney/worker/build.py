@@ -32,10 +32,11 @@ TIMED_OPTIONS = " ".join((*_TIMED, *_FLAGS))  # the options of all code near a t
 _COMPILE_LIMIT_S = 300
 
 # Sources that only one family links; each of the other transports belongs to the native one.
+_STARTERS = ("children.c", "local.c", "remote.c")  # where no library starts the ranks
 _FAMILY_SOURCES = {
-    "native": ("local.c",),
+    "native": _STARTERS,
     "mpi": tuple(f"transports/mpi{part}.c" for part in ("", "_modes", "_name", "_persistent", "_rma", "_start")),
-    "pvm": ("local.c", "pvm_daemon.c", "transports/pvm.c"),
+    "pvm": (*_STARTERS, "pvm_daemon.c", "transports/pvm.c"),
     "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
     "sim": (),  # its own folder has them all
     "smpi": ("transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c"),

@@ -22,7 +22,7 @@ START_LIMIT_S = 60
 """How long a job may take to start where nobody says it: a batch system or a slow network may need some of it."""
 
 JOIN_ADDRESS = "@ADDRESS@"
-"""Stands in the command lines of joining ranks for HOST:PORT, which rank 0 tells when it listens."""
+"""Stands in the command lines of joining hosts for HOST:PORT, which rank 0 tells when it listens."""
 
 YIELDS = "OMPI_MCA_mpi_yield_when_idle"
 """The variable that says whether Open MPI's waits yield the CPU; hockney says so where it is not set."""
@@ -58,7 +58,7 @@ class Job:
 
 @dataclass(frozen=True)
 class StartCommand:
-    """How a job is started: `argv`, and in a job joined over TCP one of `joins` for each further rank.
+    """How a job is started: `argv`, and in a job joined over TCP one of `joins` for each further host.
 
     `environment` is what differs from our own; None takes a variable away.
     """
@@ -67,7 +67,7 @@ class StartCommand:
     argv: tuple[str, ...]
     environment: Mapping[str, str | None] = field(default_factory=dict)
     joins: tuple[tuple[str, ...], ...] = ()
-    needs_token: bool = False  # the first line of every rank's standard input is a secret that they share
+    needs_token: bool = False  # the first line of each standard input is a secret that all ranks share
 
 
 def launch(job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ) -> StartCommand:
@@ -191,14 +191,15 @@ def pvm(job: Job) -> StartCommand:
 
 
 def ssh(job: Job) -> StartCommand:
-    """Native ranks on several hosts: each is started by a remote shell, and joins rank 0 over TCP."""
-    counts = spread(job.ranks, job.hosts)
-    places = [host.name for host, count in zip(job.hosts, counts, strict=True) for _ in range(count)]
-    lines = []
-    for rank, host in enumerate(places):
-        meeting = ("--listen", host) if rank == 0 else ("--join", JOIN_ADDRESS)
-        remote = _worker(job, "--rank", str(rank), *meeting)
-        lines.append((*job.remote_shell, host, shlex.join(remote)))
+    """Native ranks on several hosts: a remote shell starts those of each host, and all join rank 0 over TCP."""
+    lines: list[tuple[str, ...]] = []
+    rank = 0
+    for host, count in zip(job.hosts, spread(job.ranks, job.hosts), strict=True):
+        if count:
+            meeting = ("--listen", host.name) if rank == 0 else ("--join", JOIN_ADDRESS)
+            remote = _worker(job, "--rank", str(rank), "--here", str(count), *meeting)
+            lines.append((*job.remote_shell, host.name, shlex.join(remote)))
+        rank += count
     return StartCommand(Path(job.remote_shell[0]).name, lines[0], joins=tuple(lines[1:]), needs_token=True)
 
 

@@ -29,8 +29,11 @@ if [ "${1:-}" = host ]; then # in namespaces of its own: hosts are told apart by
     exec taskset -c "$cpus" dropbear -F -E -s -m -r host_key -p 22 -P "n$number.pid" 2>"n$number.log"
 fi
 
-# All files of the bed lie in its own ~/.ssh, which is memory.
-folder=$(getent passwd 0 | cut -d: -f6)/.ssh
+# All files of the bed lie in its own ~/.ssh, which is memory. What ~/.bashrc starts would be killed with the bed, and
+# leave locks behind.
+home=$(getent passwd 0 | cut -d: -f6)
+[ ! -e "$home/.bashrc" ] || mount --bind /dev/null "$home/.bashrc"
+folder=$home/.ssh
 mkdir -p "$folder"
 mount -t tmpfs -o mode=700 bed "$folder"
 [ "$#" -gt 0 ]

@@ -28,16 +28,17 @@ static int *no_fds(int count)
 hk_status_t hk_control_accept(int listener, const hk_address_t *address, int size, int limit_s, hk_control_t *control_p)
 {
     hk_status_t status = HK_ERR_MEMORY;
+    unsigned strangers = 0;
     int *fds = no_fds(size);
     if (fds != NULL) {
-        status = hk_rendezvous_accept(listener, address, 0, 1, size, limit_s, fds);
+        status = hk_rendezvous_accept(listener, address, 0, 1, size, limit_s, fds, &strangers);
     }
     (void)close(listener);
     if (status != HK_OK) {
         free(fds);
         return status;
     }
-    *control_p = (hk_control_t){.rank = 0, .size = size, .fds = fds};
+    *control_p = (hk_control_t){.rank = 0, .size = size, .strangers = strangers, .fds = fds};
     return HK_OK;
 }
 

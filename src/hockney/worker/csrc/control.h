@@ -20,11 +20,12 @@ typedef struct hk_control_calls {
 typedef struct hk_control {
     int rank;
     int size;
+    unsigned strangers;              /* connections without the token that this rank has refused */
     int *fds;                        /* rank 0: fds[r] leads to rank r; others: fds[0] leads to rank 0 */
     const hk_control_calls_t *calls; /* NULL: the star */
 } hk_control_t;
 
-/* Rank 0: take size - 1 ranks that know the token; strangers are dropped. Closes the listener.
+/* Rank 0: take size - 1 ranks that know the token; strangers are refused and counted. Closes the listener.
  * HK_ERR_PEER if a rank hasn't come within the limit. */
 hk_status_t hk_control_accept(int listener, const hk_address_t *address, int size, int limit_s,
                               hk_control_t *control_p);

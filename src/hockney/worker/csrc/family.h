@@ -19,9 +19,10 @@ typedef struct hk_args {
     const int *cpus;    /* --bind: rank r on a host is pinned to cpus[r % cpus_count] */
     int cpus_count;     /* 0: not pinned */
     int oversubscribed; /* --oversubscribed */
-    int rank;           /* --rank: a job over several hosts; -1: a local job */
+    int rank;           /* --rank: a job over several hosts, the first rank of this one; -1: a local job */
+    int here;           /* --here: how many ranks such a job has on this host */
     const char *listen; /* --listen HOST: rank 0 of such a job */
-    const char *join;   /* --join HOST:PORT: every other rank */
+    const char *join;   /* --join HOST:PORT: every other host */
     int start_limit_s;  /* --start-limit: how long ranks wait for each other when they start */
     const char *model;  /* --model FILE: the machine that ranks are simulated on; only the family sim takes it */
     int seed;           /* --seed: of its noise */
@@ -41,6 +42,9 @@ extern const hk_family_t hk_family;
 /* Ranks that are processes or threads of this host: all of the native family's start, for families whose library has no
  * launcher of its own (local.c). Returns the exit code. */
 int hk_local_start(const hk_args_t *args);
+
+/* The same for the ranks that a job over several hosts has on this one (remote.c). */
+int hk_remote_start(const hk_args_t *args);
 
 /* One rank from open to close: rank 0 reads commands from standard input, all ranks carry them out, rank 0 answers.
  * Returns the exit code. */

@@ -52,6 +52,7 @@ hk_status_t hk_answer_hello(uint64_t id, hk_ctx_t *ctx, const char *floor_why, c
         hk_answer_signed(&answer, "pid", all[rank].pid);
         hk_answer_signed(&answer, "cpu", all[rank].cpu);
         hk_answer_signed(&answer, "cpus_usable", all[rank].cpus_usable);
+        hk_answer_unsigned(&answer, "strangers", all[rank].strangers);
         hk_answer_close(&answer, '}');
     }
     hk_answer_close(&answer, ']');

@@ -11,6 +11,7 @@ typedef struct hk_identity {
     int64_t pid;
     int32_t cpu;         /* where it ran when asked; -1: unknown */
     int32_t cpus_usable; /* how many CPUs it may run on; 0: unknown */
+    uint32_t strangers;  /* connections that it refused, as they did not know the token */
 } hk_identity_t;
 
 hk_identity_t hk_identify(void);

@@ -1,22 +1,17 @@
 /* cold */
-/* The native family: ranks are started here, as processes or threads of this host, or join over TCP one by one. */
-#include <ctype.h>
+/* The native family: ranks are processes or threads of this host, or join over TCP from several (remote.c). */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "children.h"
 #include "control.h"
 #include "family.h"
-#include "io.h"
 
 enum { RANKS_MAX = 4096 };
 
@@ -138,13 +133,20 @@ static int run_threads(const hk_args_t *args, star_t *star, void *shared)
 
 /* ---- ranks as processes ------------------------------------------------------------------------------------------ */
 
-/* In the child: nothing of the other ranks stays open, so that the death of one is seen by all. */
-static int run_child(const hk_args_t *args, star_t *star, void *shared, int rank, pid_t launcher)
+typedef struct local_start {
+    const hk_args_t *args;
+    star_t *star;
+    void *shared;
+} local_start_t;
+
+/* Nothing of the other ranks stays open, so that the death of one is seen by all. */
+static int run_local(void *start, int rank)
 {
+    const local_start_t *local = start;
+    star_t *star = local->star;
     int single = -1;
     hk_control_t control;
-    hk_die_with_parent(launcher);
-    if (hk_pin(args, rank) != HK_OK) {
+    if (hk_pin(local->args, rank) != HK_OK) {
         return HK_EXIT_FAILED;
     }
     take_ends(star, rank, &control, &single);
@@ -156,108 +158,18 @@ static int run_child(const hk_args_t *args, star_t *star, void *shared, int rank
             close(star->rim[other]);
         }
     }
-    const hk_job_t job = {rank, star->size, &control, shared, args->oversubscribed, 0};
-    return hk_rank_main(args->tp, &job);
+    const hk_job_t job = {rank, star->size, &control, local->shared, local->args->oversubscribed, 0};
+    return hk_rank_main(local->args->tp, &job);
 }
 
-/* How serious an end is: of several, the most serious is the cause and the others its consequences. */
-static int gravity(int wait_status)
+static void leave_local(void *start)
 {
-    if (WIFSIGNALED(wait_status)) {
-        return 3;
-    }
-    const int code = WEXITSTATUS(wait_status);
-    return code == HK_EXIT_TIMEOUT ? 2 : code != HK_EXIT_OK ? 1 : 0;
+    const local_start_t *local = start;
+    close_star(local->star);
+    release(local->args->tp, local->shared);
 }
 
-static void report_loss(int rank, int wait_status)
-{
-    hk_answer_t answer;
-    hk_answer_begin(&answer, "lost", 0);
-    hk_answer_signed(&answer, "rank", rank);
-    hk_answer_signed(&answer, "signal", WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0);
-    hk_answer_signed(&answer, "exit", WIFSIGNALED(wait_status) ? 0 : WEXITSTATUS(wait_status));
-    hk_answer_send(&answer, STDOUT_FILENO);
-}
-
-static int find_rank(const pid_t *pids, int size, pid_t pid)
-{
-    int rank = 0;
-    while (rank < size && pids[rank] != pid) {
-        rank++;
-    }
-    return rank;
-}
-
-/* Sleeps until all ranks have ended; when one ends badly the others are ended too, and the cause is told. */
-static int supervise(pid_t *pids, int size)
-{
-    int worst_rank = -1;
-    int worst_status = 0;
-    for (int left = size; left > 0;) {
-        int wait_status = 0;
-        const pid_t pid = waitpid(-1, &wait_status, worst_rank >= 0 ? WNOHANG : 0);
-        if (pid < 0 && errno == EINTR) {
-            continue;
-        }
-        if (pid > 0) {
-            left--;
-            const int rank = find_rank(pids, size, pid);
-            if (rank < size) {
-                pids[rank] = -1;
-            }
-            if (gravity(wait_status) > gravity(worst_status)) {
-                worst_rank = rank;
-                worst_status = wait_status;
-            }
-            continue;
-        }
-        /* Something ended badly and all that ended by themselves are counted: end the rest. */
-        for (int rank = 0; rank < size; rank++) {
-            if (pids[rank] > 0) {
-                kill(pids[rank], SIGKILL);
-                waitpid(pids[rank], NULL, 0);
-            }
-        }
-        break;
-    }
-    if (worst_rank < 0) {
-        return HK_EXIT_OK;
-    }
-    report_loss(worst_rank, worst_status);
-    return gravity(worst_status) == 2 ? HK_EXIT_TIMEOUT : HK_EXIT_RANK_DIED;
-}
-
-static int run_processes(const hk_args_t *args, star_t *star, void *shared)
-{
-    const int size = star->size;
-    const pid_t launcher = getpid();
-    pid_t *pids = calloc((size_t)size, sizeof *pids);
-    if (pids == NULL) {
-        return HK_EXIT_FAILED;
-    }
-    for (int rank = 0; rank < size; rank++) {
-        pids[rank] = fork();
-        if (pids[rank] == 0) {
-            free(pids);
-            exit(run_child(args, star, shared, rank, launcher));
-        }
-        if (pids[rank] < 0) {
-            hk_log(rank, "cannot start a process for this rank: %s", strerror(errno));
-            for (int other = 0; other < rank; other++) {
-                kill(pids[other], SIGKILL);
-            }
-            free(pids);
-            return HK_EXIT_FAILED;
-        }
-    }
-    close_star(star);
-    release(args->tp, shared); /* each rank has its own copy: nothing here may keep a dead rank's connections open */
-    close(STDIN_FILENO);       /* rank 0 alone reads */
-    const int exit_code = supervise(pids, size);
-    free(pids);
-    return exit_code;
-}
+static const hk_children_t local_children = {.run = run_local, .let_go = leave_local};
 
 static int start_local(const hk_args_t *args)
 {
@@ -272,90 +184,10 @@ static int start_local(const hk_args_t *args)
         return HK_EXIT_FAILED;
     }
     const bool threads = (args->tp->caps & HK_CAP_THREADS) != 0;
-    const int exit_code = threads ? run_threads(args, &star, shared) : run_processes(args, &star, shared);
+    local_start_t start = {args, &star, shared};
+    const int exit_code =
+        threads ? run_threads(args, &star, shared) : hk_run_children(0, size, &local_children, &start);
     close_star(&star);
-    return exit_code;
-}
-
-/* ---- ranks that join from several hosts -------------------------------------------------------------------------- */
-
-/* The first line of standard input: "token " and 32 hexadecimal digits. Read byte by byte, so that nothing behind it
- * is lost to the session. */
-static hk_status_t read_token(unsigned char token[HK_TOKEN_BYTES])
-{
-    static const char word[] = "token ";
-    char line[sizeof word + 2 * HK_TOKEN_BYTES];
-    size_t len = 0;
-    char byte = '\0';
-    while (len < sizeof line && hk_read_some(STDIN_FILENO, &byte, 1) == 1 && byte != '\n') {
-        line[len++] = byte;
-    }
-    bool right = len == sizeof word - 1 + 2 * HK_TOKEN_BYTES && memcmp(line, word, sizeof word - 1) == 0;
-    for (size_t i = 0; right && i < HK_TOKEN_BYTES; i++) {
-        const char *at = line + sizeof word - 1 + 2 * i;
-        char digits[3] = {at[0], at[1], '\0'};
-        right = isxdigit((unsigned char)at[0]) && isxdigit((unsigned char)at[1]);
-        token[i] = (unsigned char)strtoul(digits, NULL, 16);
-    }
-    if (!right) {
-        hk_log(0, "the first line of standard input must be: token and 32 hexadecimal digits");
-        return HK_ERR_ARGUMENT;
-    }
-    return HK_OK;
-}
-
-static hk_status_t parse_address(const char *text, hk_address_t *address)
-{
-    const char *colon = strrchr(text, ':');
-    char *end = NULL;
-    const unsigned long port = colon == NULL ? 0 : strtoul(colon + 1, &end, 10);
-    const size_t len = colon == NULL ? 0 : (size_t)(colon - text);
-    if (port == 0 || port > UINT16_MAX || *end != '\0' || len == 0 || len >= sizeof address->host) {
-        hk_log(0, "--join wants HOST:PORT, not '%s'", text);
-        return HK_ERR_ARGUMENT;
-    }
-    memcpy(address->host, text, len);
-    address->host[len] = '\0';
-    address->port = (uint16_t)port;
-    return HK_OK;
-}
-
-static void tell_address(const hk_address_t *address)
-{
-    hk_answer_t answer;
-    hk_answer_begin(&answer, "listening", 0);
-    hk_answer_string(&answer, "host", address->host);
-    hk_answer_unsigned(&answer, "port", address->port);
-    hk_answer_send(&answer, STDOUT_FILENO);
-}
-
-static int start_remote(const hk_args_t *args)
-{
-    hk_address_t address = {.port = 0};
-    hk_control_t control;
-    unsigned char token[HK_TOKEN_BYTES];
-    int listener = -1;
-    hk_status_t status = read_token(token);
-    if (status == HK_OK && args->rank == 0) {
-        status = hk_address_listen(args->listen, 0, &listener, &address);
-        if (status == HK_OK) {
-            memcpy(address.token, token, sizeof token);
-            tell_address(&address);
-            status = hk_control_accept(listener, &address, args->size, args->start_limit_s, &control);
-        }
-    } else if (status == HK_OK) {
-        status = parse_address(args->join, &address);
-        if (status == HK_OK) {
-            memcpy(address.token, token, sizeof token);
-            status = hk_control_connect(&address, args->rank, args->size, args->start_limit_s, &control);
-        }
-    }
-    if (status != HK_OK) {
-        return status == HK_ERR_ARGUMENT ? HK_EXIT_USAGE : HK_EXIT_FAILED;
-    }
-    const hk_job_t job = {args->rank, args->size, &control, NULL, args->oversubscribed, 1};
-    const int exit_code = hk_pin_apart(args, &control, -1) == HK_OK ? hk_rank_main(args->tp, &job) : HK_EXIT_FAILED;
-    hk_control_close(&control);
     return exit_code;
 }
 
@@ -365,7 +197,7 @@ int hk_local_start(const hk_args_t *args)
         hk_log(0, "-n must be from 1 to %d", RANKS_MAX);
         return HK_EXIT_USAGE;
     }
-    return args->rank < 0 ? start_local(args) : start_remote(args);
+    return args->rank < 0 ? start_local(args) : hk_remote_start(args);
 }
 
 #if defined(HK_FAMILY_NATIVE)

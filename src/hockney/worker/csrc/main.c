@@ -17,7 +17,7 @@ enum { CPUS_MAX = 4096, START_LIMIT_S = 60, START_LIMIT_MAX_S = 86400 };
 
 static const char usage[] =
     "usage: worker [-t TRANSPORT] [-n RANKS] [--bind CPU,CPU,…|own] [--oversubscribed] [--start-limit SECONDS]\n"
-    "       worker -t tcp -n RANKS --rank 0 --listen HOST | --rank R --join HOST:PORT\n"
+    "       worker -t tcp -n RANKS --rank 0 --listen HOST | --rank R --join HOST:PORT [--here RANKS]\n"
     "       worker -t sim -n RANKS --model FILE [--seed N]\n"
     "       worker --describe | --fits | --version\n"
     "Commands are read from standard input, one a line: hello, measure, floor, quit (docs/protocol.md).\n";
@@ -70,6 +70,10 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
         args->rank = parse_number(value, 1 << 20);
         return args->rank >= 0 ? 0 : refuse_start("not a rank:", value);
     }
+    if (strcmp(option, "--here") == 0) {
+        args->here = parse_number(value, 1 << 20);
+        return args->here > 0 ? 0 : refuse_start("not a number of ranks:", value);
+    }
     if (strcmp(option, "--bind") == 0) {
         args->cpus = cpus;
         return parse_cpus(value, cpus, &args->cpus_count) == 0 ? 0 : refuse_start("not a list of CPUs:", value);
@@ -100,7 +104,7 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
 int main(int argc, char **argv)
 {
     int cpus[CPUS_MAX];
-    hk_args_t args = {.tp = hk_transports[0], .rank = -1, .start_limit_s = START_LIMIT_S};
+    hk_args_t args = {.tp = hk_transports[0], .rank = -1, .here = 1, .start_limit_s = START_LIMIT_S};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--describe") == 0) {
             return hk_describe(STDOUT_FILENO) == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
@@ -137,8 +141,8 @@ int main(int argc, char **argv)
     if (args.rank > 0 && args.join == NULL) {
         return refuse_start("needs --join HOST:PORT: --rank", "above 0");
     }
-    if (args.rank >= 0 && args.rank >= args.size) {
-        return refuse_start("there is no such rank among -n ranks: --rank", "too high");
+    if (args.rank >= 0 && args.rank + args.here > args.size) {
+        return refuse_start("there is no such rank among -n ranks: --rank and --here are", "too high");
     }
     signal(SIGPIPE, SIG_IGN); /* a peer that is gone is a status, not the end */
     return hk_family.start(&args, argc, argv);

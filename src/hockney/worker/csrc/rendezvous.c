@@ -207,7 +207,7 @@ static hk_status_t receive_all(reception_t *at, int listener, int64_t until_ms)
 }
 
 hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int rank, int first, int size, int limit_s,
-                                 int *fds)
+                                 int *fds, unsigned *strangers_p)
 {
     reception_t at = {.token = address->token, .rank = rank, .first = first, .size = size, .fds = fds};
     for (int peer = first; peer < size; peer++) {
@@ -218,9 +218,7 @@ hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int 
     for (nfds_t i = 0; i < at.count; i++) {
         (void)close(at.guests[i].fd);
     }
-    if (at.strangers > 0) {
-        hk_log(rank, "rendezvous: refused %u connections of strangers", at.strangers);
-    }
+    *strangers_p += at.strangers;
     for (int peer = first; status != HK_OK && peer < size; peer++) {
         if (fds[peer] >= 0) {
             (void)close(fds[peer]);

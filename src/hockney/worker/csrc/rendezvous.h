@@ -9,9 +9,10 @@
 #include "address.h"
 
 /* Rank `rank` takes ranks first .. size-1 into fds[first .. size-1]; blocking sockets with TCP_NODELAY. Leaves the
- * listener open. On error none of these fds is open. HK_ERR_PEER if one hasn't come within limit_s. */
+ * listener open. On error none of these fds is open. HK_ERR_PEER if one hasn't come within limit_s. Adds to
+ * *strangers_p how many connections it refused as they did not know the token. */
 hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int rank, int first, int size, int limit_s,
-                                 int *fds);
+                                 int *fds, unsigned *strangers_p);
 
 /* Connect to the listener at address; tries again while nobody listens there yet, until limit_s have passed. */
 hk_status_t hk_rendezvous_connect(const hk_address_t *address, int rank, int size, int limit_s, int *fd_p);

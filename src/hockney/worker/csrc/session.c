@@ -28,7 +28,8 @@ static hk_status_t answer_hello(session_t *session, const hk_command_t *command)
 {
     hk_bench_t *bench = &session->bench;
     const int size = session->job->size;
-    const hk_identity_t mine = hk_identify();
+    hk_identity_t mine = hk_identify();
+    mine.strangers = bench->control->strangers;
     hk_identity_t *all = calloc((size_t)size, sizeof *all);
     hk_status_t status = hk_control_agree(bench->control, all == NULL ? HK_ERR_MEMORY : HK_OK);
     if (status == HK_OK) {

@@ -60,7 +60,7 @@ static hk_status_t meet(const hk_job_t *job, int listener, const tcp_place_t *pl
         HK_TRY(hk_rendezvous_connect(&places[peer].address, job->rank, job->size, MEET_LIMIT_S, &fds[peer]));
     }
     return hk_rendezvous_accept(listener, &places[job->rank].address, job->rank, job->rank + 1, job->size, MEET_LIMIT_S,
-                                fds);
+                                fds, &job->control->strangers);
 }
 
 static hk_status_t tcp_connect_all(const hk_job_t *job, hk_stream_t *stream, tcp_place_t *places, int *fds)

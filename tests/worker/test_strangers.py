@@ -1,0 +1,86 @@
+"""Programs that do not belong to a job: what they send to its sockets is refused, changes nothing and is reported."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.builders import make_point
+from tests.worker.test_native import HERE
+
+from hockney.measure import run as running
+from hockney.measure.plan import Plan
+from hockney.measure.recorder import Display
+from hockney.results.store import Store
+from hockney.worker.build import SOURCES, build_worker
+from hockney.worker.catalogue import load
+from hockney.worker.launch import Job, launch
+from hockney.worker.session import WorkerSession
+
+# Takes the place of ssh. Before a rank joins, a web browser and a port scanner have found the socket of rank 0.
+AGENT = r"""#!/bin/bash
+shift
+at=$(sed -n 's/.*--join [^0-9]*\([0-9.]*\):\([0-9]*\).*/\1\/\2/p' <<<"$*")
+if [ -n "$at" ]; then
+    exec 3<>"/dev/tcp/$at"
+    printf 'GET / HTTP/1.1\r\nHost: hockney\r\nAccept: */*\r\n\r\n' >&3
+    timeout 5 head -c 1 <&3 >/dev/null # until it is refused
+    exec 3<>"/dev/tcp/$at" 3>&-
+fi
+exec sh -c "$*"
+"""
+
+
+def test_a_refused_stranger_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = tmp_path / "agent"
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    monkeypatch.setenv("HOCKNEY_RSH", str(agent))
+    monkeypatch.setattr(running, "preflight", lambda *_: [])  # it would find that both are one machine
+    plan = Plan("test", (make_point(8, "tcp"),), time_s=0.3, hosts=("localhost:1", "127.0.0.1:1"))
+    with Store.open(tmp_path / "r.db") as store:
+        running.measure(plan, load(libraries=()), store, Display(), command="test")
+        (warning,) = [each for each in store.run(1).warnings if each.kind == "stranger"]
+    assert warning.subject == "tcp"
+    assert warning.cause.startswith("2 connections to the ranks of tcp")
+
+
+def udp_ports(pid: int) -> list[int]:
+    """The ports of the IPv4 datagram sockets that a process holds."""
+    held = {link.readlink().name for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
+    rows = [line.split() for line in Path("/proc/net/udp").read_text(encoding="ascii").splitlines()[1:]]
+    return [int(row[1].partition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in held]
+
+
+def test_datagrams_of_strangers_change_nothing() -> None:
+    noise = random.Random(1)
+    with (
+        WorkerSession(launch(Job(build_worker(), "udp", 2, oversubscribed=True))) as session,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger,
+    ):
+        ports = [port for rank in session.hello().ranks for port in udp_ports(rank.pid)]
+        assert len(ports) == 4  # of each rank one for its peer and one for questions
+        for _ in range(200):
+            stranger.sendto(
+                noise.randbytes(noise.choice((0, 1, 15, 16, 24, 25, 1400))), ("127.0.0.1", noise.choice(ports))
+            )
+        answer = session.measure("pingpong", bytes=64, batch=10, samples=20)
+    assert answer.verified
+    assert answer.counters["lost"] == (0.0, 0.0)
+
+
+@pytest.mark.full
+def test_the_hello_of_a_connection_may_be_any_bytes(tmp_path: Path) -> None:
+    if shutil.which("clang") is None:
+        pytest.skip("clang is not installed: no libFuzzer")
+    flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-fsanitize=fuzzer,address,undefined", f"-I{SOURCES}"]
+    sources = [SOURCES / name for name in ("address.c", "io.c", "status.c")]
+    fuzzer = tmp_path / "fuzz"
+    subprocess.run(["clang", *flags, HERE / "fuzz_hello.c", *sources, "-o", fuzzer], check=True)
+    argv = [str(fuzzer), "-runs=200000", "-max_len=64", "-seed=1"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
