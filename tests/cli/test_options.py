@@ -34,6 +34,7 @@ CHANGES: dict[str, tuple[str | None, dict[str, Any]]] = {
     "--launches": ("2", {"launches": 2, "more_launches": True}),
     "--cpus": ("0", {"cpus": [0], "oversubscribe": True}),
     "--limit": ("25s", {"timeout_s": 25, "start_limit_s": 25}),
+    "--launcher": ("ssh", {"launcher": "ssh"}),
     "--refine": (None, {"refine": [["shm", "oneway", 2, [["window", "2"]]]], "exact": True}),
     "--oversubscribe": (None, {"oversubscribe": True}),
 }
@@ -166,7 +167,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
     return facts({"plan": json.loads(json.dumps(plan.as_json())), "points": points})
 
 
-@pytest.mark.parametrize("option", sorted(CHANGES.keys() - {"--refine"}))
+@pytest.mark.parametrize("option", sorted(CHANGES.keys() - {"--refine", "--launcher"}))
 def test_an_option_of_run_changes_both_variants_alike(
     option: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -196,7 +197,7 @@ def test_every_option_of_compare_is_in_the_plan_or_named_here() -> None:
     options = {max(param.opts, key=len) for param in compare_command.params if param.opts[0].startswith("-")}
     sides = {f"--{side}-{what}" for side in ("base", "new") for what in ("env", "transport")}
     others = {"--interleave", "--label", "--margin", "--all", "--json", "--store", "--hosts"}
-    assert options == (CHANGES.keys() - {"--refine"}) | sides | others
+    assert options == (CHANGES.keys() - {"--refine", "--launcher"}) | sides | others
 
 
 @pytest.mark.parametrize(

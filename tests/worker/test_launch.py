@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.builders import make_library
 
 from hockney.errors import UsageError
+from hockney.worker import pmi
 from hockney.worker.errors import LaunchFailed
 from hockney.worker.hosts import Host
-from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, Job, StartCommand, launch
+from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, YIELDS, Job, StartCommand, launch
 from hockney.worker.libraries import Library
+from hockney.worker.starters import LAUNCHER_WORDS, check_launcher
 
 JOB = Job(Path("/w"), "T", 3, cpus=(0, 2))
 A_AND_B = (Host("a"), Host("b"))
@@ -21,6 +25,8 @@ WORKER = "/w -t T -n 3 --bind 0,2 --start-limit 60"
 CROWDED = "/w -t T -n 3 --bind own --oversubscribed --start-limit 60"
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=5"
+SRUN = "srun --overlap --overcommit --kill-on-bad-exit --cpu-bind=none --input=0"
+SRUN_ONE = f"{SRUN} --mpi=none --nodes=1 --ntasks=1"
 OPENMPI = "mpiexec -np 3 --oversubscribe --bind-to none --mca mpi_yield_when_idle"
 
 # Launcher: the job on this host, then the same job crowded on two hosts. None: it can't do that.
@@ -36,6 +42,14 @@ EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
     "mpiexec": (f"mpiexec -n 3 {WORKER}", None),
     "pvm": (WORKER, None),
     "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind own --oversubscribed --start-limit 60 --rank 0 --here 2 --listen a"),
+    "srun": (
+        f"{SRUN} --nodes 1 --ntasks 3 {WORKER}",
+        f"{SRUN} --nodes 2 --ntasks 3 --distribution arbitrary --nodelist a,a,b {CROWDED}",
+    ),
+    "flux": (
+        f"flux run --nodes 1 --ntasks 3 {WORKER}",
+        f"flux run --nodes 2 --ntasks 3 --requires=host:a,b {CROWDED}",
+    ),
 }
 EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {
     "openmpi": ROOT,
@@ -154,6 +168,107 @@ def test_native_jobs() -> None:
     launched = launch(SPREAD, environment={"HOCKNEY_RSH": "agent --in 'my net'"})
     assert launched.argv[:4] == ("agent", "--in", "my net", "a")
     assert launched.launcher == "agent"
+
+
+SLURM = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "a,b"}
+
+
+def test_native_ranks_start_as_the_allocation_has_it() -> None:
+    ranks = f"{CROWDED} --rank"
+    launched = launch(SPREAD, environment=SLURM)
+    assert launched.argv == words(f"{SRUN_ONE} --nodelist=a {ranks} 0 --here 2 --listen a")
+    assert launched.joins[-1] == words(f"{SRUN_ONE} --nodelist=b {ranks} 2 --here 1 --join {JOIN_ADDRESS}")
+    assert launched.needs_token
+    flux = launch(SPREAD, environment={**SLURM, "FLUX_URI": "local:///x"})
+    assert flux.argv == words(
+        f"flux run --nodes=1 --ntasks=1 --requires=host:a --setopt=cpu-affinity=off {ranks} 0 --here 2 --listen a"
+    )
+    for elsewhere in ({**SLURM, "SLURM_JOB_NODELIST": "a"}, {**SLURM, "HOCKNEY_RSH": "rsh"}, {"PBS_NODEFILE": "/f"}):
+        assert launch(SPREAD, environment=elsewhere).launcher in ("ssh", "rsh")
+    assert launch(SPREAD, environment=SLURM, asked="ssh").launcher == "ssh"
+    assert launch(SPREAD, asked="srun").launcher == "srun"
+
+
+@pytest.mark.parametrize("kind", ["openmpi", "mpich", "intel", "oshrun"])
+def test_a_library_keeps_its_own_launcher_in_slurm(kind: str) -> None:
+    assert launch(SPREAD, mpi(kind), SLURM).launcher == "mpiexec.x"
+
+
+@pytest.fixture
+def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Sets which PMIs srun has, and what the worker is linked with."""
+
+    def make(known: str, linked: str = "") -> None:
+        for name, said in (("srun", f"MPI plugin types are...\n{known}"), ("ldd", linked)):
+            program = tmp_path / name
+            program.write_text(f"#!/bin/sh\necho '{said}' >&2\n", encoding="ascii")
+            program.chmod(0o755)
+        pmi._said.cache_clear()
+
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    yield make
+    pmi._said.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("kind", "linked", "option"),
+    [
+        ("openmpi", "", "--mpi=pmix"),
+        ("mpich", "", "--mpi=pmi2"),
+        ("mpich", "libpmix.so.2 => /lib/libpmix.so.2", "--mpi=pmix"),
+        ("intel", "", "--mpi=pmi2"),
+        ("mpiexec", "libpmi2.so.0 => /lib/libpmi2.so.0", "--mpi=pmi2"),
+        ("mpiexec", "", ""),
+    ],
+)
+def test_srun_is_told_the_pmi_of_the_library(srun: Any, kind: str, linked: str, option: str) -> None:
+    srun("pmi2\nnone\npmix_v4", linked)
+    launched = launch(SPREAD, mpi(kind), SLURM, "srun")
+    assert [word for word in launched.argv if word.startswith("--mpi")] == [option] * bool(option)
+    assert launched.environment["SLURM_OVERLAP"] == "1"
+    assert launched.environment.get(YIELDS) == ("1" if kind == "openmpi" else None)
+
+
+def test_an_mpi_whose_launcher_takes_no_hosts_is_started_by_srun(srun: Any) -> None:
+    srun("none")
+    assert launch(SPREAD, mpi("mpiexec"), SLURM).argv[0] == "srun"
+
+
+def test_a_pmi_that_srun_lacks_is_named(srun: Any) -> None:
+    srun("none\npmi2")
+    with pytest.raises(LaunchFailed, match="needs the PMI pmix, and srun has none, pmi2; start it with --launcher"):
+        launch(SPREAD, mpi("openmpi"), SLURM, "srun")
+    chosen = launch(SPREAD, mpi("openmpi"), {**SLURM, "SLURM_MPI_TYPE": "cray_shasta"}, "srun")
+    assert not [word for word in chosen.argv if word.startswith("--mpi")]
+
+
+TEMPLATE = "mytool -n {ranks} -p{per_host} --hosts {hosts} {worker} --end"
+
+
+def test_a_template_of_the_users_own() -> None:
+    launched = launch(SPREAD, mpi("openmpi"), {}, TEMPLATE)
+    assert launched.argv == words(f"mytool -n 3 -p2 --hosts a,b {CROWDED} --end")
+    assert launched.environment == {YIELDS: "1"}
+    native = launch(SPREAD, None, {}, TEMPLATE)
+    assert native.joins[-1] == words(
+        f"mytool -n 1 -p1 --hosts b {CROWDED} --rank 2 --here 1 --join {JOIN_ADDRESS} --end"
+    )
+    assert launch(JOB, None, {}, TEMPLATE) == StartCommand("worker", words(WORKER))
+
+
+@pytest.mark.parametrize("asked", LAUNCHER_WORDS)
+def test_words_of_launchers(asked: str) -> None:
+    assert check_launcher(asked) == asked
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["", "mpirun", "tool {ranks}", "tool {worker}x", "tool {worker} {worker}", "{worker}", "{hosts} {worker}",
+     "tool {host} {worker}", "tool {worker} {", "tool '{worker}"],
+)  # fmt: skip
+def test_what_is_no_launcher(asked: str) -> None:
+    with pytest.raises(UsageError, match="HOCKNEY_LAUNCHER"):
+        check_launcher(asked, "HOCKNEY_LAUNCHER")
 
 
 def test_a_remote_shell_that_cannot_be_read_as_a_command_is_named() -> None:

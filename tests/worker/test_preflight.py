@@ -9,14 +9,19 @@ import pytest
 from hockney.errors import UsageError
 from hockney.worker.hosts import Host
 from hockney.worker.preflight import HostsUnusable, preflight
+from hockney.worker.starters import Starter
 
 
-def shell(tmp_path: Path, ending: str = "") -> list[str]:
+def shell(tmp_path: Path, ending: str = "") -> Starter:
     """A remote shell that runs here whatever it is told, for any host; its answer ends with more lines."""
     program = tmp_path / "shell"
     program.write_text(f'#!/bin/sh\nshift\nsh -c "$*" | sed "/^end$/d"\n{ending}echo end\n', encoding="ascii")
     program.chmod(0o755)
-    return [str(program)]
+    return starter(program)
+
+
+def starter(program: Path) -> Starter:
+    return Starter((str(program), "{hosts}", "{worker}"), is_shell=True)
 
 
 def test_this_host_says_what_it_is(tmp_path: Path) -> None:
@@ -50,4 +55,4 @@ def test_a_shell_that_fails_is_quoted(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\necho 'no route' >&2\nexit 255\n", encoding="ascii")
     program.chmod(0o755)
     with pytest.raises(HostsUnusable, match="here: no route"):
-        preflight([Host("here")], [], [str(program)])
+        preflight([Host("here")], [], starter(program))

@@ -71,14 +71,19 @@ class OneOf(click.Choice[str]):
 
 
 def host_options(function: Function) -> Function:
-    """Adds --hosts and --hostfile."""
+    """Adds --hosts, --hostfile and --launcher."""
     hosts = click.option(
         "--hosts",
         multiple=True,
         metavar="HOST,…",
-        help="Run on these hosts: n1,n2 or n[1-4]; n1:2 for two ranks at most.",
+        help="Run on these hosts: n1,n2 or n[1-4]; n1:2 for two ranks at most. [default: those of the batch job]",
     )
-    return hosts(file_option("--hostfile", help="Run on the hosts in FILE, one on a line.")(function))
+    launcher = click.option(
+        "--launcher",
+        metavar="NAME",
+        help="What starts ranks: auto, mpiexec, srun, ssh, flux or a template. [default: HOCKNEY_LAUNCHER, or auto]",
+    )
+    return hosts(file_option("--hostfile", help="Run on the hosts in FILE, one on a line.")(launcher(function)))
 
 
 def point_options(function: Function) -> Function:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,14 +10,17 @@ from typing import Any
 
 from hockney.cli.common import names
 from hockney.cli.rerun import typed
+from hockney.cli.streams import remark
 from hockney.errors import UsageError, unknown
 from hockney.machine import refuse_unusable
 from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words
 from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes, parse_time_ns
+from hockney.worker.allocation import current_allocation
 from hockney.worker.catalogue import load, matches, native_patterns
 from hockney.worker.hosts import parse_hosts, read_hostfile
+from hockney.worker.starters import check_launcher
 
 
 def find_suite(what: str) -> Suite:
@@ -53,7 +57,7 @@ def _check(suite: Suite) -> list[tuple[str, str]]:
 def read_options(words: Mapping[str, Any]) -> RunOptions:
     """The options of `run`, by their parameters' names; `predict` has some of them. Raises UsageError."""
     transports, machine = names("--transport", words.get("transport", ())), words.get("machine")
-    hosts, cpus = read_places(words)
+    hosts, cpus = read_places(words) if machine is None else _named_places(words)
     if machine is not None and (transports or hosts or cpus):
         raise UsageError("--machine runs on a model alone: leave out --transport, --hosts and --cpus")
     if ":" in (machine or ""):
@@ -74,6 +78,7 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         oversubscribe=bool(words.get("oversubscribe")),
         hosts=hosts,
         cpus=cpus,
+        launcher=read_launcher(words),
         timeout_s=None if limit_s is None else round(limit_s),
         refine=words.get("refine"),
         machine=machine,
@@ -97,11 +102,37 @@ def _number(what: str, most: int, word: str) -> int:
     return number
 
 
+def read_launcher(words: Mapping[str, Any]) -> str:
+    """What --launcher or HOCKNEY_LAUNCHER says. Raises UsageError."""
+    if words.get("launcher") is not None:
+        return check_launcher(words["launcher"])
+    return check_launcher(os.environ.get("HOCKNEY_LAUNCHER") or "auto", "HOCKNEY_LAUNCHER")
+
+
 def read_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The hosts of `--hosts` or `--hostfile`, each as `n1` or `n1:2`, and the CPUs of `--cpus`. Raises UsageError."""
+    """The hosts, each as `n1` or `n1:2`, and the CPUs of `--cpus`. Raises UsageError.
+
+    Without --hosts and --hostfile the hosts are those of the allocation that we are in, if it has several; a line
+    says so. `--hosts local` is this host alone.
+    """
+    hosts, cpus = _named_places(words)
+    if hosts or cpus or words.get("hosts", True):  # not where a command has no --hosts
+        return hosts, cpus
+    allocation = current_allocation()
+    if allocation is None or len(allocation.hosts) == 1:
+        return (), ()
+    names_ = ", ".join(host.name for host in allocation.hosts[:4]) + (", …" if len(allocation.hosts) > 4 else "")
+    remark(f"On the {len(allocation.hosts)} hosts of {allocation}: {names_} (this host alone: --hosts local).")
+    return tuple(map(str, allocation.hosts)), ()
+
+
+def _named_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The hosts of `--hosts` or `--hostfile`, and the CPUs of `--cpus`. Raises UsageError."""
     named, hostfile, cpus = words.get("hosts"), words.get("hostfile"), read_cpus(words.get("cpus", ()))
     if named and hostfile is not None:
         raise UsageError("--hostfile names the hosts: leave out --hosts")
+    if named == ("local",):
+        return (), cpus
     hosts = parse_hosts(",".join(named)) if named else () if hostfile is None else read_hostfile(hostfile)
     if hosts and cpus:
         raise UsageError("--cpus places ranks on this host only: leave out --hosts")

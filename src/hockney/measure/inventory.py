@@ -33,6 +33,8 @@ _HOW = {
     "mpiexec": "put an MPI's mpicc and mpiexec on PATH",
     "pvm": "install PVM, for example: apt-get install pvm pvm-dev",
     "ssh": "install an ssh client, for example: apt-get install openssh-client",
+    "srun": "log in to a cluster that has Slurm",
+    "flux": "log in to a cluster that has Flux",
 }
 
 
@@ -157,7 +159,7 @@ def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
     summary = (LAUNCHERS[name].__doc__ or "").strip().partition("\n")[0]
     if name == "local":
         return Item(name, summary)
-    if name == "ssh":
+    if name in ("ssh", "srun", "flux"):
         programs = [path for path in [shutil.which(name)] if path]
     else:
         libraries = [transport.library for transport in transports if transport.library]

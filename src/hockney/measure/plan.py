@@ -43,9 +43,11 @@ class Plan:
 
     `refine`: the curves that get more sizes where they leave their line; `exact`: until the place of each switch is
     known. `grains`: the number of bytes that sizes are multiples of, by pattern, if above 1. `cpus`: the user's
-    placement of the ranks, rank 0 first; empty if hockney chooses. `virtual`: the transports with a model's clock, each
-    with whether it is exact, without noise: it is then measured once. `deadline_ns`: for each point, search the highest
-    rate of events that is sustained within it (rates.py); None: no search.
+    placement of the ranks, rank 0 first; empty if hockney chooses. `launcher`: as --launcher says.
+
+    `virtual`: the transports with a model's clock, each with whether it is exact, without noise: it is then measured
+    once. `deadline_ns`: for each point, search the highest rate of events that is sustained within it (rates.py); None:
+    no search.
     """
 
     suite: str
@@ -58,6 +60,7 @@ class Plan:
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()
+    launcher: str = "auto"
     timeout_s: int = 60
     start_limit_s: int = START_LIMIT_S
     refine: frozenset[CurveKey] = field(default_factory=frozenset)
@@ -106,6 +109,7 @@ class RunOptions:
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()
+    launcher: str = "auto"
     timeout_s: int | None = None
     refine: bool | None = None
     machine: str | None = None
@@ -187,6 +191,7 @@ def make_plan(
         oversubscribe=suite.oversubscribe or asked.oversubscribe,
         hosts=asked.hosts,
         cpus=asked.cpus,
+        launcher=asked.launcher,
         timeout_s=round(min(max(20.0, time_s), 60.0)) if asked.timeout_s is None else asked.timeout_s,
         # Loading a library's programs takes seconds, with any limit of a measurement.
         start_limit_s=START_LIMIT_S if asked.timeout_s is None else max(10, asked.timeout_s),

@@ -184,7 +184,8 @@ class WorkerPool:
 
     def _bring_up(self, transport: str, job: Job) -> _Live:
         started_unix_s = time.time()
-        command = launch(job, self._catalogue.transports[transport].library, {**os.environ, **self._environment})
+        library, environment = self._catalogue.transports[transport].library, {**os.environ, **self._environment}
+        command = launch(job, library, environment, self._plan.launcher)
         command = replace(command, environment={**self._environment, **command.environment})
         session = WorkerSession(command, start_limit_s=self._plan.start_limit_s)
         session.start()

@@ -41,9 +41,9 @@ from hockney.suites import LAUNCHES_MAX
 from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.hosts import parse_hosts, spread
-from hockney.worker.launch import remote_shell
 from hockney.worker.preflight import HostsUnusable, preflight
 from hockney.worker.processes import cpu_time_s
+from hockney.worker.starters import find_starter
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,9 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     workers = sorted({transport.executable for transport in used})
     listed = parse_hosts(",".join(plan.hosts))
     counts = spread(max(point.ranks for point in plan.points), listed)
+    used_hosts = [host for host, ranks in zip(listed, counts, strict=True) if ranks]
     try:
-        return preflight([host for host, ranks in zip(listed, counts, strict=True) if ranks], workers, remote_shell())
+        return preflight(used_hosts, workers, find_starter(plan.launcher, used_hosts, os.environ))
     except HostsUnusable:
         if all(transport.library for transport in used):
             return []  # their launchers may have another way to these hosts

@@ -7,16 +7,15 @@ A command line is a tuple of words, never a shell string, but for what a remote 
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hockney.errors import UsageError
-from hockney.worker.compiler import split_words
-from hockney.worker.errors import LaunchFailed
 from hockney.worker.hosts import Host, spread
 from hockney.worker.libraries import Library
+from hockney.worker.pmi import pmi_type
+from hockney.worker.starters import SRUN, SSH, Starter, find_starter, read_template
 
 START_LIMIT_S = 60
 """How long a job may take to start where nobody says it: a batch system or a slow network may need some of it."""
@@ -27,9 +26,6 @@ JOIN_ADDRESS = "@ADDRESS@"
 YIELDS = "OMPI_MCA_mpi_yield_when_idle"
 """The variable that says whether Open MPI's waits yield the CPU; hockney says so where it is not set."""
 
-DEFAULT_REMOTE_SHELL = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
-"""A question for a password would wait for ever, so ssh may not ask one."""
-
 
 @dataclass(frozen=True)
 class Job:
@@ -37,8 +33,9 @@ class Job:
 
     `hosts` empty means this host; else ranks fill the hosts in blocks, and each host pins them to CPUs of its own.
     `program` is the launcher's executable, `is_wheel` whether it is from a Python environment. `yields` is what the
-    environment says of Open MPI's waits, if it does. `model`: the lines of the machine that ranks live on, and `seed`
-    of its noise.
+    environment says of Open MPI's waits, if it does. `starter` starts ranks on hosts where the library's own launcher
+    does not; `pmi` is how they find each other under srun, empty: as the site has it. `model`: the lines of the machine
+    that ranks live on, and `seed` of its noise.
     """
 
     executable: Path
@@ -50,7 +47,8 @@ class Job:
     program: str = ""
     is_wheel: bool = False
     yields: str | None = None
-    remote_shell: tuple[str, ...] = DEFAULT_REMOTE_SHELL
+    starter: Starter = SSH
+    pmi: str = ""
     start_limit_s: int = START_LIMIT_S
     model: Path | None = None
     seed: int = 0
@@ -70,27 +68,46 @@ class StartCommand:
     needs_token: bool = False  # the first line of each standard input is a secret that all ranks share
 
 
-def launch(job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ) -> StartCommand:
-    """The launcher that fits: a library's own, ssh for native ranks on several hosts, else none at all.
+def launch(
+    job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ, asked: str = "auto"
+) -> StartCommand:
+    """How a job is started: by its library's own launcher, or as `asked` (starters.check_launcher).
 
-    Raises UsageError where a job can't be started so, LaunchFailed for a wrong HOCKNEY_RSH.
+    Native ranks are started host by host, in an allocation by its scheduler, else by ssh. Raises UsageError where a job
+    can't be started so, LaunchFailed for a wrong HOCKNEY_RSH or without a PMI.
     """
-    if library is not None:
-        known = replace(job, program=str(library.program), is_wheel=library.is_wheel, yields=environment.get(YIELDS))
-        command = LAUNCHERS[library.kind](known)
-        # Within Slurm an mpiexec starts its ranks as a step, and a job that waits would keep others from the CPUs.
-        shared = {"SLURM_OVERLAP": "1"} if "SLURM_JOB_ID" in environment else {}
-        return replace(command, environment={**shared, **command.environment})
-    return ssh(replace(job, remote_shell=remote_shell(environment))) if job.hosts else local(job)
+    if library is None:
+        return ssh(replace(job, starter=find_starter(asked, job.hosts, environment))) if job.hosts else local(job)
+    known = replace(job, program=str(library.program), is_wheel=library.is_wheel, yields=environment.get(YIELDS))
+    name = _launcher_of(library, job, asked, environment)
+    if name == "template":
+        command = template(replace(known, starter=read_template(asked)), library.kind)
+    elif name == "srun":
+        here = environment.get("SLURMD_NODENAME")
+        hosts = job.hosts or ((Host(here),) if here else ())
+        command = srun(replace(known, hosts=hosts, pmi=pmi_type(library, job.executable, environment)), library.kind)
+    elif name == "flux":
+        command = flux(known, library.kind)
+    else:
+        command = LAUNCHERS[name](known)
+    # Within Slurm an mpiexec starts its ranks as a step, and a job that waits would keep others from the CPUs.
+    shared = {"SLURM_OVERLAP": "1"} if "SLURM_JOB_ID" in environment else {}
+    return replace(command, environment={**shared, **command.environment})
 
 
-def remote_shell(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """What comes before a host's name and a command for it. Raises LaunchFailed for a wrong HOCKNEY_RSH."""
-    asked = environment.get("HOCKNEY_RSH", "")
-    agent = tuple(split_words(asked))
-    if asked and not agent:
-        raise LaunchFailed("hockney", f"HOCKNEY_RSH={asked} is no command")
-    return agent or DEFAULT_REMOTE_SHELL
+def _launcher_of(library: Library, job: Job, asked: str, environment: Mapping[str, str]) -> str:
+    """The name of a launcher, or `template`: the library's own one, unless another is asked for, or it cannot do it."""
+    if library.kind == "pvm":
+        return "pvm"
+    if "{" in asked:
+        return "template"
+    if asked in ("srun", "flux"):
+        return asked
+    if asked == "auto" and job.hosts:
+        starter = find_starter(asked, job.hosts, environment).name
+        if starter == "flux" or (starter == "srun" and library.kind == "mpiexec"):
+            return starter
+    return library.kind
 
 
 def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -> None:
@@ -191,16 +208,59 @@ def pvm(job: Job) -> StartCommand:
 
 
 def ssh(job: Job) -> StartCommand:
-    """Native ranks on several hosts: a remote shell starts those of each host, and all join rank 0 over TCP."""
+    """Native ranks on several hosts: ssh, or the allocation's way, starts those of each host; all join rank 0."""
     lines: list[tuple[str, ...]] = []
     rank = 0
     for host, count in zip(job.hosts, spread(job.ranks, job.hosts), strict=True):
         if count:
             meeting = ("--listen", host.name) if rank == 0 else ("--join", JOIN_ADDRESS)
-            remote = _worker(job, "--rank", str(rank), "--here", str(count), *meeting)
-            lines.append((*job.remote_shell, host.name, shlex.join(remote)))
+            command = _worker(job, "--rank", str(rank), "--here", str(count), *meeting)
+            lines.append(job.starter.argv(command, [host.name]))
         rank += count
-    return StartCommand(Path(job.remote_shell[0]).name, lines[0], joins=tuple(lines[1:]), needs_token=True)
+    return StartCommand(job.starter.name, lines[0], joins=tuple(lines[1:]), needs_token=True)
+
+
+def srun(job: Job, kind: str = "") -> StartCommand:
+    """Slurm's srun, for native ranks in an allocation, and for an MPI that cannot be started otherwise."""
+    places = _places(job)
+    where = (
+        *("--nodes", str(len(dict.fromkeys(places))), "--ntasks", str(job.ranks)),
+        *(("--distribution", "arbitrary", "--nodelist", ",".join(places)) if job.hosts else ()),
+    )
+    pmi = (f"--mpi={job.pmi}",) if job.pmi else ()
+    return StartCommand("srun", (*SRUN, *pmi, *where, *_worker(job)), _settings(job, kind))
+
+
+def flux(job: Job, kind: str = "") -> StartCommand:
+    """Flux's own launcher, within one of its instances."""
+    places = list(dict.fromkeys(_places(job)))
+    where = (f"--requires=host:{','.join(places)}",) if job.hosts else ()
+    argv = ("flux", "run", "--nodes", str(len(places)), "--ntasks", str(job.ranks), *where, *_worker(job))
+    return StartCommand("flux", argv, _settings(job, kind))
+
+
+def template(job: Job, kind: str) -> StartCommand:
+    """A command line of the user's own, with the job's figures in it."""
+    argv = job.starter.argv(_worker(job), _places(job))
+    return StartCommand(job.starter.name, argv, _settings(job, kind))
+
+
+def _places(job: Job) -> list[str]:
+    """The host of each rank."""
+    if not job.hosts:
+        return ["localhost"] * job.ranks
+    counts = spread(job.ranks, job.hosts)
+    return [host.name for host, count in zip(job.hosts, counts, strict=True) for _ in range(count)]
+
+
+def _settings(job: Job, kind: str) -> dict[str, str | None]:
+    """As variables what a library's own launcher is told by options."""
+    settings: dict[str, str | None] = {"LD_LIBRARY_PATH": None} if job.is_wheel else {}
+    if kind in ("openmpi", "oshrun"):
+        settings[YIELDS] = job.yields or ("1" if job.oversubscribed else "0")
+    if kind == "oshrun":
+        settings["OMPI_MCA_osc"] = "^rdma"
+    return settings | ({"I_MPI_PIN": "0"} if kind == "intel" else {})
 
 
 LAUNCHERS: dict[str, Callable[[Job], StartCommand]] = {
@@ -212,5 +272,7 @@ LAUNCHERS: dict[str, Callable[[Job], StartCommand]] = {
     "mpiexec": mpiexec,
     "pvm": pvm,
     "ssh": ssh,
+    "srun": srun,
+    "flux": flux,
 }
 """Every launcher by name. A table in the tests holds the command line of each."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 from hockney.errors import UsageError
 from hockney.worker.errors import WorkerError
 from hockney.worker.hosts import Host
+from hockney.worker.starters import Starter
 
 _LIMIT_S = 10
 _AT_ONCE = 64
@@ -42,31 +42,31 @@ echo end
 class HostsUnusable(WorkerError):
     """Some hosts cannot be used, or with `every` none of them; the text names each with its cause."""
 
-    def __init__(self, causes: Mapping[str, str], hosts: Sequence[Host], shell: str) -> None:
+    def __init__(self, causes: Mapping[str, str], hosts: Sequence[Host], starter: Starter) -> None:
         self.every = len(causes) == len(hosts)
         reasons = "; ".join(f"{name}: {cause}" for name, cause in causes.items())
         left = ",".join(str(host) for host in hosts if host.name not in causes)
         super().__init__(
             f"{len(causes)} of {len(hosts)} hosts cannot be used: {reasons}",
-            f"each must be reachable by `{shell} HOST` without a password"
+            f"each must be reachable by `{starter.usage}` without a password"
             + (f"; without them: --hosts {left}" if left else ""),
         )
 
 
-def preflight(hosts: Sequence[Host], workers: Iterable[Path], shell: Sequence[str]) -> list[dict[str, Any]]:
-    """What each host is, in the order given; `shell` comes before its name and a command for it. Takes seconds.
+def preflight(hosts: Sequence[Host], workers: Iterable[Path], starter: Starter) -> list[dict[str, Any]]:
+    """What each host is, in the order given; `starter` leads to them. Takes seconds.
 
     Raises HostsUnusable, naming every host that does not answer or lacks a worker; UsageError for two names of one
     machine.
     """
-    command = shlex.join(["sh", "-s", "--", *map(str, workers)])  # one line: the user's own shell reads it first
+    command = ["sh", "-s", "--", *map(str, workers)]
     with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
         names = [host.name for host in hosts]
-        answers = dict(zip(names, pool.map(lambda name: _ask([*shell, name, command]), names), strict=True))
+        answers = dict(zip(names, pool.map(lambda name: _ask(starter.argv(command, [name])), names), strict=True))
     causes = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
     answered = {name: answer for name, answer in answers.items() if not isinstance(answer, str)}
     if causes:
-        raise HostsUnusable(causes, hosts, Path(shell[0]).name)
+        raise HostsUnusable(causes, hosts, starter)
     machines: dict[str, str] = {}
     for host, known in answered.items():
         first = machines.setdefault(known["machine"], host)

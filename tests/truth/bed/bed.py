@@ -111,6 +111,7 @@ class Bed:
 
     def argv(self, host: str, command: Sequence[str]) -> list[str]:
         """What runs a command on a host, in the current folder and environment, as if you sat at it."""
+        cpus = self._hosts[host].cpus
         # The command must end with whoever is killed in its place: nsenter, which stays outside.
         there = (
             "setpriv",
@@ -122,6 +123,7 @@ class Bed:
             *_NAMESPACES,
             "env",
             f"--chdir={Path.cwd()}",
+            *(() if cpus is None else ("taskset", "--cpu-list", format_cpus(cpus))),
         )
         return [*self._on_switch(), *there, *command]
 

@@ -4,7 +4,7 @@
 
 typedef struct hk_children {
     int (*run)(void *start, int rank); /* in the child; returns its exit code */
-    void (*let_go)(void *start); /* in the parent: nothing here may keep a dead rank's connections open */
+    void (*let_go)(void *start);       /* in the parent: nothing here may keep a dead rank's connections open */
 } hk_children_t;
 
 /* Start ranks first .. first+count-1 and wait for them. When one ends badly, the others are ended too, and the answer

@@ -1,5 +1,6 @@
 /* cold */
-/* A job over several hosts: each host has a process that starts the ranks of that host, and all join rank 0 over TCP. */
+/* A job over several hosts: each host has a process that starts the ranks of that host, and all join rank 0 over TCP.
+ */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,0 +1,46 @@
+"""How ranks of an MPI find each other under srun: the PMI, as the library and this Slurm have it."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hockney.worker.errors import LaunchFailed
+from hockney.worker.libraries import Library
+
+_ASK_LIMIT_S = 10
+_OF_KIND = {"openmpi": "pmix", "oshrun": "pmix", "mpich": "pmi2", "intel": "pmi2"}
+
+
+def pmi_type(library: Library, executable: Path, environment: Mapping[str, str]) -> str:
+    """What srun's --mpi is to be; empty where the site or the user decides that. Raises LaunchFailed without any.
+
+    A library that is linked with a PMI needs that one. Open MPI loads PMIx when it starts; MPICH has PMI-2 within.
+    """
+    if environment.get("SLURM_MPI_TYPE"):
+        return ""
+    linked = _said(("ldd", str(executable)))
+    needed = "pmix" if "libpmix.so" in linked else "pmi2" if "libpmi2.so" in linked else _OF_KIND.get(library.kind, "")
+    known = re.findall(r"\b(?:pmix|pmi2|none|openmpi|cray_shasta)(?:_v\d+)?\b", _said(("srun", "--mpi=list")))
+    if needed and known and not any(name.partition("_v")[0] == needed for name in known):
+        raise LaunchFailed(
+            "srun",
+            f"{library.name} needs the PMI {needed}, and srun has {', '.join(dict.fromkeys(known))}",
+            remedy="start it with --launcher mpiexec, or say the type in SLURM_MPI_TYPE",
+        )
+    return needed
+
+
+@functools.lru_cache(maxsize=32)  # each launch asks
+def _said(argv: Sequence[str]) -> str:
+    """All that a program says; srun lists on one stream or the other. Empty where it cannot be run."""
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_ASK_LIMIT_S
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout + done.stderr

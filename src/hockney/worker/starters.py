@@ -1,0 +1,128 @@
+"""What starts a command on hosts: ssh, srun, flux, or a template of the user's own.
+
+A starter is a command line in which {hosts}, {ranks}, {per_host} and {worker} stand for what it starts and where.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hockney.errors import UsageError
+from hockney.worker.allocation import find_allocation
+from hockney.worker.compiler import split_words
+from hockney.worker.errors import LaunchFailed
+from hockney.worker.hosts import Host
+
+LAUNCHER_WORDS = ("auto", "mpiexec", "srun", "ssh", "flux")
+"""What --launcher takes, besides a template."""
+
+_PLACEHOLDERS = ("ranks", "hosts", "per_host", "worker")
+_EXAMPLE = "for example 'mytool -n {ranks} --hosts {hosts} {worker}'"
+
+
+@dataclass(frozen=True)
+class Starter:
+    """Starts a command on hosts. `is_shell`: a shell reads it there, so it is handed over as one quoted word."""
+
+    words: tuple[str, ...]
+    is_shell: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its program."""
+        return self.words[0].rpartition("/")[2]
+
+    @property
+    def usage(self) -> str:
+        """How it reaches a host, for people: `ssh HOST`."""
+        return f"{self.name} HOST" if self.is_shell else self.name
+
+    def argv(self, command: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
+        """The command line that starts a command once for each of `places`, the host of each rank."""
+        counts = Counter(places)
+        values = {"ranks": len(places), "hosts": ",".join(counts), "per_host": max(counts.values(), default=1)}
+        words: list[str] = []
+        for word in self.words:
+            if word == "{worker}":
+                words += [shlex.join(command)] if self.is_shell else command
+            else:
+                words.append(re.sub(r"\{(\w+)\}", lambda match: str(values[match[1]]), word))
+        return tuple(words)
+
+
+# A question for a password would wait for ever, so ssh may not ask one.
+_SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
+SSH = Starter((*_SSH, "{hosts}", "{worker}"), is_shell=True)
+# A step that shares its CPUs with others, so that a job that waits does not hold them; ranks pin themselves.
+SRUN = ("srun", "--overlap", "--overcommit", "--kill-on-bad-exit", "--cpu-bind=none", "--input=0")
+_SRUN_HOST = (*SRUN, "--mpi=none", "--nodes=1", "--ntasks={ranks}", "--nodelist={hosts}", "{worker}")
+_FLUX_HOST = (
+    *("flux", "run", "--nodes=1", "--ntasks={ranks}", "--requires=host:{hosts}"),
+    *("--setopt=cpu-affinity=off", "{worker}"),  # it starts all ranks of its host, which pin themselves
+)
+
+
+def find_starter(asked: str, hosts: Sequence[Host], environment: Mapping[str, str]) -> Starter:
+    """What starts native ranks on hosts: as is asked for, else as the hosts' allocation has it, else ssh.
+
+    Raises LaunchFailed for a wrong HOCKNEY_RSH.
+    """
+    if "{" in asked:
+        return read_template(asked)
+    if asked == "srun" or (asked in ("auto", "mpiexec") and _is_of_slurm(hosts, environment)):
+        return Starter(_SRUN_HOST)
+    if asked == "flux" or (asked in ("auto", "mpiexec") and _is_in_flux(environment)):
+        return Starter(_FLUX_HOST)
+    rsh = environment.get("HOCKNEY_RSH", "")
+    agent = tuple(split_words(rsh))
+    if rsh and not agent:
+        raise LaunchFailed("hockney", f"HOCKNEY_RSH={rsh} is no command")
+    return Starter((*agent, "{hosts}", "{worker}"), is_shell=True) if agent else SSH
+
+
+def _is_of_slurm(hosts: Sequence[Host], environment: Mapping[str, str]) -> bool:
+    """Whether all hosts belong to the Slurm job that we run in, and the user has named no remote shell."""
+    if "SLURM_JOB_ID" not in environment or "FLUX_URI" in environment or environment.get("HOCKNEY_RSH"):
+        return False
+    try:
+        known = find_allocation(environment)
+    except UsageError:
+        return False
+    return known is not None and {host.name for host in hosts} <= {host.name for host in known.hosts}
+
+
+def _is_in_flux(environment: Mapping[str, str]) -> bool:
+    return "FLUX_URI" in environment and not environment.get("HOCKNEY_RSH")
+
+
+def check_launcher(asked: str, source: str = "--launcher") -> str:
+    """The word or template as it is. Raises UsageError where it is none."""
+    if asked in LAUNCHER_WORDS:
+        return asked
+    if "{" not in asked:
+        words = ", ".join(LAUNCHER_WORDS)
+        raise UsageError(f"{source} '{asked}' is no launcher: name {words}, or write a template, {_EXAMPLE}")
+    read_template(asked, source)
+    return asked
+
+
+def read_template(asked: str, source: str = "--launcher") -> Starter:
+    """Raises UsageError for a template with another placeholder, without {worker}, or that is no command."""
+    words = tuple(split_words(asked))
+    strange = sorted(set(re.findall(r"\{[^{}]*\}?|\}", asked)) - {f"{{{name}}}" for name in _PLACEHOLDERS})
+    wrong = (
+        f"it has {strange[0]}, which stands for nothing"
+        if strange
+        else "{worker} must be the only thing in one of its words"
+        if words.count("{worker}") != 1 or asked.count("{worker}") != 1
+        else "it must begin with a program"
+        if words[0] == "{worker}" or "{" in words[0]
+        else ""
+    )
+    if wrong:
+        raise UsageError(f"{source} '{asked}' cannot be used: {wrong}; write {_EXAMPLE}")
+    return Starter(words)

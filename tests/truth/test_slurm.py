@@ -1,0 +1,99 @@
+"""Runs within jobs of a real Slurm, whose nodes are the hosts of a bed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.truth.bed.bed import Host
+from tests.truth.bed.slurm import Slurm, lack
+from tests.truth.conftest import MakeBed
+
+from hockney.machine import usable_cpus
+from hockney.model import Launch
+from hockney.results.runs import Run
+from hockney.results.store import Store
+
+HOCKNEY = f"{sys.executable} -m hockney"
+
+
+@pytest.fixture(scope="module")
+def slurm(make_bed: MakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    """Two nodes of one CPU each, which differ where this machine has two."""
+    why = lack()
+    if why is not None:
+        pytest.skip(why)
+    cpus = usable_cpus()
+    bed = make_bed(Host(cpus=cpus[:1]), Host(cpus=cpus[-1:]))
+    with Slurm(bed, tmp_path_factory.mktemp("slurm")) as made:
+        yield made
+
+
+def batch(slurm: Slurm, folder: Path, nodes: int, line: str) -> str:
+    """What a job of that line prints. sbatch would wait in steps of 10 s."""
+    script, out, end = folder / "job.sh", folder / "out", folder / "end"
+    script.write_text(f"#!/bin/sh\nexport HOCKNEY_STORE={folder}/r.db\n{line}\necho $? >{end}\n", encoding="utf-8")
+    submitted = slurm.run(["sbatch", f"--nodes={nodes}", f"--output={out}", str(script)])
+    assert submitted.returncode == 0, submitted.stderr
+    deadline_s = time.monotonic() + 200
+    while not end.exists():
+        assert time.monotonic() < deadline_s, out.read_text(encoding="utf-8")
+        time.sleep(0.1)
+    return out.read_text(encoding="utf-8")
+
+
+def launches_of(folder: Path) -> list[Launch]:
+    with Store.open(folder / "r.db", readonly=True) as store:
+        run = Run(store, 1)
+        measured = {series.point.transport for series in run.series if series.measurements}
+        return [launch for launch in run.launches.values() if launch.transport in measured]
+
+
+def test_quick_measures_between_the_hosts_of_its_job(slurm: Slurm, tmp_path: Path) -> None:
+    said = batch(slurm, tmp_path, 2, f"{HOCKNEY} quick --time 1s")
+    assert "On the 2 hosts of Slurm job " in said
+    launches = launches_of(tmp_path)
+    names = {launch.transport: launch for launch in launches}
+    for wanted in ("tcp", "mpi@openmpi", "mpi@mpich"):
+        (launch, *_) = (launch for name, launch in names.items() if name.startswith(wanted))
+        assert set(launch.hosts) == {"n1", "n2"}
+    assert names["tcp"].argv[0] == "srun"
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+def test_a_library_started_by_srun(slurm: Slurm, tmp_path: Path, library: str) -> None:
+    line = f"{HOCKNEY} run pingpong -t mpi@{library} --launcher srun --bytes 8 --time 0.5s --launches 1 -n 2,3"
+    said = batch(slurm, tmp_path, 2, f"{line} --hosts n1,n2")
+    launches = launches_of(tmp_path)
+    assert {launch.hosts for launch in launches} == {("n1", "n2"), ("n1", "n1", "n2")}, said
+    pmi = "pmix" if library == "openmpi" else "pmi2"
+    assert all(launch.argv[0] == "srun" and f"--mpi={pmi}" in launch.argv for launch in launches)
+
+
+def test_a_job_of_one_host_is_like_any_other_machine(slurm: Slurm, tmp_path: Path) -> None:
+    line = f"{HOCKNEY} run pingpong -t shm,mpi@mpich --bytes 8 --time 0.5s --launches 1 --oversubscribe"
+    said = batch(slurm, tmp_path, 1, line)
+    launches = launches_of(tmp_path)
+    assert {launch.transport.partition("-")[0] for launch in launches} == {"shm", "mpi@mpich"}, said
+    assert {host for launch in launches for host in launch.hosts} == {"n1"}
+
+
+def test_this_host_alone(slurm: Slurm, tmp_path: Path) -> None:
+    line = f"{HOCKNEY} run pingpong -t tcp --hosts local --bytes 8 --time 0.5s --launches 1 --oversubscribe"
+    said = batch(slurm, tmp_path, 2, line)
+    assert "On the 2 hosts" not in said
+    assert {launch.hosts for launch in launches_of(tmp_path)} == {("n1", "n1")}
+
+
+def test_an_allocation_without_a_shell_on_it(slurm: Slurm, tmp_path: Path) -> None:
+    """As salloc gives it where the login host is none of the nodes."""
+    line = [*HOCKNEY.split(), "run", "pingpong", "-t", "tcp", "--bytes", "8", "--time", "0.5s", "--launches", "1"]
+    done = slurm.run(["salloc", "--nodes=1", "--nodelist=n2", *line, "--store", str(tmp_path / "r.db")])
+    assert done.returncode == 2
+    assert "is on n2, and this is n1: start hockney there" in done.stderr
+    done = slurm.run(["salloc", "--nodes=2", *line, "--store", str(tmp_path / "r.db")])
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    assert {launch.hosts for launch in launches_of(tmp_path)} == {("n1", "n2")}
