@@ -3,10 +3,11 @@
  *
  *     W=src/hockney/worker/csrc
  *     cc -std=c17 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -I$W tests/worker/test_channel.c \
- *        $W/transports/{channel,channel_message,channel_shared,shm,threads}.c $W/{status,machine}.c -pthread
+ *        $W/transports/{channel,channel_message,channel_shared,shm}.c $W/{status,machine}.c -pthread
  *
  * and the same with -fsanitize=thread, and with -DHK_LANE_PORTABLE, which tests the path of machines without 16-byte
- * stores. Ends with 0 and one line for each transport, or with 1 and the check that failed. Takes some seconds. */
+ * stores. Ends with 0 and one line for each transport, or with 1 and the check that failed. Takes some seconds; with
+ * the argument `short` a tenth of the steps. */
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,6 +25,8 @@ enum {
     ROOM_BYTES = 1 << 20, /* of each of a rank's two buffers */
     GUARD_BYTES = 8,
     LONGEST_BYTES = 70000,
+    YIELD_AFTER = 4096, /* looks, ~0.1 ms: others may need the CPU for what a rank waits for */
+    SHORT = 10,         /* so many steps of a long test are one of a short one */
 };
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
@@ -33,6 +36,7 @@ typedef struct rank {
     hk_ctx_t *ctx;
     const hk_transport_t *tp;
     int me, size;
+    uint32_t stride; /* of steps: SHORT in a short test, else 1 */
     unsigned char *out, *in;
     uint64_t random;
 } rank_t;
@@ -43,6 +47,7 @@ typedef struct job {
     const hk_transport_t *tp;
     void *shared;
     int size, rank, oversubscribed;
+    uint32_t stride;
     body_t *body;
 } job_t;
 
@@ -50,9 +55,15 @@ static void be_rank(const job_t *test)
 {
     const hk_job_t job = {
         .rank = test->rank, .size = test->size, .shared = test->shared, .oversubscribed = test->oversubscribed};
-    rank_t rank = {.tp = test->tp, .me = test->rank, .size = test->size, .random = (uint64_t)test->rank + 1};
+    rank_t rank = {.tp = test->tp,
+                   .me = test->rank,
+                   .size = test->size,
+                   .stride = test->stride,
+                   .random = (uint64_t)test->rank + 1};
     CHECK(test->tp->open(test->tp, &job, &rank.ctx) == HK_OK);
     CHECK(rank.ctx->tp == test->tp && rank.ctx->rank == test->rank && rank.ctx->size == test->size);
+    hk_channel_t *channel = hk_channel_of(rank.ctx);
+    channel->yield_after = channel->yield_after < YIELD_AFTER ? channel->yield_after : YIELD_AFTER;
     rank.out = test->tp->alloc(rank.ctx, ROOM_BYTES);
     rank.in = test->tp->alloc(rank.ctx, ROOM_BYTES);
     CHECK(rank.out != NULL && rank.in != NULL);
@@ -69,7 +80,7 @@ static void *be_thread(void *argument)
     return NULL;
 }
 
-static void run_job(const hk_transport_t *tp, int size, int oversubscribed, body_t *body)
+static void run_job(const hk_transport_t *tp, int size, int oversubscribed, uint32_t stride, body_t *body)
 {
     job_t job[RANKS_MAX];
     pthread_t thread[RANKS_MAX] = {0};
@@ -77,7 +88,7 @@ static void run_job(const hk_transport_t *tp, int size, int oversubscribed, body
     void *shared = NULL;
     CHECK(tp->prepare(tp, size, &shared) == HK_OK);
     for (int r = 0; r < size; r++) {
-        job[r] = (job_t){tp, shared, size, r, oversubscribed, body};
+        job[r] = (job_t){tp, shared, size, r, oversubscribed, stride, body};
         if ((tp->caps & HK_CAP_THREADS) != 0) {
             CHECK(pthread_create(&thread[r], NULL, be_thread, &job[r]) == 0);
         } else {
@@ -174,7 +185,10 @@ static void bounce(rank_t *rank, size_t len_bytes)
 
 static void test_lengths(rank_t *rank)
 {
-    for (size_t len_bytes = 0; len_bytes < 600; len_bytes++) {
+    for (size_t len_bytes = 0; len_bytes < 600; len_bytes += len_bytes < 2 * HK_INLINE_BYTES ? 1 : rank->stride) {
+        bounce(rank, len_bytes);
+    }
+    for (size_t len_bytes = HK_EAGER_BYTES - 2; len_bytes <= HK_EAGER_BYTES + 2; len_bytes++) {
         bounce(rank, len_bytes);
     }
     for (size_t edge = 1024; edge <= 65536; edge *= 2) {
@@ -182,7 +196,7 @@ static void test_lengths(rank_t *rank)
             bounce(rank, len_bytes);
         }
     }
-    for (size_t len_bytes = 601; len_bytes <= LONGEST_BYTES; len_bytes += 997) {
+    for (size_t len_bytes = 601; len_bytes <= LONGEST_BYTES; len_bytes += (size_t)997 * rank->stride) {
         bounce(rank, len_bytes);
     }
 }
@@ -191,7 +205,7 @@ static void test_lengths(rank_t *rank)
 static void test_stream(rank_t *rank)
 {
     uint64_t lengths = 7;
-    for (uint32_t i = 0; i < 3000; i++) {
+    for (uint32_t i = 0; i < 3000 / rank->stride; i++) {
         const size_t len_bytes = draw_length(&lengths) % (i % 100 < 80 ? HK_EAGER_BYTES + 1 : 9000);
         if (rank->me == 0) {
             fill(rank->out, len_bytes, i);
@@ -314,7 +328,7 @@ static void test_many_peers(rank_t *rank)
     /* A token round the ring: each rank waits for all the others in turn. */
     uint64_t token = 0;
     const int next = (rank->me + 1) % rank->size, previous = (rank->me + rank->size - 1) % rank->size;
-    for (uint64_t i = 0; i < 50; i++) {
+    for (uint64_t i = 0; i < 50 / rank->stride; i++) {
         if (rank->me != 0 || i > 0) {
             CHECK(rank->tp->recv(rank->ctx, previous, rank->in, sizeof token) == HK_OK);
             memcpy(&token, rank->in, sizeof token);
@@ -376,7 +390,7 @@ static void test_stress(rank_t *rank)
 {
     hk_req_t reqs[2 * RANKS_MAX * STRESS_MESSAGES];
     CHECK((size_t)RANKS_MAX * STRESS_MESSAGES * STRESS_BYTES + RANKS_MAX <= ROOM_BYTES);
-    for (uint32_t step = 0; step < 150; step++) {
+    for (uint32_t step = 0; step < 150; step += rank->stride) {
         uint32_t started[2][RANKS_MAX] = {0}, total = 0;
         for (int peer = 0; peer < rank->size; peer++) {
             total += stress_count(step, rank->me, peer) + stress_count(step, peer, rank->me);
@@ -421,7 +435,7 @@ static void test_barrier(rank_t *rank)
     uint64_t *words = (uint64_t *)(void *)rank->in, seen = 0;
     memset(rank->in, 0, RANKS_MAX * sizeof *words);
     CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
-    for (uint64_t epoch = 1; epoch <= 200; epoch++) {
+    for (uint64_t epoch = 1; epoch <= 200 / rank->stride; epoch++) {
         for (int peer = 0; peer < rank->size; peer++) {
             CHECK(rank->tp->put(rank->ctx, peer, &words[rank->me], &epoch, sizeof epoch) == HK_OK);
         }
@@ -442,7 +456,7 @@ static void test_one_sided(rank_t *rank)
     unsigned char *data = rank->in + 64, *copy = rank->out + 64;
     memset(rank->in, 0, 64);
     CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
-    for (uint32_t i = 1; i <= 60; i++) {
+    for (uint32_t i = 1; i <= 60; i += rank->stride) {
         const size_t len_bytes = (size_t)i * i * 17;
         fill(copy, len_bytes, i + (uint32_t)rank->me);
         CHECK(rank->tp->put(rank->ctx, to, data, copy, len_bytes) == HK_OK);
@@ -517,7 +531,7 @@ static void test_memory(rank_t *rank)
     CHECK(strlen(rank->tp->library(rank->ctx)) > 0);
 }
 
-static void test_transport(const hk_transport_t *tp)
+static void test_transport(const hk_transport_t *tp, uint32_t stride)
 {
     body_t *const pairs[] = {test_lengths, test_stream, test_full_rings, test_mixed_order, test_progress_while_blocked,
                              test_wrap,    test_stress, test_memory};
@@ -525,28 +539,30 @@ static void test_transport(const hk_transport_t *tp)
     const bool is_synchronous = (tp->caps & HK_CAP_SYNCHRONOUS) != 0; /* and has no one-sided access */
     const size_t crowds_count = sizeof crowds / sizeof crowds[0] - (is_synchronous ? 2 : 0);
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        run_job(tp, 2, 0, pairs[i]);
+        run_job(tp, 2, 0, stride, pairs[i]);
     }
-    run_job(tp, 2, 0, is_synchronous ? test_send_waits : test_wrong_length);
-    run_job(tp, 2, 1, test_lengths);
-    run_job(tp, 2, 1, test_progress_while_blocked);
+    run_job(tp, 2, 0, stride, is_synchronous ? test_send_waits : test_wrong_length);
+    run_job(tp, 2, 1, stride, test_lengths);
+    run_job(tp, 2, 1, stride, test_progress_while_blocked);
     if (is_synchronous) {
-        run_job(tp, 2, 1, test_send_waits);
+        run_job(tp, 2, 1, stride, test_send_waits);
     } else {
-        run_job(tp, 1, 0, test_barrier);
+        run_job(tp, 1, 0, stride, test_barrier);
     }
     for (size_t i = 0; i < crowds_count; i++) {
-        run_job(tp, 3, 1, crowds[i]);
-        run_job(tp, RANKS_MAX, 1, crowds[i]);
+        run_job(tp, 3, 1, stride, crowds[i]);
+        run_job(tp, RANKS_MAX, 1, stride, crowds[i]);
     }
     (void)printf("%s: ok\n", tp->name);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argv;
+    const uint32_t stride = argc > 1 ? SHORT : 1;
     (void)alarm(CHECK_LIMIT_S);
-    test_transport(&hk_transport_shm);
-    test_transport(&hk_transport_shm_sync);
-    test_transport(&hk_transport_threads);
+    test_transport(&hk_transport_shm, stride);
+    test_transport(&hk_transport_shm_sync, stride);
+    test_transport(&hk_transport_threads, stride);
     return 0;
 }
