@@ -8,8 +8,6 @@
  * 64 bytes HOCKNEY_FAULT="fail 1 64"      rank 1's receive of 64 bytes fails HOCKNEY_FAULT="rubbish 0 64"   rank 0
  * prints rubbish on standard output at each receive of 64 bytes HOCKNEY_FAULT="slow 1 64 256 25"  after each receive of
  * 64 to 256 bytes rank 1 works for a quarter of a round trip: a ping-pong then takes 1.25 times as long
- *   HOCKNEY_FAULT="busy 20000 40000"  every rank works for 20 us in each send, before the message leaves, and for 40 us
- *                                  in each receive, behind the message
  *   HOCKNEY_FAULT="lag 1 2000000"  every rank sleeps for 2 ms before each message and each put of its own, rank 1 for 6
  *   HOCKNEY_FAULT="count 0 0"      every delay is written to standard error
  *   HOCKNEY_FAULT="list 0 0"       rank 0 writes every message and every put of its own to standard error
@@ -92,9 +90,6 @@ static hk_status_t fault_send(hk_ctx_t *ctx, int peer, const void *buf, size_t l
 {
     list(mine(ctx), "sends", peer, len_bytes);
     lag(mine(ctx));
-    if (strcmp(mine(ctx)->what, "busy") == 0) {
-        hk_real_compute(ctx, (uint64_t)mine(ctx)->rank); /* the first of its two numbers */
-    }
     return hk_transport_shm.send(mine(ctx)->shm, peer, buf, len_bytes);
 }
 
@@ -176,11 +171,6 @@ static hk_status_t slow_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byte
 static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
 {
     const fault_ctx_t *fault = mine(ctx);
-    if (strcmp(fault->what, "busy") == 0) {
-        const hk_status_t got = hk_transport_shm.recv(fault->shm, peer, buf, len_bytes);
-        hk_real_compute(ctx, (uint64_t)fault->number);
-        return got;
-    }
     if (is_slowed(fault, len_bytes)) {
         return slow_recv(ctx, peer, buf, len_bytes);
     }

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
 from statistics import median
 
 import pytest
 from tests.worker.test_native import FAULTY, converse, measure
-from tests.worker.test_session import MPIS, faulty, job
+from tests.worker.test_session import MPIS, job
+from tests.worker.test_streams import VIRTUAL
 
 from hockney.measure.plan import RunOptions, make_plan, pattern_suite
 from hockney.stats.fit import NoFit, RoundTrips, fit_loggp
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import load
+from hockney.worker.launch import StartCommand
 from hockney.worker.libraries import Library
 from hockney.worker.session import WorkerSession
 
@@ -98,28 +99,17 @@ def test_loggp_from_four_times_of_each_size(where: str | Library) -> None:
     assert found[-1].last_bytes in SIZES[-2:]
 
 
-def least(first: RoundTrips, second: RoundTrips) -> RoundTrips:
-    return RoundTrips(*map(min, astuple(first), astuple(second)))
-
-
-@pytest.mark.full
 def test_loggp_of_known_overheads() -> None:
-    """Ranks that work in every send and receive, long enough to make all else small: so o_s and o_r are known, the
-    longer of them is the gap, and of the half round trip nothing is left for L. Whoever is disturbed measures longer:
-    so the least of all samples counts, and more are taken until it shows what is known."""
-    known_ns = {"send_ns": 20_000, "receive_ns": 40_000, "gap_ns": 40_000, "latency_ns": 0}
-    with WorkerSession(faulty("busy 20000 40000")) as session:
+    """On a virtual clock, where everything is known: the longer of the two overheads is the gap."""
+    send_ns, receive_ns, way_ns, byte_ns = 20_000, 40_000, 5_000, 2
+    plain = job(transport="virtual", recipe=VIRTUAL)
+    costs = {"HOCKNEY_VIRTUAL": f"{send_ns} {receive_ns} {way_ns} {byte_ns}"}
+    with WorkerSession(StartCommand(plain.launcher, plain.argv, costs)) as session:
         session.hello()
-        trips = round_trips(session, SIZES, min)
-        for _ in range(20):
-            found = fit_loggp(trips)
-            if not isinstance(found, NoFit):
-                values_ns = {name: getattr(found[0], name).value for name in known_ns}
-                if values_ns == pytest.approx(known_ns, abs=2_000):
-                    break
-            trips = list(map(least, trips, round_trips(session, SIZES, min)))
+        trips = round_trips(session, SIZES, median)
         session.close()
-    assert not isinstance(found, NoFit), found.reason
-    assert values_ns == pytest.approx(known_ns, abs=2_000)
-    whole_ns = found[0].latency_ns.value + found[0].send_ns.value + found[0].receive_ns.value
-    assert whole_ns == pytest.approx(trips[0].one_ns / 2, abs=2_000)
+    fit = fit_loggp(trips)
+    assert not isinstance(fit, NoFit), fit.reason
+    (segment,) = fit
+    known_ns = {"send_ns": send_ns, "receive_ns": receive_ns, "gap_ns": receive_ns, "latency_ns": way_ns}
+    assert {name: getattr(segment, name).value for name in known_ns} == pytest.approx(known_ns, rel=1e-6)
