@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from typing import Any
 
 import pytest
 from tests.analysis.explain.readings import FACTS, curve, found, reading
+from tests.worker.test_session import MPIS, job
 
 from hockney.analysis.explain.thresholds import Threshold, thresholds_of
+from hockney.worker.libraries import Library
+from hockney.worker.session import WorkerSession
 
 OPENMPI, MPICH, UCX = "mpi@openmpi-4.1.4", "mpi@mpich-5.0.2", "mpi@mpich-4.0.2"
 LIBRARIES = {
@@ -78,6 +83,23 @@ def test_the_library_is_asked_by_the_programs_next_to_its_launcher() -> None:
     assert documented(MPICH, launcher="/opt/mpich/bin/mpiexec")[0].see == "/opt/mpich/bin/mpivars"
     assert documented(MPICH, launcher="mpiexec")[0].see == "mpivars"
     assert documented("shm")[0].see.startswith("docs/transports.md")
+
+
+@pytest.mark.parametrize("mpi", [mpi for mpi in MPIS if mpi.kind == "openmpi"], ids=lambda mpi: mpi.name)
+def test_an_open_mpi_has_the_documented_limit_and_a_switch_there_is_named(mpi: Library) -> None:
+    """What the library says of itself chooses the row, and the command of the row says what the row says."""
+    with WorkerSession(job(mpi)) as session:
+        library = session.hello().library
+        session.close()
+    limit = next(thresholds_of(mpi.id, {}, library, str(mpi.program)))
+    assert limit.name in ("btl_vader_eager_limit", "btl_sm_eager_limit")
+    said = subprocess.run(shlex.split(limit.see), capture_output=True, text=True, check=True).stdout
+    assert f'"{limit.name}" (current value: "{limit.default_bytes}"' in said
+    switched = curve(lambda size: 300 + 0.1 * size + (1500 if size >= limit.first_bytes else 0), transport=mpi.id)
+    findings = found("protocol switches", reading(switched, libraries={mpi.id: library}))
+    (switch,) = [finding for finding in findings if finding.facts["answer"] == "confirmed"]
+    assert switch.subject.sizes_bytes == (2048, 4096)
+    assert (switch.cause, switch.facts["threshold"]) == ("documented", limit.name)
 
 
 # ---- sizes that the run had set -------------------------------------------------------------------------------------
