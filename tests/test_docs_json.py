@@ -16,7 +16,7 @@ from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
 from scripts.schemalib.schemas import DOCUMENTS, FOLDER, texts
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.compare.slowed import plan
-from tests.analysis.predict.known import measure as measure_known
+from tests.analysis.predict.known import copied
 from tests.builders import make_info, make_point
 from tests.cli.support import FACTS, fill
 from tests.cli.test_rates import store_search
@@ -315,7 +315,7 @@ def test_predict(read: Read) -> None:
 
 
 def test_predict_validate(tmp_path_factory: pytest.TempPathFactory, read: Read) -> None:
-    store = measure_known(tmp_path_factory.mktemp("known"))
+    store = copied(tmp_path_factory)
     check_page([read("predict", "--validate", "--from", "1", "--store", str(store))], "predict---validate")
 
 

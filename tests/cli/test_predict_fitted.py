@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tests.analysis.predict.known import LATENCY, RECEIVE, SEND, measure
+from tests.analysis.predict.known import LATENCY, RECEIVE, SEND, copied
 from tests.cli.support import Cli, document
 from tests.report.runs import Made, options, store_run
 
@@ -21,10 +21,7 @@ PREDICT = ("predict", "alltoall,barrier,pushfarm", "--from", "last", "-n", "4", 
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("known")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)  # the name of a model is that of its file
-        return measure(Path()).resolve()
+    return copied(tmp_path_factory)
 
 
 def test_predictions_are_nearly_what_was_measured(known: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.matrix import matrix
 from tests.report.cells import MPI, about, figure, measured, point, reason, report_of, row, shown, tables
 from tests.report.runs import FACTS, Made, crowded, store_run
 
@@ -194,7 +195,7 @@ def test_a_machine_with_a_cpu_for_every_rank_needs_no_prediction(tmp_path: Path)
     assert {column.kind for column in table.columns} == {"key", "published", "measured"}
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("width", matrix([60, 80, 100], short=[60]))
 def test_no_line_is_wider_than_the_screen(
     width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.matrix import matrix
 from tests.report.cells import shown
 from tests.report.runs import Made, crowded, options, store_run
 from tests.report.test_classic import stream
@@ -132,7 +133,7 @@ def wide(suite: str) -> list[Made]:
     return [*made, *(crowded(name, "alltoall", 4, 4) for name in MPI)]
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 120])
+@pytest.mark.parametrize("width", matrix([60, 80, 100, 120], short=[60]))
 @pytest.mark.parametrize("suite", ["t3d", "ancor", "paragon", "atlas", "scabench"])
 def test_no_line_of_a_report_is_wider_than_the_line(
     suite: str, width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.matrix import matrix
+from tests.shared import made_once
 from tests.worker.test_native import HERE, measure
 
 from hockney.worker.build import SOURCES, family_sources
@@ -22,22 +21,15 @@ FLAGS = ["-g", "-O0", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall"
 
 @pytest.fixture(scope="session")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
-    """The worker's objects under sanitizers, compiled once by each compiler, whichever process needs them first."""
-    shared = tmp_path_factory.getbasetemp()
-    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    """The worker's objects under sanitizers, compiled once by each compiler."""
 
     def objects(compiler: str) -> list[Path]:
-        folder = shared / f"sanitized-{compiler}"
-        folder.mkdir(exist_ok=True)
-        with (folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (folder / "done").exists():
-                sources = [path for path in family_sources("native") if path.name not in ("main.c", "local.c")]
-                for source in sources:
-                    made = folder / "-".join(source.with_suffix(".o").parts)
-                    subprocess.run([compiler, *FLAGS, *ADDRESS, "-c", SOURCES / source, "-o", made], check=True)
-                (folder / "done").touch()
-        return sorted(folder.glob("*.o"))
+        def compile_all(folder: Path) -> None:
+            for source in (path for path in family_sources("native") if path.name not in ("main.c", "local.c")):
+                made = folder / "-".join(source.with_suffix(".o").parts)
+                subprocess.run([compiler, *FLAGS, *ADDRESS, "-c", SOURCES / source, "-o", made], check=True)
+
+        return sorted(made_once(tmp_path_factory, f"sanitized-{compiler}", compile_all).glob("*.o"))
 
     return objects
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+import pytest
+from tests.shared import made_once
 
 from hockney import suites
 from hockney.cli import execute
@@ -36,12 +40,18 @@ segment = [{{ send_cpu = {{ fixed_ns = {PUT}, per_byte_ns = 1 }}, latency = 3000
 """
 
 
-def measure(folder: Path) -> Path:
-    """The results file of the run; `known.toml` in the folder is the model."""
+def copied(factory: pytest.TempPathFactory) -> Path:
+    """The results file of the run, measured once and copied; `known.toml` next to it is the model."""
+    folder = factory.mktemp("known")
+    shutil.copytree(made_once(factory, "known", _measure), folder, dirs_exist_ok=True)
+    return folder / "r.db"
+
+
+def _measure(folder: Path) -> None:
     texts = [(Path(suites.__file__).parent / f"{name}.toml").read_text() for name in ("basics", "validate")]
     series = "".join(text[text.index("[[series]]") :] + "\n" for text in texts)
     (folder / "known.toml").write_text(MODEL)
     (folder / "both.toml").write_text(f'name = "both"\ntitle = "both"\ntime = "1m"\n{series}')
-    words = ["--machine", str(folder / "known.toml"), "--store", str(folder / "r.db"), "--quiet"]
-    execute(["run", str(folder / "both.toml"), *words])
-    return folder / "r.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)  # the name of a model is that of its file
+        execute(["run", "both.toml", "--machine", "known.toml", "--store", "r.db", "--quiet"])

@@ -17,7 +17,7 @@ from tests.analysis.predict.known import (
     RECEIVE,
     SEND,
     WAY,
-    measure,
+    copied,
 )
 from tests.builders import make_point
 
@@ -36,7 +36,7 @@ from hockney.worker.machine_model import Model, load_model
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """The suites basics and validate on it."""
-    store = measure(tmp_path_factory.mktemp("known"))
+    store = copied(tmp_path_factory)
     with open_results(store) as results:
         yield results.run("last")
 

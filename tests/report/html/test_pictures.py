@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.report.html.made import store_made
 from tests.report.html.test_page import figures_of
+from tests.shared import made_once
 
 from hockney.cli import execute
 from hockney.report.drawing import Picture
@@ -24,11 +25,15 @@ TEXT = "{http://www.w3.org/2000/svg}text"
 
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs, the second of them slower."""
-    path = tmp_path_factory.mktemp("pictures") / "r.db"
-    for slower in (1.0, 1.3):
-        store_made(path, label=LABEL, slower=slower)
-    return path
+    """Two runs, the second of them slower; the folder `svg` next to them has their pictures."""
+
+    def make(folder: Path) -> None:
+        for slower in (1.0, 1.3):
+            store_made(folder / "r.db", label=LABEL, slower=slower)
+        words = ["report", "1", "2", "--format", "svg", "-o", str(folder / "svg"), "--store", str(folder / "r.db")]
+        assert execute(words) == 0
+
+    return made_once(tmp_path_factory, "pictures", make) / "r.db"
 
 
 @pytest.fixture(scope="module")
@@ -39,18 +44,18 @@ def pictures(labelled: Path) -> list[Picture]:
 
 @pytest.fixture(scope="module")
 def folder(labelled: Path) -> Path:
-    path = labelled.with_name("svg")
-    assert execute(["report", "1", "2", "--format", "svg", "-o", str(path), "--store", str(labelled)]) == 0
-    return path
+    return labelled.with_name("svg")
 
 
 def texts_of(path: Path) -> list[str]:
     return ["".join(each.itertext()) for each in ElementTree.parse(path).iter(TEXT)]
 
 
-def test_every_chart_of_the_page_has_its_pictures(labelled: Path, pictures: list[Picture], folder: Path) -> None:
+def test_every_chart_of_the_page_has_its_pictures(
+    labelled: Path, pictures: list[Picture], folder: Path, tmp_path: Path
+) -> None:
     assert sorted(path.name for path in folder.iterdir()) == sorted(f"{picture.name}.svg" for picture in pictures)
-    page = labelled.with_name("page.html")
+    page = tmp_path / "page.html"
     assert execute(["report", "1", "2", "-o", str(page), "--store", str(labelled)]) == 0
     figures = figures_of(page.read_text(encoding="utf-8"))
     counts = {name: len(chart["views"]) for name, chart in figures["charts"].items()}
@@ -96,8 +101,8 @@ def test_labels_of_lines_lie_apart(folder: Path) -> None:
 
 
 @pytest.mark.full
-def test_png(labelled: Path, pictures: list[Picture], capsys: pytest.CaptureFixture[str]) -> None:
-    folder = labelled.with_name("png")
+def test_png(labelled: Path, pictures: list[Picture], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "png"
     folder.mkdir()
     assert execute(["report", "1", "2", "--format", "png", "-o", str(folder), "--store", str(labelled)]) == 0
     assert f"Wrote {folder} (" in capsys.readouterr().out

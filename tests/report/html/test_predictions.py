@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.analysis.predict.known import measure
+from tests.analysis.predict.known import copied
 from tests.cli.support import Ended, call_here
 from tests.report.html.test_page import figures_of
 from tests.report.runs import Made, options, store_run
@@ -22,7 +22,7 @@ TITLE = "Measured against predicted"
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of a machine whose parameters are known."""
-    return measure(tmp_path_factory.mktemp("known"))
+    return copied(tmp_path_factory)
 
 
 def report(store: Path, name: str, *more: str) -> str:
