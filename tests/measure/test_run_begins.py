@@ -53,7 +53,7 @@ def test_what_disturbs_the_loopback_is_said_of_what_uses_it(
 
 
 @pytest.mark.parametrize(
-    ("is_wheel", "remedy"), [(True, "No setting of the PyPI wheel"), (False, "Look for the library's setting")]
+    ("is_wheel", "remedy"), [(True, "Use another MPI"), (False, "Look for the library's setting")]
 )
 def test_a_library_that_yields_gets_a_remedy(catalogue: Catalogue, is_wheel: bool, remedy: str) -> None:
     library = make_library("mpi@mpich-5", "mpich", is_wheel=is_wheel)

@@ -202,7 +202,7 @@ def _finding_lines(group: Sequence[Finding], names: Mapping[str, str], state: st
         return f"{name} ({about.state})" if about.transport and about.state not in ("", state) else name
 
     head, cause, fix = finding_parts(group, name_of)
-    if group[0].fix and group[0].fix.argv and len(fix) + 2 > render.line_width():
+    if group[0].fix and group[0].fix.argv[:1] == ("hockney",) and len(fix) + 2 > render.line_width():
         fix = f"Try: `{command_line(group[0].fix)}`"
     lines = render.wrapped(head, first="- ", rest="  ")
     for part in filter(None, (cause, fix)):

@@ -43,7 +43,7 @@ class KernelShare:
                 remedy = f"Set the library to spin while it waits; for Open MPI, leave {YIELDS} unset."
                 if info.library.is_wheel:
                     other = " or ".join(dict.fromkeys(others)) or "another MPI (apt install libopenmpi-dev openmpi-bin)"
-                    remedy = f"No setting of the PyPI wheel of MPICH changes this; compare with {other}."
+                    remedy = f"Use {other}: no setting of the PyPI wheel of MPICH changes this."
                 yield Warning_("yield", name, cause, remedy)
 
 

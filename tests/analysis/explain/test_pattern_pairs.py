@@ -173,10 +173,8 @@ def test_an_allreduce_slower_than_a_reduction_and_a_broadcast() -> None:
     assert slow.subject.pattern == "allreduce"
     assert slow.effect == pytest.approx(800.8 / 700.8 - 1)  # at the shortest size, where the parts save most
     assert slow.fix is not None
-    assert slow.fix.argv == ("mpivars",)
-    (slow,) = slower(whole(800), parts, launchers={transport: "/opt/mpich/bin/mpiexec"})
-    assert slow.fix is not None
-    assert slow.fix.argv == ("/opt/mpich/bin/mpivars",)
+    assert slow.fix.text == "Choose another algorithm with MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"
+    assert slow.fix.argv == ()  # mpivars prints hundreds of variables
     assert slower(whole(600), parts) == []
     assert slower(whole(720), parts) == []
     for alone in (whole(800), parts):

@@ -16,13 +16,14 @@ from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
 from hockney.stats.fit import Estimate
 
-# The variable that chooses an algorithm (of a collective in lower and in upper case), and the command that lists them.
+# The variable that chooses an algorithm (of a collective in lower and in upper case), and the command that lists them:
+# none of MPICH, whose `mpivars` prints hundreds of variables.
 _CHOICES = {
     "mpi@openmpi": (
         "OMPI_MCA_coll_tuned_use_dynamic_rules=1 and OMPI_MCA_coll_tuned_{0}_algorithm",
         "{folder}ompi_info --param coll tuned --level 9",
     ),
-    "mpi@mpich": ("MPIR_CVAR_{1}_INTRA_ALGORITHM", "{folder}mpivars"),
+    "mpi@mpich": ("MPIR_CVAR_{1}_INTRA_ALGORITHM", ""),
 }
 _PARTS = {"portable": "the same made of messages", "native parts": "the same made of other collectives"}
 
@@ -73,12 +74,12 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
 
 
 def _choose(curve: Curve, launcher: str) -> Fix | None:
-    """How to choose another algorithm, and to list them; None where the library is none of these."""
+    """How to choose another algorithm, and to list them where that can be; None for other libraries."""
     name = {"broadcast": "bcast"}.get(curve.pattern, curve.pattern)
     for library, (variable, command) in _CHOICES.items():
         if curve.transport.startswith(library):
-            text = f"Choose another algorithm with {variable.format(name, name.upper())}; list them"
-            return Fix(text, tuple(own_command(command, launcher).split()))
+            text = f"Choose another algorithm with {variable.format(name, name.upper())}"
+            return Fix(f"{text}; list them" if command else text, tuple(own_command(command, launcher).split()))
     return None
 
 
