@@ -176,7 +176,7 @@ def test_command_refuses_what_can_be_no_baseline_in_a_sentence(tmp_path: Path) -
     for label, said in (
         ("single", "with 6 launches: `hockney run quick --launches 6 --label single`"),
         ("failed", "run 2 can't be a baseline: none of its points has samples"),
-        ("old", "the run was stored by another version of hockney: begin a new one"),
+        ("old", "run 3 was stored by another version of hockney: begin a new one"),
         ("odl", "unknown run 'odl': did you mean 'old'?"),
     ):
         done = call_here(tmp_path, "check", "--baseline", label)

@@ -90,6 +90,10 @@ def test_a_suite_runs_on_a_model_with_the_variants_that_it_names(model: Path) ->
         reasons = {series.point.pattern: series.reason for series in stored.series if not series.measurements}
         facts = stored.facts["models"]
         (apart,) = {launch.hosts for launch in stored.launches.values() if launch.transport.endswith(":apart")}
+        # The transport stands for the file that the job reads its model from: that one is gone.
+        assert {launch.argv[launch.argv.index("--model") + 1] for launch in stored.launches.values()} == {
+            launch.transport for launch in stored.launches.values()
+        }
     assert reasons["pairs"] == f"the model {model} has room for 8 ranks"
     assert "put and get" in str(reasons["put"])
     assert "memload" not in reasons

@@ -143,6 +143,26 @@ def test_launches_of_a_figure(launches: tuple[int, int], measurements: list[str]
     assert ("Intervals cover one launch only" in " ".join(output.split())) == (launches == (1, 0))
 
 
+@pytest.mark.parametrize(
+    ("asked", "made", "text"),
+    [
+        (1, 1, ""),
+        (6, 6, "6 launches of each job."),
+        (6, 38, "6 launches of each job, up to 38 where figures were not precise."),
+        (6, 2, "2 launches of each job."),
+    ],
+)
+def test_launches_of_a_run(asked: int, made: int, text: str, cli: Cli, tmp_path: Path) -> None:
+    """Those that were asked for, and that points which were not precise got more."""
+    with Store.open(tmp_path / "results.db") as store:
+        number = store.create_run(make_info(plan={"launches": asked}), [PINGPONG])
+        for index in range(made):
+            launch = store.add_launch(number, make_launch(index=index, cpus=(0, 1)))
+            store.write_round(number, [make_measurement(PINGPONG, launch, index, 40.0, 27.0)])
+    line = next(line for line in shown(cli).splitlines() if line.startswith("2 ranks on"))
+    assert line.partition(". ")[2] == text
+
+
 def test_a_narrow_table_hides_columns_or_is_split(cli: Cli, tmp_path: Path) -> None:
     """What tells the rows of a part apart stands in each."""
     with stored(tmp_path) as (store, number):

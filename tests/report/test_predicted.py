@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from hockney.report.classic.values import Table
 from hockney.report.classic.view import view_of
 from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
-from hockney.worker.errors import LaunchFailed
+from hockney.worker.cache import Probes
+from hockney.worker.errors import LaunchFailed, WorkerRefused
 
 TWO_CPUS = {**FACTS, "limits": {"usable_cpus": "0-1"}}
 PINGPONG = point("shm", "pingpong", 2, 8)
@@ -116,6 +117,37 @@ def test_what_a_broken_job_left_out_is_predicted_again(tmp_path: Path, monkeypat
         broken = tables_of(tmp_path, "atlas", made)["com-1.7"]
     assert "no process is left" in reason(row(broken, "4", "64")[-1])
     assert figure(row(tables_of(tmp_path, "atlas", made)["com-1.7"], "4", "64")[-1]) > 0
+
+
+@pytest.mark.parametrize("kept", [{}, {"of": []}, {"of": None}, {"of": [{"batch": 1}]}, {"of": [[7]]}])
+def test_what_was_kept_and_is_damaged_is_predicted_again(
+    kept: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, get = [crowded("shm", "funnel", 5, 64)], Probes.get
+    tables_of(tmp_path, "atlas", made)
+
+    def damaged(probes: Probes, key: Iterable[str]) -> dict[str, Any] | None:
+        known = get(probes, key)
+        return kept if known and "of" in known else known
+
+    monkeypatch.setattr(Probes, "get", damaged)
+    assert figure(row(tables_of(tmp_path, "atlas", made)["com-1.7"], "4", "64")[-1]) > 0
+
+
+@pytest.mark.parametrize(("code", "is_kept"), [("unsupported", True), ("memory", False)])
+def test_a_refusal_is_kept_unless_memory_was_short(
+    code: str, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise WorkerRefused(code, "not now")
+
+    made = [crowded("shm", "funnel", 5, 64)]
+    with monkeypatch.context() as patch:
+        patch.setattr("hockney.measure.on_model._measurement", refused)
+        first = tables_of(tmp_path, "atlas", made)["com-1.7"]
+    assert "not now" in reason(row(first, "4", "64")[-1])
+    again = row(tables_of(tmp_path, "atlas", made)["com-1.7"], "4", "64")[-1]
+    assert "not now" in reason(again) if is_kept else figure(again) > 0
 
 
 def test_best_rates_and_means_are_those_of_the_model(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from tests.worker.sim import SIM, lines, refused, simulate
 
 from hockney.worker.build import build_worker
+from hockney.worker.machine_model import load_model
+from hockney.worker.machine_text import compiled_file
 
 GRAPH = ["topology graph 1 2", "edge 0 2", "edge 1 2"]
 CLASS = ["class all any", "segment 0 eager 0"]
@@ -65,6 +68,16 @@ def test_a_wrong_model(tmp_path: Path, model: list[str], says: str) -> None:
     assert said.startswith("hockney worker: model ")
     assert says in said
     assert said.count("\n") == 1
+
+
+def test_an_error_of_what_uses_a_models_file_is_not_the_folders() -> None:
+    """And the file is gone afterwards."""
+    held = contextlib.ExitStack()
+    path = held.enter_context(compiled_file(load_model("gpmimd"), 2))
+    assert path.read_text()
+    with pytest.raises(FileNotFoundError, match="no fork"), held:
+        raise FileNotFoundError("no fork")
+    assert not path.exists()
 
 
 def test_no_model(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from hockney.cli.render import Column, local_time
 from hockney.cli.rerun import fix_text
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
-from hockney.report.words import placement_text, spread_text
+from hockney.report.words import launches_text, placement_text, spread_text
 from hockney.stats.figures import EXACT
 from hockney.units import counted, format_messages, format_ns, format_rate
 
@@ -274,7 +274,8 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     for transport, library in libraries.items():
         if transport in transports and library:
             render.note(f"{transport}: {library}")
-    placement = placement_text(run)
+    launches = f"{launches_text(run)}." if len({launch.index for launch in run.launches.values()}) > 1 else ""
+    placement = " ".join(filter(None, (placement_text(run), launches)))
     if placement:
         render.note(placement)
     fix = fix_text(resume(run.id, info))

@@ -23,7 +23,7 @@ from hockney.errors import ExitCode, HockneyError
 from hockney.measure import run as running
 from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.measure.recorder import RunOutcome
-from hockney.model import RunStatus
+from hockney.model import PointStatus, RunStatus
 from hockney.report.sheet import Sheet
 from hockney.results.export import write_csv
 from hockney.results.runs import Results, Run
@@ -97,7 +97,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     if not results.is_in_place():
         raise HockneyError(f"the results file {results.path} was removed, moved or replaced during this run")
     if not (output.quiet and is_done):
-        remark(f"\n{_ending(outcome, results.path, is_empty=is_empty)}")
+        remark(f"\n{_ending(outcome, run, results.path, is_empty=is_empty)}")
     if output.csv is not None:
         with written(output.csv) as stream:
             write_csv(results, outcome.run_id, stream)
@@ -144,8 +144,8 @@ def measuring(
             raise KeyboardInterrupt(display.kept()) from interrupt
 
 
-def _ending(outcome: RunOutcome, path: Path, *, is_empty: bool) -> str:
-    """The line on standard error below the result: the next commands."""
+def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str:
+    """The line on standard error below the result: whether the time was up, and the next commands."""
     run_id = outcome.run_id
     if outcome.status is RunStatus.INTERRUPTED:
         more = f"; it was stopped early: {typed('run', '--resume', run_id)} continues"
@@ -157,7 +157,10 @@ def _ending(outcome: RunOutcome, path: Path, *, is_empty: bool) -> str:
     else:
         commands = typed("explain", run_id), typed("show", run_id, "--plot"), typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"
-    return f"Saved as run {run_id} in {path}{more}"
+    points = [series.status for series in run.series]
+    early = points.count(PointStatus.BUDGET)
+    why = f"; the time was up before {early} of {counted(len(points), 'point')} were as precise as asked"
+    return f"Saved as run {run_id} in {path}{why if early else ''}{more}"
 
 
 def command_line(command: str) -> str:

@@ -18,7 +18,7 @@ from hockney.cli.render import Column
 from hockney.cli.rerun import fix_text, typed
 from hockney.model import PointStatus
 from hockney.report.sheet import COLUMNS, Row, Sheet
-from hockney.report.words import machine_text, placement_text, spread_text
+from hockney.report.words import launches_text, machine_text, placement_text, spread_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH
 from hockney.units import counted, format_bytes, format_ns, format_rate
@@ -128,10 +128,9 @@ def _cells(row: Row) -> list[str]:
 def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     """The legend of the table, with only the marks that are in its `cells`."""
     placement = placement_text(run)
-    launches = counted(sheet.launches_per_job, "launch", "launches")
     overs = {value.over for row in sheet.rows for value in row.values.values() if value is not None}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
-    yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches}{within}."
+    yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches_text(run)}{within}."
     if sheet.launches_per_job == 2:
         yield two_launches_text(run)
     counts: Counter[str] = Counter()

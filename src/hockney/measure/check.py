@@ -170,7 +170,7 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
         row.point: replace(row.point, transport=names.get(row.point.transport, row.point.transport)) for row in planned
     }
     points, launches = [now[point] for point in good], max(launches, LAUNCHES)
-    plan = plan_again(stored.info.suite, points, stored.info.plan, catalogue, launches=launches)
+    plan = plan_again(stored, points, catalogue, launches=launches)
     why = f"run {base_id} has nothing to check it against"
     useless = [Skipped(now[row.point], why) for row in planned if row.point not in good]
     return replace(plan, skipped=(*plan.skipped, *useless))

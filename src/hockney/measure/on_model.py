@@ -33,8 +33,8 @@ Tick = Callable[[], None]
 class ModelTimes:
     """The time of each point in ns as docs/metrics.md defines it, or the reason why there is none.
 
-    `measured` has the measurements behind the times. `has_broken`: a job ended early or could not start, which may
-    succeed the next time.
+    `measured` has the measurements behind the times. `has_broken`: a job ended early, could not start or lacked
+    memory, which may succeed the next time.
     """
 
     time_ns: dict[Point, float] = field(default_factory=dict)
@@ -73,6 +73,7 @@ def _measure_in_a_job(left: list[Point], model: Model, seed: int, times: ModelTi
                     times.time_ns[left[0]] = float(np.median(measurement.times_ns()))
                 except WorkerRefused as refusal:
                     times.failed[left[0]] = str(refusal)
+                    times.has_broken |= not refusal.unsupported  # another time there may be memory
                 del left[0]
                 tick()
     except LaunchFailed as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hockney.errors import UsageError
 from hockney.machine import usable_cpus
@@ -21,6 +21,9 @@ from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
 from hockney.worker.hosts import parse_hosts, spread
 from hockney.worker.launch import START_LIMIT_S
+
+if TYPE_CHECKING:
+    from hockney.results.store import StoredRun
 
 _LAUNCHES = 6  # the fewest whose medians give a 95 % interval over launches
 
@@ -77,15 +80,15 @@ class Plan:
         }
 
     @classmethod
-    def from_json(cls, suite: str, points: Iterable[Point], stored: Mapping[str, Any]) -> Plan:
-        """The plan of a stored run for the points given. Raises UsageError for no such plan."""
+    def from_json(cls, suite: str, points: Iterable[Point], stored: Mapping[str, Any], run: str = "the run") -> Plan:
+        """The plan of a stored `run` for the points given. Raises UsageError for no such plan."""
         known = {name: stored[name] for name in _stored_names() if name in stored}
         known |= {name: tuple(known.get(name, ())) for name in ("hosts", "cpus")}
         try:
             refine = frozenset((*curve, tuple(map(tuple, options))) for *curve, options in stored["refine"])
             return cls(suite, tuple(points), refine=refine, **known)
         except (KeyError, TypeError, ValueError) as error:
-            raise UsageError("the run was stored by another version of hockney: begin a new one") from error
+            raise UsageError(f"{run} was stored by another version of hockney: begin a new one") from error
 
 
 def _stored_names() -> list[str]:
@@ -233,11 +236,9 @@ def _points_of(grids: Iterable[_Grid]) -> tuple[dict[Point, bool], tuple[Skipped
     return is_refined, tuple(unknown)
 
 
-def plan_again(
-    suite: str, points: Iterable[Point], stored: Mapping[str, Any], catalogue: Catalogue, *, launches: int
-) -> Plan:
+def plan_again(stored: StoredRun, points: Iterable[Point], catalogue: Catalogue, *, launches: int) -> Plan:
     """The plan of a stored run for the same points, as far as they can be measured now; no size is added."""
-    plan = Plan.from_json(suite, (), stored)
+    plan = Plan.from_json(stored.info.suite, (), stored.info.plan, f"run {stored.id}")
     plan = replace(plan, launches=launches, more_launches=False, refine=frozenset())
     points = tuple(points)
     for point in points:

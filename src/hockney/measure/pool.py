@@ -203,7 +203,7 @@ class WorkerPool:
                 library=hello.library,
                 ranks=job.ranks,
                 started_unix_s=started_unix_s,
-                argv=tuple(command.argv),
+                argv=tuple(transport if word == str(job.model) else word for word in command.argv),
                 cpus=tuple(rank.cpu for rank in hello.ranks),
                 hosts=self._hosts(transport, hello.ranks),
                 oversubscribed=job.oversubscribed,

@@ -64,6 +64,14 @@ def placement_text(run: Run) -> str | None:
     return f"{'; '.join(words)}."
 
 
+def launches_text(run: Run) -> str:
+    """`6 launches of each job`, and how many there were of points that were not precise by then."""
+    made = len({launch.index for launch in run.launches.values()})
+    asked = min(made, int(run.info.plan.get("launches") or made))
+    more = f", up to {made} where figures were not precise" if made > asked else ""
+    return "1 launch" if made == 1 else f"{counted(asked, 'launch', 'launches')} of each job{more}"
+
+
 def _cpus_text(cpus: Sequence[int]) -> str:
     """`CPUs 0, 2 and 4` in the order of the ranks, many as ranges."""
     each = list(dict.fromkeys(cpus))

@@ -74,11 +74,13 @@ def compiled(model: Model, ranks: int) -> str:
 
 @contextlib.contextmanager
 def compiled_file(model: Model, ranks: int) -> Iterator[Path]:
-    """A file with these lines; a worker that has said hello has read it. Raises CacheUnusable."""
-    with cache.scratch(cache.default_folder()) as room:
-        path = room / "model"
-        path.write_text(compiled(model, ranks), encoding="utf-8")
-        yield path
+    """A file with these lines; a worker that has said hello has read it. Raises CacheUnusable if it can't be made."""
+    with contextlib.ExitStack() as whole:
+        with cache.scratch(cache.default_folder()) as room:
+            path = room.with_name(f"model-{room.name}")
+            whole.callback(path.unlink, missing_ok=True)
+            path.write_text(compiled(model, ranks), encoding="utf-8")
+        yield path  # outside: the errors of what uses it are not the folder's
 
 
 def _number(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -118,15 +119,14 @@ def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) ->
     worker = build_worker(Recipe("sim"))
     probes, key = Probes(worker.parent), [worker.name, json.dumps(content), *map(str, points)]
     kept = probes.get(key)
-    if kept is None:
-        times = times_of(points, {points[0].transport: Model.from_content(name, content)})
-        kept = {"of": [times.failed.get(point) or _record(times.measured[point]) for point in points]}
-        if not times.has_broken:  # every part of the program may change a prediction
-            probes.put(key, kept, map(str, sorted(Path(__file__).parents[2].rglob("*.py"))))
-    return [
-        each if isinstance(each, str) else _restored(point, each)
-        for point, each in zip(points, kept["of"], strict=True)
-    ]
+    if kept is not None:
+        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # damaged: it is made again
+            return _all_restored(points, kept)
+    times = times_of(points, {points[0].transport: Model.from_content(name, content)})
+    kept = {"of": [times.failed.get(point) or _record(times.measured[point]) for point in points]}
+    if not times.has_broken:  # every part of the program may change a prediction
+        probes.put(key, kept, map(str, sorted(Path(__file__).parents[2].rglob("*.py"))))
+    return _all_restored(points, kept)
 
 
 def _record(measurement: Measurement) -> dict[str, Any]:
@@ -134,6 +134,13 @@ def _record(measurement: Measurement) -> dict[str, Any]:
     definition, counters = asdict(measurement.definition), dict(measurement.counters)
     samples = measurement.elapsed_ns.tolist()
     return {"batch": measurement.batch, "definition": definition, "elapsed_ns": samples, "counters": counters}
+
+
+def _all_restored(points: Sequence[Point], kept: Mapping[str, Any]) -> list[Measurement | str]:
+    return [
+        each if isinstance(each, str) else _restored(point, each)
+        for point, each in zip(points, kept["of"], strict=True)
+    ]
 
 
 def _restored(point: Point, record: Mapping[str, Any]) -> Measurement:

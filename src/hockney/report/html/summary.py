@@ -13,7 +13,7 @@ from hockney.report.findings import evidence_of, grouped, title_of
 from hockney.report.html.findings import is_problem
 from hockney.report.html.machines import ArchivePoint, archive_points, best_rate, pingpongs
 from hockney.report.html.material import Material
-from hockney.report.words import machine_text, placement_text, spread_text
+from hockney.report.words import launches_text, machine_text, placement_text, spread_text
 from hockney.results.runs import Run
 from hockney.results.traits import transport_traits
 from hockney.stats import Estimate
@@ -95,12 +95,11 @@ def utc(unix_s: float) -> str:
 
 def _facts(run: Run) -> Iterable[tuple[str, str]]:
     label = f" “{run.label}”" if run.label else ""
-    launches = len({launch.index for launch in run.launches.values()})
     yield "Run", f"{run.id}{label}, {run.info.suite}, {run.status.value}"
     placement = placement_text(run)
     if placement:
         yield "Ranks", placement
-    yield "Launches", f"{counted(launches, 'launch', 'launches')} of each job"
+    yield "Launches", launches_text(run)
     yield "Command", run.info.command
     yield "Version", f"hockney {run.info.version}"
 

@@ -9,8 +9,9 @@ from typing import Any
 from hockney.report.html.material import Material
 from hockney.report.html.summary import utc
 from hockney.report.sheet import COLUMNS, Column, Sheet, Value
-from hockney.report.words import spread_text
-from hockney.units import counted, format_bytes, format_ns, format_rate
+from hockney.report.words import launches_text, spread_text
+from hockney.results.runs import Run
+from hockney.units import format_bytes, format_ns, format_rate
 
 NOTHING = "–"
 _VAGUE = 0.25  # of a fitted value: with a wider interval it is marked
@@ -57,7 +58,7 @@ def sheet_table(material: Material) -> SheetTable | None:
         name = row.name + (f" ({row.state})" if row.state != sheet.state else "") + ("*" if row.oversubscribed else "")
         rows.append((name, row.library, cells))
     titles, definitions = zip(*((column.title, column.definition) for column in COLUMNS), strict=True)
-    return SheetTable(titles, definitions, tuple(rows), tuple(_notes(sheet)))
+    return SheetTable(titles, definitions, tuple(rows), tuple(_notes(sheet, material.run)))
 
 
 def _cell(column: Column, value: Value | None, of_column: Iterable[Value | None]) -> Cell:
@@ -76,9 +77,8 @@ def _cell(column: Column, value: Value | None, of_column: Iterable[Value | None]
     return Cell(text, spread_text(value.relative), is_best and value.has_interval)
 
 
-def _notes(sheet: Sheet) -> Iterable[str]:
-    launches = counted(sheet.launches_per_job, "launch", "launches")
-    yield f"Median with its 95 % confidence interval, over {launches} of each job."
+def _notes(sheet: Sheet, run: Run) -> Iterable[str]:
+    yield f"Median with its 95 % confidence interval, {launches_text(run)}."
     total = sum(state.measurements for state in sheet.states)
     if sheet.state is not None and total:
         count = sum(state.measurements for state in sheet.states if state.name == sheet.state)
