@@ -52,7 +52,7 @@ def test_what_disturbs_the_loopback_is_said_of_what_uses_it(
         assert (of_bbr in store.run(1).warnings) is warned
 
 
-@pytest.mark.parametrize(("is_wheel", "remedy"), [(True, "Use another MPI"), (False, "Look for the library's setting")])
+@pytest.mark.parametrize(("is_wheel", "remedy"), [(True, "Use another MPI"), (False, "Set the library to spin")])
 def test_a_library_that_yields_gets_a_remedy(catalogue: Catalogue, is_wheel: bool, remedy: str) -> None:
     library = make_library("mpi@mpich-5", "mpich", is_wheel=is_wheel)
     info = replace(catalogue.transports["shm"], name=library.id, library=library)
