@@ -124,6 +124,15 @@ def test_hosts_that_cannot_be_used_are_named_before_anything_is_measured(make_be
         assert store.runs() == []
 
 
+def test_a_wrong_name_costs_seconds_whatever_the_launcher(two_hosts: Bed, tmp_path: Path) -> None:
+    done = run(two_hosts, tmp_path / "r.db", "n1,n9", "--limit", "100s", transport="mpi")
+    assert done.returncode == 3
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        reasons = {row.point.transport: row.reason or "" for row in store.points(1)}
+    assert {name.partition("-")[0] for name in reasons} >= {"mpi@mpich", "mpi@openmpi"}
+    assert all("Could not resolve hostname n9" in reason for reason in reasons.values()), reasons
+
+
 def test_two_names_of_one_machine_are_refused(two_hosts: Bed, tmp_path: Path) -> None:
     done = run(two_hosts, tmp_path / "r.db", "n1,n2,10.77.0.1", "-n", "3")
     assert done.returncode == 2

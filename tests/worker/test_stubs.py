@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -329,6 +330,29 @@ def test_lines_do_not_depend_on_chunks(stub: Stub, monkeypatch: pytest.MonkeyPat
         channel.end()
         assert lines == [b"y" * 10_000, b"{}"]
         assert list(channel.noise) == [b"noise", b"@h", b"x" * 4096, b"the rest"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ssh: Could not resolve hostname n9: Name or service not known",
+        "ssh: connect to host n9 port 22: No route to host",
+        "root@n9: Permission denied (publickey,password).",
+        "Host key verification failed.",
+        "Connection closed by 10.0.0.9 port 22",
+    ],
+)
+def test_a_launcher_that_missed_a_host_is_not_waited_for(stub: Stub, line: str) -> None:
+    launched = stub.launch(f"sys.stderr.write('noise\\n{line}\\n'); sys.stderr.flush(); time.sleep(600)\n")
+    with pytest.raises(LaunchFailed, match=f"cannot reach a host: {re.escape(line)}") as caught:
+        ask(launched)
+    assert not caught.value.timed_out
+
+
+def test_a_launcher_that_comes_up_after_all_is_heard(stub: Stub) -> None:
+    late = "sys.stderr.write('ssh: connect to host n9 port 22: once\\n'); sys.stderr.flush(); time.sleep(1)\n"
+    launched = stub.launch(late + answering(MEASURE) + "tell({'v': 1, 'kind': 'bye', 'id': 3})\n")
+    assert ask(launched).said.startswith("ssh: connect")
 
 
 def test_the_reason_is_the_first_cause() -> None:

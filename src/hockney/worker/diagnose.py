@@ -11,6 +11,13 @@ _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d
 _HOW_IT_ENDED = re.compile(r"exited on\s+signal|EXIT STRING|KILLED BY SIGNAL", re.IGNORECASE)
 # Of a backtrace, which is of no use to users: `[host:12] [ 1] ./worker(main+0x2) [0x7f2]`, each library in its own way.
 _FRAME = re.compile(r"\([\w.@]*\+?0x[0-9a-f]+\)\s*\[0x[0-9a-f]+\]\s*$")
+_OF_SRUN = "srun: cluster configuration lacks support for cpu binding"  # which is no harm: ranks pin themselves
+# What ssh says when it gives up. Hydra (MPICH 4) then waits for that host for ever.
+_UNREACHABLE = re.compile(
+    r"^.*(?:ssh: Could not resolve hostname|ssh: connect to host|Permission denied \(|Host key verification failed"
+    r"|kex_exchange_identification:|Connection (?:closed|reset|timed out) by ).*$",
+    re.MULTILINE,
+)
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 
 
@@ -20,6 +27,12 @@ def summary(said: str) -> str:
     ours = [line for line in lines if line.startswith(_OURS) and not _CONSEQUENCES.match(line)]
     text = " ".join(list(dict.fromkeys(ours or lines))[:4])
     return text if len(text) <= 600 else text[:599] + "…"
+
+
+def unreachable(said: str) -> str:
+    """The line in which a launcher's remote shell says that it cannot reach a host; empty if there is none."""
+    match = _UNREACHABLE.search(said)
+    return match[0].strip() if match else ""
 
 
 def reason(said: str) -> str:
@@ -33,4 +46,4 @@ def reason(said: str) -> str:
 
 def _lines(said: str) -> list[str]:
     stripped = (line.strip() for line in said.splitlines() if not _FRAME.search(line))
-    return [line for line in stripped if not _DECORATION.match(line)]
+    return [line for line in stripped if not _DECORATION.match(line) and line != _OF_SRUN]

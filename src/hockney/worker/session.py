@@ -16,6 +16,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -51,6 +52,7 @@ Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, L
 _GRACE_S = 4.0
 _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
+_LISTEN_S = 0.5
 
 
 class WorkerSession:
@@ -211,7 +213,7 @@ class WorkerSession:
         deadline_s = time.monotonic() + limit_s + _GRACE_S
         try:
             self._channel.write(f"{line}\n".encode(), deadline_s)
-            while (text := self._channel.read_line(deadline_s)) is not None:
+            while (text := self._read_line(deadline_s)) is not None:
                 answer = answers.parse(text)
                 if isinstance(answer, LostAnswer):
                     self._lost = answer
@@ -227,6 +229,17 @@ class WorkerSession:
         except ProtocolError:
             self.kill()
             raise
+
+    def _read_line(self, deadline_s: float) -> bytes | None:
+        """The next answer, as of Channel.read_line. While a job starts, a launcher that missed a host soon fails."""
+        while not self._greeted and not diagnose.unreachable(self.said):
+            if time.monotonic() >= deadline_s:
+                raise TimeoutError
+            with suppress(TimeoutError):
+                return self._channel.read_line(min(deadline_s, time.monotonic() + _LISTEN_S))
+        if not self._greeted:
+            deadline_s = min(deadline_s, time.monotonic() + _LAST_WORDS_S)
+        return self._channel.read_line(deadline_s)
 
     def _refusal(self, answer: ErrorAnswer) -> WorkerRefused:
         if not answer.message.endswith("standard error has the reason"):
@@ -244,6 +257,8 @@ class WorkerSession:
         self.kill()
         if self._greeted:
             return WorkerTimedOut(doing, limit_s, self._reason())
+        if missed := diagnose.unreachable(self.said):
+            return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}")
         return self._not_started(f"no answer within {self._start_limit_s:g} s", timed_out=True)
 
     def _died(self, doing: str, limit_s: float, deadline_s: float) -> WorkerError:
