@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,12 +20,14 @@ from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.build import build_worker
 
+HOCKNEY = (sys.executable, "-m", "hockney")
+
 
 def run(
     bed: Bed, store: Path, hosts: str, *arguments: str, transport: str = "tcp", **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """`hockney run pingpong` on the first host of the bed."""
-    argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", transport, "--bytes", "8,1K", "--time", "0.5s"]
+    argv = [*HOCKNEY, "run", "pingpong", "-t", transport, "--bytes", "8,1K", "--time", "0.5s"]
     command = [*argv, "--hosts", hosts, "--store", str(store), *arguments]
     done: subprocess.CompletedProcess[str] = bed.run("n1", command, limit_s=120, env={**os.environ, **variables})
     return done
@@ -80,7 +84,7 @@ def test_more_ranks_than_slots(two_hosts: Bed, tmp_path: Path) -> None:
 @pytest.mark.full
 def test_the_data_sheet_of_several_hosts(two_hosts: Bed, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("n1\nn2 slots=1 # the second\n")
-    argv = [sys.executable, "-m", "hockney", "quick", "--hostfile", str(tmp_path / "hosts"), "--time", "1s"]
+    argv = [*HOCKNEY, "quick", "--hostfile", str(tmp_path / "hosts"), "--time", "1s"]
     done = two_hosts.run("n1", [*argv, "--store", str(tmp_path / "r.db")], limit_s=120)
     assert done.returncode in (0, 3), done.stderr
     hosts = {launch.transport: launch.hosts for launch in launches_of(tmp_path / "r.db")}
@@ -111,8 +115,7 @@ def test_hosts_are_asked_what_they_are(two_hosts: Bed, tmp_path: Path) -> None:
 def test_hosts_that_cannot_be_used_are_named_before_anything_is_measured(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(Host(), Host(), Host(), Host())
     bed.cut("n3")
-    workers = build_worker().parent
-    assert bed.run("n4", ["mount", "-t", "tmpfs", "none", str(workers)]).returncode == 0
+    workers = hide_workers(bed, "n4", "-r")
     done = run(bed, tmp_path / "r.db", "n[1-4],n9:2", "-n", "5")
     said = " ".join(done.stderr.split())
     assert done.returncode == 3
@@ -122,6 +125,51 @@ def test_hosts_that_cannot_be_used_are_named_before_anything_is_measured(make_be
     assert "without them: --hosts n1,n2" in said
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         assert store.runs() == []
+
+
+def hide_workers(bed: Bed, host: str, *options: str) -> Path:
+    """From now on the folder of built workers is empty on that host."""
+    workers = build_worker().parent
+    assert bed.run(host, ["mount", "-t", "tmpfs", *options, "none", str(workers)]).returncode == 0
+    return workers
+
+
+def test_a_host_without_the_workers_gets_them(make_bed: MakeBed, tmp_path: Path) -> None:
+    bed = make_bed(Host(), Host())
+    workers = hide_workers(bed, "n2")
+    for transport in ("tcp", "mpi@mpich"):
+        store = tmp_path / f"{transport}.db"
+        done = run(bed, store, "n1,n2", "--launches", "1", transport=transport)
+        assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+        assert {launch.hosts for launch in launches_of(store)} == {("n1", "n2")}
+    for line in bed.run("n2", ["sh", "-c", f"cd {workers} && sha256sum *-*"]).stdout.splitlines():
+        digest, name = line.split()
+        assert hashlib.sha256((workers / name).read_bytes()).hexdigest() == digest
+
+
+def test_another_version_of_a_library_is_named(make_bed: MakeBed, tmp_path: Path) -> None:
+    bed = make_bed(Host(), Host())
+    other = tmp_path / "mpiexec"
+    other.write_text("#!/bin/sh\necho Version: 1.2.3\n", encoding="ascii")
+    other.chmod(0o755)
+    program = Path(str(shutil.which("mpiexec.openmpi"))).resolve()
+    assert bed.run("n2", ["mount", "--bind", str(other), str(program)]).returncode == 0
+    done = run(bed, tmp_path / "r.db", "n1,n2", "--launches", "1", transport="mpi@openmpi")
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        first, second = (host["libraries"] for host in store.run(1).info.facts["hosts"])
+        (warning,) = [each for each in store.run(1).warnings if each.kind == "hosts"]
+    assert list(second.values()) == ["1.2.3"], done.stderr
+    assert f"is of version 1.2.3; n1 has {next(iter(first.values()))}." in warning.cause
+
+
+def test_a_resumed_run_asks_its_hosts_again(make_bed: MakeBed, tmp_path: Path) -> None:
+    bed = make_bed(Host(), Host())
+    done = run(bed, tmp_path / "r.db", "n1,n2", "--launches", "2")
+    assert done.returncode in (0, 3), done.stderr
+    bed.cut("n2")
+    resumed = bed.run("n1", [*HOCKNEY, "run", "--resume", "1", "--store", str(tmp_path / "r.db")])
+    assert resumed.returncode == 3
+    assert "1 of 2 hosts cannot be used: n2: " in " ".join(resumed.stderr.split())
 
 
 def test_a_wrong_name_costs_seconds_whatever_the_launcher(two_hosts: Bed, tmp_path: Path) -> None:

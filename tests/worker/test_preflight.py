@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.builders import make_library
 
 from hockney.errors import UsageError
 from hockney.worker.hosts import Host
-from hockney.worker.preflight import HostsUnusable, preflight
+from hockney.worker.preflight import _RECEIVE, HostsUnusable, _copy, preflight
 from hockney.worker.starters import Starter
 
 
@@ -25,7 +26,7 @@ def starter(program: Path) -> Starter:
 
 
 def test_this_host_says_what_it_is(tmp_path: Path) -> None:
-    (host,) = preflight([Host("here")], [Path("/bin/sh")], shell(tmp_path))
+    (host,) = preflight([Host("here")], [Path("/bin/true")], shell(tmp_path))
     assert host["name"] == "here"
     assert all(host[key] for key in ("hostname", "machine", "kernel", "cpus"))
     assert abs(host["clock_offset_s"]) <= host["clock_error_s"]
@@ -43,6 +44,42 @@ def test_an_interface_that_vanishes_while_it_is_read_is_left_out(tmp_path: Path)
 def test_a_worker_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(HostsUnusable, match="here: the worker /nowhere/worker is not there"):
         preflight([Host("here")], [Path("/nowhere/worker")], shell(tmp_path))
+
+
+def test_a_worker_is_copied_whole_or_not_at_all(tmp_path: Path) -> None:
+    worker, there = tmp_path / "worker", tmp_path / "new folder" / "worker"
+    worker.write_bytes(bytes(range(256)) * 1000)
+    assert _copy(worker, ["sh", "-c", _RECEIVE, "sh", str(there)]) == ""
+    assert there.read_bytes() == worker.read_bytes()
+    assert there.stat().st_mode & 0o777 == 0o700
+    assert list(there.parent.iterdir()) == [there]
+    assert _copy(worker, ["sh", "-c", f"tr a b | sh -c '{_RECEIVE}' sh {tmp_path}/x"]) == "what arrived is another file"
+    assert "directory" in _copy(worker, ["sh", "-c", _RECEIVE, "sh", "/proc/none/worker"])
+
+
+def test_a_host_of_another_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HostsUnusable, match=r"here: its CPU is vax, and this host's is \w+: all must be of one kind"):
+        preflight([Host("here")], [], shell(tmp_path, "echo arch vax\n"))
+
+
+def test_libraries_are_asked_their_versions(tmp_path: Path) -> None:
+    for name, said in (
+        ("a", "mpiexec (OpenRTE) 4.1.4\nbugs 1.2"),
+        ("b", "HYDRA build details:\n    Version:  5.0.2rc1"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho '{said}'\n", encoding="ascii")
+        (tmp_path / name).chmod(0o755)
+    libraries = [make_library(name, "mpich", tmp_path / name) for name in ("a", "b", "c")]
+    (host,) = preflight([Host("here")], [], shell(tmp_path), libraries)
+    assert host["libraries"] == {"a": "4.1.4", "b": "5.0.2", "c": None}
+
+
+def test_a_worker_that_does_not_run_is_told(tmp_path: Path) -> None:
+    worker = tmp_path / "worker"
+    worker.write_text("#!/bin/sh\necho first\necho libmpi.so.12: cannot open >&2\nexit 127\n", encoding="ascii")
+    worker.chmod(0o755)
+    (host,) = preflight([Host("here")], [worker], shell(tmp_path))
+    assert host["broken"] == {str(worker): "libmpi.so.12: cannot open"}
 
 
 def test_one_machine_with_two_names_is_refused(tmp_path: Path) -> None:

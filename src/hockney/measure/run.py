@@ -32,6 +32,7 @@ from hockney.measure.pool import Failures, WorkerPool
 from hockney.measure.precision import judge_over_launches
 from hockney.measure.rates import RateSampler
 from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait
+from hockney.measure.run_warnings import host_warnings
 from hockney.measure.sampler import Sampler
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.store import Store, StoredPoint, StoredRun
@@ -186,8 +187,10 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     listed = parse_hosts(",".join(plan.hosts))
     counts = spread(max(point.ranks for point in plan.points), listed)
     used_hosts = [host for host, ranks in zip(listed, counts, strict=True) if ranks]
+    libraries = {transport.library.id: transport.library for transport in used if transport.library}
     try:
-        return preflight(used_hosts, workers, find_starter(plan.launcher, used_hosts, os.environ))
+        starter = find_starter(plan.launcher, used_hosts, os.environ)
+        return preflight(used_hosts, workers, starter, libraries.values())
     except HostsUnusable:
         if all(transport.library for transport in used):
             return []  # their launchers may have another way to these hosts
@@ -216,6 +219,8 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
         several = plan.launches > 1  # else a launch is judged by its own measurements alone, and earlier ones count
         start = Start(several=several, precise=0 if several else precise, failed=failed)
         plan = replace(plan, launches=max(1, launches_left))
+        if plan.hosts:
+            known["hosts"] = _ask_hosts(plan, catalogue)
         return _go_on(stored, plan, start, catalogue, store, display, known)
 
 
@@ -357,6 +362,8 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
         return
     ranks_here = max(point.ranks for point in real) if not plan.hosts else 1
     over_loopback = not plan.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
+    for warning in host_warnings(side.facts.get("hosts", ()), catalogue):
+        recorder.store.add_warning(recorder.run_id, warning)
     for warning in warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus):
         if warning.kind != "congestion" or over_loopback:
             recorder.store.add_warning(recorder.run_id, warning)

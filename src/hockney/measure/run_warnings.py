@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from hockney.model import Measurement, Warning_
 from hockney.results.store import Store
@@ -81,3 +82,27 @@ def steal_warning(store: Store, run_id: int) -> Iterator[Warning_]:
         cause = f"While this run measured, the hypervisor took {share:.0%} of the CPU time."
         remedy = "Measure when other virtual machines are idle, or on an instance with dedicated cores."
         yield Warning_("steal", "machine", cause, remedy)
+
+
+def host_warnings(hosts: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[Warning_]:
+    """What the pre-flight found: a library of another version or without a launcher, workers that cannot run."""
+    used = {info.library.id: info.library for info in catalogue.transports.values() if info.library}
+    for host in hosts:
+        for its_id, version in host["libraries"].items():
+            first = hosts[0]["libraries"].get(its_id)
+            if version != first and its_id in used:
+                program = used[its_id].program
+                has = f"{program} is of version {version}" if version else f"there is no working {program}"
+                yield Warning_(
+                    "hosts",
+                    host["name"],
+                    f"On {host['name']} {has}; {hosts[0]['name']} has {first or 'none'}.",
+                    f"Install the same version of {used[its_id].name} on all hosts.",
+                )
+        for worker, why in host["broken"].items():
+            yield Warning_(
+                "hosts",
+                host["name"],
+                f"On {host['name']} the worker {worker} does not run: {why}.",
+                "Install the library that it needs there.",
+            )

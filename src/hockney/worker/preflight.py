@@ -1,7 +1,12 @@
-"""The pre-flight of a run on several hosts: all are asked at once what they are, before anything is measured."""
+"""The pre-flight of a run on several hosts: all are asked at once what they are, before anything is measured.
+
+A host that does not have a worker, because the cache folder is not shared, gets a copy at the same path.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import subprocess
 import time
@@ -13,16 +18,20 @@ from typing import Any
 from hockney.errors import UsageError
 from hockney.worker.errors import WorkerError
 from hockney.worker.hosts import Host
+from hockney.worker.libraries import Library
 from hockney.worker.starters import Starter
 
 _LIMIT_S = 10
+_COPY_LIMIT_S = 60
 _AT_ONCE = 64
-# What a host is, for sh; its arguments are workers. An interface whose speed is unknown has -1, or none.
+# What a host is, for sh; its arguments are workers, `--`, and launchers of libraries, each with the library's name. An
+# interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
 _ASK = r"""
 PATH=$PATH:/usr/sbin:/sbin
 echo "clock $(date +%s.%N)"
 echo "hostname $(uname -n)"
 echo "kernel $(uname -sr)"
+echo "arch $(uname -m)"
 echo "machine $(cat /proc/sys/kernel/random/boot_id 2>/dev/null || uname -n) $(readlink /proc/self/ns/net)"
 echo "cpu $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
 echo "cpus $(sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status)"
@@ -32,10 +41,26 @@ for path in /sys/class/net/*; do
     address=$(ip -o -4 address show dev "$name" 2>/dev/null | sed -n '1s/.* inet \([0-9.]*\).*/\1/p')
     [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") $(cat "$path/speed" 2>/dev/null || echo -1) $address"
 done
-for worker in "$@"; do
-    [ -x "$worker" ] || echo "missing $worker"
+while [ "$1" != -- ]; do
+    if [ ! -x "$1" ]; then
+        echo "missing $1"
+    elif ! said=$("$1" --version 2>&1); then
+        echo "broken $1 $(printf %s "$said" | tail -n 1)"
+    fi
+    shift
+done
+shift
+while [ $# -gt 1 ]; do
+    version=$("$2" --version 2>/dev/null | sed -n 's/^[^0-9]*\([0-9][0-9]*\.[0-9.]*[0-9]\).*/\1/p' | head -n 1)
+    echo "library $1 $version"
+    shift 2
 done
 echo end
+"""
+# Writes a file that it reads; its argument is the path. Another run may write the same one now.
+_RECEIVE = """
+umask 077
+mkdir -p "${1%/*}" && cat >"$1.$$" && chmod 700 "$1.$$" && sha256sum <"$1.$$" && mv "$1.$$" "$1"
 """
 
 
@@ -53,16 +78,19 @@ class HostsUnusable(WorkerError):
         )
 
 
-def preflight(hosts: Sequence[Host], workers: Iterable[Path], starter: Starter) -> list[dict[str, Any]]:
+def preflight(
+    hosts: Sequence[Host], workers: Sequence[Path], starter: Starter, libraries: Iterable[Library] = ()
+) -> list[dict[str, Any]]:
     """What each host is, in the order given; `starter` leads to them. Takes seconds.
 
-    Raises HostsUnusable, naming every host that does not answer or lacks a worker; UsageError for two names of one
-    machine.
+    Raises HostsUnusable, naming every host that does not answer or cannot run the workers; UsageError for two names of
+    one machine.
     """
-    command = ["sh", "-s", "--", *map(str, workers)]
+    launchers = [word for library in libraries for word in (library.id, str(library.program))]
+    command = ["sh", "-s", "--", *map(str, workers), "--", *launchers]
+    names = [host.name for host in hosts]
     with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
-        names = [host.name for host in hosts]
-        answers = dict(zip(names, pool.map(lambda name: _ask(starter.argv(command, [name])), names), strict=True))
+        answers = dict(zip(names, pool.map(lambda name: _examine(name, command, starter), names), strict=True))
     causes = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
     answered = {name: answer for name, answer in answers.items() if not isinstance(answer, str)}
     if causes:
@@ -72,7 +100,41 @@ def preflight(hosts: Sequence[Host], workers: Iterable[Path], starter: Starter) 
         first = machines.setdefault(known["machine"], host)
         if first != host:
             raise UsageError(f"{first} and {host} are one machine: name it once, as {first}:2 for two ranks")
-    return [{"name": host, **known} for host, known in answered.items()]
+    return [
+        {"name": host, **{name: value for name, value in known.items() if name != "missing"}}
+        for host, known in answered.items()
+    ]
+
+
+def _examine(host: str, command: Sequence[str], starter: Starter) -> dict[str, Any] | str:
+    """The facts of a host that has the workers, or gets them now; or why it cannot be used."""
+    known, here = _ask(starter.argv(command, [host])), os.uname().machine
+    if isinstance(known, str):
+        return known
+    if known["arch"] != here:
+        return f"its CPU is {known['arch']}, and this host's is {here}: all must be of one kind"
+    missing = known["missing"]
+    for worker in missing:
+        why = _copy(Path(worker), starter.argv(["sh", "-c", _RECEIVE, "sh", worker], [host]))
+        if why:
+            return f"the worker {worker} is not there, and cannot be copied: {why}"
+    return _ask(starter.argv(command, [host])) if missing else known
+
+
+def _copy(worker: Path, argv: Sequence[str]) -> str:
+    """Send a file to what receives it; why that failed, or an empty string."""
+    try:
+        content = worker.read_bytes()
+        done = subprocess.run(
+            argv, input=content, timeout=_COPY_LIMIT_S, check=False, start_new_session=True, capture_output=True
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    if done.returncode != 0:
+        return said[-1] if said else f"exit code {done.returncode}"
+    is_whole = done.stdout.split()[:1] == [hashlib.sha256(content).hexdigest().encode()]
+    return "" if is_whole else "what arrived is another file"
 
 
 def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
@@ -92,14 +154,16 @@ def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
     if ("end", "") not in lines:
         said = done.stderr.strip().splitlines()
         return said[-1] if said else f"{argv[0]} ended with exit code {done.returncode}"
-    missing = [rest for word, rest in lines if word == "missing"]
-    if missing:
-        return f"the worker {missing[0]} is not there"
     told = dict(lines)
+    versions = [rest.partition(" ") for word, rest in lines if word == "library"]
+    broken = [rest.partition(" ") for word, rest in lines if word == "broken"]
     return {
-        **{name: told.get(name) or None for name in ("hostname", "machine", "kernel", "cpu", "cpus")},
+        **{name: told.get(name) or None for name in ("hostname", "machine", "kernel", "arch", "cpu", "cpus")},
         **_clock(told.get("clock", ""), started_s, time.time()),
         "interfaces": [known for word, rest in lines if word == "interface" and (known := _interface(rest))],
+        "libraries": {library: version or None for library, _, version in versions},
+        "missing": [rest for word, rest in lines if word == "missing"],
+        "broken": {worker: why for worker, _, why in broken},
     }
 
 
