@@ -62,8 +62,8 @@ def test_what_can_not_be_had_is_told_and_the_rest_goes_on(tmp_path: Path) -> Non
     said = {
         "pushfarm shm 16": "pushfarm with senders=2 on 3 ranks has no receivers: it needs 4 ranks or more",
         "pingpong udp 65492": "65492 B is above the 65491 B that udp sends in one message",
-        "robpush fault 64": "a delay of 100000 ns is below the resolution of the clock of fault, 5000000 ns",
-        "prtt fault 64": "a delay of 4999999 ns is below the resolution of the clock of fault, 5000000 ns",
+        "robpush fault 64": "a delay of 100000 ns is below the clock resolution of fault, 5000000 ns",
+        "prtt fault 64": "a delay of 4999999 ns is below the clock resolution of fault, 5000000 ns",
     }
     for name, why in said.items():
         status, reason = ended.pop(name)
@@ -96,7 +96,7 @@ def test_a_run_of_a_grid_that_cannot_be_divided_is_refused_and_not_stored(tmp_pa
     arguments = command("run", "ft", "-t", "shm", "-n", "3", "--oversubscribe", store=tmp_path / "r.db")
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "ft: class S, 64 x 64 x 64, can't be divided among 3 ranks" in done.stderr
+    assert "ft: class S, 64 x 64 x 64, cannot be divided among 3 ranks" in done.stderr
     assert "run 1" not in done.stderr
 
 

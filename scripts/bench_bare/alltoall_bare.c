@@ -1,4 +1,4 @@
-/* A pairwise all-to-all of 64 B for SimGrid: what simulated machines are compared with. Built with smpicc. */
+/* A pairwise all-to-all of 64 B for SimGrid, to compare simulated machines with. Built with smpicc. */
 #include <mpi.h>
 
 enum { BYTES = 64 };

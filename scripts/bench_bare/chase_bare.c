@@ -1,10 +1,10 @@
-/* A bare pointer chase: what the latencies of the load table are held against. One pinned process follows a chain of
- * cache lines in random order, in a working set of its own.
+/* A bare pointer chase, the reference for the latencies of the load table. One pinned process follows a chain of
+ * cache lines in random order.
  *
  *     cc -O3 -std=c17 -D_GNU_SOURCE -o chase_bare chase_bare.c
  *     chase_bare CPU BYTES LOADS SAMPLES
  *
- * goes round the whole set once, then takes SAMPLES times of LOADS loads each, one after the other, and prints the bytes
+ * It visits the whole set once, then takes SAMPLES times of LOADS loads each, and prints the bytes
  * and the median in ns per load. */
 #include <sched.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* All lines in one ring: their numbers are shuffled like cards, and each line points to the one whose number follows. */
+/* All lines in one ring: their numbers are shuffled, and each line points to the line with the next number. */
 static void link_lines(struct line *lines, uint32_t count)
 {
     uint32_t *order = malloc(count * sizeof *order);
@@ -73,7 +73,7 @@ static struct line *chase(struct line *at, long loads)
     for (long i = 0; i < loads; i++) {
         at = at->next;
     }
-    __asm__ volatile("" : : "r"(at)); /* or nothing would be loaded */
+    __asm__ volatile("" : : "r"(at)); /* keeps the loads */
     return at;
 }
 

@@ -1,15 +1,14 @@
-/* The bare events that hockney's streams are held against: blocking reads and writes on pairs of unix sockets between
- * forked and pinned processes, one event right after the other.
+/* The reference for hockney's streams: blocking reads and writes on pairs of unix sockets between forked and pinned
+ * processes, without a pause between events.
  *
  *     cc -O3 -std=c17 -D_GNU_SOURCE -o events_bare events_bare.c
  *     events_bare robpull|pushfarm|pairs BYTES EVENTS DELAY_US BUFFERS CPU...
  *
- * prints nanoseconds per event on rank 0, over EVENTS in a row behind EVENTS / 4 that are not timed. There are as many
- * ranks as CPUs are named.
- *   robpull   rank 0 asks rank 1 with 16 B, has the fragment, and is busy for DELAY_US; of two BUFFERS it asks for the
- *             next one before that;
- *   pushfarm  rank 0 tells rank 1, which sends to rank 2, which reports to rank 0;
- *   pairs     each rank of the first half sends to its partner in the second half, and has an answer to the last one. */
+ * It prints ns per event on rank 0 for EVENTS, after EVENTS / 4 untimed ones. Each CPU gets one rank.
+ *   robpull   rank 0 sends a request of 16 B to rank 1, receives the fragment, and is busy for DELAY_US; with two
+ *             BUFFERS it sends the next request before that
+ *   pushfarm  rank 0 notifies rank 1, which sends to rank 2, which reports to rank 0
+ *   pairs     each rank of the first half sends to its partner in the second half, which answers the last message */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

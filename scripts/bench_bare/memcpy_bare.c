@@ -1,6 +1,6 @@
-/* A bare memcpy: what the stream bandwidth of shm is held against. One pinned process copies between two buffers of its
- * own, again and again; before and after, it measures the floor with a child on the other CPU: one cache line bounced
- * between the two, half a round trip.
+/* A bare memcpy, the reference for the stream bandwidth of shm. One pinned process copies between two buffers
+ * repeatedly. Before and after, it measures the floor with a child on the other CPU: half a round trip of
+ * one cache line between them.
  *
  *     cc -O3 -std=c17 -D_GNU_SOURCE -o memcpy_bare memcpy_bare.c
  *     memcpy_bare CPU OTHER_CPU [--samples N] BYTES:BATCH ...
@@ -79,7 +79,7 @@ static double floor_ns(int other_cpu)
     if (child == 0) {
         pin(other_cpu);
     }
-    for (int i = -1; i < FLOOR_SAMPLES; i++) { /* the first brings both to the line */
+    for (int i = -1; i < FLOOR_SAMPLES; i++) { /* the first is a warm-up */
         const double start_ns = now_ns();
         bounce(line, (uint64_t)(i + 1) * 2 * FLOOR_BATCH, child != 0);
         if (i >= 0) {
@@ -98,7 +98,7 @@ static void copy(char *to, const char *from, size_t len_bytes, long batch)
 {
     for (long i = 0; i < batch; i++) {
         memcpy(to, from, len_bytes);
-        __asm__ volatile("" : : "r"(to), "r"(from) : "memory"); /* every copy is made, not only the last */
+        __asm__ volatile("" : : "r"(to), "r"(from) : "memory"); /* keeps every copy, not only the last */
     }
 }
 

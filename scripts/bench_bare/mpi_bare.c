@@ -1,10 +1,10 @@
-/* A bare MPI ping-pong: what the mpi worker is compared with. Plain calls on a communicator of its own, two
- * page-aligned buffers touched beforehand, and the worker's way of taking samples (warm-up, then a barrier before each
- * timed batch), so that nothing but the worker itself can make a difference.
+/* A bare MPI ping-pong, the reference for the mpi worker: plain calls on a separate communicator, two page-aligned
+ * buffers touched before use, and samples as in the worker (warm-up, then a barrier before each timed batch). So any
+ * difference is due to the worker.
  *
  * The communicator matters: in Open MPI 4.1.4 any collective call before the ping-pong, such as the one that makes a
  * communicator, leaves other message fragments in use, and 1 KiB between distant CPUs takes 5 % longer from then on
- * (731 ns became 769). Every program that calls one lives with that.
+ * (769 ns instead of 731). This affects every program with collectives.
  *
  *   mpiexec -n 2 mpi_bare [--bind CPU,CPU] [--samples N] [--warmup N] BYTES:BATCH ...
  *
@@ -26,7 +26,7 @@ static double now_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* Before MPI_Init, as the worker does it. */
+/* Before MPI_Init, as in the worker. */
 static void pin(const char *cpus)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_RANK"};

@@ -1,10 +1,10 @@
-/* The bare loop that hockney's pipe, unix and tcp are held against: a ping-pong of plain blocking calls between two
+/* The reference for hockney's pipe, unix and tcp: a ping-pong of plain blocking calls between two
  * forked and pinned processes.
  *
  *     cc -O3 -std=c17 -D_GNU_SOURCE -o stream_bare stream_bare.c
  *     stream_bare pipe|unix|tcp BYTES ROUNDS [CPU0 CPU1]
  *
- * prints nanoseconds per half round trip: the best of BLOCKS equal parts of ROUNDS, and their median. */
+ * It prints ns per half round trip: the best of BLOCKS equal parts of ROUNDS, and their median. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>

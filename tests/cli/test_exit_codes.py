@@ -116,7 +116,7 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("run funnel -t shm -o window=4", "funnel has no option 'window': it is of oneway, "),
         ("run pingpong -t shm -o window=4", "pingpong has no option 'window'"),
         ("run pingpong -o windw=4", "known are source, target"),
-        ("run pingpong -o source=1 -o target=1", "source and target are both rank 1"),
+        ("run pingpong -o source=1 -o target=1", "source and target must differ, but both are rank 1"),
         ("run pingpong --resume", "cannot be combined with a suite"),
         ("run pingpong -t ,", "--transport names nothing"),
         ("run pingpong --bytes 2000G", "too large a message"),

@@ -130,7 +130,7 @@ def test_variants_of_a_model_change_too(capsys: pytest.CaptureFixture[str]) -> N
         (("pingpong", "--machine", "m.toml", "-n", "65"), "nothing to predict: the model m.toml has room for 64 ranks"),
         (("pingpong", "--machine", "m.toml", "--write", "m.toml"), "would write over m.toml"),
         (("pingpong", "--machine", "m.toml", "--write", "m.txt"), "write m.toml"),
-        (("memload", "--machine", "m.toml", "-n", "1"), "memload reads this machine's memory, and a model has none"),
+        (("memload", "--machine", "m.toml", "-n", "1"), "memload uses real memory, which a model does not have"),
         (("pushfarm", "--machine", "m.toml", "-o", "rate=max", "-o", "deadline=1ms"), "predict searches no rate"),
     ],
 )

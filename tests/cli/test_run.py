@@ -93,7 +93,7 @@ def test_dry_run_says_what_would_be_measured_and_leaves_nothing(cli: Cli, tmp_pa
     assert (ended.returncode, ended.stderr) == (0, "")
     assert re.search(r"pingpong, 2 ranks +tcp +8 B, 64 B", ended.stdout)
     skipped = ended.stdout.partition("Skipped")[2]
-    assert re.search(r"^Because memload takes .*:\nmemload, 1 rank +shm +8 B *$", skipped, re.MULTILINE)
+    assert re.search(r"^Because memload accepts .*:\nmemload, 1 rank +shm +8 B *$", skipped, re.MULTILINE)
     assert "after about 7 s at the latest: 2 launches" in " ".join(ended.stdout.split())
     found = json.loads(cli(*words, "--dry-run", "--json").stdout)
     sizes = [(one["pattern"], one["transport"], one["bytes"]) for one in found["points"]]

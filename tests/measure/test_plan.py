@@ -60,7 +60,7 @@ def points(plan: Plan) -> set[tuple[str, str, int, int]]:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ((("source", "1"),), "source and target are both rank 1 and must be two ranks"),  # target is 1 by itself
+        ((("source", "1"),), "source and target must differ, but both are rank 1"),  # target is 1 by itself
         ((("source", "2"), ("target", "0")), "source is rank 2, and the last of 2 ranks is 1"),
         ((("target", "3"),), "target is rank 3, and the last of 2 ranks is 1"),
         ((("source", "1"), ("target", "0")), None),
@@ -376,8 +376,8 @@ def test_a_table_without_any_point_is_refused() -> None:
         ("series[0]", "oneway runs on 2 or more ranks, not on 1"),
         ("series[1]", "pairs runs on 2 or more ranks, a multiple of 2, not on 3"),
         ("series[2]", "barrier has no message sizes to choose: leave bytes out"),
-        ("series[3]", "memload takes sizes that are multiples of 64 B, not 8 B"),
-        ("series[4]", "source and target are both rank 1 and must be two ranks"),
+        ("series[3]", "memload accepts multiples of 64 B, not 8 B"),
+        ("series[4]", "source and target must differ, but both are rank 1"),
         ("series[5].options.target", "option target of put must be a whole number from 0 to 4095, not 'first'"),
         ("series[5]", "put runs on 2 or more ranks, not on 1"),
         ("series[6]", "target is rank 3, and the last of 2 ranks is 1"),

@@ -117,7 +117,7 @@ def test_no_points_is_the_users_mistake(catalogue: Catalogue, tmp_path: Path) ->
             "hang 1 64",
             "no end after 4 s in pingpong of 64 B (a new `hockney run` with `--limit` above 4 s waits longer)",
         ),
-        ("fail 0 64", "receive failed on purpose"),
+        ("fail 0 64", "deliberate failure of a receive"),
     ],
 )
 def test_a_fault_costs_one_point_and_the_rest_is_measured(

@@ -196,7 +196,7 @@ def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[
     made += [crowded("shm", "multicast", 5, 4, algorithm="native"), crowded(MPI, "outfarm", 5, 4)]
     found = tables_of(tmp_path, "atlas", made)
     assert reason(row(found["com-1.7"], "4", "4")[-1]) == "not predicted: it lacks pingpong"
-    assert reason(row(found["com-1.6"], "4", "4")[-1]) == "not predicted: sim has no broadcast of its own"
+    assert reason(row(found["com-1.6"], "4", "4")[-1]) == "not predicted: sim has no native broadcast"
     views = {name: view_of(table) for name, table in found.items()}
     assert views["com-1.7"].left_out[-1].sentence("(2)") == f"Not predicted (2): {MPI}."
     assert views["com-1.5"].left_out[-1].sentence("(2)") == "Not predicted (2)."

@@ -1,4 +1,4 @@
-/* What the C tests share: a check that ends the process with the place where it failed, and ranks as processes. */
+/* Shared by the C tests: a check that ends the process and prints its place, and ranks as processes. */
 #ifndef HK_TEST_CHECK_H
 #define HK_TEST_CHECK_H
 
@@ -20,7 +20,7 @@ static inline void check_at(bool fine, const char *what, const char *file, int l
 
 #define CHECK(what) check_at((what), #what, __FILE__, __LINE__)
 
-/* A child process that dies rather than hangs; 0 in the child. */
+/* Fork a child with a time limit; 0 in the child. */
 static inline pid_t check_fork(void)
 {
     (void)fflush(NULL);
@@ -30,7 +30,7 @@ static inline pid_t check_fork(void)
     return pid;
 }
 
-/* The child ended by itself, and well. */
+/* Wait for a child and check that it exited with 0. */
 static inline void check_end(pid_t pid)
 {
     int status = 0;

@@ -1,21 +1,22 @@
-/* A transport for tests only: shm with something broken on purpose, as the environment says.
+/* A transport for tests only: shm with a deliberate fault, chosen by HOCKNEY_FAULT="KIND RANK NUMBER ...".
  *
- *   HOCKNEY_FAULT="corrupt 1 17"   rank 1 finds byte 17 of each received message of more than 17 bytes changed,
- *                                  also where it has several under way
- *   HOCKNEY_FAULT="wrong 0 0"      a message of 64 + 8 j bytes arrives with one bit changed where it is the one that
- * rank j / 8 gets in its place j % 8; places are counted by their first message HOCKNEY_FAULT="hang 1 64"      rank 1
- * never returns from a receive of 64 bytes HOCKNEY_FAULT="kill 1 64"      rank 1 is killed by SIGKILL in a receive of
- * 64 bytes HOCKNEY_FAULT="fail 1 64"      rank 1's receive of 64 bytes fails HOCKNEY_FAULT="rubbish 0 64"   rank 0
- * prints rubbish on standard output at each receive of 64 bytes HOCKNEY_FAULT="slow 1 64 256 25"  after each receive of
- * 64 to 256 bytes rank 1 works for a quarter of a round trip: a ping-pong then takes 1.25 times as long
- *   HOCKNEY_FAULT="lag 1 2000000"  every rank sleeps for 2 ms before each message and each put of its own, rank 1 for 6
- *   HOCKNEY_FAULT="count 0 0"      every delay is written to standard error
- *   HOCKNEY_FAULT="list 0 0"       rank 0 writes every message and every put of its own to standard error
- *   HOCKNEY_FAULT="lose 1 64"      rank 1 finds zeros in each received message of 64 bytes; the transport lossy, which
- *                                  is this one but for its promises, counts it
+ *   corrupt 1 17       byte 17 of each larger message that rank 1 receives is wrong, in all kinds of receives
+ *   wrong 0 0          in a message of 64 + 8 j bytes one bit is wrong, if rank j / 8 receives it in its place j % 8;
+ *                      places count in the order of their first message
+ *   hang 1 64          rank 1 never returns from a receive of 64 bytes
+ *   kill 1 64          SIGKILL ends rank 1 in a receive of 64 bytes
+ *   fail 1 64          rank 1's receive of 64 bytes fails
+ *   rubbish 0 64       rank 0 prints rubbish on standard output at each receive of 64 bytes
+ *   slow 1 64 256 25   after each receive of 64 to 256 bytes rank 1 is busy for 25 % of a round trip, so a ping-pong
+ *                      takes 1.25 times as long
+ *   lag 1 2000000      every rank sleeps for 2 ms before each message and put that it sends, rank 1 for 6 ms
+ *   count 0 0          every delay is written to standard error
+ *   list 0 0           rank 0 writes every message and put that it sends to standard error
+ *   lose 1 64          each message of 64 bytes that rank 1 receives is zeros; the transport lossy, which differs only
+ *                      in its capabilities, counts it
  *
- * Built into a worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(fault), or X(lossy); with -DHK_FAULT_CLOCK_NS=5000000
- * its clock goes in steps of 5 ms. */
+ * Built into a separate worker with -DHK_EXTRA_TRANSPORTS(X)=X(fault), or X(lossy). With -DHK_FAULT_CLOCK_NS=5000000
+ * its clock advances in steps of 5 ms. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,12 +37,12 @@ typedef struct fault_ctx {
     hk_ctx_t *shm;
     char what[16];
     long rank, number, last, percent;
-    uint64_t ended_ns;                     /* when the last slowed receive was over */
+    uint64_t ended_ns;                     /* end of the last slowed receive */
     uint64_t lost;                         /* messages */
-    uint64_t clock_ns;                     /* what reading the clock twice costs */
-    unsigned char *receives[RECEIVES_MAX]; /* bytes of receives under way, to be corrupted */
+    uint64_t clock_ns;                     /* the time of two clock reads */
+    unsigned char *receives[RECEIVES_MAX]; /* buffers of open receives to corrupt */
     size_t receives_count;
-    const void *places[PLACES_MAX]; /* of messages of len_bytes */
+    const void *places[PLACES_MAX]; /* buffers of messages of len_bytes */
     size_t places_count, len_bytes;
 } fault_ctx_t;
 
@@ -59,7 +60,7 @@ static void fault_close(hk_ctx_t *ctx)
 static const char *fault_library(const hk_ctx_t *ctx)
 {
     (void)ctx;
-    return "shm, broken on purpose";
+    return "shm with deliberate faults";
 }
 
 static void *fault_alloc(hk_ctx_t *ctx, size_t len_bytes)
@@ -93,7 +94,7 @@ static hk_status_t fault_send(hk_ctx_t *ctx, int peer, const void *buf, size_t l
     return hk_transport_shm.send(mine(ctx)->shm, peer, buf, len_bytes);
 }
 
-/* Before the receive: what happens instead of it. */
+/* What happens before the receive. */
 static hk_status_t strike(const fault_ctx_t *ctx, size_t len_bytes)
 {
     static const char text[] = "library: 3 warnings suppressed\nand a line without its end";
@@ -110,7 +111,7 @@ static hk_status_t strike(const fault_ctx_t *ctx, size_t len_bytes)
         return HK_ERR_SYSTEM;
     }
     if (strcmp(ctx->what, "fail") == 0) {
-        hk_log(ctx->base.rank, "fault: the receive failed on purpose");
+        hk_log(ctx->base.rank, "fault: deliberate failure of a receive");
         return HK_ERR_SYSTEM;
     }
     return HK_OK;
@@ -121,7 +122,7 @@ static bool is_corrupted(const fault_ctx_t *ctx, size_t len_bytes)
     return strcmp(ctx->what, "corrupt") == 0 && ctx->base.rank == ctx->rank && len_bytes > (size_t)ctx->number;
 }
 
-/* Whether a message to a rank is to be wrong. */
+/* Whether to corrupt a message to this rank. */
 static bool is_wrong(fault_ctx_t *ctx, int rank, const void *place, size_t len_bytes)
 {
     if (strcmp(ctx->what, "wrong") != 0 || len_bytes < WRONG_BYTES_MIN) {
@@ -148,9 +149,9 @@ static bool is_slowed(const fault_ctx_t *ctx, size_t len_bytes)
            len_bytes <= (size_t)ctx->last;
 }
 
-/* The peer waits for the answer meanwhile, so the round trip grows by what is spent here. That is a part of the time
- * since the last such receive, a whole round trip; but of the receive alone where more than repetitions lies between.
- */
+/* The delay after a slowed receive. The peer waits for the answer, so the delay extends the round trip. It is a
+ * percentage of the time since the last slowed receive, which is one round trip. If more than a repetition lies
+ * between, it is a percentage of the receive alone. */
 static hk_status_t slow_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
 {
     fault_ctx_t *fault = mine(ctx);
@@ -227,7 +228,7 @@ static hk_status_t fault_put(hk_ctx_t *ctx, int peer, void *remote, const void *
     unsigned char *copy = is_wrong(mine(ctx), peer, remote, len_bytes) ? malloc(len_bytes) : NULL;
     if (copy != NULL) {
         memcpy(copy, local, len_bytes);
-        copy[0] += 1; /* its end may be a word that somebody waits for */
+        copy[0] += 1; /* the last byte may belong to a word that a peer waits for */
     }
     const hk_status_t status =
         hk_transport_shm.put(mine(ctx)->shm, peer, remote, copy != NULL ? copy : local, len_bytes);
@@ -280,10 +281,10 @@ static uint64_t fault_now_ns(hk_ctx_t *ctx)
 #endif
 
 #define HOOKS                                                                                                          \
-    .abi = HK_TRANSPORT_ABI, .summary = "shm, broken on purpose", .open = fault_open, .prepare = hk_channel_prepare,   \
-    .release = hk_channel_release, .close = fault_close, .library = fault_library, .alloc = fault_alloc,               \
-    .free = fault_free, .send = fault_send, .recv = fault_recv, .isend = fault_isend, .irecv = fault_irecv,            \
-    .wait_all = fault_wait_all, .put = fault_put, .get = fault_get, .quiet = fault_quiet,                              \
+    .abi = HK_TRANSPORT_ABI, .summary = "shm with deliberate faults", .open = fault_open,                              \
+    .prepare = hk_channel_prepare, .release = hk_channel_release, .close = fault_close, .library = fault_library,      \
+    .alloc = fault_alloc, .free = fault_free, .send = fault_send, .recv = fault_recv, .isend = fault_isend,            \
+    .irecv = fault_irecv, .wait_all = fault_wait_all, .put = fault_put, .get = fault_get, .quiet = fault_quiet,        \
     .wait_word = fault_wait_word, .now_ns = fault_now_ns, .compute = fault_compute
 
 enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS };
@@ -298,15 +299,15 @@ static uint64_t clock_twice_ns(hk_ctx_t *ctx)
     return 2 * (hk_real_now_ns(ctx) - begin_ns) / READS;
 }
 
-static bool understand(const char *wish, fault_ctx_t *ctx)
+static bool understand(const char *fault, fault_ctx_t *ctx)
 {
-    const size_t len = strcspn(wish, " ");
+    const size_t len = strcspn(fault, " ");
     char *end = NULL;
-    if (len == 0 || len >= sizeof ctx->what || wish[len] == '\0') {
+    if (len == 0 || len >= sizeof ctx->what || fault[len] == '\0') {
         return false;
     }
-    memcpy(ctx->what, wish, len);
-    ctx->rank = strtol(wish + len, &end, 10);
+    memcpy(ctx->what, fault, len);
+    ctx->rank = strtol(fault + len, &end, 10);
     ctx->number = strtol(end, &end, 10);
     if (strcmp(ctx->what, "slow") == 0) {
         ctx->last = strtol(end, &end, 10);
@@ -322,9 +323,9 @@ static hk_status_t fault_open(const hk_transport_t *tp, const hk_job_t *job, hk_
         return HK_ERR_MEMORY;
     }
     ctx->base = (hk_ctx_t){tp, job->rank, job->size};
-    const char *wish = getenv("HOCKNEY_FAULT");
-    if (wish != NULL && !understand(wish, ctx)) {
-        hk_log(job->rank, "HOCKNEY_FAULT is not understood: %s", wish);
+    const char *fault = getenv("HOCKNEY_FAULT");
+    if (fault != NULL && !understand(fault, ctx)) {
+        hk_log(job->rank, "HOCKNEY_FAULT is not understood: %s", fault);
         free(ctx);
         return HK_ERR_ARGUMENT;
     }

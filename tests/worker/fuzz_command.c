@@ -1,4 +1,4 @@
-/* libFuzzer target of the protocol's parser: any bytes are refused with a sentence or make a command within its limits.
+/* libFuzzer target: the parser refuses any input with a sentence, or returns a command within its limits.
  *
  *   clang -g -O1 -std=c17 -D_GNU_SOURCE -DHK_FAMILY_NONE -fsanitize=fuzzer,address,undefined -I CSRC fuzz_command.c \
  *         CSRC/command.c CSRC/registry.c CSRC/status.c CSRC/collectives.c CSRC/machine.c CSRC/patterns/…c
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char error[HK_ERROR_MAX];
     memset(&command, 0xa5, sizeof command);
     memset(error, 0, sizeof error);
-    /* A copy of just this size, so that a read beyond the line is seen. */
+    /* A copy of exactly this size, to detect reads beyond the line. */
     char *line = malloc(size == 0 ? 1 : size);
     demand(line != NULL);
     memcpy(line, data, size);

@@ -1,9 +1,7 @@
-/* libFuzzer target of the reception: any bytes are read without harm, and count as a stranger's unless they hold the
- * token.
+/* libFuzzer target: the rendezvous reads any bytes without harm, and refuses connections without the token.
  *
  *   clang -g -O1 -std=c17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -I CSRC fuzz_hello.c \
- *         CSRC/address.c CSRC/io.c CSRC/status.c
- */
+ *         CSRC/address.c CSRC/io.c CSRC/status.c */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -35,9 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     reception_t at = {.token = token, .first = FIRST, .size = SIZE, .fds = fds, .missing = SIZE - FIRST, .count = 1};
     at.guests[0] = (guest_t){.fd = ends[1], .until_ms = now_ms() + GUEST_LIMIT_MS};
     while (at.count > 0) {
-        hear_guests(&at);
+        read_hellos(&at);
     }
-    /* A rank's hello is not let in here, either: this is no socket of TCP, and cannot be made prompt. */
+    /* A rank's hello is refused here too, because this is not a TCP socket. */
     demand(at.missing == SIZE - FIRST && fds[1] < 0 && fds[2] < 0 && fds[3] < 0);
     demand(at.strangers == (knows_token(data, size, token) ? 0 : 1));
     (void)close(ends[0]);

@@ -1,8 +1,8 @@
-/* Messages made of puts, gets and waits on words alone, over the transport that HK_MAILBOX_OVER names: so every pattern
- * of sends and receives, with its check of the payload, drives that transport's one-sided half.
+/* Two-sided messages made of puts, gets and waits for words, over the transport HK_MAILBOX_OVER. So all two-sided
+ * patterns, with their payload checks, test that transport's one-sided hooks.
  *
- * Each pair of ranks has a mailbox at the receiver and an outbox at the sender. Of two messages one is put into the
- * mailbox before its number is, and one waits in the outbox to be got. */
+ * Each pair of ranks has a mailbox at the receiver and an outbox at the sender. Alternate messages are put into the
+ * mailbox, followed by their number, or wait in the outbox for a get. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +16,11 @@ extern const hk_transport_t HK_MAILBOX_OVER;
 
 enum { BOX_BYTES = HK_MAILBOX_BYTES };
 
-/* What lies in each rank's symmetric memory for one peer. */
+/* The symmetric memory of a rank for one peer. */
 typedef struct box {
-    uint64_t come;      /* number of messages from the peer that have come */
+    uint64_t come;      /* number of messages from the peer that have arrived */
     uint64_t taken;     /* number of messages to the peer that it has taken */
-    uint64_t number[2]; /* what is put into the two above, at the peer */
+    uint64_t number[2]; /* sources of the puts to the two above */
     unsigned char in[BOX_BYTES], out[BOX_BYTES];
 } box_t;
 
@@ -81,7 +81,7 @@ static hk_status_t mailbox_send(hk_ctx_t *ctx, int peer, const void *buf, size_t
 {
     const hk_transport_t *tp = &HK_MAILBOX_OVER;
     box_t *to = &((mailbox_t *)ctx)->box[peer];
-    box_t *mine = &((mailbox_t *)ctx)->box[ctx->rank]; /* at the peer, this one is for us */
+    box_t *mine = &((mailbox_t *)ctx)->box[ctx->rank]; /* its own box at the peer */
     hk_status_t status = tp->wait_word(under(ctx), &to->taken, to->number[0]);
     if (status == HK_OK) {
         memcpy(to->out, buf, len_bytes);
@@ -121,7 +121,7 @@ const hk_transport_t hk_transport_mailbox = {
     .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_PAYLOAD,
     .name = "mailbox",
-    .summary = "messages made of puts, gets and waits on words",
+    .summary = "messages made of puts, gets and waits for words",
     .max_bytes = BOX_BYTES,
     .open = mailbox_open,
     .close = mailbox_close,

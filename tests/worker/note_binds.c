@@ -1,5 +1,5 @@
-/* Preloaded into a worker: notes in the file HK_BINDS to which address each socket is bound. */
-#undef _GNU_SOURCE /* with it glibc declares bind with a type of its own */
+/* Preloaded into a worker: writes the address of each bind to the file HK_BINDS. */
+#undef _GNU_SOURCE /* with it glibc declares bind with another type */
 #define _DEFAULT_SOURCE 1
 #include <stdio.h>
 #include <stdlib.h>

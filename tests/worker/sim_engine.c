@@ -1,4 +1,4 @@
-/* A simulated machine without its transport: who waits for whom, and coroutines. */
+/* The engine of a simulated machine without its transport: deadlocks and coroutines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

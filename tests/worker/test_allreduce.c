@@ -1,5 +1,5 @@
-/* Allreduces that follow each other: where others may write into the sum early, each has another place than the last,
- * inside the buffer and apart from the library's work. */
+/* Successive allreduces: if other ranks may write into the sum early, each has a different place, inside the buffer
+ * and separate from the library's work memory. */
 #include "check.h"
 #include "pattern.h"
 
@@ -20,7 +20,7 @@ static hk_status_t note(hk_ctx_t *ctx, const void *out, void *in, void *work, si
     return HK_OK;
 }
 
-static void check_places(const hk_pattern_t *allreduce, uint32_t caps, bool apart)
+static void check_places(const hk_pattern_t *allreduce, uint32_t caps, bool separate)
 {
     static unsigned char out[SIZE_BYTES], in[IN_MAX];
     const hk_transport_t tp = {.caps = caps, .allreduce = note};
@@ -29,10 +29,10 @@ static void check_places(const hk_pattern_t *allreduce, uint32_t caps, bool apar
     const size_t in_bytes = allreduce->plan(&run).in_bytes;
     CHECK(in_bytes <= IN_MAX);
     CHECK(allreduce->repeat(&run, REPS) == HK_OK && calls.count == REPS);
-    CHECK(calls.in[0] == in); /* where `expected` looks after one repetition */
+    CHECK(calls.in[0] == in); /* read by `expected` after one repetition */
     for (int i = 0; i < REPS; i++) {
         CHECK(calls.in[i] + SIZE_BYTES <= calls.work);
-        CHECK(i == 0 || (calls.in[i] != calls.in[i - 1]) == apart);
+        CHECK(i == 0 || (calls.in[i] != calls.in[i - 1]) == separate);
     }
     CHECK(calls.work + SIZE_BYTES + HK_WORK_BYTES == in + in_bytes);
 }

@@ -144,7 +144,7 @@ def test_options_that_fit_no_grid_or_leave_no_worker_are_refused(
     answers, _ = converse(build_worker(), commands, "-t", "null", "-n", "6", "--oversubscribed")
     assert [answer["kind"] for answer in answers] == ["error", "measure", "bye"]
     assert answers[0]["code"] == "unsupported"
-    message = answers[0]["message"].removesuffix(": give factors of 6, or 0 for a chosen one")
+    message = answers[0]["message"].removesuffix(": give factors of 6, or 0 for automatic")
     assert message == why
 
 

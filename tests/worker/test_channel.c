@@ -1,4 +1,4 @@
-/* The transports shm, shm:sync and threads, with ranks as processes and as threads: lengths, order, full rings,
+/* The transports shm, shm:sync and threads, with ranks as processes and as threads: sizes, order, full rings,
  * requests of all kinds at once, more ranks than CPUs, one-sided access, the barrier, message numbers that wrap.
  *
  *     W=src/hockney/worker/csrc
@@ -18,7 +18,7 @@
 extern const hk_transport_t hk_transport_shm, hk_transport_shm_sync, hk_transport_threads;
 
 _Static_assert(HK_INLINE_BYTES == 48 && HK_EAGER_BYTES == 256 && HK_RING_SLOTS == 64 && sizeof(hk_slot_t) == 320,
-               "docs/transports.md and explain/thresholds.toml tell these numbers");
+               "docs/transports.md and explain/thresholds.toml contain these numbers");
 
 enum {
     RANKS_MAX = 6,
@@ -152,7 +152,7 @@ static uint64_t draw(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Mostly lengths at which something changes, and their neighbours. */
+/* Mostly sizes at which the method changes, and their neighbours. */
 static size_t draw_length(uint64_t *state)
 {
     static const size_t edges[] = {1, 4, 8, 9, HK_INLINE_BYTES, HK_INLINE_BYTES + 1, HK_EAGER_BYTES, 1024, 4096, 8191};
@@ -165,7 +165,7 @@ static size_t draw_length(uint64_t *state)
 
 /* ---- blocking messages ------------------------------------------------------------------------------------------- */
 
-/* There and back, at an odd place in memory; nothing before and behind the message is touched. */
+/* Back and forth, at an unaligned address; bytes before and after the message must not change. */
 static void bounce(rank_t *rank, size_t len_bytes)
 {
     const uint32_t seed = (uint32_t)len_bytes;
@@ -201,7 +201,7 @@ static void test_lengths(rank_t *rank)
     }
 }
 
-/* The sender runs ahead as far as the ring lets it, in all lengths mixed. */
+/* The sender runs ahead as far as the ring allows, with mixed sizes. */
 static void test_stream(rank_t *rank)
 {
     uint64_t lengths = 7;
@@ -221,7 +221,7 @@ static void test_stream(rank_t *rank)
 
 enum { MANY = 5 * HK_RING_SLOTS + 3, SPAN_BYTES = 1024 };
 
-/* Both ranks fill their rings several times over before either has taken anything. */
+/* Both ranks start more messages than their rings hold, before either receives any. */
 static void test_full_rings(rank_t *rank)
 {
     static const size_t lengths[] = {8, 0, SPAN_BYTES, 40, 200, SPAN_BYTES - 1, 4};
@@ -251,7 +251,7 @@ static void test_full_rings(rank_t *rank)
     free(reqs);
 }
 
-/* Messages match in the order of their start, whichever way they were started. */
+/* Messages match in the order of their start, for all kinds of calls. */
 static void test_mixed_order(rank_t *rank)
 {
     enum { STEPS = 400 };
@@ -282,7 +282,7 @@ static void test_mixed_order(rank_t *rank)
     free(reqs);
 }
 
-/* Each waits in a blocking send for the other, which has started the receive: only a wait that looks round ends. */
+/* Each rank blocks in a send to the other, which has started the receive: the wait must make progress on receives. */
 static void test_progress_while_blocked(rank_t *rank)
 {
     enum { LEN_BYTES = 5000 };
@@ -297,7 +297,7 @@ static void test_progress_while_blocked(rank_t *rank)
     }
 }
 
-/* Everyone to everyone, oneself included, in a random order of starts. */
+/* All ranks to all ranks, including themselves, in a random order of starts. */
 static void exchange_all(rank_t *rank, size_t len_bytes, uint32_t seed)
 {
     hk_req_t reqs[2 * RANKS_MAX];
@@ -325,7 +325,7 @@ static void test_many_peers(rank_t *rank)
     for (uint32_t i = 0; i < 40; i++) {
         exchange_all(rank, lengths[i % (sizeof lengths / sizeof lengths[0])], i);
     }
-    /* A token round the ring: each rank waits for all the others in turn. */
+    /* A token around the ring: each rank waits for all others in turn. */
     uint64_t token = 0;
     const int next = (rank->me + 1) % rank->size, previous = (rank->me + rank->size - 1) % rank->size;
     for (uint64_t i = 0; i < 50 / rank->stride; i++) {
@@ -347,7 +347,7 @@ static void test_many_peers(rank_t *rank)
 
 enum { STRESS_MESSAGES = 6, STRESS_BYTES = 9001 };
 
-/* What goes from one rank to another in a step; both know it from the step alone. */
+/* The size of a message in a step; both ranks compute it. */
 static size_t stress_length(uint32_t step, int from, int to, uint32_t i)
 {
     uint64_t state = ((uint64_t)step << 32) + (uint64_t)(from * 64 + to * 8) + i;
@@ -365,7 +365,7 @@ static unsigned char *stress_place(const rank_t *rank, unsigned char *buf, int p
     return buf + ((size_t)peer * STRESS_MESSAGES + i) * STRESS_BYTES + (size_t)rank->me;
 }
 
-/* Start one of what is left in this step: direction and peer at random, per peer in order. */
+/* Start one of the remaining messages of this step: random direction and peer, in order per peer. */
 static void stress_start(rank_t *rank, uint32_t step, uint32_t started[2][RANKS_MAX], hk_req_t *req)
 {
     int way = 0, peer = 0;
@@ -410,7 +410,7 @@ static void test_stress(rank_t *rank)
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-/* As after 2^32 messages less a few: numbers wrap while messages of all kinds go both ways. */
+/* Starts shortly before 2^32 messages: numbers wrap while messages of all kinds travel both ways. */
 static void test_wrap(rank_t *rank)
 {
     hk_channel_t *channel = hk_channel_of(rank->ctx);
@@ -429,7 +429,7 @@ static void test_wrap(rank_t *rank)
     test_full_rings(rank);
 }
 
-/* Nobody leaves before everybody has come. */
+/* No rank leaves before all have arrived. */
 static void test_barrier(rank_t *rank)
 {
     uint64_t *words = (uint64_t *)(void *)rank->in, seen = 0;
@@ -448,7 +448,7 @@ static void test_barrier(rank_t *rank)
     }
 }
 
-/* Data, then a flag: who sees the flag has the data. */
+/* Data, then a flag: a rank that sees the flag must see the data. */
 static void test_one_sided(rank_t *rank)
 {
     const int to = (rank->me + 1) % rank->size, from = (rank->me + rank->size - 1) % rank->size;
@@ -472,12 +472,12 @@ static void test_one_sided(rank_t *rank)
     }
 }
 
-/* A synchronous send returns only when the receiver, who comes late, has come: of every length, and of requests. */
+/* A synchronous send returns only after the late receiver has taken the message: all sizes, and requests. */
 static void test_send_waits(rank_t *rank)
 {
     static const size_t lengths[] = {0, 1, 8, HK_INLINE_BYTES, HK_EAGER_BYTES, 4096};
     const hk_channel_t *channel = hk_channel_of(rank->ctx);
-    /* In rank 1's memory: how many receives it has begun. */
+    /* In rank 1's memory: the number of receives it has begun. */
     unsigned char *place = channel->peer[1].slice + (rank->in - channel->slice);
     _Atomic uint64_t *begun = (_Atomic uint64_t *)(void *)place;
     atomic_store(begun, 0);
@@ -501,7 +501,7 @@ static void test_send_waits(rank_t *rank)
     }
 }
 
-/* Ranks that disagree about a length find out, in each way to receive. */
+/* Ranks that disagree about a size get an error, in every kind of receive. */
 static void test_wrong_length(rank_t *rank)
 {
     hk_req_t req;
@@ -535,9 +535,9 @@ static void test_transport(const hk_transport_t *tp, uint32_t stride)
 {
     body_t *const pairs[] = {test_lengths, test_stream, test_full_rings, test_mixed_order, test_progress_while_blocked,
                              test_wrap,    test_stress, test_memory};
-    body_t *const crowds[] = {test_many_peers, test_stress, test_barrier, test_one_sided};
-    const bool is_synchronous = (tp->caps & HK_CAP_SYNCHRONOUS) != 0; /* and has no one-sided access */
-    const size_t crowds_count = sizeof crowds / sizeof crowds[0] - (is_synchronous ? 2 : 0);
+    body_t *const oversubscribed[] = {test_many_peers, test_stress, test_barrier, test_one_sided};
+    const bool is_synchronous = (tp->caps & HK_CAP_SYNCHRONOUS) != 0; /* has no one-sided access */
+    const size_t oversubscribed_count = sizeof oversubscribed / sizeof oversubscribed[0] - (is_synchronous ? 2 : 0);
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         run_job(tp, 2, 0, stride, pairs[i]);
     }
@@ -549,9 +549,9 @@ static void test_transport(const hk_transport_t *tp, uint32_t stride)
     } else {
         run_job(tp, 1, 0, stride, test_barrier);
     }
-    for (size_t i = 0; i < crowds_count; i++) {
-        run_job(tp, 3, 1, stride, crowds[i]);
-        run_job(tp, RANKS_MAX, 1, stride, crowds[i]);
+    for (size_t i = 0; i < oversubscribed_count; i++) {
+        run_job(tp, 3, 1, stride, oversubscribed[i]);
+        run_job(tp, RANKS_MAX, 1, stride, oversubscribed[i]);
     }
     (void)printf("%s: ok\n", tp->name);
 }

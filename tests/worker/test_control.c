@@ -1,4 +1,4 @@
-/* The control star and how ranks find each other: collectives, strangers, ranks that die.
+/* The control star and the rendezvous: collectives, unauthorised connections, ranks that die.
  *
  *     W=src/hockney/worker/csrc
  *     cc -std=c17 -D_GNU_SOURCE -g -fsanitize=address,undefined -I$W tests/worker/test_control.c \
@@ -58,7 +58,7 @@ static void run(int size, body_t *body)
         pids[rank] = start_rank(&address, listener, rank, size, body);
     }
     CHECK(hk_control_accept(listener, &address, size, LIMIT_S, &control) == HK_OK);
-    CHECK(fcntl(listener, F_GETFD) < 0 && errno == EBADF); /* nobody can join any more */
+    CHECK(fcntl(listener, F_GETFD) < 0 && errno == EBADF); /* no further rank can join */
     body(&control);
     hk_control_close(&control);
     for (int rank = 1; rank < size; rank++) {
@@ -104,7 +104,7 @@ static void agreement(hk_control_t *control)
     CHECK(hk_control_agree(control, HK_OK) == HK_OK);
 }
 
-/* A rank that is late must neither lose what others sent meanwhile nor mix it up. */
+/* A late rank must neither lose nor mix up messages sent meanwhile. */
 static void late_rank(hk_control_t *control)
 {
     int all[SIZE];
@@ -118,7 +118,7 @@ static void late_rank(hk_control_t *control)
     }
 }
 
-/* ---- strangers --------------------------------------------------------------------------------------------------- */
+/* ---- unauthorised connections ------------------------------------------------------------------------------------ */
 
 static int connect_raw(const hk_address_t *address)
 {
@@ -129,8 +129,8 @@ static int connect_raw(const hk_address_t *address)
     return fd;
 }
 
-/* More silent connections than the reception holds, then noise, half a hello, and hellos with wrong contents. */
-static void be_strangers(const hk_address_t *address)
+/* More silent connections than the rendezvous holds, then noise, half a hello, and hellos with wrong contents. */
+static void connect_without_token(const hk_address_t *address)
 {
     enum { SILENT = 40 };
     int silent[SILENT];
@@ -158,8 +158,8 @@ static void be_strangers(const hk_address_t *address)
     (void)close(half);
 }
 
-/* Takes over when the strangers are through: until then the reception has to stay open. */
-static void strangers_are_refused(void)
+/* Joins after the unauthorised connections: until then the rendezvous must stay open. */
+static void wrong_tokens_are_refused(void)
 {
     int listener = -1;
     hk_address_t address;
@@ -169,7 +169,7 @@ static void strangers_are_refused(void)
     pids[0] = check_fork();
     if (pids[0] == 0) {
         (void)close(listener);
-        be_strangers(&address);
+        connect_without_token(&address);
         pids[SIZE - 1] = start_rank(&address, -1, SIZE - 1, SIZE, collectives);
         check_end(pids[SIZE - 1]);
         exit(0);
@@ -186,12 +186,12 @@ static void strangers_are_refused(void)
     }
 }
 
-static void try_to_join(const hk_address_t *address, int told_fd)
+static void try_to_join(const hk_address_t *address, int result_fd)
 {
     hk_control_t control;
     const hk_status_t status = hk_control_connect(address, 1, 3, LIMIT_S, &control);
-    const char told = status == HK_OK ? 'j' : status == HK_ERR_PEER ? 'r' : '?';
-    CHECK(write(told_fd, &told, 1) == 1);
+    const char result = status == HK_OK ? 'j' : status == HK_ERR_PEER ? 'r' : '?';
+    CHECK(write(result_fd, &result, 1) == 1);
     if (status == HK_OK) {
         CHECK(hk_control_barrier(&control) == HK_OK);
         hk_control_close(&control);
@@ -201,24 +201,24 @@ static void try_to_join(const hk_address_t *address, int told_fd)
 
 static void second_of_a_rank_is_refused(void)
 {
-    int listener = -1, told[2];
+    int listener = -1, result[2];
     hk_address_t address;
     pid_t pids[4];
     hk_control_t control;
     CHECK(hk_address_listen("127.0.0.1", 0, &listener, &address) == HK_OK);
-    CHECK(pipe(told) == 0);
+    CHECK(pipe(result) == 0);
     for (int i = 0; i < 2; i++) {
         pids[i] = check_fork();
         if (pids[i] == 0) {
             (void)close(listener);
-            try_to_join(&address, told[1]);
+            try_to_join(&address, result[1]);
         }
     }
     pids[2] = check_fork();
     if (pids[2] == 0) {
         char words[2];
         (void)close(listener);
-        CHECK(hk_read_all(told[0], words, 2) == HK_OK);
+        CHECK(hk_read_all(result[0], words, 2) == HK_OK);
         CHECK((words[0] == 'j' && words[1] == 'r') || (words[0] == 'r' && words[1] == 'j'));
         CHECK(hk_control_connect(&address, 2, 3, LIMIT_S, &control) == HK_OK);
         CHECK(hk_control_barrier(&control) == HK_OK);
@@ -231,11 +231,11 @@ static void second_of_a_rank_is_refused(void)
     for (int i = 0; i < 3; i++) {
         check_end(pids[i]);
     }
-    (void)close(told[0]);
-    (void)close(told[1]);
+    (void)close(result[0]);
+    (void)close(result[1]);
 }
 
-/* ---- nobody comes ------------------------------------------------------------------------------------------------ */
+/* ---- absent ranks ------------------------------------------------------------------------------------------------ */
 
 static void limits_hold(void)
 {
@@ -245,7 +245,7 @@ static void limits_hold(void)
     CHECK(hk_address_listen(NULL, 0, &listener, &address) == HK_OK);
     const double start_s = now_s();
     CHECK(hk_control_accept(listener, &address, 2, 1, &control) == HK_ERR_PEER);
-    CHECK(hk_control_connect(&address, 1, 2, 1, &control) == HK_ERR_PEER); /* the listener is closed now */
+    CHECK(hk_control_connect(&address, 1, 2, 1, &control) == HK_ERR_PEER); /* the listener is closed */
     CHECK(control.rank == 7);
     CHECK(now_s() - start_s >= 1.9);
 }
@@ -260,7 +260,7 @@ static void early_rank_waits(void)
     (void)close(listener);
     const pid_t pid = start_rank(&address, -1, 1, 2, agreement);
     (void)usleep(100000);
-    CHECK(hk_address_listen(NULL, 0, &again, &other) == HK_OK); /* for a socket of the right kind */
+    CHECK(hk_address_listen(NULL, 0, &again, &other) == HK_OK); /* for a socket of the same family */
     (void)close(again);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(address.port)};
     const int yes = 1;
@@ -289,13 +289,13 @@ static void hosts(void)
     CHECK(hk_address_listen("0.0.0.0", 0, &listener, &second) == HK_ERR_ARGUMENT);
     CHECK(hk_address_listen("::", 0, &listener, &second) == HK_ERR_ARGUMENT);
     CHECK(hk_address_listen("999.999.999.999", 0, &listener, &second) == HK_ERR_ARGUMENT);
-    CHECK(hk_address_listen("192.0.2.1", 0, &listener, &second) == HK_ERR_SYSTEM); /* an address of nobody's */
+    CHECK(hk_address_listen("192.0.2.1", 0, &listener, &second) == HK_ERR_SYSTEM); /* an address of no host */
     CHECK(listener == -7);
 }
 
 /* ---- ranks that die ---------------------------------------------------------------------------------------------- */
 
-/* Runs body with standard error in *log. */
+/* Runs body with standard error redirected to *log. */
 static void with_log(body_t *body, hk_control_t *control, char log[LOG_MAX])
 {
     int ends[2];
@@ -324,7 +324,7 @@ static void call_until_known(hk_control_t *control)
     CHECK(hk_control_broadcast(control, &mine, sizeof mine) == HK_ERR_PEER);
 }
 
-/* Rank 2 dies while the others are in the middle of things. All learn it, each says so in one line. */
+/* Rank 2 dies during communication. All others notice, and each logs one line. */
 static void all_learn_of_a_death(hk_control_t *control)
 {
     char log[LOG_MAX];
@@ -338,8 +338,8 @@ static void all_learn_of_a_death(hk_control_t *control)
     CHECK(strchr(log, '\n') == strrchr(log, '\n'));
 }
 
-/* Rank 0 notices rank 2's death though the others, for which it also waits, have hung. */
-static void death_beside_a_hung_rank(hk_control_t *control)
+/* Rank 0 notices the death of rank 2 while it also waits for hung ranks. */
+static void death_next_to_a_hung_rank(hk_control_t *control)
 {
     int mine = 1, all[SIZE];
     char byte;
@@ -347,18 +347,18 @@ static void death_beside_a_hung_rank(hk_control_t *control)
         _exit(0);
     }
     if (control->rank != 0) {
-        CHECK(read(control->fds[0], &byte, 1) == 0); /* until rank 0 hangs up */
+        CHECK(read(control->fds[0], &byte, 1) == 0); /* until rank 0 closes */
     } else {
         CHECK(hk_control_gather(control, &mine, sizeof mine, all) == HK_ERR_PEER);
     }
 }
 
-/* A launcher's copy of a descriptor must not hide that a rank has left. */
-static void leaving_is_heard(hk_control_t *control)
+/* A launcher's copy of a descriptor must not hide the end of a rank. */
+static void leaving_is_noticed(hk_control_t *control)
 {
     char byte;
     if (control->rank == 0) {
-        CHECK(dup(control->fds[1]) >= 0); /* stays open until this process ends */
+        CHECK(dup(control->fds[1]) >= 0); /* open until this process ends */
         hk_control_close(control);
     } else {
         CHECK(hk_control_broadcast(control, &byte, 1) == HK_ERR_PEER);
@@ -425,15 +425,15 @@ int main(void)
     run(SIZE, late_rank);
     run(2, prompt_sockets);
     fine("collectives");
-    strangers_are_refused();
+    wrong_tokens_are_refused();
     second_of_a_rank_is_refused();
     fine("strangers");
     limits_hold();
     early_rank_waits();
     fine("limits");
     run(SIZE, all_learn_of_a_death);
-    run(SIZE, death_beside_a_hung_rank);
-    run(2, leaving_is_heard);
+    run(SIZE, death_next_to_a_hung_rank);
+    run(2, leaving_is_noticed);
     fine("deaths");
     return 0;
 }

@@ -1,4 +1,4 @@
-/* UDP's accounts of datagrams that come before their turn, after it, or never: what the network does only by chance. */
+/* UDP's handling of early, late and lost datagrams, which a network produces only by chance. */
 #define hk_udp_get_blocking tested_get_blocking
 #define hk_udp_get_spinning tested_get_spinning
 #define hk_udp_get_yielding tested_get_yielding
@@ -13,7 +13,7 @@ enum { LEN = 4 };
 static unsigned char held[HK_UDP_MAX_BYTES];
 static hk_udp_peer_t peers[2];
 
-/* Rank 0, whose next receive from rank 1 is message 5. */
+/* Rank 0; the next receive from rank 1 is message 5. */
 static hk_udp_t begin(void)
 {
     peers[1] = (hk_udp_peer_t){.known = 5, .held = held};
@@ -24,7 +24,7 @@ static void test_what_comes_after_its_turn_is_late_and_not_lost(void)
 {
     hk_udp_t udp = begin();
     unsigned char buf[LEN] = {1, 2, 3, 4};
-    CHECK(!hear(&udp, &peers[1], 5, 3, LEN, buf, LEN));
+    CHECK(!take_other(&udp, &peers[1], 5, 3, LEN, buf, LEN));
     CHECK(udp.late == 1 && udp.lost == 0);
     CHECK(!peers[1].is_held && peers[1].known == 5);
 }
@@ -33,7 +33,7 @@ static void test_what_comes_before_its_turn_is_kept_and_those_before_it_are_lost
 {
     hk_udp_t udp = begin();
     unsigned char buf[LEN] = {1, 2, 3, 4};
-    CHECK(hear(&udp, &peers[1], 5, 6, LEN, buf, LEN));
+    CHECK(take_other(&udp, &peers[1], 5, 6, LEN, buf, LEN));
     CHECK(peers[1].is_held && peers[1].known == 7);
     CHECK(settle(&udp, 1, 5, buf, LEN) == HK_OK);
     CHECK(udp.lost == 1 && udp.late == 0 && buf[0] == 0 && buf[LEN - 1] == 0);
@@ -45,7 +45,7 @@ static void test_a_kept_message_of_another_length_is_refused(void)
 {
     hk_udp_t udp = begin();
     unsigned char buf[LEN] = {1, 2, 3, 4};
-    CHECK(hear(&udp, &peers[1], 5, 5 + 1, 2, buf, LEN));
+    CHECK(take_other(&udp, &peers[1], 5, 5 + 1, 2, buf, LEN));
     CHECK(settle(&udp, 1, 6, buf, LEN) == HK_ERR_SYSTEM);
 }
 
@@ -70,9 +70,9 @@ static void test_an_answer_says_how_many_were_sent(void)
 {
     hk_udp_t udp = begin();
     unsigned char buf[LEN] = {0};
-    CHECK(!hear(&udp, &peers[1], 5, HK_UDP_MARK | 5, 0, buf, LEN)); /* it is still to be sent */
-    CHECK(hear(&udp, &peers[1], 5, HK_UDP_MARK | 6, 0, buf, LEN));
-    CHECK(!hear(&udp, &peers[1], 6, HK_UDP_MARK | 4, 0, buf, LEN)); /* an older answer takes nothing back */
+    CHECK(!take_other(&udp, &peers[1], 5, HK_UDP_MARK | 5, 0, buf, LEN)); /* not sent yet */
+    CHECK(take_other(&udp, &peers[1], 5, HK_UDP_MARK | 6, 0, buf, LEN));
+    CHECK(!take_other(&udp, &peers[1], 6, HK_UDP_MARK | 4, 0, buf, LEN)); /* an older answer changes nothing */
     CHECK(peers[1].known == 6 && udp.late == 0 && udp.lost == 0);
 }
 

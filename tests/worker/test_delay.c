@@ -1,4 +1,4 @@
-/* Delays are calibrated by the quickest of several tries: one that was disturbed makes them no shorter. */
+/* Delays are calibrated by the fastest of several tries, so an interrupted try does not shorten them. */
 #include "check.h"
 #include "patterns/delay.h"
 
@@ -11,7 +11,7 @@ static uint64_t now_ns(hk_ctx_t *ctx)
     return clock_ns;
 }
 
-/* A turn takes 2 ns, and in every other try five times as long. */
+/* A turn takes 2 ns; in every other try it takes five times as long. */
 static void spin(hk_ctx_t *ctx, uint64_t turns)
 {
     (void)ctx;

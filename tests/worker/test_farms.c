@@ -1,4 +1,4 @@
-/* The trigger-farm patterns on a transport that writes down what is asked of it and whose clock is ours: the order of
+/* The trigger-farm patterns on a recording transport with a scripted clock: the order of
  * each rank's messages, and delays. Letters: s send, r recv, S isend, R irecv, each with the peer; w wait_all;
  * d spin, c compute. */
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct recorder {
     hk_ctx_t base;
     char text[512];
     size_t len;
-    uint64_t clock_ns, look_ns, turn_ns; /* a look at the clock moves it by look_ns, a turn of the loop by turn_ns */
+    uint64_t clock_ns, read_ns, turn_ns; /* a clock read advances the clock by read_ns, a turn of the loop by turn_ns */
 } recorder_t;
 
 static recorder_t *of(hk_ctx_t *ctx)
@@ -64,7 +64,7 @@ static hk_status_t on_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 
 static uint64_t on_now_ns(hk_ctx_t *ctx)
 {
-    return of(ctx)->clock_ns += of(ctx)->look_ns;
+    return of(ctx)->clock_ns += of(ctx)->read_ns;
 }
 
 static void on_compute(hk_ctx_t *ctx, uint64_t duration_ns)
@@ -95,13 +95,13 @@ typedef struct point {
     const hk_pattern_t *pattern;
     int rank, size;
     int64_t option[HK_OPTIONS_MAX];
-    uint64_t look_ns, turn_ns;
+    uint64_t read_ns, turn_ns;
 } point_t;
 
 static hk_status_t play(const point_t *point, uint64_t reps, recorder_t *recorder, double counted[2])
 {
     *recorder = (recorder_t){
-        .base = {&transport, point->rank, point->size}, .look_ns = point->look_ns, .turn_ns = point->turn_ns};
+        .base = {&transport, point->rank, point->size}, .read_ns = point->read_ns, .turn_ns = point->turn_ns};
     unsigned char out[256] = {0};
     unsigned char in[1024] = {0};
     hk_req_t reqs[256];
@@ -119,7 +119,7 @@ static hk_status_t play(const point_t *point, uint64_t reps, recorder_t *recorde
     CHECK(plan.reqs_count <= 256);
     run.reqs_count = plan.reqs_count;
     hk_status_t status = point->pattern->prepare(&run);
-    recorder->len = 0; /* calibration is not what is looked at */
+    recorder->len = 0; /* forget the calibration */
     if (status == HK_OK) {
         status = point->pattern->repeat(&run, reps);
     }
@@ -131,7 +131,7 @@ static hk_status_t play(const point_t *point, uint64_t reps, recorder_t *recorde
     return status;
 }
 
-static void says(point_t point, uint64_t reps, const char *text)
+static void check_calls(point_t point, uint64_t reps, const char *text)
 {
     recorder_t recorder;
     CHECK(play(&point, reps, &recorder, NULL) == HK_OK);
@@ -145,22 +145,22 @@ static void says(point_t point, uint64_t reps, const char *text)
 static void test_farms(void)
 {
     const hk_pattern_t *push = &hk_pattern_pushfarm;
-    says((point_t){.pattern = push, .rank = 0, .size = 5, .option = {2, 1}}, 3, "S1S2R3wS1S2R4wS1S2R3w");
-    says((point_t){.pattern = push, .rank = 2, .size = 5, .option = {2, 1}}, 3, "r0s3r0s4r0s3");
-    says((point_t){.pattern = push, .rank = 3, .size = 5, .option = {2, 1}}, 3, "R1R2ws0R1R2ws0");
-    says((point_t){.pattern = push, .rank = 4, .size = 5, .option = {2, 1}}, 3, "R1R2ws0");
+    check_calls((point_t){.pattern = push, .rank = 0, .size = 5, .option = {2, 1}}, 3, "S1S2R3wS1S2R4wS1S2R3w");
+    check_calls((point_t){.pattern = push, .rank = 2, .size = 5, .option = {2, 1}}, 3, "r0s3r0s4r0s3");
+    check_calls((point_t){.pattern = push, .rank = 3, .size = 5, .option = {2, 1}}, 3, "R1R2ws0R1R2ws0");
+    check_calls((point_t){.pattern = push, .rank = 4, .size = 5, .option = {2, 1}}, 3, "R1R2ws0");
     const hk_pattern_t *pull = &hk_pattern_pullfarm;
-    says((point_t){.pattern = pull, .rank = 0, .size = 5, .option = {2, 1}}, 3, "S3R3wS4R4wS3R3w");
-    says((point_t){.pattern = pull, .rank = 1, .size = 5, .option = {2, 1}}, 3, "r3s3r4s4r3s3");
-    says((point_t){.pattern = pull, .rank = 4, .size = 5, .option = {2, 1}}, 3, "r0R1R2S1S2ws0");
-    /* Two in flight, one sender, receivers 2 and 3: 32 events, an end is taken before each start but the first two. */
+    check_calls((point_t){.pattern = pull, .rank = 0, .size = 5, .option = {2, 1}}, 3, "S3R3wS4R4wS3R3w");
+    check_calls((point_t){.pattern = pull, .rank = 1, .size = 5, .option = {2, 1}}, 3, "r3s3r4s4r3s3");
+    check_calls((point_t){.pattern = pull, .rank = 4, .size = 5, .option = {2, 1}}, 3, "r0R1R2S1S2ws0");
+    /* Two in flight, one sender, receivers 2 and 3: 32 events. From the third start on, an end comes first. */
     char text[512] = "S2S3";
     size_t len = strlen(text);
     for (int i = 0; i < 15; i++) {
         len += (size_t)snprintf(text + len, sizeof text - len, "r2S2r3S3");
     }
     (void)snprintf(text + len, sizeof text - len, "R2R3w");
-    says((point_t){.pattern = pull, .rank = 0, .size = 4, .option = {1, 2}}, 1, text);
+    check_calls((point_t){.pattern = pull, .rank = 0, .size = 4, .option = {1, 2}}, 1, text);
 }
 
 static void test_robs(void)
@@ -168,29 +168,29 @@ static void test_robs(void)
     const hk_pattern_t *push = &hk_pattern_robpush;
     const hk_pattern_t *pull = &hk_pattern_robpull;
     /* delay of 5 us by compute(); in-turn 0, parallel 1; buffers */
-    says((point_t){.pattern = push, .size = 3, .option = {5, 1, 0, 1}}, 2, "r1r2cr1r2c");
-    says((point_t){.pattern = push, .size = 3, .option = {5, 1, 1, 1}}, 2, "R1R2wcR1R2wc");
-    says((point_t){.pattern = push, .size = 3, .option = {5, 1, 0, 2}}, 2, "R1wr2R1cwr2c");
-    says((point_t){.pattern = push, .size = 3, .option = {5, 1, 1, 2}}, 2, "R1R2wR1R2cwc");
-    says((point_t){.pattern = push, .size = 3, .option = {0, 1, 0, 1}}, 2, "r1r2r1r2");
-    says((point_t){.pattern = push, .rank = 2, .size = 3, .option = {5, 1, 0, 1}}, 2, "s0s0");
-    says((point_t){.pattern = pull, .size = 3, .option = {5, 1, 0, 1}}, 1, "s1r1s2r2c");
-    says((point_t){.pattern = pull, .size = 3, .option = {5, 1, 0, 2}}, 2, "R1S1ws2r2R1S1cws2r2c");
-    says((point_t){.pattern = pull, .size = 3, .option = {5, 1, 1, 1}}, 1, "R1S1R2S2wc");
-    says((point_t){.pattern = pull, .rank = 1, .size = 3, .option = {5, 1, 0, 1}}, 2, "r0s0r0s0");
+    check_calls((point_t){.pattern = push, .size = 3, .option = {5, 1, 0, 1}}, 2, "r1r2cr1r2c");
+    check_calls((point_t){.pattern = push, .size = 3, .option = {5, 1, 1, 1}}, 2, "R1R2wcR1R2wc");
+    check_calls((point_t){.pattern = push, .size = 3, .option = {5, 1, 0, 2}}, 2, "R1wr2R1cwr2c");
+    check_calls((point_t){.pattern = push, .size = 3, .option = {5, 1, 1, 2}}, 2, "R1R2wR1R2cwc");
+    check_calls((point_t){.pattern = push, .size = 3, .option = {0, 1, 0, 1}}, 2, "r1r2r1r2");
+    check_calls((point_t){.pattern = push, .rank = 2, .size = 3, .option = {5, 1, 0, 1}}, 2, "s0s0");
+    check_calls((point_t){.pattern = pull, .size = 3, .option = {5, 1, 0, 1}}, 1, "s1r1s2r2c");
+    check_calls((point_t){.pattern = pull, .size = 3, .option = {5, 1, 0, 2}}, 2, "R1S1ws2r2R1S1cws2r2c");
+    check_calls((point_t){.pattern = pull, .size = 3, .option = {5, 1, 1, 1}}, 1, "R1S1R2S2wc");
+    check_calls((point_t){.pattern = pull, .rank = 1, .size = 3, .option = {5, 1, 0, 1}}, 2, "r0s0r0s0");
 }
 
-/* After each message, on the side that is asked to, and in the time of that side. */
+/* Computation after each message, on the selected side, within its time. */
 static void test_computing(void)
 {
     const hk_pattern_t *oneway = &hk_pattern_oneway;
     recorder_t recorder;
     double counted[2] = {0, 0};
-    says((point_t){.pattern = oneway, .size = 2, .option = {0, 1, 0, 1, 3, 0}}, 2, "s1cs1cr1");
-    says((point_t){.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 3, 0}}, 2, "r0r0s0");
-    says((point_t){.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 0, 3}}, 2, "r0cr0cs0");
-    says((point_t){.pattern = oneway, .rank = 0, .size = 2, .option = {1, 1, 1, 0, 3, 5}}, 2, "r1cr1c");
-    says((point_t){.pattern = oneway, .rank = 2, .size = 3, .option = {0, 1, 0, 1, 3, 5}}, 2, "");
+    check_calls((point_t){.pattern = oneway, .size = 2, .option = {0, 1, 0, 1, 3, 0}}, 2, "s1cs1cr1");
+    check_calls((point_t){.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 3, 0}}, 2, "r0r0s0");
+    check_calls((point_t){.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 0, 3}}, 2, "r0cr0cs0");
+    check_calls((point_t){.pattern = oneway, .rank = 0, .size = 2, .option = {1, 1, 1, 0, 3, 5}}, 2, "r1cr1c");
+    check_calls((point_t){.pattern = oneway, .rank = 2, .size = 3, .option = {0, 1, 0, 1, 3, 5}}, 2, "");
     const point_t point = {.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 3, 5}};
     CHECK(play(&point, 7, &recorder, counted) == HK_OK);
     CHECK(counted[0] == 7 && counted[1] == 7 * 5000 && recorder.clock_ns == 7 * 5000);
@@ -205,13 +205,13 @@ static void test_delays(void)
     CHECK(play(&point, 3, &recorder, counted) == HK_OK);
     CHECK(strcmp(recorder.text, "r1dr1dr1d") == 0);
     CHECK(counted[0] == 3 && counted[1] == 21000);
-    /* A clock that stands still while the loop runs; compute() moves it. */
+    /* The clock does not move during the loop; compute() moves it. */
     point.turn_ns = 0;
     CHECK(play(&point, 1, &recorder, NULL) == HK_ERR_UNSUPPORTED);
     point.option[1] = 1;
     CHECK(play(&point, 1, &recorder, counted) == HK_OK && counted[0] == 1 && counted[1] == 7000);
-    /* A clock of 10 us; only no delay, or one that is as long, can be had. */
-    point.look_ns = 10000;
+    /* A clock with steps of 10 us: no delay, or at least one step. */
+    point.read_ns = 10000;
     CHECK(play(&point, 1, &recorder, NULL) == HK_ERR_UNSUPPORTED);
     point.option[0] = 0;
     CHECK(play(&point, 1, &recorder, NULL) == HK_OK);

@@ -1,4 +1,4 @@
-/* The transforms against the sum that defines them, for every length, with another signal in each lane. */
+/* The transforms agree with the sum that defines them, for every length, with a different signal in each lane. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ static hk_complex_t signal_at(size_t k, size_t lane)
     return (hk_complex_t){sin(1.7 * phase), cos(0.3 * phase * phase)};
 }
 
-/* One value of a transform by its definition. */
+/* One value of a transform, by definition. */
 static hk_complex_t sum_of(size_t points, size_t frequency, size_t lane)
 {
     hk_complex_t sum = {0, 0};

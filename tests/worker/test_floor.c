@@ -1,4 +1,4 @@
-/* The floor and the pace with a clock that goes on by a script: each is the median of its samples, in its unit. */
+/* The floor and the pace with a scripted clock: each is the median of its samples, in its unit. */
 #define hk_real_now_ns scripted_now_ns
 #define hk_floor_sample scripted_floor_sample
 #define hk_floor_quick scripted_floor_quick
@@ -10,12 +10,12 @@
 
 static const uint64_t *script_ns;
 static uint64_t clock_ns;
-static size_t looks;
+static size_t reads;
 
 uint64_t scripted_now_ns(hk_ctx_t *ctx)
 {
     (void)ctx;
-    clock_ns += looks++ % 2 == 1 ? *script_ns++ : 0; /* every second look ends a sample */
+    clock_ns += reads++ % 2 == 1 ? *script_ns++ : 0; /* every second read ends a sample */
     return clock_ns;
 }
 
@@ -25,7 +25,8 @@ int main(void)
     static const uint64_t paces_ns[] = {900, 500, 800, 700, 400};
     hk_floor_t floor = {.rank = 0};
     script_ns = floors_ns;
-    CHECK(scripted_floor_quick(&floor) == 6000 / (2.0 * QUICK_BATCH)); /* half round trips; the first one warms up */
+    CHECK(scripted_floor_quick(&floor) ==
+          6000 / (2.0 * QUICK_BATCH)); /* half round trips; the first one is a warm-up */
     CHECK(floor.turn == 2 * 6 * QUICK_BATCH);
     floor.why = "no line";
     CHECK(scripted_floor_quick(&floor) < 0);

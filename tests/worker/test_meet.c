@@ -1,5 +1,5 @@
-/* Two ranks over a link that takes 2 ms each way, in virtual time, so that all is known exactly: ranks that both act
- * from the start of a sample start at one moment; and each way to receive takes what it should. */
+/* Two ranks over a link of 2 ms in virtual time, so all times are known exactly. Ranks that both act from the start
+ * of a sample start at the same moment, and each way to receive takes the expected time. */
 #include <pthread.h>
 #include <string.h>
 
@@ -9,18 +9,18 @@
 #include "samples.h"
 
 enum { WAY_NS = 2000 * 1000, LATE_NS = 9000 * 1000, SLEEPS_LATE_NS = 150 * 1000 };
-enum { LOOK_NS = 250 * 1000, COPY_NS = 3 * LOOK_NS };
+enum { PROBE_NS = 250 * 1000, COPY_NS = 3 * PROBE_NS };
 enum { MESSAGES_MAX = 256, SAMPLES = 3, BATCH = 4 };
 
-/* PLAIN: a send returns at once. SYNCHRONOUS: when news has come back that its receive has begun. READY: the message
- * leaves when news has come that its receive has begun. */
+/* PLAIN: a send returns at once. SYNCHRONOUS: it returns when the confirmation of its receive arrives. READY: the
+ * message leaves when the confirmation of its receive arrives. */
 typedef enum mode { PLAIN, SYNCHRONOUS, READY } sending_t;
 
-/* From one rank to the other, in their order. */
+/* Messages from one rank to the other, in order. */
 typedef struct way {
     struct {
         uint64_t left_ns, awaited_ns;
-        unsigned char bytes[8]; /* a plain receive hands them over */
+        unsigned char bytes[8]; /* only plain receives copy them */
     } message[MESSAGES_MAX];
     int left, awaited;
 } way_t;
@@ -29,8 +29,8 @@ typedef struct link {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     sending_t mode;
-    int late;         /* which message of rank 0 takes LATE_NS more; -1: none */
-    uint64_t copy_ns; /* what a receive costs that begins when its message has come */
+    int late;         /* the message of rank 0 that takes LATE_NS more; -1: none */
+    uint64_t copy_ns; /* cost of a receive that begins after its message has arrived */
     way_t from[2];
 } link_t;
 
@@ -38,7 +38,7 @@ typedef struct end {
     hk_ctx_t base;
     link_t *link;
     uint64_t clock_ns;
-    size_t open; /* receives under way */
+    size_t open; /* open receives */
 } end_t;
 
 static end_t *of(hk_ctx_t *ctx)
@@ -52,7 +52,7 @@ static void reach(hk_ctx_t *ctx, uint64_t moment_ns)
     end->clock_ns = end->clock_ns < moment_ns ? moment_ns : end->clock_ns;
 }
 
-/* When rank's receive of the way's k-th message began; waits until it has. */
+/* When rank's receive of the k-th message began; waits for it. */
 static uint64_t awaited_ns(link_t *link, const way_t *way, int k)
 {
     while (way->awaited <= k) {
@@ -116,7 +116,7 @@ static void take(hk_ctx_t *ctx, int k)
     CHECK(pthread_mutex_unlock(&link->lock) == 0);
 }
 
-/* A look in vain takes LOOK_NS. */
+/* A failed probe takes PROBE_NS. */
 static hk_status_t virtual_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 {
     link_t *link = of(ctx)->link;
@@ -126,7 +126,7 @@ static hk_status_t virtual_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
         CHECK(pthread_cond_wait(&link->moved, &link->lock) == 0);
     }
     *is_there_p = arrival_ns(link, peer, k) <= of(ctx)->clock_ns;
-    of(ctx)->clock_ns += *is_there_p ? 0 : LOOK_NS;
+    of(ctx)->clock_ns += *is_there_p ? 0 : PROBE_NS;
     CHECK(pthread_mutex_unlock(&link->lock) == 0);
     return HK_OK;
 }
@@ -140,7 +140,7 @@ static hk_status_t virtual_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_b
     return HK_OK;
 }
 
-/* Samples are taken in PLAIN mode alone, in which a message that has left needs no more care. */
+/* Samples use PLAIN mode only, where a sent message needs no further action. */
 static hk_status_t virtual_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
 {
     (void)req;
@@ -261,12 +261,12 @@ static link_t run_both(rank_t *ranks, sending_t mode, int late, uint64_t copy_ns
     return link;
 }
 
-/* ---- what is known ----------------------------------------------------------------------------------------------- */
+/* ---- known times ------------------------------------------------------------------------------------------------- */
 
-/* Whoever came to the meeting first, and whichever message of it but the word to start is held up. */
+/* For any rank that arrives first, and any delayed message except the start signal. */
 static void check_start(const hk_pattern_t *pattern, sending_t mode)
 {
-    enum { WORD = 4 }; /* its place, behind a meeting and three round trips */
+    enum { WORD = 4 }; /* its index, after a meeting and three round trips */
     for (int first = 0; first < 2; first++) {
         for (int late = -1; late < WORD; late++) {
             rank_t ranks[2] = {{.pattern = pattern}, {.pattern = pattern}};
@@ -277,7 +277,7 @@ static void check_start(const hk_pattern_t *pattern, sending_t mode)
     }
 }
 
-/* Each exchange takes one message's way. */
+/* Each exchange takes the time of one message. */
 static void check_samples(void)
 {
     extern const hk_pattern_t hk_pattern_twoway;
@@ -292,7 +292,7 @@ static void check_samples(void)
     }
 }
 
-/* Half of a round trip is one way, and one more copy where the receive begins when the message has come. */
+/* Half a round trip is one way, plus a copy if the receive begins after the message has arrived. */
 static void check_receives(void)
 {
     extern const hk_pattern_t hk_pattern_pingpong;
@@ -319,10 +319,10 @@ static void check_receives(void)
         for (int rank = 0; rank < 2; rank++) {
             CHECK(way == BLOCKING || ranks[rank].counted[0] == trips);
         }
-        /* Waited for two round trips of two ways each, plainly measured; looked at the end of each LOOK_NS. */
+        /* The wait is two plain round trips; a probe ends every PROBE_NS. */
         CHECK(way != LATE || ranks[0].counted[1] == trips * 4 * WAY_NS);
-        const int looks = (2 * WAY_NS + COPY_NS) / LOOK_NS + 1;
-        CHECK(way != PROBE || ranks[0].counted[1] == trips * looks);
+        const int probes = (2 * WAY_NS + COPY_NS) / PROBE_NS + 1;
+        CHECK(way != PROBE || ranks[0].counted[1] == trips * probes);
     }
 }
 

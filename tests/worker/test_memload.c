@@ -1,4 +1,4 @@
-/* memload: what is walked is one cycle through every line of the working set, in the order that was asked for. */
+/* memload: the chain is one cycle through every line of the working set, in the requested order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ extern const hk_pattern_t hk_pattern_memload;
 
 enum { LINE_BYTES = 64, CHASE = 0, STREAM, READ_AHEAD };
 
-/* Follows the addresses from the first line until it is back there; the number of steps, each line seen once. */
+/* Follows the chain from the first line back to it. Returns the number of steps; visits each line once. */
 static size_t walk(const unsigned char *set, size_t lines, size_t *in_order_p)
 {
     unsigned char *seen = calloc(lines, 1);
@@ -31,7 +31,7 @@ static size_t walk(const unsigned char *set, size_t lines, size_t *in_order_p)
     return steps;
 }
 
-/* A run of memload with its memory, laid out. */
+/* A prepared run of memload, with its memory. */
 static hk_run_t open_run(hk_ctx_t *ctx, int64_t access, size_t lines)
 {
     hk_run_t run = {.ctx = ctx, .bytes = lines * LINE_BYTES, .option = {access}};
@@ -62,8 +62,7 @@ static size_t lay_out(int64_t access, size_t lines, size_t *in_order_p)
     return steps;
 }
 
-/* Streams of any lengths, one after the other, add up every word in its turn; the sum follows the place in the state.
- */
+/* Successive streams of any length add every word in order; the state keeps the sum. */
 static void test_stream(size_t lines)
 {
     static const uint64_t batches[] = {1, 5, 1000, 3};
@@ -93,7 +92,7 @@ int main(void)
         const size_t lines = counts[i];
         size_t in_order = 0;
         CHECK(lay_out(CHASE, lines, &in_order) == lines);
-        CHECK(lines < 64 || in_order < lines / 8); /* a random order follows the addresses now and then only */
+        CHECK(lines < 64 || in_order < lines / 8); /* a random order has few neighbours in sequence */
         CHECK(lay_out(READ_AHEAD, lines, &in_order) == lines);
         CHECK(in_order == lines - 1);
         test_stream(lines);

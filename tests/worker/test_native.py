@@ -165,9 +165,9 @@ def test_allreduces_add_up_what_all_ranks_have(transport: str, ranks: int) -> No
 @pytest.mark.parametrize(
     ("size", "algorithm", "why"),
     [
-        (12, "auto", "allreduce takes sizes that are multiples of 8 B, not 12 B"),
-        (0, "parts", "allreduce takes sizes that are multiples of 8 B, not 0 B"),
-        (8, "native", "shm has no allreduce of its own"),
+        (12, "auto", "allreduce accepts multiples of 8 B, not 12 B"),
+        (0, "parts", "allreduce accepts multiples of 8 B, not 0 B"),
+        (8, "native", "shm has no native allreduce"),
     ],
 )
 def test_an_impossible_allreduce_is_refused(size: int, algorithm: str, why: str) -> None:
@@ -226,7 +226,7 @@ def test_ft_on_ranks_that_do_not_divide_its_grid(ranks: int, name: str, most: in
     answers, done = converse(build_worker(), commands, *more)
     assert [a["kind"] for a in answers] == ["error", "measure", "bye"], done.stderr
     assert answers[0]["code"] == "unsupported"
-    assert answers[0]["message"].endswith(f"can't be divided among {ranks} ranks: it takes a power of two up to {most}")
+    assert answers[0]["message"].endswith(f"cannot be divided among {ranks} ranks: use a power of two up to {most}")
 
 
 @pytest.mark.parametrize("transport", ["null", "shm"])
@@ -315,7 +315,7 @@ def test_who_waits_for_other_ranks_has_the_limit_that_is_given() -> None:
         check=False,
     )
     assert '"kind":"listening"' in done.stdout
-    assert "1 of 1 ranks haven't come in time, rank 1 among them" in done.stderr
+    assert "1 of 1 ranks did not join in time, including rank 1" in done.stderr
     assert done.returncode != 0
 
 
@@ -488,8 +488,8 @@ def test_loads(transport: str, access: str) -> None:
 @pytest.mark.parametrize(
     ("command", "culprit"),
     [
-        (measure("pingpong", 8, source=1, target=1), "source and target are both rank 1"),
-        (measure("oneway", 8, target=0), "source and target are both rank 0"),
+        (measure("pingpong", 8, source=1, target=1), "source and target must differ, but both are rank 1"),
+        (measure("oneway", 8, target=0), "source and target must differ, but both are rank 0"),
         (measure("put", 8, target=2), "target is rank 2, and the last of 2 ranks is 1"),
         (measure("get", 8, source=7), "source is rank 7"),
         (measure("ring", 8, distance=2), "at most 1, not 2"),
@@ -510,11 +510,11 @@ def test_what_does_not_go_together_is_refused_in_a_sentence(command: str, culpri
 @pytest.mark.parametrize(
     ("pattern", "ranks", "option", "right", "why"),
     [
-        ("ring", 3, "distance", 2, "a distance among 3 ranks is at most 2, not 3"),
-        ("putring", 2, "distance", 1, "a distance among 2 ranks is at most 1, not 2"),
-        ("rounds", 3, "round", 3, "3 ranks have all met after 3 rounds, so there is no round 4"),
-        ("rounds", 4, "round", 3, "4 ranks have all met after 3 rounds, so there is no round 4"),
-        ("get", 2, "source", 0, "source and target are both rank 1 and must be two ranks"),
+        ("ring", 3, "distance", 2, "the distance on 3 ranks is at most 2, not 3"),
+        ("putring", 2, "distance", 1, "the distance on 2 ranks is at most 1, not 2"),
+        ("rounds", 3, "round", 3, "3 ranks need only 3 rounds, so there is no round 4"),
+        ("rounds", 4, "round", 3, "4 ranks need only 3 rounds, so there is no round 4"),
+        ("get", 2, "source", 0, "source and target must differ, but both are rank 1"),
         ("pingpong", 3, "target", 2, "target is rank 3, and the last of 3 ranks is 2"),
     ],
 )

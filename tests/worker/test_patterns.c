@@ -1,4 +1,4 @@
-/* Patterns on a scripted transport: where each message lands, and what is counted over several samples. */
+/* Patterns on a scripted transport: the place of each message, and counts over several samples. */
 #include <stddef.h>
 
 #include "check.h"
@@ -25,7 +25,7 @@ static hk_status_t take_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return HK_OK;
 }
 
-/* Two blocks fit what receives share: messages take turns in them. */
+/* Receives share the room of two blocks: messages alternate between them. */
 static void check_places(void)
 {
     static unsigned char in[2 * BLOCK_BYTES];
@@ -43,7 +43,7 @@ static void check_places(void)
     }
 }
 
-/* Every other call moves nothing, as where a buffer is full or empty. */
+/* Every other call moves nothing, as with a full or empty buffer. */
 static size_t move(size_t len_bytes)
 {
     const size_t most = len_bytes < moved_at_once ? len_bytes : moved_at_once;
@@ -85,7 +85,7 @@ static void check_stream(int rank)
     }
     CHECK(hk_pattern_stream.prepare(&run) == HK_OK);
     calls = 0;
-    moved_at_once = 40; /* a block takes 40, 40 and 20 B */
+    moved_at_once = 40; /* writes of a block move 40, 40 and 20 B */
     for (int sample = 1; sample <= 3; sample++) {
         const double samples = sample, blocks = 2 * WRITES * samples;
         CHECK(hk_pattern_stream.repeat(&run, 2) == HK_OK);

@@ -1,4 +1,4 @@
-/* A wrong byte of a payload is found at its place, also in a last word that is not whole, wherever a block begins. */
+/* hk_payload_check finds a wrong byte at its place, also in an incomplete last word, for any start of the block. */
 #include "check.h"
 #include "payload.h"
 

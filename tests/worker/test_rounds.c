@@ -1,9 +1,9 @@
-/* The rounds of a tournament: who meets whom is mutual, and after the last round everybody has met everybody once. */
+/* The rounds of a tournament: pairs are mutual, and after the last round every rank has met every other once. */
 #include "check.h"
 #include "pattern.h"
 #include "registry.h"
 
-/* Whose message rank has to get in a round; -1: it rests. */
+/* The peer whose message rank expects in a round; -1: it is idle. */
 static int peer_of(const hk_pattern_t *rounds, int size, int rank, int round)
 {
     hk_ctx_t ctx = {.size = size, .rank = rank};

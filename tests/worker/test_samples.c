@@ -1,4 +1,4 @@
-/* What is timed: a transport that writes down every call, and whose clock goes on by a script. */
+/* The timed part, on a transport that records every call and has a scripted clock. */
 #include <string.h>
 
 #include "check.h"
@@ -7,7 +7,7 @@
 
 static char calls[256];
 static size_t calls_len;
-static const uint64_t *script_ns; /* how far the clock goes at each look; afterwards 1000 */
+static const uint64_t *script_ns; /* advance of the clock at each read; afterwards 1000 */
 static size_t script_len;
 static uint64_t clock_ns;
 
@@ -74,7 +74,7 @@ static uint32_t place_of(const char *name)
     return place;
 }
 
-/* Barriers are a stream: ranks come together once, the warm-up is made, and no batch waits for another. */
+/* Barriers are a stream: ranks meet once, the warm-up runs, and batches follow without a wait. */
 static void test_warmup_is_made_before_the_samples_and_in_none_of_them(void)
 {
     hk_ctx_t ctx = {.tp = &recorder, .rank = 0, .size = 2};
@@ -82,17 +82,17 @@ static void test_warmup_is_made_before_the_samples_and_in_none_of_them(void)
     hk_result_t result = {.elapsed_ns = elapsed_ns};
     const hk_command_t command = {.pattern = place_of("barrier"), .warmup = 4, .batch = 2, .samples = 3};
     hk_run_t run = hk_run_of(&ctx, &command);
-    static const uint64_t looks_ns[] = {10, 10, 100, 200, 400, 7};
+    static const uint64_t steps_ns[] = {10, 10, 100, 200, 400, 7};
     forget();
-    script_ns = looks_ns;
-    script_len = sizeof looks_ns / sizeof looks_ns[0];
+    script_ns = steps_ns;
+    script_len = sizeof steps_ns / sizeof steps_ns[0];
     CHECK(hk_take_samples(&command, &run, &result) == HK_OK);
-    /* Together, warm-up, both clocks begin; three batches; the account ends, and together again. */
+    /* Meeting, warm-up, start of both clocks; three batches; end of the account, meeting. */
     CHECK(strcmp(calls, "bbbbbttbbtbbtbbttb") == 0);
     CHECK(result.warmup == 4);
     CHECK(elapsed_ns[0] == 100 && elapsed_ns[1] == 200 && elapsed_ns[2] == 400);
     CHECK(result.account.wall_ns == 10 + 100 + 200 + 400 + 7);
-    CHECK(result.started_ns == 0); /* time is not the kernel's */
+    CHECK(result.started_ns == 0); /* virtual time */
 }
 
 static void test_reference_is_half_of_the_median_trip(void)
@@ -100,11 +100,11 @@ static void test_reference_is_half_of_the_median_trip(void)
     hk_ctx_t ctx = {.tp = &recorder, .rank = 0, .size = 2};
     unsigned char out[HK_REFERENCE_BYTES] = {0}, in[HK_REFERENCE_BYTES] = {0};
     hk_bench_t bench = {.ctx = &ctx, .out = out, .in = in};
-    static const uint64_t looks_ns[] = {0, 90000, 0, 8000, 0, 1000, 0, 3000, 0, 2000, 0, 5000};
+    static const uint64_t steps_ns[] = {0, 90000, 0, 8000, 0, 1000, 0, 3000, 0, 2000, 0, 5000};
     double half_ns = 0;
     forget();
-    script_ns = looks_ns;
-    script_len = sizeof looks_ns / sizeof looks_ns[0];
+    script_ns = steps_ns;
+    script_len = sizeof steps_ns / sizeof steps_ns[0];
     CHECK(hk_refer(&bench, &half_ns) == HK_OK);
     CHECK(strcmp(calls, "tsrttsrttsrttsrttsrttsrt") == 0);
     CHECK(half_ns == 1500.0);

@@ -136,11 +136,11 @@ def test_an_event_builder_with_shifted_destinations(transport: str) -> None:
 @pytest.mark.parametrize(
     ("transport", "ranks", "line", "why"),
     [
-        ("udp", 3, {"rate_hz": 1000}, "rate_hz needs a probe for the next message, which udp does not offer"),
+        ("udp", 3, {"rate_hz": 1000}, "rate_hz needs a probe for messages, which udp does not offer"),
         ("unix", 3, {"rate_hz": 1000, "batch": 2},
          "repetitions on schedule are samples of one: batch must be 1, not 2"),
         ("unix", 6, {"shift": "yes", "in_flight": 3},
-         "shift=yes takes events in rounds of 4, one for each builder: in_flight must be 4 or more"),
+         "shift=yes needs rounds of 4 events, one for each builder: in_flight must be 4 or more"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_on_schedule_is_refused(transport: str, ranks: int, line: dict[str, Any], why: str) -> None:

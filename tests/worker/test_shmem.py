@@ -133,12 +133,12 @@ def test_collectives_are_the_librarys_own(shmem: Library, transport: str, ranks:
 @EVERY_SHMEM
 def test_what_its_collectives_do_not_take_is_refused_and_the_job_goes_on(shmem: Library) -> None:
     refused = [
-        ("alltoall", 6, "auto", "alltoall of shmem takes sizes that are multiples of 4 B, not 6 B"),
-        ("alltoall", 0, "auto", "alltoall of shmem takes sizes that are multiples of 4 B, not 0 B"),  # an empty call
-        ("multicast", 9, "native", "broadcast of shmem takes sizes that are multiples of 4 B, not 9 B"),
-        ("multicast", 0, "native", "broadcast of shmem takes sizes that are multiples of 4 B, not 0 B"),
+        ("alltoall", 6, "auto", "alltoall of shmem accepts multiples of 4 B, not 6 B"),
+        ("alltoall", 0, "auto", "alltoall of shmem accepts multiples of 4 B, not 0 B"),  # an empty call
+        ("multicast", 9, "native", "broadcast of shmem accepts multiples of 4 B, not 9 B"),
+        ("multicast", 0, "native", "broadcast of shmem accepts multiples of 4 B, not 0 B"),
         ("multicast", 8, "flat", "send and receive, which shmem does not offer; algorithm=native does without"),
-        ("allreduce", 12, "auto", "allreduce takes sizes that are multiples of 8 B, not 12 B"),
+        ("allreduce", 12, "auto", "allreduce accepts multiples of 8 B, not 12 B"),
         ("allreduce", 8, "parts", "send and receive, which shmem does not offer; algorithm=native does without"),
         ("barrier", 0, "portable", "send and receive, which shmem does not offer; algorithm=native does without"),
     ]
@@ -191,7 +191,7 @@ def test_a_full_heap_says_how_to_make_it_larger(shmem: Library) -> None:
     plain = job(shmem, "mailbox", recipe=recipe)
     small = StartCommand(plain.launcher, plain.argv, {**plain.environment, "SHMEM_SYMMETRIC_HEAP_SIZE": "64K"})
     with (
-        pytest.raises(WorkerError, match="symmetric heap, which SHMEM_SYMMETRIC_HEAP_SIZE makes larger"),
+        pytest.raises(WorkerError, match="symmetric heap; increase it with SHMEM_SYMMETRIC_HEAP_SIZE"),
         WorkerSession(small) as session,
     ):
         session.hello()

@@ -377,7 +377,7 @@ def test_a_machine_without_puts(tmp_path: Path) -> None:
     assert answers[0]["message"] == "put needs put and get, which sim does not offer"
     answers, done = simulate(tmp_path, one_sided()[:-4], 2, measure("get", 8), measure("put", 8))
     assert answers[0]["message"] == "the point failed; standard error has the reason"
-    assert done.stderr == "hockney worker: rank 0: the model model says nothing of a get\n"
+    assert done.stderr == "hockney worker: rank 0: the model model has no get\n"
     assert answers[1]["kind"] == "measure"
 
 

@@ -1,9 +1,9 @@
-/* The socket and pipe transports, on real descriptors: lengths, order, both sides at once, windows, faults.
+/* The socket and pipe transports, on real descriptors: sizes, order, both sides at once, windows, faults.
  *
  *     W=src/hockney/worker/csrc
  *     cc -std=c17 -D_GNU_SOURCE -g -fsanitize=address,undefined -I$W tests/worker/test_stream.c \
- *        $W/{address,control,io,rendezvous,status,machine}.c
- * $W/transports/{stream,stream_open,stream_socket,pipe,unix,tcp}.c
+ *        $W/{address,control,io,rendezvous,status,machine}.c \
+ *        $W/transports/{stream,stream_open,stream_socket,pipe,unix,tcp}.c
  *
  * Ends with 0 and one line for each transport, or with 1 and the check that failed. */
 #include <signal.h>
@@ -64,7 +64,7 @@ static void be_rank(const hk_transport_t *tp, int rank, int size, int oversubscr
     }
 }
 
-/* Rank 0 is this process, so that no launcher's copies of descriptors hide a rank's end. */
+/* Rank 0 is this process, so no launcher's copy of a descriptor hides the end of a rank. */
 static void run(const hk_transport_t *tp, int size, int oversubscribed, body_t *body)
 {
     int fds[RANKS_MAX][2];
@@ -120,7 +120,7 @@ static unsigned char *room(hk_ctx_t *ctx, size_t len_bytes)
     return memory;
 }
 
-/* ---- what is tested ---------------------------------------------------------------------------------------------- */
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
 
 static void all_lengths(hk_ctx_t *ctx)
 {
@@ -148,7 +148,7 @@ static void interrupt(int signal_number)
     (void)signal_number;
 }
 
-/* Without SA_RESTART every wait of the kernel's may end early. */
+/* Without SA_RESTART a signal can end every wait in the kernel early. */
 static void all_lengths_interrupted(hk_ctx_t *ctx)
 {
     const struct sigaction action = {.sa_handler = interrupt};
@@ -161,7 +161,7 @@ static void all_lengths_interrupted(hk_ctx_t *ctx)
     (void)alarm(CHECK_LIMIT_S);
 }
 
-/* Every rank to every other, far more than the kernel takes. */
+/* Every rank sends to every other, far more than the kernel buffers. */
 static void large_to_all(hk_ctx_t *ctx)
 {
     hk_req_t reqs[2 * RANKS_MAX];
@@ -190,8 +190,8 @@ static void large_to_all(hk_ctx_t *ctx)
     }
 }
 
-/* Both post a receive, then send plainly: the receives must move inside send. */
-static void plain_beside_requests(hk_ctx_t *ctx)
+/* Both post a receive, then send plainly: the receives must make progress inside send. */
+static void plain_during_requests(hk_ctx_t *ctx)
 {
     const int peer = 1 - ctx->rank;
     unsigned char *out = room(ctx, LARGE_BYTES), *in = room(ctx, LARGE_BYTES);
@@ -254,7 +254,7 @@ static void receive_window(hk_ctx_t *ctx, int peer, side_t side, unsigned char *
     }
 }
 
-/* Messages arrive in the order in which they were started, whichever way each side started them. */
+/* Messages arrive in the order in which they were started, for all kinds of calls. */
 static void windows(hk_ctx_t *ctx)
 {
     size_t total_bytes = 0;
@@ -277,8 +277,8 @@ static void windows(hk_ctx_t *ctx)
     ctx->tp->free(ctx, buf, total_bytes);
 }
 
-/* Rank 0 hears all others at once while the last of them is slow to start. */
-static void one_hears_all(hk_ctx_t *ctx)
+/* Rank 0 receives from all others at once; the last one starts late. */
+static void one_receives_all(hk_ctx_t *ctx)
 {
     enum { EACH = 8, LEN = 30000 };
     unsigned char *buf = room(ctx, (size_t)RANKS_MAX * EACH * LEN);
@@ -310,7 +310,7 @@ static bool blocks(const hk_ctx_t *ctx)
     return strchr(ctx->tp->name, ':') == NULL;
 }
 
-/* A token round the ring, then plain receives that have to wait: after requests a blocking variant blocks again. */
+/* A token around the ring, then plain receives that wait: after requests a blocking variant blocks again. */
 static void ring(hk_ctx_t *ctx)
 {
     const hk_stream_t *stream = (const hk_stream_t *)ctx;
@@ -331,11 +331,11 @@ static void ring(hk_ctx_t *ctx)
         }
         CHECK(!blocks(ctx) || stream->would_block_count == before);
     }
-    CHECK(blocks(ctx) || stream->would_block_count > 0); /* the pauses of rank 0 were seen */
+    CHECK(blocks(ctx) || stream->would_block_count > 0); /* rank 0's pauses had an effect */
     CHECK(ctx->tp->wait_all(ctx, reqs, 0) == HK_OK);
 }
 
-/* A rank alone opens and closes. */
+/* A single rank opens and closes. */
 static void alone(hk_ctx_t *ctx)
 {
     CHECK(ctx->tp->wait_all(ctx, NULL, 0) == HK_OK);
@@ -348,12 +348,12 @@ static void peer_dies(hk_ctx_t *ctx)
     unsigned char *buf = room(ctx, LARGE_BYTES);
     hk_req_t reqs[2];
     if (ctx->rank == 1) {
-        _exit(0); /* as if killed: nothing is closed by hand */
+        _exit(0); /* as if killed: nothing is closed explicitly */
     }
     memset(buf, 1, LARGE_BYTES);
     CHECK(ctx->tp->recv(ctx, 1, buf, 8) == HK_ERR_PEER);
     hk_status_t status = HK_OK;
-    for (int i = 0; i < 10 && status == HK_OK; i++) { /* TCP takes one message before it hears that nobody is there */
+    for (int i = 0; i < 10 && status == HK_OK; i++) { /* TCP accepts one message before it detects the closed peer */
         status = ctx->tp->send(ctx, 1, buf, LARGE_BYTES);
     }
     CHECK(status == HK_ERR_PEER);
@@ -364,7 +364,7 @@ static void peer_dies(hk_ctx_t *ctx)
     ctx->tp->free(ctx, buf, LARGE_BYTES);
 }
 
-/* A rank waiting for two others sees the death of one. */
+/* A rank that waits for two others notices the death of one. */
 static void one_of_three_dies(hk_ctx_t *ctx)
 {
     unsigned char in[2][8];
@@ -374,7 +374,7 @@ static void one_of_three_dies(hk_ctx_t *ctx)
         _exit(0);
     }
     if (ctx->rank == 1) {
-        CHECK(ctx->tp->recv(ctx, 0, in[0], 0) == HK_OK); /* stays until rank 0 has seen it */
+        CHECK(ctx->tp->recv(ctx, 0, in[0], 0) == HK_OK); /* until rank 0 has noticed it */
         return;
     }
     CHECK(ctx->tp->irecv(ctx, 1, in[0], 8, &reqs[0]) == HK_OK);
@@ -383,7 +383,7 @@ static void one_of_three_dies(hk_ctx_t *ctx)
     CHECK(ctx->tp->send(ctx, 1, NULL, 0) == HK_OK);
 }
 
-/* In a child, because a hard limit can't be raised again. */
+/* In a child, because a hard limit cannot be raised again. */
 static void limits_of_descriptors(const hk_transport_t *tp)
 {
     const pid_t pid = check_fork();
@@ -410,14 +410,14 @@ static void test_transport(const hk_transport_t *tp)
     CHECK(tp->abi == HK_TRANSPORT_ABI);
     run(tp, 1, 0, alone);
     run(tp, 2, 0, all_lengths);
-    /* Oversubscribed from here on: four spinning ranks on a small machine would take very long if none yielded. */
+    /* Oversubscribed from here on: without yields four spinning ranks take very long on a small machine. */
     run(tp, 2, 1, all_lengths);
     run(tp, 2, 1, all_lengths_interrupted);
     run(tp, 2, 0, large_to_all);
     run(tp, 4, 1, large_to_all);
-    run(tp, 2, 1, plain_beside_requests);
+    run(tp, 2, 1, plain_during_requests);
     run(tp, 2, 1, windows);
-    run(tp, 4, 1, one_hears_all);
+    run(tp, 4, 1, one_receives_all);
     run(tp, 3, 1, ring);
     run(tp, 2, 1, peer_dies);
     run(tp, 3, 1, one_of_three_dies);
@@ -427,7 +427,7 @@ static void test_transport(const hk_transport_t *tp)
     (void)printf("%s: fine\n", tp->name);
 }
 
-/* With an argument, each family and each way to wait once: pipe, unix:nonblock, tcp:spin. */
+/* With an argument: each family and each way to wait once, pipe, unix:nonblock and tcp:spin. */
 int main(int argc, char **argv)
 {
     (void)argv;

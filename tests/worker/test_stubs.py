@@ -257,7 +257,7 @@ def test_a_start_that_hangs_is_ended(stub: Stub, body: str, monkeypatch: pytest.
 
 def test_a_longer_limit_is_not_advised_where_it_would_not_help(stub: Stub) -> None:
     """The message of tcp's ranks when they cannot meet although all have started."""
-    said = "hockney worker: rank 0: rendezvous: 1 of 1 ranks haven't come in time"
+    said = "hockney worker: rank 0: rendezvous: 1 of 1 ranks did not join in time"
     session = WorkerSession(stub.launch(f"print({said!r}, file=sys.stderr); sys.exit(3)"), start_limit_s=20)
     with pytest.raises(LaunchFailed, match="it ended with exit code 3; stub said: ") as error, session:
         session.hello()

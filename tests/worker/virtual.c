@@ -1,13 +1,13 @@
-/* A transport for tests only: threads on a virtual clock, so that every time is known exactly.
+/* A transport for tests only: threads on a virtual clock, so all times are known exactly.
  *
  *   HOCKNEY_VIRTUAL="300 200 1000 2"   a send occupies its rank for 300 ns, a receive for 200 ns; a message is under
  *                                      way for 1000 ns, and 2 ns more for each byte. Without it, all is 0.
  *
- * Every rank has a clock of its own. A message carries the moment at which it arrives in one of 8 bytes before it.
- * Sends return as soon as they are made, however many are under way. Receives of a wait_all are taken in the order in
- * which they were started. A probe waits until the peer's thread has sent the message, and then says whether it has
- * arrived by this rank's clock: it may only be asked for a message that comes without more of this rank's. Built into a
- * worker of its own with -DHK_EXTRA_TRANSPORTS(X)=X(virtual). */
+ * Every rank has a separate clock. A message of 8 bytes precedes each message and carries its arrival time.
+ * Sends return at once. Receives of a wait_all complete in the order of their start. A probe waits until the peer's
+ * thread has sent the message, and then returns whether it has arrived by this rank's clock. So a pattern must not
+ * probe for a message that depends on its own next actions. Built into a separate worker with
+ * -DHK_EXTRA_TRANSPORTS(X)=X(virtual). */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +22,11 @@ typedef struct virtual_ctx {
     hk_ctx_t base;
     hk_ctx_t *threads;
     uint64_t clock_ns, send_ns, recv_ns, way_ns, byte_ns;
-    hk_req_t reqs[2 * OPEN_MAX]; /* of the moments and the messages under way */
+    hk_req_t reqs[2 * OPEN_MAX]; /* of the arrival times and the messages under way */
     uint64_t arrival_ns[OPEN_MAX];
     bool receives[OPEN_MAX];
     size_t open;
-    uint64_t probed_ns[PEERS_MAX]; /* when the message arrives that a probe has seen; 0: none was seen */
+    uint64_t probed_ns[PEERS_MAX]; /* arrival of the probed message; 0: none */
 } virtual_ctx_t;
 
 static virtual_ctx_t *virtual_of(hk_ctx_t *ctx)

@@ -1,4 +1,4 @@
-/* Preloaded: of every piece of 1000 bytes or more that arrives over a socket the last byte is wrong. */
+/* Preloaded: corrupts the last byte of every piece of at least 1000 bytes received over a socket. */
 #undef _GNU_SOURCE
 #define _DEFAULT_SOURCE 1
 #include <stddef.h>

@@ -6,6 +6,7 @@ All words are resolved first, and unknown ones refused; then every point is aske
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -291,10 +292,10 @@ def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str
 
 
 def refuse_empty(plan: Plan, *, what: str = "measure") -> None:
-    """Raises UsageError for a plan without any point."""
+    """Raises UsageError, with the most frequent reason, for a plan without any point."""
     if not plan.points:
-        reasons = sorted({skipped.reason for skipped in plan.skipped})
-        raise UsageError(f"there is nothing to {what}: {reasons[0] if reasons else 'the plan is empty'}")
+        reasons = Counter(sorted(skipped.reason for skipped in plan.skipped)) or Counter(["the plan is empty"])
+        raise UsageError(f"there is nothing to {what}: {reasons.most_common(1)[0][0]}")
 
 
 def cpus_for(ranks: int, placed: Sequence[int], cpus: int) -> int:

@@ -206,7 +206,7 @@ def test_what_a_pattern_never_does_is_refused_before_it_is_measured(catalogue: C
         "the 2nd [[expect]]: messages of 0 B have no bandwidth",
         "the 3rd [[expect]]: barrier has no message sizes to choose: leave bytes out",
         "bandwidth of the 3rd [[expect]]: barrier counts no bytes",
-        "the 4th [[expect]]: putpong takes sizes that are multiples of 8 B, not 4 B",
+        "the 4th [[expect]]: putpong accepts multiples of 8 B, not 4 B",
         "the 4th [[expect]]: no limit",
     ):
         assert f"\n  {line}" in str(caught.value), line

@@ -1,6 +1,6 @@
-/* A cable that delays: delay USEC NAME NAME makes two network interfaces (TAP) and carries each frame from one to the
- * other, that much later. It goes into the background once both are there. The kernel drops what comes while the
- * cable is full. */
+/* A cable with a delay: `delay USEC NAME NAME` creates two network interfaces (TAP) and copies each frame from one
+ * to the other after USEC. It goes into the background once both exist. The kernel drops frames while the cable is
+ * full. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
@@ -23,7 +23,7 @@ typedef struct frame {
     unsigned char bytes[FRAME_BYTES];
 } frame_t;
 
-/* One direction: frames [first, first + count), round the ring. */
+/* One direction: frames [first, first + count) of a ring. */
 typedef struct way {
     int from, to;
     size_t first, count;
@@ -63,14 +63,14 @@ static void take(way_t *way, int64_t delay_ns)
     }
 }
 
-/* Hands over what is due; when the next one is, or INT64_MAX. */
+/* Deliver due frames; returns when the next one is due, or INT64_MAX. */
 static int64_t give(way_t *way)
 {
     const int64_t now = now_ns();
     for (; way->count > 0 && way->frames[way->first].due_ns <= now; way->count--) {
         const frame_t *frame = &way->frames[way->first];
         if (write(way->to, frame->bytes, frame->len_bytes) < 0) {
-            /* The interface is down: the frame is lost, as on a cable. */
+            /* The interface is down, so the frame is lost, as on a real cable. */
         }
         way->first = (way->first + 1) % FRAMES;
     }

@@ -25,20 +25,20 @@ static hk_status_t draw_token(int rank, unsigned char *token)
     if (got_bytes == HK_TOKEN_BYTES) {
         return HK_OK;
     }
-    /* Kernels and containers without the call. */
+    /* Kernels and containers may have no getrandom. */
     const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
     const hk_status_t status = fd < 0 ? HK_ERR_SYSTEM : hk_read_all(fd, token, HK_TOKEN_BYTES);
     if (fd >= 0) {
         (void)close(fd);
     }
     if (status != HK_OK) {
-        hk_log(rank, "rendezvous: this system gives no random token: %s", strerror(errno));
+        hk_log(rank, "rendezvous: cannot get a random token: %s", strerror(errno));
     }
     return status == HK_OK ? HK_OK : HK_ERR_SYSTEM;
 }
 
-/* True if name is a network interface with an address. IPv4 first: link-local IPv6 addresses need a scope, which a
- * numeric address in a job's description can't carry to another host. */
+/* True if name is a network interface with an address. IPv4 has priority: a link-local IPv6 address needs a scope,
+ * which a numeric address in a job's description cannot carry to another host. */
 static bool find_interface(const char *name, hk_place_t *place)
 {
     struct ifaddrs *list = NULL;
@@ -75,7 +75,7 @@ hk_status_t hk_address_resolve(int rank, const char *host, uint16_t port, hk_pla
     struct addrinfo *list = NULL;
     const int code = getaddrinfo(host, service, &hints, &list);
     if (code != 0) {
-        hk_log(rank, "rendezvous: '%s' is no address, name or interface known here: %s", host, gai_strerror(code));
+        hk_log(rank, "rendezvous: '%s' is not a known address, name or interface: %s", host, gai_strerror(code));
         return HK_ERR_ARGUMENT;
     }
     place->len = list->ai_addrlen;
@@ -134,7 +134,7 @@ hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_ad
         }
     }
     if (is_wildcard(&place)) {
-        hk_log(rank, "rendezvous: '%s' stands for every address; name one that the other hosts can reach", where);
+        hk_log(rank, "rendezvous: '%s' means all addresses; give one that the other hosts can reach", where);
         return HK_ERR_ARGUMENT;
     }
     hk_address_t address;
@@ -160,7 +160,7 @@ hk_status_t hk_address_of_socket(int fd, int rank, char host[64])
 {
     hk_address_t address;
     if (!name_socket(fd, &address)) {
-        hk_log(rank, "rendezvous: cannot tell this host's own address: %s", strerror(errno));
+        hk_log(rank, "rendezvous: cannot get this host's address: %s", strerror(errno));
         return HK_ERR_SYSTEM;
     }
     memcpy(host, address.host, sizeof address.host);

@@ -44,7 +44,8 @@ static void put_quoted(hk_answer_t *answer, const char *value)
             escaped[1] = (char)byte;
             put(answer, escaped, 2);
         } else if (byte < 0x20 || byte >= 0x7f) {
-            /* Bytes above ASCII become escapes of the same number: the line stays valid whatever a library says. */
+            /* Bytes above ASCII become escapes of the same number, so the line stays valid for any text of a
+             * library. */
             const int len = snprintf(escaped, sizeof escaped, "\\u%04x", byte);
             put(answer, escaped, (size_t)len);
         } else {
@@ -54,7 +55,7 @@ static void put_quoted(hk_answer_t *answer, const char *value)
     put(answer, "\"", 1);
 }
 
-/* What stands before a value: the comma after the one before it, and its key. */
+/* The separator and key before a value. */
 static void begin_value(hk_answer_t *answer, const char *key)
 {
     if (answer->comma) {
@@ -70,7 +71,7 @@ static void begin_value(hk_answer_t *answer, const char *key)
 void hk_answer_begin(hk_answer_t *answer, const char *kind, uint64_t id)
 {
     *answer = (hk_answer_t){0};
-    /* The line break ends whatever a library has left unfinished on standard output. */
+    /* The line break ends any unfinished line of a library on standard output. */
     put_text(answer, "\n@hk {");
     hk_answer_unsigned(answer, "v", HK_PROTOCOL_VERSION);
     hk_answer_string(answer, "kind", kind);

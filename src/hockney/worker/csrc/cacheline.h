@@ -1,8 +1,8 @@
-/* One cache line between two ranks: how a word is handed over and how a rank waits for it.
+/* One cache line between two ranks: how to publish a word, and how to wait for one.
  *
- * A lane is 16 bytes that the writer changes as one: a tag, which says what the lane now holds, and a word. Where the
- * machine has 16-byte stores that nobody can see half of, tag and word leave in one store. With two stores the
- * polling reader can take the line away in between, which costs the writer a second trip for it. */
+ * A lane is 16 bytes that the writer changes as a unit: a tag, which identifies the content, and a word. On machines
+ * with atomic 16-byte stores one store writes both. With two stores the polling reader may take the line between
+ * them, which costs the writer a second transfer. */
 #ifndef HK_CACHELINE_H
 #define HK_CACHELINE_H
 
@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What two ranks write never shares a line. Twice 64 bytes, because x86 prefetches lines in pairs and some Arm
+/* Data of two writers never shares a line. Twice 64 bytes, because x86 prefetches lines in pairs and some Arm
  * machines have lines of 128 bytes. */
-enum { HK_LINE_BYTES = 64, HK_APART_BYTES = 128 };
+enum { HK_LINE_BYTES = 64, HK_SEPARATE_BYTES = 128 };
 
 #define HK_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define HK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -27,9 +27,9 @@ enum { HK_LINE_BYTES = 64, HK_APART_BYTES = 128 };
 #endif
 #endif
 
-/* HK_LANE_PORTABLE may also be defined by the builder, to test that path where a faster one exists.
- * Aligned 16-byte accesses are single-copy atomic on x86-64 with AVX (Intel SDM 3A 9.1.1, AMD APM 2 7.3.2: ask
- * hk_lane_usable) and on Arm with FEAT_LSE2 (Arm ARM B2.2.1), which the builder states as HK_LSE2. */
+/* The builder may define HK_LANE_PORTABLE to test the portable path on any machine. Aligned 16-byte accesses are
+ * single-copy atomic on x86-64 with AVX (Intel SDM 3A 9.1.1, AMD APM 2 7.3.2: check hk_lane_usable) and on Arm with
+ * FEAT_LSE2 (Arm ARM B2.2.1), for which the builder defines HK_LSE2. */
 #if !defined(HK_LANE_PORTABLE) && defined(__x86_64__)
 #define HK_LANE_SSE 1
 #define HK_LANE_KIND "16-byte SSE stores"
@@ -51,7 +51,7 @@ typedef struct hk_lane {
 
 _Static_assert(sizeof(hk_lane_t) == 16, "a lane is one 16-byte store");
 
-/* The promise that this build relies on holds on this CPU. */
+/* Whether this CPU has the atomic accesses that this build needs. */
 static inline bool hk_lane_usable(void)
 {
 #if defined(HK_LANE_SSE)
@@ -61,17 +61,17 @@ static inline bool hk_lane_usable(void)
 #endif
 }
 
-/* Tells the CPU that it spins: the poll comes back to a line less often, so the writer can finish with it, and a
- * sibling hardware thread gets the pipeline. */
+/* A hint to the CPU that this is a spin loop. It polls the line less often, which leaves time to the writer, and
+ * gives the pipeline to a sibling hardware thread. */
 static inline void hk_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
-    /* Not yield, which most cores carry out as nothing. */
+    /* Not yield: most cores execute it as a no-op. */
     __asm__ volatile("isb" ::: "memory");
 #elif defined(__riscv)
-    __asm__ volatile(".4byte 0x0100000f" ::: "memory"); /* pause (Zihintpause); a fence that does nothing elsewhere */
+    __asm__ volatile(".4byte 0x0100000f" ::: "memory"); /* pause (Zihintpause); elsewhere a fence without effect */
 #elif defined(__powerpc__)
     __asm__ volatile("or 27,27,27" ::: "memory");
 #else
@@ -79,11 +79,12 @@ static inline void hk_pause(void)
 #endif
 }
 
-/* Hand over tag and word. Everything this rank did before is visible to the reader that sees the tag. */
+/* Publish tag and word. A reader that sees the tag also sees everything this rank did before. */
 static inline void hk_lane_publish(hk_lane_t *lane, uint64_t tag, uint64_t word)
 {
 #if defined(HK_LANE_SSE)
-    /* x86 keeps stores in order; the clobber keeps the compiler to it. In assembly, so that no compiler splits it. */
+    /* x86 keeps stores in order; the clobber stops the compiler from reordering. Assembly, so that no compiler
+     * splits the store. */
     const __m128i both = _mm_set_epi64x((long long)word, (long long)tag);
     __asm__ volatile("movdqa %1, %0" : "=m"(*lane) : "x"(both) : "memory");
 #elif defined(HK_LANE_PAIR)
@@ -94,7 +95,7 @@ static inline void hk_lane_publish(hk_lane_t *lane, uint64_t tag, uint64_t word)
 #endif
 }
 
-/* Look once. True: the lane holds tag, *word_p is its word, and what the writer did before is visible here. */
+/* Poll once. True: the lane has this tag, *word_p is its word, and the writer's earlier stores are visible here. */
 static inline bool hk_lane_poll(hk_lane_t *lane, uint64_t tag, uint64_t *word_p)
 {
 #if defined(HK_LANE_SSE)
@@ -123,7 +124,7 @@ static inline bool hk_lane_poll(hk_lane_t *lane, uint64_t tag, uint64_t *word_p)
 #endif
 }
 
-/* What the lane is tagged with now: for messages about what went wrong, not for synchronization. */
+/* The current tag of the lane. Only for error messages, not for synchronisation. */
 static inline uint64_t hk_lane_tag(hk_lane_t *lane)
 {
     return atomic_load_explicit(&lane->tag, memory_order_relaxed);

@@ -11,7 +11,7 @@
 #include "answer.h"
 #include "family.h"
 
-/* How serious an end is: of several, the most serious is the cause and the others its consequences. */
+/* Severity of an exit: the most severe is the cause, the others are its consequences. */
 static int gravity(int wait_status)
 {
     if (WIFSIGNALED(wait_status)) {
@@ -40,7 +40,7 @@ static int find_child(const pid_t *pids, int count, pid_t pid)
     return place;
 }
 
-/* Sleeps until all ranks have ended; when one ends badly the others are ended too, and the cause is told. */
+/* Sleeps until all ranks have ended. If one fails, it ends the others and reports the cause. */
 static int supervise(pid_t *pids, int first, int count)
 {
     int worst_place = -1;
@@ -63,7 +63,7 @@ static int supervise(pid_t *pids, int first, int count)
             }
             continue;
         }
-        /* Something ended badly and all that ended by themselves are counted: end the rest. */
+        /* A rank failed, and all that ended by themselves are counted: end the rest. */
         for (int place = 0; place < count; place++) {
             if (pids[place] > 0) {
                 kill(pids[place], SIGKILL);
@@ -79,7 +79,7 @@ static int supervise(pid_t *pids, int first, int count)
     return gravity(worst_status) == 2 ? HK_EXIT_TIMEOUT : HK_EXIT_RANK_DIED;
 }
 
-int hk_run_children(int first, int count, const hk_children_t *how, void *start)
+int hk_run_children(int first, int count, const hk_children_t *hooks, void *start)
 {
     const pid_t parent = getpid();
     pid_t *pids = calloc((size_t)count, sizeof *pids);
@@ -91,7 +91,7 @@ int hk_run_children(int first, int count, const hk_children_t *how, void *start)
         if (pids[place] == 0) {
             free(pids);
             hk_die_with_parent(parent);
-            exit(how->run(start, first + place));
+            exit(hooks->run(start, first + place));
         }
         if (pids[place] < 0) {
             hk_log(first + place, "cannot start a process for this rank: %s", strerror(errno));
@@ -102,8 +102,8 @@ int hk_run_children(int first, int count, const hk_children_t *how, void *start)
             return HK_EXIT_FAILED;
         }
     }
-    how->let_go(start);
-    close(STDIN_FILENO); /* rank 0 alone reads */
+    hooks->release(start);
+    close(STDIN_FILENO); /* only rank 0 reads it */
     const int exit_code = supervise(pids, first, count);
     free(pids);
     return exit_code;

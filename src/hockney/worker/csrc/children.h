@@ -4,11 +4,12 @@
 
 typedef struct hk_children {
     int (*run)(void *start, int rank); /* in the child; returns its exit code */
-    void (*let_go)(void *start);       /* in the parent: nothing here may keep a dead rank's connections open */
+    void (*release)(void *start); /* in the parent: close its copies of the ranks' descriptors, which would keep a dead
+                                     rank's connections open */
 } hk_children_t;
 
-/* Start ranks first .. first+count-1 and wait for them. When one ends badly, the others are ended too, and the answer
- * `lost` names it. Returns the exit code of this process. */
-int hk_run_children(int first, int count, const hk_children_t *how, void *start);
+/* Start ranks first .. first+count-1 and wait for them. If one fails, the others are ended and the answer `lost`
+ * names it. Returns the exit code of this process. */
+int hk_run_children(int first, int count, const hk_children_t *hooks, void *start);
 
 #endif

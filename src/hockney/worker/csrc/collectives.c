@@ -1,15 +1,15 @@
 #include "collectives.h"
 
-/* Neither rank waits for the other's receive: a token is far below what any transport takes without one. */
+/* Neither send waits for its receive: every transport buffers a token. */
 static hk_status_t exchange_tokens(hk_ctx_t *ctx, int to, int from)
 {
     const hk_transport_t *tp = ctx->tp;
-    unsigned char nothing = 0; /* an address, though no byte of it is looked at */
+    unsigned char nothing = 0; /* a valid address for 0 bytes */
     HK_TRY(tp->send(ctx, to, &nothing, 0));
     return tp->recv(ctx, from, &nothing, 0);
 }
 
-/* Where a send waits for its receive, the receive is started before. */
+/* If a send waits for its receive, the receive must be started first. */
 static hk_status_t exchange(hk_ctx_t *ctx, int to, const void *out, int from, void *in, size_t len_bytes)
 {
     const hk_transport_t *tp = ctx->tp;
@@ -38,7 +38,7 @@ hk_status_t hk_portable_barrier(hk_ctx_t *ctx)
     return HK_OK;
 }
 
-/* Each rank starts with its right neighbour, so that not all send to rank 0 first. */
+/* Each rank starts with its right neighbour, so that rank 0 does not receive all messages first. */
 hk_status_t hk_portable_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes, hk_req_t *reqs)
 {
     const hk_transport_t *tp = ctx->tp;
@@ -83,7 +83,7 @@ hk_status_t hk_portable_allreduce(hk_ctx_t *ctx, const void *out, void *in, void
     const int rank = ctx->rank;
     const void *mine = out;
     hk_status_t status = HK_OK;
-    int doubling = 1; /* as many ranks as double */
+    int doubling = 1; /* the largest power of two up to size */
     while (2 * doubling <= ctx->size) {
         doubling *= 2;
     }
@@ -127,7 +127,7 @@ hk_status_t hk_portable_broadcast(hk_ctx_t *ctx, void *in, size_t len_bytes)
 {
     const hk_transport_t *tp = ctx->tp;
     const int rank = ctx->rank;
-    int distance = 1; /* to whom it comes from; rank 0's is beyond all ranks */
+    int distance = 1; /* the distance to this rank's parent; for rank 0 at least size */
     while (distance < ctx->size && (rank & distance) == 0) {
         distance *= 2;
     }

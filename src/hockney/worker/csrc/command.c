@@ -7,7 +7,7 @@
 
 #include "registry.h"
 
-/* A piece of the line; not terminated. */
+/* Part of the line; not terminated. */
 typedef struct text {
     const char *at;
     size_t len;
@@ -17,14 +17,14 @@ typedef struct parser {
     char *error;
     hk_command_t command;
     const hk_pattern_t *pattern;
-    uint32_t seen; /* bits of fields[] and, above them, of the pattern's options */
+    uint32_t seen; /* bits of fields[], followed by those of the pattern's options */
 } parser_t;
 
 typedef struct field {
     const char *name;
     uint32_t verbs; /* bits of 1 << hk_verb_t */
     uint64_t min, max;
-    size_t offset;       /* of a uint64_t in the command */
+    size_t offset;       /* of a uint64_t in hk_command_t */
     const char *choices; /* NULL: a number */
 } field_t;
 
@@ -36,7 +36,7 @@ enum {
     FOR_ALL = FOR_HELLO | FOR_MEASURE | FOR_FLOOR | FOR_QUIT,
 };
 
-/* All but pattern= and the options of patterns. */
+/* All keys except pattern= and the options of patterns. */
 static const field_t fields[] = {
     {"id", FOR_ALL, 0, UINT64_MAX, offsetof(hk_command_t, id), NULL},
     {"bytes", FOR_MEASURE, 0, (uint64_t)1 << 40, offsetof(hk_command_t, bytes), NULL},
@@ -112,7 +112,7 @@ static hk_status_t take_once(parser_t *parser, unsigned bit, text_t key)
     return HK_OK;
 }
 
-/* The place of value among "a|b|c", or -1. */
+/* The index of value in "a|b|c", or -1. */
 static int64_t find_choice(const char *choices, text_t value)
 {
     int64_t place = 0;
@@ -127,7 +127,7 @@ static int64_t find_choice(const char *choices, text_t value)
     return -1;
 }
 
-/* A number, or a choice out of words, which may be given once; bit: which in `seen`. */
+/* Takes a number or a word. A key may occur once: `bit` is its place in `seen`. */
 static hk_status_t take_field(parser_t *parser, unsigned bit, const field_t *field, text_t key, text_t value,
                               uint64_t *value_p)
 {
@@ -166,7 +166,7 @@ static hk_status_t take_option(parser_t *parser, text_t key, text_t value)
             return HK_OK;
         }
     }
-    return refuse(parser, "no such key here", key);
+    return refuse(parser, "unknown key", key);
 }
 
 static hk_status_t take_pattern(parser_t *parser, text_t key, text_t value)
@@ -181,7 +181,7 @@ static hk_status_t take_pattern(parser_t *parser, text_t key, text_t value)
             return take_once(parser, BIT_PATTERN, key);
         }
     }
-    return refuse(parser, "no such pattern", value);
+    return refuse(parser, "unknown pattern", value);
 }
 
 static hk_status_t take_pair(parser_t *parser, text_t word)
@@ -204,10 +204,10 @@ static hk_status_t take_pair(parser_t *parser, text_t word)
                    ? HK_OK
                    : refuse(parser, "given twice", key);
     }
-    return verb == FOR_MEASURE ? take_option(parser, key, value) : refuse(parser, "no such key here", key);
+    return verb == FOR_MEASURE ? take_option(parser, key, value) : refuse(parser, "unknown key", key);
 }
 
-/* Options depend on the pattern, so it is looked up before the other pairs, wherever it stands. */
+/* The options depend on the pattern, so find it first, in any position. */
 static hk_status_t find_pattern(parser_t *parser, text_t rest)
 {
     static const char key[] = "pattern=";
@@ -247,14 +247,14 @@ hk_status_t hk_command_parse(const char *line, size_t len, hk_command_t *command
         verb++;
     }
     if (verb > HK_VERB_QUIT) {
-        return refuse(&parser, "no such command", word);
+        return refuse(&parser, "unknown command", word);
     }
     parser.command.verb = (hk_verb_t)verb;
     hk_status_t status = verb == HK_VERB_MEASURE ? find_pattern(&parser, rest) : HK_OK;
     while (status == HK_OK && next_word(&rest, &word)) {
         status = take_pair(&parser, word);
     }
-    command_p->id = parser.command.id; /* a refusal carries the number of what it refuses, if it was understood */
+    command_p->id = parser.command.id; /* an error answer carries the id too, if it was parsed */
     if (status == HK_OK) {
         *command_p = parser.command;
     }

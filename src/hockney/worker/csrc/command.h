@@ -1,4 +1,4 @@
-/* The commands of the line protocol (docs/protocol.md): parsed strictly, and the same bytes on every rank. */
+/* The commands of the line protocol (docs/protocol.md). The parser is strict; every rank receives the same bytes. */
 #ifndef HK_COMMAND_H
 #define HK_COMMAND_H
 
@@ -23,13 +23,13 @@ typedef struct hk_command {
     uint64_t timeout_s;
     uint64_t verify;       /* 0 or 1 */
     uint64_t abort_on_eof; /* 1: hello eof=abort: the end of standard input ends the job at once */
-    uint64_t version;      /* of the protocol, as hello says it */
-    uint32_t pattern;      /* its place in hk_patterns */
+    uint64_t version;      /* of the protocol, from hello */
+    uint32_t pattern;      /* index in hk_patterns */
     int64_t option[HK_OPTIONS_MAX];
 } hk_command_t;
 
-/* Parse one line without its end. On success *command_p is filled, defaults included.
- * HK_ERR_ARGUMENT: error holds one sentence that names the culprit, and *command_p is unchanged but for id. */
+/* Parse one line without its line break. On success *command_p is complete, with defaults. HK_ERR_ARGUMENT: error
+ * holds one sentence that names the offending word; only id of *command_p may have changed. */
 hk_status_t hk_command_parse(const char *line, size_t len, hk_command_t *command_p, char error[HK_ERROR_MAX]);
 
 #endif

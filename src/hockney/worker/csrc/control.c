@@ -57,8 +57,7 @@ hk_status_t hk_control_connect(const hk_address_t *address, int rank, int size, 
     return HK_OK;
 }
 
-/* Shut down first: a launcher may still hold a copy of the descriptor, and then closing alone tells the peer nothing.
- */
+/* Shut down first: a launcher may hold a copy of the descriptor, and then close alone does not notify the peer. */
 static void hang_up(hk_control_t *control)
 {
     const int first = control->rank == 0 ? 1 : 0;
@@ -79,8 +78,8 @@ void hk_control_close(hk_control_t *control)
     control->fds = NULL;
 }
 
-/* A star that has lost a rank is no use: everyone still waiting in it must learn that now, not wait for ever. Later
- * calls find no descriptor and fail without another line in the log. */
+/* After the loss of a rank the star closes, so that every waiting rank notices at once. Later calls find no
+ * descriptor and fail without another line in the log. */
 static hk_status_t lose(hk_control_t *control, int peer, hk_status_t status)
 {
     if (status == HK_ERR_PEER) {
@@ -100,7 +99,7 @@ static bool is_broken(const hk_control_t *control)
     return control->size > 1 && (control->fds == NULL || control->fds[first] < 0);
 }
 
-/* Rank 0's half of a gather: from all at once, so that the death of any rank is seen while others are slow. */
+/* Rank 0's part of a gather. It polls all ranks at once, to notice the death of a rank while others are slow. */
 static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *got_bytes, size_t len_bytes, void *all)
 {
     int missing = 0;
@@ -130,7 +129,7 @@ static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *
             }
             got_bytes[peer] += (size_t)count;
             if (got_bytes[peer] == len_bytes) {
-                ready[peer].fd = -1; /* poll skips it from now on: what comes next belongs to the next call */
+                ready[peer].fd = -1; /* poll ignores it now: further bytes belong to the next call */
                 missing--;
             }
         }

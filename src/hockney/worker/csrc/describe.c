@@ -1,5 +1,5 @@
 /* cold */
-/* `--describe`: what this executable holds, for `hockney list` and for checking a plan before a run. */
+/* `--describe`: the patterns and transports of this executable, for `hockney list` and the check of a plan. */
 #include "answer.h"
 #include "registry.h"
 

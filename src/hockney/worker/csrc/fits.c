@@ -1,5 +1,5 @@
 /* cold */
-/* Whether a point can be measured: asked before a plan is made (`--fits`), and again when it comes to the point. */
+/* Whether a point can be measured: for a plan (`--fits`), and before each measurement. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { FITS_RANKS_MAX = 1 << 20 };
 
-/* How many ranks only send, as the pattern's option says; -1: it has no such option. */
+/* The number of ranks that only send, from the pattern's option; -1: it has no such option. */
 static int64_t senders_of(const hk_pattern_t *pattern, const hk_command_t *command)
 {
     for (unsigned i = 0; pattern->senders != NULL && i < HK_OPTIONS_MAX && pattern->option[i].name != NULL; i++) {
@@ -23,7 +23,7 @@ static int64_t senders_of(const hk_pattern_t *pattern, const hk_command_t *comma
     return -1;
 }
 
-/* Of nothing there is no word to wait for, and a library's call may return at once: 0 is no such size. */
+/* 0 is not allowed either: an empty message has no word to wait for, and a library's call may return at once. */
 static bool is_grained(uint64_t size_bytes, size_t grain_bytes)
 {
     return grain_bytes == 0 || (size_bytes != 0 && size_bytes % grain_bytes == 0);
@@ -42,7 +42,7 @@ bool hk_memory_fits(size_t out_bytes, size_t in_bytes, int ranks_here, char why[
     return out_bytes <= share && in_bytes <= share - out_bytes;
 }
 
-/* The neediest rank counts, because buffers are symmetric. */
+/* Buffers are symmetric, so the rank that needs most decides. */
 static bool fits_memory(hk_run_t run, int ranks_here, char why[HK_ERROR_MAX])
 {
     size_t out_bytes = 0, in_bytes = 0;
@@ -72,19 +72,20 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     const char *collective = hk_collective_names[pattern->collective];
     const bool native = pattern->native != NULL && pattern->native(tp, command->option);
     const bool is_charged = (tp->caps & HK_CAP_VIRTUAL) != 0 && (pattern->needs & HK_CAP_PAYLOAD) != 0;
-    const uint32_t spared = tp->flops_per_s > 0 ? HK_CAP_PAYLOAD : 0; /* what is only charged need not arrive */
-    const char *lack = native ? NULL : hk_missing_cap(pattern->needs, tp->caps | spared);
+    const uint32_t spared =
+        tp->flops_per_s > 0 ? HK_CAP_PAYLOAD : 0; /* a computing pattern with charged time needs no data */
+    const char *missing = native ? NULL : hk_missing_cap(pattern->needs, tp->caps | spared);
     const int64_t senders = senders_of(pattern, command);
     if (native && !has_own) {
-        snprintf(why, HK_ERROR_MAX, "%s has no %s of its own", tp->name, collective);
-    } else if (lack != NULL) {
-        snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer%s", pattern->name, lack, tp->name,
+        snprintf(why, HK_ERROR_MAX, "%s has no native %s", tp->name, collective);
+    } else if (missing != NULL) {
+        snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer%s", pattern->name, missing, tp->name,
                  has_own      ? "; algorithm=native does without"
                  : is_charged ? "; a model with cpu.flops_per_s needs none"
                               : "");
     } else if (native && !pattern->unsized && !is_grained(command->bytes, tp->grain_bytes)) {
-        snprintf(why, HK_ERROR_MAX, "%s of %s takes sizes that are multiples of %zu B, not %llu B", collective,
-                 tp->name, tp->grain_bytes, (unsigned long long)command->bytes);
+        snprintf(why, HK_ERROR_MAX, "%s of %s accepts multiples of %zu B, not %llu B", collective, tp->name,
+                 tp->grain_bytes, (unsigned long long)command->bytes);
     } else if (senders >= size - 1) {
         snprintf(why, HK_ERROR_MAX, "%s with %s=%lld on %d ranks has no receivers: it needs %lld ranks or more",
                  pattern->name, pattern->senders, (long long)senders, size, (long long)senders + 2);
@@ -98,8 +99,8 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
                  pattern->ranks_max == pattern->ranks_min ? "" : " or more", pattern->ranks_max == 1 ? "" : "s",
                  multiple, size);
     } else if (!is_grained(command->bytes, pattern->grain_bytes)) {
-        snprintf(why, HK_ERROR_MAX, "%s takes sizes that are multiples of %zu B, not %llu B", pattern->name,
-                 pattern->grain_bytes, (unsigned long long)command->bytes);
+        snprintf(why, HK_ERROR_MAX, "%s accepts multiples of %zu B, not %llu B", pattern->name, pattern->grain_bytes,
+                 (unsigned long long)command->bytes);
     } else if (tp->max_bytes != 0 && command->bytes > tp->max_bytes) {
         snprintf(why, HK_ERROR_MAX, "%llu B is above the %llu B that %s sends in one message",
                  (unsigned long long)command->bytes, (unsigned long long)tp->max_bytes, tp->name);
@@ -111,7 +112,7 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     return false;
 }
 
-/* "TRANSPORT RANKS RANKS_HERE measure ...": why the point can't be measured, or NULL. */
+/* Parses "TRANSPORT RANKS RANKS_HERE measure ..." and returns why the point cannot be measured, or NULL. */
 static const char *obstacle(const char *line, uint64_t *id_p, char why[HK_ERROR_MAX])
 {
     char name[64] = "";
@@ -131,7 +132,7 @@ static const char *obstacle(const char *line, uint64_t *id_p, char why[HK_ERROR_
     const hk_status_t status = hk_command_parse(rest, strlen(rest), &command, why);
     *id_p = command.id;
     if (tp == NULL) {
-        return "no such transport here";
+        return "this worker has no such transport";
     }
     if (status == HK_OK && command.verb != HK_VERB_MEASURE) {
         return "expected a measure command";

@@ -8,8 +8,8 @@
 
 enum { QUICK_SAMPLES = 5, QUICK_BATCH = 100, PATIENCE_SPINS = 20000, REST_DIVISIONS = 20 };
 
-/* Between two CPUs the answer is there long before the patience ends; where something else holds the other rank's CPU,
- * or both ranks are on one, giving the CPU away is what lets it come at all. */
+/* Between two CPUs the answer arrives before the patience ends. If another program holds the other rank's CPU, or
+ * both ranks share one, only sched_yield lets it arrive. */
 static void wait_for(const _Atomic uint64_t *line, uint64_t value)
 {
     for (int spins = 0; atomic_load_explicit(line, memory_order_acquire) != value; spins++) {
@@ -45,7 +45,7 @@ double hk_floor_quick(hk_floor_t *floor)
         return -1.0;
     }
     double sorted[QUICK_SAMPLES];
-    hk_floor_sample(floor, QUICK_BATCH); /* brings both ranks to the line */
+    hk_floor_sample(floor, QUICK_BATCH); /* warm-up */
     for (int i = 0; i < QUICK_SAMPLES; i++) {
         const double sample = hk_floor_sample(floor, QUICK_BATCH);
         int k = i;
@@ -57,9 +57,9 @@ double hk_floor_quick(hk_floor_t *floor)
     return sorted[QUICK_SAMPLES / 2];
 }
 
-/* About 0.1 us in which the other hardware thread of this core, if it has one, gets nearly all of it: a chain of long
- * divisions leaves its stages empty. What pause leaves it is less (Zen 4: a loop of additions takes 1.05 ns a step
- * next to pause, 0.91 next to this, 1.25 next to itself, and 0.63 alone). */
+/* About 0.1 us that leaves nearly the whole core to its other hardware thread: a chain of long divisions keeps the
+ * pipeline empty. pause leaves less (Zen 4: a loop of additions takes 1.05 ns per step next to pause, 0.91 next to
+ * this, 1.25 next to itself, and 0.63 alone). */
 static void rest(void)
 {
     uint64_t dividend = UINT64_MAX;
@@ -80,7 +80,7 @@ double hk_floor_alone(hk_floor_t *floor, double (*measure)(void))
     if (line != NULL && floor->rank == 0) {
         found = measure();
         atomic_store_explicit(line, done, memory_order_release);
-        wait_for(line, done + 1); /* or the next turn could overwrite this one before rank 1 has seen it */
+        wait_for(line, done + 1); /* or the next turn may overwrite this one before rank 1 reads it */
     } else if (line != NULL && floor->rank == 1) {
         for (int spins = 0; atomic_load_explicit(line, memory_order_acquire) != done; spins++) {
             rest();

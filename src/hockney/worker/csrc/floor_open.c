@@ -1,5 +1,5 @@
 /* cold */
-/* Whether there is a floor, and its line: everything that isn't timed. */
+/* Whether there is a floor, and its cache line. Untimed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { NAME_MAX_BYTES = 64, LINE_BYTES = 4096 };
 
-/* What each rank tells about itself, to see whether a floor makes sense. */
+/* The location of a rank, to decide whether there is a floor. */
 typedef struct floor_place {
     char host[64];
     int only_cpu; /* the one CPU this rank may use, or -1 */
@@ -39,13 +39,13 @@ static floor_place_t find_place(void)
     return place;
 }
 
-static const char *find_obstacle(hk_control_t *control, int oversubscribed, bool *apart_p)
+static const char *find_obstacle(hk_control_t *control, int oversubscribed, bool *is_remote_p)
 {
     const floor_place_t mine = find_place();
     if (control->size < 2) {
         return "there is only one rank";
     }
-    /* Only ranks 0 and 1 matter, but all take part: nobody may wait alone. */
+    /* Only ranks 0 and 1 matter, but the gather needs all ranks. */
     floor_place_t *all = calloc((size_t)control->size, sizeof mine);
     const hk_status_t status = hk_control_agree(control, all == NULL ? HK_ERR_MEMORY : HK_OK);
     if (all == NULL || status != HK_OK || hk_control_allgather(control, &mine, sizeof mine, all) != HK_OK) {
@@ -59,7 +59,7 @@ static const char *find_obstacle(hk_control_t *control, int oversubscribed, bool
         return "there are more ranks than CPUs";
     }
     if (strcmp(places[0].host, places[1].host) != 0) {
-        *apart_p = true;
+        *is_remote_p = true;
         return "ranks 0 and 1 are on different hosts";
     }
     if (places[0].only_cpu >= 0 && places[0].only_cpu == places[1].only_cpu) {
@@ -68,8 +68,8 @@ static const char *find_obstacle(hk_control_t *control, int oversubscribed, bool
     return NULL;
 }
 
-/* Rank 0 makes a named mapping, all ranks map it, rank 0 takes the name away: this works for ranks that were started
- * by anything, on one host. */
+/* Rank 0 creates a named mapping, all ranks map it, and rank 0 removes the name. This works for ranks of one host,
+ * however they were started. */
 static void *map_line(hk_control_t *control)
 {
     char name[NAME_MAX_BYTES] = "";
@@ -113,14 +113,14 @@ static void *map_line(hk_control_t *control)
 hk_status_t hk_floor_open(hk_control_t *control, int oversubscribed, hk_floor_t *floor_p)
 {
     *floor_p = (hk_floor_t){.rank = control->rank};
-    floor_p->why = find_obstacle(control, oversubscribed, &floor_p->apart);
+    floor_p->why = find_obstacle(control, oversubscribed, &floor_p->is_remote);
     if (floor_p->why == NULL) {
         floor_p->line = map_line(control);
-        floor_p->apart = floor_p->line == NULL;
-        floor_p->why = floor_p->apart ? "there is no shared memory between ranks 0 and 1" : NULL;
+        floor_p->is_remote = floor_p->line == NULL;
+        floor_p->why = floor_p->is_remote ? "there is no shared memory between ranks 0 and 1" : NULL;
     }
     if (floor_p->line == MAP_FAILED) {
-        floor_p->line = NULL; /* a rank above 1: it has no part in it */
+        floor_p->line = NULL; /* ranks above 1 do not use it */
     }
     return HK_OK;
 }

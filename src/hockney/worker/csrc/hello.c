@@ -32,7 +32,7 @@ static double clock_cost_ns(hk_ctx_t *ctx)
     return (double)(last_ns - start_ns) / CLOCK_CALLS;
 }
 
-hk_status_t hk_answer_hello(uint64_t id, hk_ctx_t *ctx, const char *floor_why, const hk_identity_t *all, int told)
+hk_status_t hk_answer_hello(uint64_t id, hk_ctx_t *ctx, const char *floor_why, const hk_identity_t *all, int count)
 {
     hk_answer_t answer;
     hk_answer_begin(&answer, "hello", id);
@@ -44,7 +44,7 @@ hk_status_t hk_answer_hello(uint64_t id, hk_ctx_t *ctx, const char *floor_why, c
     hk_answer_float(&answer, "clock_ns", clock_cost_ns(ctx));
     hk_answer_string(&answer, "floor_why", floor_why);
     hk_answer_open(&answer, "ranks", '[');
-    for (int rank = 0; rank < told; rank++) {
+    for (int rank = 0; rank < count; rank++) {
         hk_answer_open(&answer, NULL, '{');
         hk_answer_signed(&answer, "rank", rank);
         hk_answer_string(&answer, "host", all[rank].host);

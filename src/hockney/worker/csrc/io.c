@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A descriptor inherited from elsewhere (standard output of an mpiexec) may be O_NONBLOCK: wait, don't fail. */
+/* An inherited descriptor (standard output of an mpiexec) may be O_NONBLOCK: wait instead of failing. */
 static bool try_again(int fd, short events)
 {
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -28,7 +28,7 @@ hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes)
     const unsigned char *from = buf;
     bool is_socket = true;
     while (len_bytes > 0) {
-        /* A dead reader must not kill a process that hasn't ignored SIGPIPE. */
+        /* A closed peer must not kill a process that has not ignored SIGPIPE. */
         const ssize_t count = is_socket ? send(fd, from, len_bytes, MSG_NOSIGNAL) : write(fd, from, len_bytes);
         if (count >= 0) {
             from += count;

@@ -8,8 +8,9 @@
 
 #include "control.h"
 
-/* Slurm's comes last but one: a batch shell hands its own 0 down to everything that an mpiexec starts in it. */
-static int told_local_rank(void)
+/* Slurm's variable comes last but one: a batch shell passes its value 0 to all processes that an mpiexec starts in
+ * it. */
+static int local_rank_from_launcher(void)
 {
     static const char *const names[] = {
         "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -31,12 +32,12 @@ static int told_local_rank(void)
 
 hk_status_t hk_launched_begin(const hk_args_t *args, int *local_rank_p)
 {
-    *local_rank_p = told_local_rank();
+    *local_rank_p = local_rank_from_launcher();
     hk_die_with_parent(getppid());
     return *local_rank_p < 0 ? HK_OK : hk_pin(args, *local_rank_p);
 }
 
-/* Rank 0: a socket that the others can reach. */
+/* Rank 0: a socket that the other ranks can reach. */
 static hk_status_t listen_for_others(const hk_world_t *world, int *listener_p, hk_address_t *address_p)
 {
     char host[NI_MAXHOST];
@@ -45,21 +46,21 @@ static hk_status_t listen_for_others(const hk_world_t *world, int *listener_p, h
     }
     if (!hk_address_of_host(host, sizeof host)) {
         return hk_fail(HK_ERR_SYSTEM, 0,
-                       "%s: the ranks are on several hosts, and this one has no address but the loopback",
+                       "%s: the ranks are on several hosts, and this host has only the loopback address",
                        hk_family.name);
     }
     return hk_address_listen(host, 0, listener_p, address_p);
 }
 
-/* The control star, bootstrapped by one broadcast of the library: a waiting rank then sleeps in a read, which few
- * libraries let it do. */
+/* Build the control star with one broadcast of the library. A waiting rank then sleeps in a read; few libraries can
+ * do that. */
 static hk_status_t join_star(const hk_args_t *args, const hk_world_t *world,
                              hk_status_t (*broadcast)(int, void *, size_t), hk_control_t *control_p)
 {
     hk_address_t address = {0};
     int listener = -1;
     hk_status_t status = world->rank == 0 ? listen_for_others(world, &listener, &address) : HK_OK;
-    if (status == HK_OK) { /* else the caller aborts the job, so nobody waits for the broadcast */
+    if (status == HK_OK) { /* otherwise the caller aborts the job, so no rank waits for the broadcast */
         status = broadcast(world->rank, &address, sizeof address);
     }
     if (status != HK_OK) {
@@ -74,7 +75,7 @@ typedef struct seat {
     int pinned_as;
 } seat_t;
 
-hk_status_t hk_pin_apart(const hk_args_t *args, hk_control_t *control, int pinned_as)
+hk_status_t hk_pin_separately(const hk_args_t *args, hk_control_t *control, int pinned_as)
 {
     if (args->cpus_count == 0 || control->size == 1) {
         return HK_OK;
@@ -87,7 +88,7 @@ hk_status_t hk_pin_apart(const hk_args_t *args, hk_control_t *control, int pinne
         status = hk_control_allgather(control, &mine, sizeof mine, all);
     }
     bool clash = pinned_as < 0;
-    int place = 0; /* among the ranks of this machine */
+    int place = 0; /* index among the ranks of this machine */
     for (int rank = 0; status == HK_OK && all != NULL && rank < control->size; rank++) {
         const bool is_here = strcmp(all[rank].machine, mine.machine) == 0;
         place += is_here && rank < control->rank;
@@ -105,8 +106,8 @@ int hk_launched_run(const hk_args_t *args, const hk_world_t *world, int pinned_a
     hk_control_t control;
     if (args->size != 0 && world->size != args->size) {
         hk_log(world->rank,
-               "%s: %d ranks were asked for, the library sees %d: is this the launcher of the library that the "
-               "worker was built with?",
+               "%s: the job has %d ranks, but the library reports %d: use the launcher of the library that the "
+               "worker was built with",
                hk_family.name, args->size, world->size);
         return HK_EXIT_USAGE;
     }
@@ -119,7 +120,7 @@ int hk_launched_run(const hk_args_t *args, const hk_world_t *world, int pinned_a
     if (join_star(args, world, broadcast, &control) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    if (hk_pin_apart(args, &control, pinned_as) != HK_OK) {
+    if (hk_pin_separately(args, &control, pinned_as) != HK_OK) {
         hk_control_close(&control);
         return HK_EXIT_FAILED;
     }

@@ -9,7 +9,7 @@
 #include "io.h"
 #include "registry.h"
 
-/* The next line of standard input without its end; -1 at the end of input, -2 if it is longer than a line may be. */
+/* Reads the next line of standard input without its line break. -1: end of input; -2: the line is too long. */
 static int read_line(hk_lines_t *lines, char line[HK_LINE_MAX])
 {
     for (;;) {
@@ -30,7 +30,7 @@ static int read_line(hk_lines_t *lines, char line[HK_LINE_MAX])
             if (lines->len == 0) {
                 return -1;
             }
-            lines->text[lines->len++] = '\n'; /* a last line without its end counts */
+            lines->text[lines->len++] = '\n'; /* accept a last line without a line break */
         } else {
             lines->len += got;
         }

@@ -5,14 +5,14 @@
 #include "command.h"
 #include "pattern.h"
 
-/* Input that is not yet taken, with its ends of line. */
+/* Buffered input. */
 typedef struct hk_lines {
     char text[HK_LINE_MAX + 1];
     size_t len;
 } hk_lines_t;
 
-/* The next command that this job can carry out, quit at the end of input; wrong ones are answered here. ranks_here: as
- * hk_point_fits has it. */
+/* The next valid command, or quit at the end of input. Wrong commands get an error answer here. ranks_here: see
+ * hk_point_fits. */
 void hk_next_command(hk_lines_t *lines, hk_ctx_t *ctx, int ranks_here, hk_command_t *command);
 
 #endif

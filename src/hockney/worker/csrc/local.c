@@ -1,5 +1,5 @@
 /* cold */
-/* The native family: ranks are processes or threads of this host, or join over TCP from several (remote.c). */
+/* The native family: ranks are processes or threads of this host, or join over TCP from several hosts (remote.c). */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 enum { RANKS_MAX = 4096 };
 
-/* The star of control sockets before it is handed out: hub[r] is rank 0's end, rim[r] is rank r's. */
+/* The control sockets before their distribution: hub[r] is rank 0's end, rim[r] is rank r's. */
 typedef struct star {
     int size;
     int *hub, *rim;
@@ -61,7 +61,7 @@ static hk_status_t open_star(int size, star_t *star_p)
     return HK_OK;
 }
 
-/* Take rank's ends out of the star; what remains in it is not this rank's. */
+/* Move rank's ends out of the star. The remaining ones belong to other ranks. */
 static void take_ends(star_t *star, int rank, hk_control_t *control_p, int *single)
 {
     if (rank == 0) {
@@ -100,7 +100,7 @@ static void *run_thread(void *argument)
     const bool pinned = hk_pin(me->args, me->rank) == HK_OK;
     const int exit_code = pinned ? hk_rank_main(me->args->tp, &job) : HK_EXIT_FAILED;
     if (exit_code != HK_EXIT_OK) {
-        _exit(exit_code); /* other ranks may wait for this one in the transport, where nobody can tell them */
+        _exit(exit_code); /* other ranks may wait for this one in the transport, where no message reaches them */
     }
     if (single >= 0) {
         close(single);
@@ -119,7 +119,7 @@ static int run_threads(const hk_args_t *args, star_t *star, void *shared)
         ranks[rank] = (thread_rank_t){.args = args, .star = star, .shared = shared, .rank = rank};
         if (pthread_create(&ranks[rank].thread, NULL, run_thread, &ranks[rank]) != 0) {
             hk_log(rank, "cannot start a thread for this rank");
-            exit(HK_EXIT_FAILED); /* those already started wait for this one for ever */
+            exit(HK_EXIT_FAILED); /* ranks that have started wait for this one for ever */
         }
     }
     run_thread(&ranks[0]);
@@ -139,7 +139,7 @@ typedef struct local_start {
     void *shared;
 } local_start_t;
 
-/* Nothing of the other ranks stays open, so that the death of one is seen by all. */
+/* Closes the descriptors of all other ranks, so that each rank notices the death of any other. */
 static int run_local(void *start, int rank)
 {
     const local_start_t *local = start;
@@ -169,7 +169,7 @@ static void leave_local(void *start)
     release(local->args->tp, local->shared);
 }
 
-static const hk_children_t local_children = {.run = run_local, .let_go = leave_local};
+static const hk_children_t local_children = {.run = run_local, .release = leave_local};
 
 static int start_local(const hk_args_t *args)
 {

@@ -1,4 +1,4 @@
-/* The real machine: its clock, its memory, its CPUs. */
+/* The real machine: clock, memory, CPUs. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -36,7 +36,7 @@ void hk_real_spin(hk_ctx_t *ctx, uint64_t turns)
 {
     (void)ctx;
     while (turns-- > 0) {
-        __asm__ volatile(""); /* or there would be no loop */
+        __asm__ volatile(""); /* stops the compiler from removing the loop */
     }
 }
 
@@ -66,7 +66,7 @@ void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
 }
 
 #ifdef __linux__
-/* Whether this is not the first hardware thread of its core. */
+/* Whether this CPU is the second or later hardware thread of its core. */
 static bool is_later_thread(int cpu)
 {
     char path[96];
@@ -76,7 +76,7 @@ static bool is_later_thread(int cpu)
     FILE *file = fopen(path, "r");
     if (file != NULL) {
         if (fgets(text, sizeof text, file) != NULL) {
-            first = strtol(text, NULL, 10); /* of `0,4` or `0-1` */
+            first = strtol(text, NULL, 10); /* from `0,4` or `0-1` */
         }
         (void)fclose(file);
     }
@@ -120,7 +120,7 @@ hk_status_t hk_pin(const hk_args_t *args, int local_rank)
         return hk_fail(HK_ERR_SYSTEM, local_rank, "cannot pin to CPU %d: %s", cpu, strerror(errno));
     }
 #else
-    (void)local_rank; /* no portable way: `doctor` says that ranks are not pinned here */
+    (void)local_rank; /* no portable way; `doctor` reports that ranks are not pinned */
 #endif
     return HK_OK;
 }
@@ -142,7 +142,7 @@ void hk_die_with_parent(pid_t parent)
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
-        _exit(HK_EXIT_RANK_DIED); /* it died before the call, so the signal will never come */
+        _exit(HK_EXIT_RANK_DIED); /* the parent ended before the call, so the signal will never come */
     }
 #else
     (void)parent;

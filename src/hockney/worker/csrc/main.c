@@ -1,5 +1,5 @@
 /* cold */
-/* The worker's command line. A person may type it:
+/* The worker's command line. Users can type it too:
  *   echo "measure pattern=pingpong bytes=8 batch=1000 samples=20" | worker -t shm -n 2 */
 #include <limits.h>
 #include <signal.h>
@@ -60,7 +60,7 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
 {
     if (strcmp(option, "-t") == 0) {
         args->tp = hk_transport_find(value);
-        return args->tp != NULL ? 0 : refuse_start("no such transport here:", value);
+        return args->tp != NULL ? 0 : refuse_start("unknown transport:", value);
     }
     if (strcmp(option, "-n") == 0) {
         args->size = parse_number(value, 1 << 20);
@@ -98,7 +98,7 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
         args->join = value;
         return 0;
     }
-    return refuse_start("no such option:", option);
+    return refuse_start("unknown option:", option);
 }
 
 int main(int argc, char **argv)
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
             continue;
         }
         if (i + 1 == argc) {
-            return refuse_start("no such option, or its value is missing:", argv[i]);
+            return refuse_start("unknown option or missing value:", argv[i]);
         }
         const int wrong = take_value(&args, argv[i], argv[i + 1], cpus);
         if (wrong != 0) {
@@ -144,6 +144,6 @@ int main(int argc, char **argv)
     if (args.rank >= 0 && args.rank + args.here > args.size) {
         return refuse_start("there is no such rank among -n ranks: --rank and --here are", "too high");
     }
-    signal(SIGPIPE, SIG_IGN); /* a peer that is gone is a status, not the end */
+    signal(SIGPIPE, SIG_IGN); /* a closed peer is a status, not the end */
     return hk_family.start(&args, argc, argv);
 }

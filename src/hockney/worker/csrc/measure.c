@@ -26,13 +26,13 @@ void hk_bench_free(hk_bench_t *bench)
     bench->out_room = bench->in_room = 0;
 }
 
-/* Where in its first page the receive buffer begins; the send buffer begins with the page, as a program's would. With
- * both at one place, a send that reads its buffer right after a receive has written the other looks to the CPU as if it
- * read what was just written, because only the low 12 bits are compared: a half round trip of 8 bytes by shm then cost
- * 67 ns instead of 50, and 250 instead of 190 between cores far apart (Zen 4). */
-enum { IN_PLACE_BYTES = 1088 }; /* the reference is received in front of the receive buffer */
+/* Offset of the receive buffer in its first page; the send buffer begins with its page, as in most programs. With
+ * equal offsets a send that reads its buffer right after a receive has written the other one stalls: the CPU
+ * compares only the low 12 bits of addresses and sees a dependency. Half a round trip of 8 bytes by shm then took 67
+ * ns instead of 50, and 250 instead of 190 between distant cores (Zen 4). */
+enum { IN_PLACE_BYTES = 1088 }; /* room before the receive buffer for the message of hk_refer */
 
-/* Buffers are symmetric, so every rank takes what the neediest needs. `all` is room for the needs of all ranks. */
+/* Buffers are symmetric, so every rank allocates the largest size needed. `all` has room for the needs of all ranks. */
 static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t *all)
 {
     const size_t mine[2] = {plan->out_bytes, plan->in_bytes};
@@ -61,7 +61,7 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
     return bench->out == NULL || bench->in == NULL ? HK_ERR_MEMORY : HK_OK;
 }
 
-/* Nobody goes into an exchange alone: whatever may fail on one rank is agreed on before the next step. */
+/* Ranks agree on every possible failure before the next exchange. */
 static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     const hk_pattern_t *pattern = run->pattern;
@@ -82,21 +82,21 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
         if (status == HK_OK) {
             run->out = bench->out;
             run->in = bench->in + IN_PLACE_BYTES;
-            /* Both sides touch their buffers before timing: a first touch costs more than a 4 KiB message. */
+            /* Touch both buffers before timing: a first touch costs more than a 4 KiB message. */
             hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, TIMED_SEED);
             memset(run->in, 0, result->plan.in_bytes);
             status = pattern->prepare != NULL ? pattern->prepare(run) : HK_OK;
         }
         status = hk_control_agree(bench->control, status);
         if (status != HK_OK) {
-            hk_bench_free(bench); /* on all ranks, or they would no longer be symmetric */
+            hk_bench_free(bench); /* on all ranks, to keep memory symmetric */
         }
     }
     free(all);
     return status;
 }
 
-/* How many messages to this rank a transport has lost since open. */
+/* Messages to this rank that the transport has lost since open. */
 static double count_lost(hk_ctx_t *ctx)
 {
     const hk_transport_t *tp = ctx->tp;
@@ -109,7 +109,7 @@ static double count_lost(hk_ctx_t *ctx)
     return 0.0;
 }
 
-/* Whether any rank has lost a message since it had lost `before`: what one loses, another may be handed on. */
+/* Whether any rank has lost more messages than `before`. A loss on one rank may affect the data of another. */
 static hk_status_t has_lost(const hk_bench_t *bench, double before, bool *has_lost_p)
 {
     const bool mine = count_lost(bench->ctx) > before;
@@ -118,7 +118,7 @@ static hk_status_t has_lost(const hk_bench_t *bench, double before, bool *has_lo
     return *has_lost_p ? HK_OK : worst;
 }
 
-/* Where a message was lost: it reads as zeros, and a payload never does for long. In a sum only a part is missing. */
+/* Whether a lost message explains this wrong block: it is all zeros, which a payload is not, or it is a sum. */
 static bool is_missing(const unsigned char *in, const hk_expected_t *block)
 {
     bool is_zero = true;
@@ -155,7 +155,7 @@ static hk_fault_t fault_at(const hk_bench_t *bench, const unsigned char *in, con
                         .found = in[wrong]};
 }
 
-/* One more repetition with fresh data, outside the timed part, and a look at every byte that must have arrived. */
+/* One more repetition with new data, untimed, and a check of every byte that must have arrived. */
 static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     const hk_pattern_t *pattern = run->pattern;
@@ -163,11 +163,11 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
     const double lost = count_lost(bench->ctx);
     uint64_t latency_ns = 0;
     bool some_lost = false;
-    run->latency_ns = &latency_ns; /* not a sample's */
+    run->latency_ns = &latency_ns; /* separate from the samples */
     result->account.verified = 1;
     hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, seed);
     memset(run->in, 0, result->plan.in_bytes);
-    /* Nobody sends before everybody has filled: a single-copy transport reads the peer's buffer itself. */
+    /* A barrier before the first send: a single-copy transport reads the peer's buffer directly. */
     HK_TRY(hk_control_barrier(bench->control));
     HK_TRY(pattern->repeat(run, 1));
     HK_TRY(hk_sync(run->ctx));
@@ -182,7 +182,7 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
             continue;
         }
         if (some_lost && is_missing(in, &block)) {
-            result->account.verified = 0; /* no fault, but not verified either */
+            result->account.verified = 0; /* a loss is no fault, but the data is not verified */
         } else {
             result->account.fault = fault_at(bench, in, &block, seed, wrong);
             return HK_ERR_CORRUPT;
@@ -191,9 +191,9 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
     return HK_OK;
 }
 
-typedef struct look {
-    double floor_ns, solo_ns, pace_ns; /* negative: none */
-} look_t;
+typedef struct machine_probe {
+    double floor_ns, solo_ns, pace_ns; /* negative: not measured */
+} machine_probe_t;
 
 static const char *kind_of_floor(const hk_bench_t *bench)
 {
@@ -201,29 +201,30 @@ static const char *kind_of_floor(const hk_bench_t *bench)
     if (bench->floor.why == NULL) {
         return "line";
     }
-    return bench->floor.apart && (bench->ctx->tp->caps & needs) == needs ? "transport" : NULL;
+    return bench->floor.is_remote && (bench->ctx->tp->caps & needs) == needs ? "transport" : NULL;
 }
 
-/* The state of the machine just before or just after the samples: the floor; rank 0's pace while rank 1 rests; and this
- * rank's pace while both run, which two hardware threads of one core do half as fast. */
-static hk_status_t look(hk_bench_t *bench, look_t *look_p)
+/* The state of the machine before or after the samples: the floor, rank 0's pace while rank 1 rests, and this rank's
+ * pace while both run. Two hardware threads of one core halve that pace. */
+static hk_status_t probe_machine(hk_bench_t *bench, machine_probe_t *probe_p)
 {
     const char *kind = kind_of_floor(bench);
     const bool has_pace = bench->ctx->tp->now_ns == hk_real_now_ns && !bench->oversubscribed;
-    *look_p = (look_t){.floor_ns = hk_floor_quick(&bench->floor), .solo_ns = -1.0, .pace_ns = -1.0};
-    if (kind != NULL && bench->floor.apart) {
-        HK_TRY(hk_refer(bench, &look_p->floor_ns));
+    *probe_p = (machine_probe_t){.floor_ns = hk_floor_quick(&bench->floor), .solo_ns = -1.0, .pace_ns = -1.0};
+    if (kind != NULL && bench->floor.is_remote) {
+        HK_TRY(hk_refer(bench, &probe_p->floor_ns));
     }
     if (bench->floor.why == NULL && has_pace) {
-        look_p->solo_ns = hk_floor_alone(&bench->floor, hk_pace_ns);
+        probe_p->solo_ns = hk_floor_alone(&bench->floor, hk_pace_ns);
     }
     if (has_pace) {
-        look_p->pace_ns = hk_pace_ns();
+        probe_p->pace_ns = hk_pace_ns();
     }
     return HK_OK;
 }
 
-static void note(const hk_bench_t *bench, const look_t *before, const look_t *after, hk_result_t *result_p)
+static void note(const hk_bench_t *bench, const machine_probe_t *before, const machine_probe_t *after,
+                 hk_result_t *result_p)
 {
     result_p->floor_kind = kind_of_floor(bench);
     result_p->floor_before_ns = before->floor_ns;
@@ -234,19 +235,19 @@ static void note(const hk_bench_t *bench, const look_t *before, const look_t *af
     result_p->account.pace_after_ns = after->pace_ns;
 }
 
-/* A prepared point. A rank on which a message fails can't know what its peers now wait for: it asks nobody, leaves with
- * HK_ERR_PEER, and its launcher ends the others at once instead of when their time is up. */
+/* Measures a prepared point. After a failed message a rank does not know what its peers wait for. It ends with
+ * HK_ERR_PEER without asking them, and its launcher ends the others at once. */
 static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     const hk_pattern_t *pattern = run->pattern;
     const bool carries = pattern->expected != NULL && (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0;
-    look_t before, after;
-    hk_status_t status = look(bench, &before);
+    machine_probe_t before, after;
+    hk_status_t status = probe_machine(bench, &before);
     if (status == HK_OK) {
         status = hk_take_samples(command, run, result);
     }
     if (status == HK_OK) {
-        status = look(bench, &after);
+        status = probe_machine(bench, &after);
     }
     if (status == HK_OK) {
         note(bench, &before, &after, result);
@@ -278,7 +279,7 @@ hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result
     if (status == HK_OK) {
         status = run_point(bench, command, &run, &result);
     }
-    /* A broken job ends: there, nothing is put right any more. */
+    /* A broken job ends without cleaning up. */
     if ((status == HK_OK || status == HK_ERR_CORRUPT) && pattern->finish != NULL) {
         const hk_status_t finished = pattern->finish(&run);
         status = finished == HK_OK ? status : finished;

@@ -1,4 +1,4 @@
-/* The measuring core: one point, on one rank. */
+/* The measuring core: measures one point, on one rank. */
 #ifndef HK_MEASURE_H
 #define HK_MEASURE_H
 
@@ -7,7 +7,7 @@
 #include "pattern.h"
 #include "watch.h"
 
-/* What a rank keeps from one point to the next: buffers only grow, so that pages are touched once. */
+/* State that a rank keeps between points. Buffers only grow, so that pages are touched once. */
 typedef struct hk_bench {
     hk_ctx_t *ctx;
     hk_control_t *control;
@@ -15,44 +15,44 @@ typedef struct hk_bench {
     hk_watch_t *watch;
     unsigned char *out, *in;
     size_t out_room, in_room;
-    int ranks_here;      /* ranks that share this host's memory */
-    bool oversubscribed; /* more ranks than CPUs: a pace would be a time slice */
+    int ranks_here;      /* ranks that share the memory of this host */
+    bool oversubscribed; /* more ranks than CPUs: no pace, as it would measure time slices */
 } hk_bench_t;
 
-/* A payload that did not arrive as sent. */
+/* A payload that differs from what was sent. */
 typedef struct hk_fault {
-    int32_t rank, from; /* rank -1: no fault; from HK_FROM_ALL: a sum */
+    int32_t rank, from; /* rank -1: no fault; from HK_FROM_ALL: the block is a sum */
     uint64_t offset;    /* in the message */
     unsigned char expected, found;
 } hk_fault_t;
 
-/* One rank's account of one point. */
+/* One rank's data about one point. */
 typedef struct hk_account {
     uint64_t cpu_user_ns, cpu_system_ns, wall_ns; /* over all samples */
     double counter[HK_COUNTERS_MAX];              /* growth over all samples */
-    double pace_before_ns, pace_after_ns;         /* negative: none */
+    double pace_before_ns, pace_after_ns;         /* negative: not measured */
     hk_fault_t fault;
-    int32_t verified; /* 1: payload was checked, all of it */
+    int32_t verified; /* 1: the whole payload was checked */
 } hk_account_t;
 
 typedef struct hk_result {
     hk_plan_t plan;
     hk_account_t account;
-    double floor_before_ns, floor_after_ns;    /* negative: none */
-    double solo_before_ns, solo_after_ns;      /* rank 0's pace while rank 1 rests; negative: none */
-    uint64_t started_ns;                       /* when the wall time began, by CLOCK_MONOTONIC; 0: unknown */
-    uint64_t warmup;                           /* repetitions that were made before the first sample */
-    const char *floor_kind;                    /* "line", "transport", or NULL: none */
-    const char *counter_name[HK_COUNTERS_MAX]; /* NULL: there are no more */
+    double floor_before_ns, floor_after_ns;    /* negative: no floor */
+    double solo_before_ns, solo_after_ns;      /* rank 0's pace while rank 1 rests; negative: not measured */
+    uint64_t started_ns;                       /* start of the wall time, by CLOCK_MONOTONIC; 0: unknown */
+    uint64_t warmup;                           /* repetitions before the first sample */
+    const char *floor_kind;                    /* "line", "transport", or NULL: no floor */
+    const char *counter_name[HK_COUNTERS_MAX]; /* ends with NULL */
     uint64_t *elapsed_ns;                      /* [samples], one batch each; the caller frees it */
 } hk_result_t;
 
-/* Measure a point; all ranks call it with the same command. On success every rank has its result, and only then must
- * it free result_p->elapsed_ns. The status is the worst of all ranks; HK_ERR_CORRUPT comes with the accounts filled.
- * HK_ERR_PEER: this rank can't go on with the others, and must end. */
+/* Measure a point. All ranks call it with the same command. On success every rank gets a result and must free
+ * result_p->elapsed_ns. Returns the most severe status of all ranks. With HK_ERR_CORRUPT the accounts are filled
+ * too. HK_ERR_PEER: this rank cannot continue with the others and must end. */
 hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result_t *result_p);
 
-/* Give the buffers back. */
+/* Free the buffers. */
 void hk_bench_free(hk_bench_t *bench);
 
 #endif

@@ -9,7 +9,7 @@
 #include "answer.h"
 #include "registry.h"
 
-/* A number of each row: the one at this offset in its account. */
+/* For each row the number at this offset in its account. */
 static void put_counts(hk_answer_t *answer, const char *key, const hk_rows_t *rows, size_t offset)
 {
     hk_answer_open(answer, key, '[');
@@ -32,7 +32,7 @@ static void put_floats(hk_answer_t *answer, const char *key, const hk_rows_t *ro
     hk_answer_close(answer, ']');
 }
 
-/* Negative: there is none. */
+/* Negative: null. */
 static void put_before_and_after(hk_answer_t *answer, const char *key, double before_ns, double after_ns)
 {
     if (before_ns < 0) {

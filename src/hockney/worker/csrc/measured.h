@@ -4,15 +4,15 @@
 
 #include "measure.h"
 
-/* What ranks have measured: a row for each, or one row that stands for all of them. */
+/* Results of ranks: one row for each, or one row that summarises all. */
 typedef struct hk_rows {
     int count;
-    const hk_account_t *account;        /* of each row */
-    const uint64_t *elapsed_ns;         /* row after row */
-    const uint64_t *least_ns, *most_ns; /* NULL, or with one row for all: the extremes of each sample */
+    const hk_account_t *account;        /* [count] */
+    const uint64_t *elapsed_ns;         /* [count * samples] */
+    const uint64_t *least_ns, *most_ns; /* NULL, or the extremes of each sample if one row summarises all */
 } hk_rows_t;
 
-/* Sends it: result is that of rank 0. */
+/* Sends the answer. result: rank 0's. */
 hk_status_t hk_answer_measured(const hk_ctx_t *ctx, const hk_command_t *command, const hk_result_t *result,
                                const hk_rows_t *rows);
 

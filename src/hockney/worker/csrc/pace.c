@@ -7,7 +7,7 @@
 
 enum { TRIES = 5, STEPS = 1000 };
 
-/* One step: an addition in each lane. The compiler must make each of them, in whatever order. */
+/* One step is an addition in each lane. The compiler may reorder them but not drop any. */
 static double one_try_ns(void)
 {
     uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;

@@ -1,12 +1,13 @@
-/* The pace of the CPU under this rank: what a fixed loop of independent additions takes.
+/* The pace of this rank's CPU: the time of a fixed loop of independent additions.
  *
- * It shows what the floor doesn't: how much of its core this rank has. On a core whose other hardware thread belongs to
- * another guest every rank goes slower, and so does every message. Independent operations fill the core and so feel who
- * shares it: 1.4 to 2 times as long (Zen 4). A chain of dependent ones leaves room for both and feels 1 %. */
+ * Unlike the floor it shows how much of the core this rank gets. If another guest uses the other hardware thread of
+ * the core, the rank and its messages are slower. Independent operations fill the core, so they take 1.4 to 2 times
+ * as long when it is shared (Zen 4). A chain of dependent operations leaves room for both threads and takes only 1 %
+ * longer. */
 #ifndef HK_PACE_H
 #define HK_PACE_H
 
-/* ns of one step, the median of a few short tries, so that an interrupt doesn't count; some 5 us in all. */
+/* ns per step: the median of a few short tries, so that an interrupt does not count. Takes about 5 us. */
 double hk_pace_ns(void);
 
 #endif

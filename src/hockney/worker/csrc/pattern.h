@@ -1,7 +1,7 @@
-/* A pattern: who sends what to whom in one repetition, on the contract of transport.h alone.
+/* A pattern: the messages of one repetition. It uses only the contract of transport.h.
  *
- * A pattern says in data who is timed, what a time is divided by and how bytes are counted; `describe` hands this to
- * the control plane, so each definition stands in one place. */
+ * A pattern declares as data whose time counts, the divisor of a time, and the bytes that a repetition counts.
+ * `--describe` passes these to the control plane, so each definition exists once. */
 #ifndef HK_PATTERN_H
 #define HK_PATTERN_H
 
@@ -9,33 +9,33 @@
 
 enum { HK_OPTIONS_MAX = 6 };
 
-/* Whose samples make the figure. */
+/* The ranks whose samples give the figure. */
 typedef enum hk_timed {
-    HK_TIMED_ROOT,    /* that of the plan's root: rank 0's where the plan names no other */
-    HK_TIMED_SOURCES, /* the mean over ranks 0 .. size/2 - 1 */
-    HK_TIMED_SLOWEST, /* the maximum over all ranks, sample by sample */
-    HK_TIMED_MEAN,    /* the mean over all ranks */
+    HK_TIMED_ROOT,    /* the plan's root, by default rank 0 */
+    HK_TIMED_SOURCES, /* mean over ranks 0 .. size/2 - 1 */
+    HK_TIMED_SLOWEST, /* maximum over all ranks, sample by sample */
+    HK_TIMED_MEAN,    /* mean over all ranks */
 } hk_timed_t;
 
-/* What its time follows as ranks are added, if nothing is shared or slow. */
+/* How the time grows with the number of ranks if no resource is shared and no rank is slow. */
 typedef enum hk_law {
     HK_LAW_NONE,
-    HK_LAW_MESSAGES, /* a line over ranks - 1, the messages that one rank sends or receives */
-    HK_LAW_ROUNDS,   /* a line over log2 of the ranks, rounded up */
-    HK_LAW_SENDERS,  /* a line over the senders of its option, the same with any number of receivers */
-    HK_LAW_CONSTANT, /* the same with any number of ranks */
+    HK_LAW_MESSAGES, /* linear in ranks - 1, the messages that one rank sends or receives */
+    HK_LAW_ROUNDS,   /* linear in log2 of the ranks, rounded up */
+    HK_LAW_SENDERS,  /* linear in the number of senders, for any number of receivers */
+    HK_LAW_CONSTANT, /* independent of the number of ranks */
 } hk_law_t;
 
-/* Which two ranks a rank's own time is of. */
+/* The pair of ranks that a rank's time measures. */
 typedef enum hk_links {
-    HK_LINKS_NONE,   /* of more than two: one serves many, or all wait for the slowest */
-    HK_LINKS_ENDS,   /* one pair alone: ranks 0 and 1, or those of its options source and target */
-    HK_LINKS_HALVES, /* rank r of the first half and rank r of the second, all at once */
-    HK_LINKS_RING,   /* each rank and the one `distance` further on, all at once */
-    HK_LINKS_ROUND,  /* the pairs of a round of a tournament, all at once */
+    HK_LINKS_NONE,   /* no single pair: one rank serves many, or all wait for the slowest */
+    HK_LINKS_ENDS,   /* one pair: ranks 0 and 1, or those of the options source and target */
+    HK_LINKS_HALVES, /* rank r of the first half and rank r of the second, all pairs at once */
+    HK_LINKS_RING,   /* each rank and the one `distance` after it, all pairs at once */
+    HK_LINKS_ROUND,  /* the pairs of one round of a tournament, all at once */
 } hk_links_t;
 
-/* What a transport may have of its own. */
+/* Collectives that a transport may implement itself. */
 typedef enum hk_collective {
     HK_NO_COLLECTIVE,
     HK_BARRIER,
@@ -45,7 +45,7 @@ typedef enum hk_collective {
     HK_COLLECTIVES,
 } hk_collective_t;
 
-/* An integer, or a choice out of words separated by '|' (its value is the word's place). */
+/* An integer, or one of several words separated by '|'. The value of a word is its index. */
 typedef struct hk_option {
     const char *name;
     const char *choices; /* NULL: an integer */
@@ -53,43 +53,43 @@ typedef struct hk_option {
     const char *help;
 } hk_option_t;
 
-/* One point on one rank: all that a timed loop touches. Filled by the measuring core. */
+/* One point on one rank: everything a timed loop uses. The measuring core fills it in. */
 typedef struct hk_run {
     hk_ctx_t *ctx;
     const struct hk_pattern *pattern;
-    size_t bytes; /* message length */
+    size_t bytes; /* message size */
     int64_t option[HK_OPTIONS_MAX];
-    unsigned char *out, *in; /* of out_bytes and in_bytes as planned */
-    hk_req_t *reqs;          /* of reqs_count as planned */
+    unsigned char *out, *in; /* out_bytes and in_bytes, as planned */
+    hk_req_t *reqs;          /* reqs_count, as planned */
     size_t reqs_count;
-    void *state;         /* of state_bytes as planned, zero before prepare: the pattern's own */
-    uint64_t untimed_ns; /* repeat adds what of its repetitions is not the pattern's time */
-    uint64_t reps_max;   /* no call of repeat has more repetitions; known to plan */
-    /* Of a pattern on schedule: where repeat writes the time of each of its repetitions, on the rank that is timed. */
+    void *state;         /* the pattern's state: state_bytes as planned, zero before prepare */
+    uint64_t untimed_ns; /* repeat adds the time that does not count */
+    uint64_t reps_max;   /* upper limit for one call of repeat; known when plan runs */
+    /* For scheduled patterns: repeat stores the time of each repetition here, on the rank that is timed. */
     uint64_t *latency_ns;
-    /* In a stream: repetitions that follow those of this call of repeat, without anything between. 0: these are the
-     * last, and nothing may be left under way. */
+    /* In a stream: the number of repetitions that follow this call of repeat without a pause. 0: this call is the
+     * last one, and no message may stay under way. */
     uint64_t reps_to_come;
 } hk_run_t;
 
 /* What a point needs on this rank, and what one repetition moves in the whole job. */
 typedef struct hk_plan {
     size_t out_bytes, in_bytes, reqs_count, state_bytes;
-    uint64_t bytes_per_rep;    /* payload counted by the pattern's definition of bandwidth */
-    uint64_t messages_per_rep; /* messages that this counts */
+    uint64_t bytes_per_rep;    /* payload, as the pattern defines its bandwidth */
+    uint64_t messages_per_rep; /* messages that carry bytes_per_rep */
     uint64_t divisor;          /* a repetition's time is divided by this: 2 for half a round trip */
-    const char *algorithm;     /* "native", "portable", or NULL where there is no choice */
-    int root;                  /* with HK_TIMED_ROOT: whose samples count; the same on all ranks */
-    /* Repetitions start on schedule, whether the last one is done or not, and the time of each is from its scheduled
-     * start to its end. All timed ones are one call of repeat, and a sample is one of them. */
+    const char *algorithm;     /* "native", "portable", or NULL if there is only one */
+    int root;                  /* with HK_TIMED_ROOT: the rank whose samples count; the same on all ranks */
+    /* Repetitions start on schedule, even if the previous one has not ended. The time of each runs from its
+     * scheduled start to its end. One call of repeat makes all timed repetitions, and each is one sample. */
     bool scheduled;
-    uint64_t period; /* after so many repetitions the same messages come again in the same places; 0: 1 */
+    uint64_t period; /* buffers repeat after this many repetitions; 0: 1 */
 } hk_plan_t;
 
 enum { HK_FROM_ALL = -1 };
 
-/* A block that must stand in this rank's `in` after a repetition: a copy of from_rank's out[from_offset..], or, from
- * HK_FROM_ALL, the sum of the out there of all ranks from first_rank on, in words of 8 bytes. */
+/* A block that `in` of this rank must contain after a repetition: a copy of from_rank's out[from_offset..]. With
+ * HK_FROM_ALL it is the sum of that block over the ranks from first_rank on, in words of 8 bytes. */
 typedef struct hk_expected {
     size_t in_offset, from_offset, len_bytes;
     int from_rank, first_rank;
@@ -98,63 +98,63 @@ typedef struct hk_expected {
 typedef struct hk_pattern {
     const char *name;
     const char *summary;
-    uint32_t needs;                       /* HK_CAP_*, unless `native` says that it needs none */
-    int ranks_min, ranks_max, ranks_step; /* the last two 0: any number, not only multiples of a step */
+    uint32_t needs;                       /* HK_CAP_*, unless `native` makes them unnecessary */
+    int ranks_min, ranks_max, ranks_step; /* ranks_max 0: no limit; ranks_step 0: 1 */
     hk_timed_t timed;
-    /* Whether repetitions follow each other without a pause, so that one may overlap the next: the samples of a
-     * measurement are then parts of one stream, with no meeting between them. Otherwise each repetition stands alone,
-     * and ranks come together before every sample. */
+    /* Repetitions follow each other without a pause, so one may overlap the next. The samples of a measurement are
+     * then parts of one stream, without a barrier between them. Otherwise all ranks meet before every sample. */
     bool stream;
     hk_law_t law;
     hk_links_t links;
-    const char *alone;   /* the pattern in which one pair does the same with nobody else under way; NULL: none */
-    bool unsized;        /* has no message length and counts no bytes (barrier) */
-    size_t grain_bytes;  /* a length is a multiple of it, and not 0; 0: any length will do */
-    const char *senders; /* NULL, or the option that says how many ranks besides rank 0 only send: at
-                            least one more must be left to receive */
+    const char *alone;   /* the pattern in which one pair does the same without other pairs; NULL: none */
+    bool unsized;        /* has no message size and counts no bytes (barrier) */
+    size_t grain_bytes;  /* sizes are positive multiples of this; 0: any size */
+    const char *senders; /* NULL, or the option that sets how many ranks after rank 0 only send; at least one more rank
+                            must receive */
     hk_option_t option[HK_OPTIONS_MAX]; /* ends with a NULL name, or is full */
 
-    int dimensions;  /* of a pattern on a grid of ranks: its options begin with one for each (grid.h) */
-    const void *own; /* what the hooks of several patterns differ by; only they read it */
+    int dimensions;  /* of the grid of ranks, 0: no grid. The pattern's first options are its dimensions (grid.h) */
+    const void *own; /* what distinguishes patterns that share hooks; only those hooks read it */
 
-    /* What the option "algorithm" may leave to the transport, by its words "native", and "auto" where the transport has
-     * it; and whether it does so here. Optional, both: absent means nothing. */
+    /* The collective that the option "algorithm" can leave to the transport, as "native" or, where the transport has
+     * it, as "auto"; and whether these options do so. Optional, both: absent means that the pattern uses no
+     * collective. */
     hk_collective_t collective;
     bool (*native)(const hk_transport_t *tp, const int64_t *option);
 
-    /* All that the data above can't say: whether the options go together with each other, the transport and the number
-     * of ranks; false with a sentence in why[0..len), which otherwise means nothing. Asked on rank 0 before anything is
-     * planned. Optional: absent means that they always do. */
+    /* Check what the data above cannot express: whether the options suit each other, the transport and the number of
+     * ranks. On false, why[0..len) holds a sentence; otherwise its content is undefined. Rank 0 calls this before
+     * plan. Optional: absent means always true. */
     bool (*fits)(const hk_run_t *run, char *why, size_t len);
 
     /* Sizes of buffers and what a repetition moves. Required. */
     hk_plan_t (*plan)(const hk_run_t *run);
 
-    /* Lay out buffers and state, untimed, before the first repetition. Optional: absent means that `out` holds a
+    /* Initialise buffers and state, untimed, before the first repetition. Optional: absent means that `out` holds a
      * payload and `in` zeros. */
     hk_status_t (*prepare)(hk_run_t *run);
 
-    /* Undo what prepare did to the transport. Called when the point is over and the job goes on. Optional: absent means
+    /* Undo what prepare did to the transport. Called after the point, if the job continues. Optional: absent means
      * that there is nothing to undo. */
     hk_status_t (*finish)(hk_run_t *run);
 
-    /* Before each sample, or each stream, after a barrier, untimed: bring those together whose time it is. Optional:
-     * absent means that ranks start as the barrier leaves them. */
+    /* Synchronise the timed ranks more closely than a barrier does. Called untimed after the barrier before each
+     * sample or stream. Optional: absent means that the barrier is enough. */
     hk_status_t (*meet)(hk_run_t *run);
 
     /* The timed loop: reps repetitions. Roles and variants are chosen before the loop. Required. */
     hk_status_t (*repeat)(hk_run_t *run, uint64_t reps);
 
-    /* The i-th block that this rank must have received; false: there are no more.
-     * Optional: absent means that the pattern carries no payload. */
+    /* The i-th block that this rank must have received; false: there are no more. Optional: absent means that the
+     * pattern carries no payload. */
     bool (*expected)(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
 
     /* The i-th counter of this rank since prepare; false: there are no more. Optional: absent means none. */
     bool (*counter)(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
 
-    /* For patterns that compute with what they receive: whether every repetition since prepare came out right. Asked
-     * after the samples, untimed; HK_ERR_CORRUPT, with a line in the log, makes the point fail. Optional: absent means
-     * that only `expected` tells. */
+    /* For patterns that compute with received data: whether every repetition since prepare was correct. Called
+     * untimed after the samples. HK_ERR_CORRUPT, with a line in the log, fails the point. Optional: absent means
+     * that only `expected` is checked. */
     hk_status_t (*verdict)(const hk_run_t *run);
 } hk_pattern_t;
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* A mixing step of SplitMix64 (Steele, Lea and Flood 2014): neighbouring bytes, ranks and seeds all look different,
- * so shifted, stale and swapped data are seen. */
+/* A mixing step of SplitMix64 (Steele, Lea and Flood 2014). The payloads of neighbouring bytes, ranks and seeds
+ * differ, so shifted, stale and swapped data are detected. */
 static uint64_t mix(uint64_t value)
 {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -48,7 +48,7 @@ bool hk_payload_check(const unsigned char *in, size_t len_bytes, int rank, size_
     return true;
 }
 
-/* The bytes of the sum's word, in this machine's order, which is that in which ranks add. */
+/* The bytes of a word of the sum, in this machine's byte order, in which ranks add too. */
 static void sum_word(unsigned char bytes[8], size_t index, hk_payload_ranks_t ranks, uint64_t seed)
 {
     uint64_t sum = 0;

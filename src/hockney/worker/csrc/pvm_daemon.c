@@ -1,11 +1,11 @@
 /* cold */
-/* The PVM family: a job's first process keeps the daemon, and the ranks are started as those of the native family.
+/* The PVM family: the first process of a job keeps the daemon. The ranks are started like those of the native family.
  *
- * Each job has a daemon of its own, in a folder of its own, so that jobs side by side have nothing to agree on and the
- * daemon ends with its job. A daemon of the user's that already runs is used instead and left alone. PVM names
- * everything by PVM_TMP and finds its daemon by PVMSOCK: only these two differ from what any PVM program has.
+ * Each job has a separate daemon in a separate folder, so parallel jobs do not affect each other and the daemon ends
+ * with its job. If the user already runs a daemon, the job uses it and leaves it running. PVM derives all names from
+ * PVM_TMP and finds its daemon through PVMSOCK; nothing else differs from other PVM programs.
  *
- * Nothing is left when the first process ends: on a signal (also when its parent dies) it ends ranks and daemon; if
+ * The end of the first process ends everything: on a signal, or when its parent dies, it ends ranks and daemon. If
  * it is killed, the kernel ends them. */
 #include "pvm_daemon.h"
 
@@ -35,12 +35,12 @@ enum { PATH_ROOM = 256, FOLDER_MAX = 80, START_LIMIT_MS = 10000, PROBE_LIMIT_S =
 
 static const char folder_variable[] = "HOCKNEY_PVM_FOLDER";
 
-/* What the first process looks after. */
+/* The state of the first process. */
 typedef struct keeper {
     pid_t job;       /* the parent of the ranks; -1: ended */
-    pid_t daemon;    /* -1: not ours, or ended */
-    sigset_t waited; /* what it sleeps for */
-    sigset_t before; /* the mask that its children get back */
+    pid_t daemon;    /* -1: not started here, or ended */
+    sigset_t waited; /* the signals it waits for */
+    sigset_t before; /* the signal mask for its children */
 } keeper_t;
 
 /* ---- the folder of sockets --------------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static const char *pvm_tmp(void)
     return folder == NULL || *folder == '\0' ? "/tmp" : folder;
 }
 
-/* From here on PVM's sockets and logs of this job have a folder of their own. */
+/* Create a folder for this job's sockets and logs, and use it from now on. */
 static hk_status_t make_folder(void)
 {
     char folder[FOLDER_MAX];
@@ -84,14 +84,14 @@ static hk_status_t make_folder(void)
     return HK_OK;
 }
 
-/* ---- a daemon that already runs ---------------------------------------------------------------------------------- */
+/* ---- a daemon of the user ---------------------------------------------------------------------------------------- */
 
 static void cut_line(char *text)
 {
     text[strcspn(text, "\r\n")] = '\0';
 }
 
-/* Where the user's daemon says that it listens; false if it says nothing. */
+/* The address that the user's daemon has published; false if there is none. */
 static bool read_address(char *address, int room)
 {
     char path[PATH_ROOM];
@@ -103,14 +103,14 @@ static bool read_address(char *address, int room)
     if (file == NULL) {
         return false;
     }
-    const bool said = fgets(address, room, file) != NULL;
+    const bool is_read = fgets(address, room, file) != NULL;
     (void)fclose(file);
     cut_line(address);
-    return said && *address != '\0';
+    return is_read && *address != '\0';
 }
 
-/* What PVM leaves in the environment of its tasks would make a rank take itself for another one. */
-static void forget_surroundings(void)
+/* Remove PVM's variables from the environment: a rank would take itself for another task. */
+static void clear_environment(void)
 {
     static const char *const names[] = {"PVMEPID",  "PVMSOCK",   "PVMCTX",   "PVMTASK",
                                         "PVMTMASK", "PVMTRCBUF", "PVMTRCOPT"};
@@ -119,7 +119,7 @@ static void forget_surroundings(void)
     }
 }
 
-/* False if nobody can be listening: PVM itself would try for seconds. Sockets of other kinds than Unix's may. */
+/* Whether a daemon may listen there; false saves PVM a wait of seconds. Only a missing Unix socket gives false. */
 static bool may_listen(const char *address)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -136,8 +136,8 @@ static bool may_listen(const char *address)
     return listens;
 }
 
-/* Whether a daemon answers, and not only the file of one that was killed is there: a child asks, because who has once
- * spoken to a daemon is a task of it. */
+/* Whether a daemon answers. A killed daemon leaves its file behind. A child asks, because a process that has talked
+ * to a daemon is its task. */
 static bool answers(const char *address)
 {
     const pid_t child = fork();
@@ -156,7 +156,7 @@ static bool answers(const char *address)
     return child > 0 && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
 }
 
-/* ---- a daemon of our own ----------------------------------------------------------------------------------------- */
+/* ---- a daemon of this job ---------------------------------------------------------------------------------------- */
 
 static void end_with_parent(pid_t parent, int number)
 {
@@ -171,8 +171,8 @@ static void end_with_parent(pid_t parent, int number)
 #endif
 }
 
-/* In the child: become the daemon. It takes SIGTERM for an order to halt. */
-static void become_daemon(const keeper_t *keeper, pid_t parent, int said)
+/* In the child: become the daemon. The daemon treats SIGTERM as an order to halt. */
+static void become_daemon(const keeper_t *keeper, pid_t parent, int output)
 {
     char path[PATH_ROOM];
     const char *given = getenv("PVM_DPATH");
@@ -180,8 +180,8 @@ static void become_daemon(const keeper_t *keeper, pid_t parent, int said)
     const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     (void)snprintf(path, sizeof path, "%s/lib/pvmd", root == NULL ? "/usr/lib/pvm3" : root);
     (void)dup2(nowhere, STDIN_FILENO);
-    (void)dup2(said, STDOUT_FILENO);
-    (void)dup2(said, STDERR_FILENO);
+    (void)dup2(output, STDOUT_FILENO);
+    (void)dup2(output, STDERR_FILENO);
     (void)sigprocmask(SIG_SETMASK, &keeper->before, NULL);
     end_with_parent(parent, SIGTERM);
     const char *program = given == NULL ? path : given;
@@ -191,15 +191,15 @@ static void become_daemon(const keeper_t *keeper, pid_t parent, int said)
     _exit(HK_EXIT_FAILED);
 }
 
-/* The daemon's first line: its address, or why it ended. */
-static bool hear(int said, char *line, size_t room)
+/* The daemon's first line: its address, or an error. */
+static bool read_first_line(int output, char *line, size_t room)
 {
     size_t len = 0;
-    struct pollfd ready = {.fd = said, .events = POLLIN};
+    struct pollfd ready = {.fd = output, .events = POLLIN};
     const uint64_t end_ns = hk_real_now_ns(NULL) + START_LIMIT_MS * (uint64_t)1000000;
     *line = '\0';
     while (len + 1 < room && hk_real_now_ns(NULL) < end_ns && poll(&ready, 1, START_LIMIT_MS) == 1 &&
-           read(said, &line[len], 1) == 1) {
+           read(output, &line[len], 1) == 1) {
         line[++len] = '\0';
         if (line[len - 1] == '\n') {
             cut_line(line);
@@ -209,39 +209,39 @@ static bool hear(int said, char *line, size_t room)
     return false;
 }
 
-/* Its address ends as the file name of a socket or as HOST:PORT in digits; anything else is a complaint. */
+/* An address ends in the file name of a socket or in HOST:PORT with digits. Any other text is an error message. */
 static bool is_address(const char *line)
 {
     const size_t len = strlen(line);
     return len > 0 && strpbrk(line, " \t") == NULL && strchr("0123456789abcdef", line[len - 1]) != NULL;
 }
 
-/* The pipe stays open to the end: a daemon that can't speak might die of it. */
+/* The pipe stays open, because a daemon that cannot write might end. */
 static hk_status_t start_daemon(keeper_t *keeper, char *address, size_t room)
 {
-    int said[2];
+    int output[2];
     const pid_t me = getpid();
-    if (pipe(said) != 0) {
+    if (pipe(output) != 0) {
         return hk_fail(HK_ERR_SYSTEM, 0, "pvm: no pipe: %s", strerror(errno));
     }
-    (void)fcntl(said[0], F_SETFD, FD_CLOEXEC);
-    (void)fcntl(said[1], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(output[0], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(output[1], F_SETFD, FD_CLOEXEC);
     keeper->daemon = fork();
     if (keeper->daemon == 0) {
-        become_daemon(keeper, me, said[1]);
+        become_daemon(keeper, me, output[1]);
     }
-    (void)close(said[1]);
+    (void)close(output[1]);
     if (keeper->daemon < 0) {
         return hk_fail(HK_ERR_SYSTEM, 0, "pvm: cannot start a process for the daemon: %s", strerror(errno));
     }
-    if (!hear(said[0], address, room) || !is_address(address)) {
+    if (!read_first_line(output[0], address, room) || !is_address(address)) {
         return hk_fail(HK_ERR_SYSTEM, 0, "pvm: the daemon did not start: %s",
-                       *address == '\0' ? "it said nothing" : address);
+                       *address == '\0' ? "it printed nothing" : address);
     }
     return HK_OK;
 }
 
-/* SIGTERM, and SIGKILL to one that doesn't mind: about a second at the most. */
+/* SIGTERM, then SIGKILL if it does not end; about a second at most. */
 static void end_daemon(keeper_t *keeper)
 {
     const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
@@ -270,7 +270,7 @@ static int end_of_job(int wait_status)
     return HK_EXIT_RANK_DIED;
 }
 
-/* Sleeps until the ranks or the daemon have ended, or somebody says so. Returns the exit code. */
+/* Sleeps until the ranks or the daemon end, or a signal arrives. Returns the exit code. */
 static int keep(keeper_t *keeper)
 {
     for (;;) {
@@ -299,7 +299,7 @@ static hk_status_t find_daemon(keeper_t *keeper)
 {
     char address[PATH_ROOM] = "";
     const bool runs = read_address(address, sizeof address) && may_listen(address) && answers(address);
-    forget_surroundings();
+    clear_environment();
     HK_TRY(make_folder());
     if (!runs) {
         HK_TRY(start_daemon(keeper, address, sizeof address));
@@ -323,10 +323,10 @@ static int keep_job(keeper_t *keeper, const hk_args_t *args)
         hk_log(0, "pvm: cannot start a process for the ranks: %s", strerror(errno));
         return HK_EXIT_FAILED;
     }
-    (void)close(STDIN_FILENO); /* rank 0 alone reads */
+    (void)close(STDIN_FILENO); /* only rank 0 reads it */
     const int exit_code = keep(keeper);
     if (keeper->job > 0) {
-        (void)kill(keeper->job, SIGKILL); /* and with it the ranks */
+        (void)kill(keeper->job, SIGKILL); /* the ranks end with it */
         (void)waitpid(keeper->job, NULL, 0);
     }
     return exit_code;
@@ -343,7 +343,7 @@ static int start(const hk_args_t *args, int argc, char **argv)
     sigaddset(&keeper.waited, SIGINT);
     sigaddset(&keeper.waited, SIGHUP);
     (void)sigprocmask(SIG_BLOCK, &keeper.waited, &keeper.before);
-    (void)signal(SIGCHLD, SIG_DFL); /* if it is inherited as ignored, there is no child to wait for */
+    (void)signal(SIGCHLD, SIG_DFL); /* if SIGCHLD is ignored, waitpid finds no child */
     end_with_parent(getppid(), SIGTERM);
     const int exit_code = find_daemon(&keeper) == HK_OK ? keep_job(&keeper, args) : HK_EXIT_FAILED;
     end_daemon(&keeper);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One line for each pattern, in the order in which they are listed. */
+/* One line for each pattern, in the order of lists. */
 // clang-format off
 #define PATTERNS(X)         \
     X(pingpong)             \
@@ -48,8 +48,8 @@ PATTERNS(DECLARE_PATTERN)
 
 const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 
-/* One line for each transport, under the family that builds it. The first is what -t falls back to.
- * HK_EXTRA_TRANSPORTS: tests build a worker with wrappers that break things on purpose. */
+/* One line for each transport, under its family. The first is the default of -t. HK_EXTRA_TRANSPORTS: tests add
+ * transports with deliberate faults. */
 #define TRANSPORTS(X)                                                                                                  \
     NATIVE(X)                                                                                                          \
     MPI(X)                                                                                                             \

@@ -1,4 +1,4 @@
-/* The lists of what this executable holds. Adding a pattern or a transport is one file and one line in registry.c. */
+/* The patterns and transports of this executable. A new one needs one file and one line in registry.c. */
 #ifndef HK_REGISTRY_H
 #define HK_REGISTRY_H
 
@@ -8,7 +8,7 @@
 #include "pattern.h"
 #include "transport.h"
 
-/* NULL-terminated. */
+/* Ends with NULL. */
 extern const hk_pattern_t *const hk_patterns[];
 extern const hk_transport_t *const hk_transports[];
 
@@ -23,28 +23,28 @@ extern const char *const hk_timed_names[];
 
 const hk_transport_t *hk_transport_find(const char *name);
 
-/* The first capability that is needed and not offered, in words; NULL if none. */
+/* Describes the first capability that is needed and not offered; NULL if there is none. */
 const char *hk_missing_cap(uint32_t needs, uint32_t caps);
 
 /* "barrier", "broadcast", …: the word for each hk_collective_t; NULL for none. */
 extern const char *const hk_collective_names[HK_COLLECTIVES];
 
-/* Whether a transport has this collective of its own. */
+/* Whether a transport implements this collective. */
 bool hk_has_collective(const hk_transport_t *tp, hk_collective_t collective);
 
-/* False, with a sentence in why, if a job of ctx->size ranks can't run the command's point, ranks_here of them on this
- * host; 0: that is not known. Of ctx only what a pattern may ask before `plan` is needed. */
+/* Whether a job of ctx->size ranks can run the command's point; if not, why holds a sentence. ranks_here of the
+ * ranks are on this host; 0: unknown. Uses only the parts of ctx that `plan` may use. */
 bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, char why[HK_ERROR_MAX]);
 
-/* False, with a sentence in why: buffers are above the share of memory of one of ranks_here ranks; 0: not known.
- * Systems promise more memory than they have, and end some process when it is touched: so we look first. */
+/* Whether the buffers fit into one rank's share of memory among ranks_here ranks (0: unknown); if not, why holds a
+ * sentence. Systems promise more memory than they have and kill a process when it is touched. */
 bool hk_memory_fits(size_t out_bytes, size_t in_bytes, int ranks_here, char why[HK_ERROR_MAX]);
 
-/* `--fits`: for each line of in, "TRANSPORT RANKS RANKS_HERE measure ...", an answer on descriptor fd that says why the
- * point can't be measured, or null. */
+/* `--fits`: for each input line "TRANSPORT RANKS RANKS_HERE measure ..." an answer on fd: why the point cannot be
+ * measured, or null. */
 hk_status_t hk_fits(FILE *in, int fd);
 
-/* `--describe`: every pattern and transport of this executable as one answer on descriptor fd. */
+/* `--describe`: all patterns and transports of this executable as one answer on fd. */
 hk_status_t hk_describe(int fd);
 
 #endif

@@ -1,6 +1,5 @@
 /* cold */
-/* A job over several hosts: each host has a process that starts the ranks of that host, and all join rank 0 over TCP.
- */
+/* A job over several hosts: one process per host starts the ranks of that host, and all join rank 0 over TCP. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,8 +12,8 @@
 #include "family.h"
 #include "io.h"
 
-/* The first line of standard input: "token " and 32 hexadecimal digits. Read byte by byte, so that nothing behind it
- * is lost to the session. */
+/* The first line of standard input: "token " and 32 hexadecimal digits. Read byte by byte, so that the session gets
+ * everything after it. */
 static hk_status_t read_token(unsigned char token[HK_TOKEN_BYTES])
 {
     static const char word[] = "token ";
@@ -45,7 +44,7 @@ static hk_status_t parse_address(const char *text, hk_address_t *address)
     const unsigned long port = colon == NULL ? 0 : strtoul(colon + 1, &end, 10);
     const size_t len = colon == NULL ? 0 : (size_t)(colon - text);
     if (port == 0 || port > UINT16_MAX || *end != '\0' || len == 0 || len >= sizeof address->host) {
-        hk_log(0, "--join wants HOST:PORT, not '%s'", text);
+        hk_log(0, "--join takes HOST:PORT, not '%s'", text);
         return HK_ERR_ARGUMENT;
     }
     memcpy(address->host, text, len);
@@ -54,7 +53,7 @@ static hk_status_t parse_address(const char *text, hk_address_t *address)
     return HK_OK;
 }
 
-static void tell_address(const hk_address_t *address)
+static void print_address(const hk_address_t *address)
 {
     hk_answer_t answer;
     hk_answer_begin(&answer, "listening", 0);
@@ -66,7 +65,7 @@ static void tell_address(const hk_address_t *address)
 typedef struct remote_start {
     const hk_args_t *args;
     hk_address_t address; /* of rank 0 */
-    int listener;         /* that rank's, where it is one of this host; else -1 */
+    int listener;         /* rank 0's, if it is on this host; otherwise -1 */
 } remote_start_t;
 
 static int run_remote(void *start, int rank)
@@ -87,7 +86,8 @@ static int run_remote(void *start, int rank)
         return status == HK_ERR_ARGUMENT ? HK_EXIT_USAGE : HK_EXIT_FAILED;
     }
     const hk_job_t job = {rank, args->size, &control, NULL, args->oversubscribed, 1};
-    const int exit_code = hk_pin_apart(args, &control, -1) == HK_OK ? hk_rank_main(args->tp, &job) : HK_EXIT_FAILED;
+    const int exit_code =
+        hk_pin_separately(args, &control, -1) == HK_OK ? hk_rank_main(args->tp, &job) : HK_EXIT_FAILED;
     hk_control_close(&control);
     return exit_code;
 }
@@ -102,7 +102,7 @@ static void leave_remote(void *start)
 
 int hk_remote_start(const hk_args_t *args)
 {
-    static const hk_children_t remote_children = {.run = run_remote, .let_go = leave_remote};
+    static const hk_children_t remote_children = {.run = run_remote, .release = leave_remote};
     remote_start_t start = {.args = args, .listener = -1};
     unsigned char token[HK_TOKEN_BYTES];
     hk_status_t status = read_token(token);
@@ -116,7 +116,7 @@ int hk_remote_start(const hk_args_t *args)
     }
     memcpy(start.address.token, token, sizeof token);
     if (args->rank == 0) {
-        tell_address(&start.address);
+        print_address(&start.address);
     }
     return hk_run_children(args->rank, args->here, &remote_children, &start);
 }

@@ -13,15 +13,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The hello: magic, rank, size in network byte order, then the token. */
+/* The hello: magic, rank and size in network byte order, then the token. */
 enum { MAGIC = 0x686b3031 /* "hk01" */, WORD_BYTES = 4, HELLO_BYTES = 3 * WORD_BYTES + HK_TOKEN_BYTES };
 
-/* The answer to it. Silence and a closed connection mean "try again". */
+/* The reply. No reply and a closed connection mean "try again". */
 enum { WELCOME = 'w', WRONG_TOKEN = 't', WRONG_RANK = 'r' };
 
 enum {
-    GUESTS_MAX = 32,       /* connections whose hello is still awaited; more wait in the kernel's queue */
-    GUEST_LIMIT_MS = 2000, /* who hasn't said hello by then makes room: long for a rank on a crowded machine */
+    GUESTS_MAX = 32,       /* connections without a complete hello; more wait in the kernel */
+    GUEST_LIMIT_MS = 2000, /* time for the hello: long for a rank on an oversubscribed machine */
     PAUSE_MS = 20,         /* between two attempts to connect */
 };
 
@@ -32,10 +32,10 @@ typedef struct guest {
     unsigned char hello[HELLO_BYTES];
 } guest_t;
 
-/* One call of accept. Guests stand in the order of their arrival. */
+/* One call of accept. Guests are in the order of arrival. */
 typedef struct reception {
     const unsigned char *token;
-    int rank, first, size; /* the host, and whom it awaits */
+    int rank, first, size; /* the accepting rank, and the ranks it expects */
     int *fds;
     int missing;
     unsigned strangers;
@@ -56,7 +56,7 @@ static int wait_until(struct pollfd *ready, nfds_t count, int64_t until_ms)
     return poll(ready, count, left_ms <= 0 ? 0 : (int)(left_ms < 1000 ? left_ms : 1000));
 }
 
-/* How long the comparison takes says nothing about where two tokens differ. */
+/* Constant time: the duration does not reveal where two tokens differ. */
 static bool same_token(const unsigned char *a, const unsigned char *b)
 {
     volatile unsigned char differ = 0;
@@ -68,7 +68,7 @@ static bool same_token(const unsigned char *a, const unsigned char *b)
 
 /* ---- both sides -------------------------------------------------------------------------------------------------- */
 
-/* A connected pair: blocking, prompt, and aware within minutes, not hours, that the other host has lost its power. */
+/* Set up a connection: blocking, without delay, and with keep-alive, which detects a lost host within minutes. */
 static bool settle(int fd)
 {
     const int yes = 1, idle_s = 60, between_s = 20, probes = 3;
@@ -101,7 +101,7 @@ static void answer(int fd, unsigned char word)
     (void)send(fd, &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The guest has said its whole hello. True if it became a rank's connection; else the caller closes it. */
+/* Handles a complete hello. True if the guest became a rank's connection; otherwise the caller closes it. */
 static bool judge(reception_t *at, const guest_t *guest)
 {
     const unsigned char *hello = guest->hello;
@@ -114,7 +114,7 @@ static bool judge(reception_t *at, const guest_t *guest)
     const bool is_awaited = size == (uint32_t)at->size && rank >= (uint32_t)at->first && rank < size;
     if (!is_awaited || at->fds[rank] >= 0) {
         hk_log(at->rank, "rendezvous: refused rank %d of %d: %s", (int)rank, (int)size,
-               is_awaited ? "it is already here" : "not of this job");
+               is_awaited ? "it has already joined" : "not of this job");
         answer(guest->fd, WRONG_RANK);
         return false;
     }
@@ -127,7 +127,7 @@ static bool judge(reception_t *at, const guest_t *guest)
     return true;
 }
 
-/* False: this guest is done with, as a rank or not. */
+/* False: the guest is finished, as a rank or refused. */
 static bool still_awaited(reception_t *at, guest_t *guest)
 {
     const ssize_t count = recv(guest->fd, guest->hello + guest->got_bytes, HELLO_BYTES - guest->got_bytes, 0);
@@ -151,7 +151,7 @@ static bool still_awaited(reception_t *at, guest_t *guest)
     return false;
 }
 
-static void hear_guests(reception_t *at)
+static void read_hellos(reception_t *at)
 {
     nfds_t kept = 0;
     for (nfds_t i = 0; i < at->count; i++) {
@@ -167,7 +167,7 @@ static hk_status_t let_in(reception_t *at, int listener)
     while (at->count < GUESTS_MAX) {
         const int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
-            /* What else accept reports is the fate of one connection, or passes: only these don't. */
+            /* Other errors of accept concern one connection or are temporary. */
             if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK || errno == EMFILE || errno == ENFILE) {
                 hk_log(at->rank, "rendezvous: cannot accept connections: %s", strerror(errno));
                 return HK_ERR_SYSTEM;
@@ -187,7 +187,7 @@ static hk_status_t receive_all(reception_t *at, int listener, int64_t until_ms)
             while (at->fds[rank] >= 0) {
                 rank++;
             }
-            hk_log(at->rank, "rendezvous: %d of %d ranks haven't come in time, rank %d among them", at->missing,
+            hk_log(at->rank, "rendezvous: %d of %d ranks did not join in time, including rank %d", at->missing,
                    at->size - at->first, rank);
             return HK_ERR_PEER;
         }
@@ -200,7 +200,7 @@ static hk_status_t receive_all(reception_t *at, int listener, int64_t until_ms)
         const bool has_room = at->count < GUESTS_MAX;
         ready[at->count] = (struct pollfd){.fd = has_room ? listener : -1, .events = POLLIN};
         (void)wait_until(ready, at->count + 1, wake_ms);
-        hear_guests(at);
+        read_hellos(at);
         HK_TRY(at->missing > 0 ? let_in(at, listener) : HK_OK);
     }
     return HK_OK;
@@ -230,7 +230,7 @@ hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int 
 
 /* ---- connecting -------------------------------------------------------------------------------------------------- */
 
-/* One attempt; -1 with errno. Nonblocking, because the kernel alone would try an absent host for minutes. */
+/* One attempt; -1 with errno. Nonblocking, because the kernel would try an absent host for minutes. */
 static int connect_once(const hk_place_t *place, int64_t until_ms)
 {
     const int fd = socket(place->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -260,7 +260,7 @@ static int connect_once(const hk_place_t *place, int64_t until_ms)
     return fd;
 }
 
-/* Says hello and waits for the answer; 0 if there was none. */
+/* Sends the hello and waits for the reply; 0 if there is none. */
 static unsigned char introduce(int fd, const unsigned char *hello, int64_t until_ms)
 {
     if (send(fd, hello, HELLO_BYTES, MSG_NOSIGNAL) != HELLO_BYTES) {
@@ -319,7 +319,7 @@ hk_status_t hk_rendezvous_connect(const hk_address_t *address, int rank, int siz
         }
         if (word == WRONG_TOKEN || word == WRONG_RANK) {
             hk_log(rank, "rendezvous: %s:%u refused rank %d of %d: %s", address->host, (unsigned)address->port, rank,
-                   size, word == WRONG_TOKEN ? "wrong token" : "not of this job, or already there");
+                   size, word == WRONG_TOKEN ? "wrong token" : "not of this job, or already joined");
             return HK_ERR_PEER;
         }
         (void)poll(NULL, 0, PAUSE_MS);

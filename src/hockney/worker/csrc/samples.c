@@ -15,7 +15,7 @@ static uint64_t ns_of(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
-/* This rank's CPU time so far: of its thread where the system can tell, so that ranks that are threads stay apart. */
+/* This rank's CPU time so far; where the system supports it, of its thread only, to separate ranks that are threads. */
 static void read_cpu(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p)
 {
     struct rusage usage;
@@ -24,8 +24,8 @@ static void read_cpu(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p)
         ctx->tp->cpu_ns(ctx, user_ns_p, system_ns_p);
         return;
     }
-    /* Linux counts a running thread's time at ticks only, and when this clock is read: without it a rank that spins
-     * through a measurement shorter than a tick would seem to use no CPU. */
+    /* Linux updates a running thread's time only at ticks and when this clock is read. Without this call a rank that
+     * spins for less than a tick would show no CPU time. */
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &unused);
 #ifdef RUSAGE_THREAD
     getrusage(RUSAGE_THREAD, &usage);
@@ -36,7 +36,7 @@ static void read_cpu(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p)
     *system_ns_p = ns_of(usage.ru_stime);
 }
 
-/* By the clock that the kernel's ticks keep, whatever samples are timed with; 0 where time is virtual. */
+/* CLOCK_MONOTONIC, which kernel ticks follow, for any clock of the samples; 0 if time is virtual. */
 static uint64_t kernel_ns(const hk_ctx_t *ctx)
 {
     struct timespec now;
@@ -44,7 +44,7 @@ static uint64_t kernel_ns(const hk_ctx_t *ctx)
     return ctx->tp->now_ns == hk_real_now_ns ? (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec : 0;
 }
 
-/* What is used from the start to the stop is in the account. */
+/* The account covers the time from start to stop. */
 static void start_account(hk_ctx_t *ctx, hk_account_t *account)
 {
     uint64_t user_ns, system_ns;
@@ -63,7 +63,7 @@ static void stop_account(hk_ctx_t *ctx, hk_account_t *account)
     account->wall_ns += ctx->tp->now_ns(ctx);
 }
 
-/* The pattern's counters, then the transport's: values to value[], names to name[] where that is asked for. */
+/* Reads the pattern's counters, then the transport's; names only if name is not NULL. */
 static void read_counters(const hk_run_t *run, double *value, const char **name)
 {
     const hk_pattern_t *pattern = run->pattern;
@@ -80,7 +80,7 @@ static void read_counters(const hk_run_t *run, double *value, const char **name)
     }
 }
 
-/* In one call of repeat, whether it is a warm-up, a batch or all samples on schedule. */
+/* The most repetitions in one call of repeat: a warm-up, a batch, or all samples on schedule. */
 static uint64_t most_repetitions(const hk_command_t *command)
 {
     const uint64_t timed = command->samples > command->batch ? command->samples : command->batch;
@@ -97,14 +97,14 @@ hk_run_t hk_run_of(hk_ctx_t *ctx, const hk_command_t *command)
     return run;
 }
 
-/* A warm-up on schedule writes its times, too; it may be a period. */
+/* A scheduled warm-up stores its times too, and may be a whole period. */
 uint64_t hk_times_room(const hk_command_t *command, const hk_plan_t *plan)
 {
     return plan->scheduled ? most_repetitions(command) + plan->period : command->samples;
 }
 
-/* At least as asked for; and where a transport keeps what it makes at first use, all messages once. At every visit:
- * what was kept is given back when another point needs larger buffers. */
+/* At least the requested number. If the transport keeps resources, at least one period, so that all messages are
+ * used once. This applies to every measurement, because a point with larger buffers frees the kept resources. */
 static uint64_t warmup_of(const hk_command_t *command, const hk_run_t *run, const hk_plan_t *plan)
 {
     const uint64_t all = plan->period > 0 ? plan->period : 1;
@@ -112,21 +112,20 @@ static uint64_t warmup_of(const hk_command_t *command, const hk_run_t *run, cons
     return keeps && command->warmup < all ? all : command->warmup;
 }
 
-/* Ranks come together, untimed. That also drains what a one-sided definition has left under way. */
-static hk_status_t come_together(hk_run_t *run)
+/* Synchronise the ranks, untimed. This also completes one-sided operations. */
+static hk_status_t synchronise(hk_run_t *run)
 {
     const hk_status_t status = hk_sync(run->ctx);
     return status == HK_OK && run->pattern->meet != NULL ? run->pattern->meet(run) : status;
 }
 
-/* On a transport that may lose messages nothing else keeps senders from flooding their receiver: ranks come together
- * before each batch there, whatever the pattern. */
+/* On a lossy transport senders could flood their receiver, so the ranks meet before each batch for every pattern. */
 static bool is_streamed(const hk_run_t *run)
 {
     return run->pattern->stream && (run->ctx->tp->caps & HK_CAP_LOSSY) == 0;
 }
 
-/* All timed batches. Of a stream each begins at the moment when the one before it ended. */
+/* All timed batches. In a stream each begins when the previous one ends. */
 static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint64_t *elapsed_ns)
 {
     hk_status_t (*const repeat)(hk_run_t *, uint64_t) = run->pattern->repeat;
@@ -138,7 +137,7 @@ static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint
         if (streams) {
             run->reps_to_come -= command->batch;
         } else {
-            HK_TRY(come_together(run));
+            HK_TRY(synchronise(run));
             start_ns = now_ns(run->ctx);
         }
         HK_TRY(repeat(run, command->batch));
@@ -149,8 +148,8 @@ static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint
     return HK_OK;
 }
 
-/* Ranks come together before a warm-up too, so that what a transport keeps for the messages of their meeting is there
- * before the first sample. Every meeting is followed by repetitions: it may have begun them. */
+/* The ranks also meet before a warm-up, so that the resources for this meeting exist before the first sample.
+ * Repetitions follow every meeting, because it may have started them. */
 hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -161,14 +160,14 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
     const bool streams = is_streamed(run);
     run->latency_ns = result->elapsed_ns;
     run->reps_to_come = streams ? command->samples * command->batch : 0;
-    HK_TRY(streams || result->warmup > 0 ? come_together(run) : HK_OK);
+    HK_TRY(streams || result->warmup > 0 ? synchronise(run) : HK_OK);
     if (result->warmup > 0) {
         HK_TRY(run->pattern->repeat(run, result->warmup));
     }
     read_counters(run, counted, result->counter_name);
     result->started_ns = kernel_ns(ctx);
     start_account(ctx, account);
-    /* On schedule, repetitions that wait for the one before them would be late: nothing comes between. */
+    /* On schedule nothing may come between: repetitions that wait would be late. */
     HK_TRY(result->plan.scheduled ? run->pattern->repeat(run, command->samples)
                                   : time_batches(command, run, result->elapsed_ns));
     stop_account(ctx, account);
@@ -196,7 +195,7 @@ hk_status_t hk_refer(hk_bench_t *bench, double *half_ns_p)
         }
         const double half_ns = (double)(tp->now_ns(ctx) - start_ns) / 2.0;
         if (trip < 0) {
-            continue; /* brings both together */
+            continue; /* warm-up */
         }
         int k = taken++;
         for (; k > 0 && sorted[k - 1] > half_ns; k--) {

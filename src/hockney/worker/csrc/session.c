@@ -1,5 +1,5 @@
 /* cold */
-/* One rank from open to close: rank 0 reads a command, all ranks carry it out, rank 0 answers. */
+/* One rank from open to close: rank 0 reads a command, all ranks execute it, rank 0 answers. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static hk_status_t answer_floor(session_t *session, const hk_command_t *command)
                    ? HK_OK
                    : hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_UNSUPPORTED, bench->floor.why);
     }
-    /* Kept aside and told afterwards: what rank 1 does between two samples is in rank 0's time. */
+    /* Stored first and sent later, because work on rank 1 between two samples adds to rank 0's time. */
     double *half_ns = calloc(command->samples, sizeof *half_ns);
     const hk_status_t status = hk_control_agree(bench->control, half_ns == NULL ? HK_ERR_MEMORY : HK_OK);
     if (half_ns == NULL || status != HK_OK) {
@@ -76,9 +76,9 @@ static hk_status_t answer_floor(session_t *session, const hk_command_t *command)
         half_ns[i] = hk_floor_sample(&bench->floor, command->batch);
     }
     hk_watch_disarm(bench->watch);
-    const hk_status_t told = session->job->rank == 0 ? send_floor(command, half_ns) : HK_OK;
+    const hk_status_t sent = session->job->rank == 0 ? send_floor(command, half_ns) : HK_OK;
     free(half_ns);
-    return told;
+    return sent;
 }
 
 static const char see_log[] = "the point failed; standard error has the reason";
@@ -88,7 +88,7 @@ static hk_status_t answer_fault(const hk_command_t *command, const hk_fault_t *f
     hk_answer_t answer;
     char what[80];
     char message[160];
-    if (fault->rank < 0) { /* a pattern's own verdict */
+    if (fault->rank < 0) { /* the pattern's verdict */
         return hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_CORRUPT, see_log);
     }
     if (fault->from == HK_FROM_ALL) {
@@ -97,8 +97,8 @@ static hk_status_t answer_fault(const hk_command_t *command, const hk_fault_t *f
         snprintf(what, sizeof what, "a corrupted message of %llu B from rank %d", (unsigned long long)command->bytes,
                  (int)fault->from);
     }
-    snprintf(message, sizeof message, "rank %d got %s: byte %llu is 0x%02x and should be 0x%02x", (int)fault->rank,
-             what, (unsigned long long)fault->offset, fault->found, fault->expected);
+    snprintf(message, sizeof message, "rank %d got %s: byte %llu is 0x%02x, expected 0x%02x", (int)fault->rank, what,
+             (unsigned long long)fault->offset, fault->found, fault->expected);
     hk_answer_begin(&answer, "error", command->id);
     hk_answer_string(&answer, "code", hk_status_name(HK_ERR_CORRUPT));
     hk_answer_string(&answer, "message", message);
@@ -109,7 +109,7 @@ static hk_status_t answer_fault(const hk_command_t *command, const hk_fault_t *f
     return hk_answer_send(&answer, STDOUT_FILENO);
 }
 
-/* The first rank that got something wrong; there is one. */
+/* The first rank with a fault; there is at least one. */
 static const hk_account_t *find_fault(const hk_account_t *accounts, size_t size)
 {
     size_t rank = 0;
@@ -216,7 +216,7 @@ __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk
         status = serve(&session);
     }
     hk_floor_close(&session.bench.floor);
-    if (status == HK_OK) { /* else the other ranks don't come along, and some libraries would wait for them */
+    if (status == HK_OK) { /* otherwise other ranks do not free, and some libraries would wait for them */
         hk_bench_free(&session.bench);
         tp->close(session.bench.ctx);
     }
@@ -228,9 +228,9 @@ __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk
 
 enum { PAGE_BYTES = 4096, STACK_PLACE = 2048 };
 
-/* Where a stack begins in its page is drawn by lot at each start. One time in forty a hot frame then fell on the place
- * of a buffer or a ring, which look alike to the CPU if the low 12 bits agree, and 8 bytes by shm took 61 ns instead of
- * 47 for the whole job. So the frames of a rank begin at one place. */
+/* Align the stack frames of a rank. The position of a stack in its page is random at each launch. In one launch of
+ * forty a hot frame and a buffer or ring had the same low 12 address bits, which the CPU mistakes for a dependency.
+ * 8 bytes by shm then took 61 ns instead of 47 for the whole job. */
 int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job)
 {
     const volatile unsigned char here = 0;

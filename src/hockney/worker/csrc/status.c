@@ -36,9 +36,9 @@ static void put_line(int rank, const char *format, va_list args)
         len = (int)sizeof line - 2;
     }
     line[len] = '\n';
-    /* In one piece, so that lines of several ranks do not mix. */
+    /* One write, so that lines of several ranks do not mix. */
     const ssize_t written = write(STDERR_FILENO, line, (size_t)len + 1);
-    (void)written; /* there is nobody left to tell */
+    (void)written; /* an error cannot be reported */
 }
 
 void hk_log(int rank, const char *format, ...)

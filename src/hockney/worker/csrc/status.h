@@ -1,18 +1,18 @@
-/* Status codes and the log: whoever decides an error logs it, once; callers pass the status on. */
+/* Status codes and the log. The function that detects an error logs it, once; callers pass the status on. */
 #ifndef HK_STATUS_H
 #define HK_STATUS_H
 
 typedef enum hk_status {
     HK_OK = 0,
-    HK_ERR_ARGUMENT,    /* the caller asked for something that makes no sense */
-    HK_ERR_UNSUPPORTED, /* this transport or machine can't do it: "skipped, because …" */
+    HK_ERR_ARGUMENT,    /* invalid request */
+    HK_ERR_UNSUPPORTED, /* this transport or machine cannot do it; the point is skipped */
     HK_ERR_MEMORY,      /* an allocation failed */
     HK_ERR_SYSTEM,      /* a system call or a library call failed */
     HK_ERR_PEER,        /* another rank is gone */
-    HK_ERR_CORRUPT,     /* a payload did not arrive as it was sent */
+    HK_ERR_CORRUPT,     /* a payload differs from what was sent */
 } hk_status_t;
 
-/* Return what a call fails with. For functions that have nothing to put right; in a timed loop it is one compare. */
+/* Return the status of a call if it failed. For functions without clean-up; in a timed loop this is one comparison. */
 #define HK_TRY(call)                                                                                                   \
     do {                                                                                                               \
         const hk_status_t hk_tried = (call);                                                                           \
@@ -21,7 +21,7 @@ typedef enum hk_status {
         }                                                                                                              \
     } while (0)
 
-/* Exit codes of the worker; the control plane reads them. */
+/* Exit codes of the worker, which the control plane reads. */
 enum {
     HK_EXIT_OK = 0,
     HK_EXIT_FAILED = 1,
@@ -36,7 +36,7 @@ const char *hk_status_name(hk_status_t status);
 /* One line on standard error, "hockney worker: rank 1: …". Never called in a timed loop. */
 void hk_log(int rank, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same, and returns status: for whoever decides an error. */
+/* The same, and returns status. */
 hk_status_t hk_fail(hk_status_t status, int rank, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

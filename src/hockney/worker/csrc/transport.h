@@ -1,18 +1,18 @@
-/* The contract between patterns and transports. A pattern includes this header and nothing of any transport; a
- * transport includes it and nothing of any pattern.
+/* The contract between patterns and transports. Both include this header. A pattern includes no header
+ * of a transport, and a transport none of a pattern.
  *
- * A transport is one const hk_transport_t: what it is, what it can do (capability flags), and functions, the hooks.
+ * A transport is one const hk_transport_t: its properties, its capability flags, and its functions, called hooks.
  * The life of a job:
  *
- *   prepare           once, before the ranks exist: make what they share
- *   open              on each rank: connect, and make the rank's context
+ *   prepare           once, before the ranks exist: create what they share
+ *   open              on each rank: connect, and create the rank's context
  *   alloc             on each rank: buffers for messages
  *   send, recv, put … as the pattern calls them, also in its timed loop
  *   free, close       on each rank
- *   release           once, where prepare was called
+ *   release           once, in the process that called prepare
  *
  * Rules for all hooks:
- * - A hook returns HK_OK or an error. Who finds the error logs it, once. After an error of a message the job ends.
+ * - A hook returns HK_OK or an error. The function that detects an error logs it, once. A failed message ends the job.
  * - A hook that patterns time does not allocate, lock, log or test an option.
  * - Variants (blocking, spinning, …) are tables that share functions: `open` reads tp->variant and chooses.
  * - A wait may last for ever: the core ends it.
@@ -28,26 +28,26 @@
 
 #include "status.h"
 
-#define HK_TRANSPORT_ABI 6u /* counts up when hk_transport_t changes */
+#define HK_TRANSPORT_ABI 6u /* increases when hk_transport_t changes */
 
-/* What a transport promises: HK_CAP_ and the first column. A pattern names what it needs; a point whose pattern needs
- * more than its transport promises is skipped with a sentence. The second column is the name in `--describe`, the third
- * completes "needs …".
+/* The promises of a transport, as HK_CAP_ and the first column. A pattern lists what it needs. A point is skipped with
+ * a sentence if its transport promises less. The second column is the name in `--describe`, the third completes "needs
+ * …".
  *
- * SEND         send and recv. Messages between two ranks stay in order; both ranks name the same length.
+ * SEND         send and recv. Messages between two ranks stay in order; both ranks pass the same size.
  * NONBLOCKING  isend, irecv and wait_all. While a rank waits, all its requests make progress.
  * ONE_SIDED    put, get, quiet and wait_word, on memory from alloc.
  * PAYLOAD      the bytes really arrive, so they are verified.
  * THREADS      ranks are threads of one process.
- * SPINS        waits use the CPU: with more ranks than CPUs a time is a scheduling time.
+ * SPINS        waits use the CPU: if oversubscribed, times measure the scheduler.
  * SYSCALLS     every message enters the kernel, so system time is expected.
  * STREAM       write_some and read_some: bytes in order, without messages.
  * LOSSY        a message may be lost. Its receive then returns HK_OK and zeros, and the counter "lost" grows.
- * SYNCHRONOUS  a send may wait for its receive: ranks that all send first would wait for ever.
+ * SYNCHRONOUS  a send may wait for its receive: ranks that all send first would deadlock.
  * HOSTS        ranks may be on several hosts; without it all are started together on one.
- * KEEPS        what a message needs is made at its first use and kept, so no sample has it cold.
- * PROBE        probe: look for the next message without taking it.
- * VIRTUAL      clock and CPU time are a model's; what happens meanwhile on the real machine costs nothing. */
+ * KEEPS        the first use of a message creates resources that later uses keep; the warm-up covers it.
+ * PROBE        probe: check for the next message without receiving it.
+ * VIRTUAL      clock and CPU time belong to a model; real time does not matter. */
 // clang-format off
 #define HK_CAPABILITIES(X)                                          \
     X(SEND,        "send",        "send and receive")               \
@@ -73,37 +73,37 @@ enum { HK_CAPABILITIES(HK_CAP_FLAG) HK_CAP_NONE = 0 };
 #undef HK_CAP_PLACE
 #undef HK_CAP_FLAG
 
-/* What carries the bytes between ranks of one host. */
+/* How bytes travel between ranks of one host. */
 typedef enum hk_carrier {
-    HK_CARRIER_NOTHING, /* they are not carried */
+    HK_CARRIER_NOTHING, /* nothing is sent */
     HK_CARRIER_MEMORY,  /* shared memory, copied in user space */
     HK_CARRIER_KERNEL,  /* a system call copies each message in, and one out */
-    HK_CARRIER_LIBRARY, /* what the library chooses; `library` may say it */
+    HK_CARRIER_LIBRARY, /* the library decides; `library` may name it */
 } hk_carrier_t;
 
-/* A message size above which a transport does something else. `hockney explain` names it next to a step in a curve. */
+/* A message size above which a transport changes its method. `hockney explain` names it next to a step in a curve. */
 typedef struct hk_limit {
     const char *name;    /* NULL: the end of a list */
-    uint64_t bytes;      /* the longest message of the first kind; 0: `fact` says where it stands */
-    const char *fact;    /* the key among the machine's network facts, or NULL */
-    const char *meaning; /* what happens to longer messages, as a sentence without its full stop */
-    const char *see;     /* where to look it up, or a command */
+    uint64_t bytes;      /* the largest size before the change; 0: `fact` gives it */
+    const char *fact;    /* the key in the machine's network facts, or NULL */
+    const char *meaning; /* what happens to larger messages: a sentence without a full stop */
+    const char *see;     /* where to read about it, or a command */
     const char *source;  /* the document that says so */
 } hk_limit_t;
 
 struct hk_transport;
 struct hk_control;
 
-/* Something that a rank counts from its start on: messages lost, calls that would have blocked, ns of computing. The
- * growth over the timed samples is reported, so a counter is a sum; a mean takes two. */
+/* A sum that grows during the life of a rank: messages lost, calls that would have blocked, ns of computing. Results
+ * report the growth over the timed samples. A mean takes two counters. */
 typedef struct hk_counter {
     const char *name; /* snake_case, with its unit; the same on all ranks */
     double value;
 } hk_counter_t;
 
 enum {
-    HK_COUNTERS_MAX = 16, /* of a pattern and a transport together */
-    HK_WORK_BYTES = 4096, /* work room of an allreduce besides the vector: OpenSHMEM needs some at any length */
+    HK_COUNTERS_MAX = 16, /* for a pattern and a transport together */
+    HK_WORK_BYTES = 4096, /* extra work memory of an allreduce: OpenSHMEM needs some at any size */
 };
 
 /* A rank, as patterns see it. Transports embed it as the first member of their own context. */
@@ -119,14 +119,14 @@ typedef struct hk_req {
     _Alignas(16) unsigned char room[64];
 } hk_req_t;
 
-/* What open gets: the same on all ranks but for rank. */
+/* The arguments of open: the same on all ranks except rank. */
 typedef struct hk_job {
     int rank;
     int size;
-    struct hk_control *control; /* to exchange addresses (control.h): barrier, broadcast, gather; never timed */
-    void *shared;               /* what prepare made; NULL where there is no prepare */
-    int oversubscribed;         /* 1: more ranks than CPUs, so a wait must give the CPU away */
-    int remote;                 /* 1: ranks are on several hosts; 0: on one, and sockets stay on the loopback */
+    struct hk_control *control; /* exchanges addresses (control.h): barrier, broadcast, gather; never timed */
+    void *shared;               /* from prepare; NULL without prepare */
+    int oversubscribed;         /* 1: more ranks than CPUs, so a wait must yield the CPU */
+    int remote;                 /* 1: ranks are on several hosts; 0: on one, and sockets use the loopback */
 } hk_job_t;
 
 typedef struct hk_transport {
@@ -134,30 +134,29 @@ typedef struct hk_transport {
     uint32_t caps;       /* HK_CAP_* */
     const char *name;    /* what the user types: "tcp", "tcp:spin" */
     const char *summary; /* one line for `hockney list` */
-    uint64_t max_bytes;  /* the longest message; 0: no limit but memory */
-    size_t grain_bytes;  /* lengths of broadcast and alltoall are multiples of it, and not 0; 0: any length */
-    int variant;         /* where several tables share hooks: which table this is; open reads it */
-    const void *own;     /* likewise: what else they differ by, such as system calls; only the hooks read it */
+    uint64_t max_bytes;  /* the largest message; 0: only memory limits it */
+    size_t grain_bytes;  /* sizes of broadcast and alltoall are positive multiples of this; 0: any size */
+    int variant;         /* identifies the table where several share hooks; open reads it */
+    const void *own;     /* other data of such tables, for example system calls; only the hooks read it */
     hk_carrier_t carrier;
 
-    /* With HK_CAP_VIRTUAL: floating-point operations of a CPU in a second. A pattern that computes with what it
-     * receives then passes the time of its operations to `compute`, so no payload need arrive. 0: there is no such
-     * rate. */
+    /* With HK_CAP_VIRTUAL: floating-point operations per second of a CPU. A pattern that computes with received data
+     * then passes the time of its operations to `compute`, and needs no payload. 0: unknown. */
     double flops_per_s;
 
-    /* The transport that this one is built on, within a host and between hosts: "unix" is below tcp. `hockney explain`
-     * compares the two. Optional, each: absent means that no such transport is known. */
+    /* The transport that this one uses, within a host and between hosts: "unix" is below tcp. `hockney explain`
+     * compares the two. Optional, each: absent means that none is known. */
     const char *below, *below_remote;
 
-    /* A list that ends with a NULL name. Optional: absent means that no such size is documented. */
+    /* A list that ends with a NULL name. Optional: absent means that no limit is documented. */
     const hk_limit_t *limits;
 
-    /* Before the ranks are forked or started as threads: make what they share on one host, such as a mapping or pipes.
-     * Each rank finds it in job->shared. Optional: absent means that they share nothing. */
+    /* Create what the ranks of one host share, such as a mapping or pipes, before they are forked or started as
+     * threads. Each rank finds it in job->shared. Optional: absent means that they share nothing. */
     hk_status_t (*prepare)(const struct hk_transport *tp, int size, void **shared_p);
 
-    /* Give back what prepare made, in the process that called it: after the fork, when each rank has its own copy, or
-     * when ranks that are threads have ended. Required with prepare. */
+    /* Release what prepare created, in the process that called it: after the fork, when each rank has its copy, or
+     * after all threads have ended. Required with prepare. */
     void (*release)(void *shared);
 
     /* Join the job, on every rank. The context keeps tp, job->rank and job->size in its first member. On error nothing
@@ -167,8 +166,8 @@ typedef struct hk_transport {
     /* Leave the job. Every rank calls it. Required. */
     void (*close)(hk_ctx_t *ctx);
 
-    /* What carries the bytes, stored with each run: "Open MPI 4.1.4", "TCP loopback, TCP_NODELAY". The string lives as
-     * long as ctx. Required. */
+    /* A description of the library or mechanism, stored with each run: "Open MPI 4.1.4", "TCP loopback,
+     * TCP_NODELAY". The string lives as long as ctx. Required. */
     const char *(*library)(const hk_ctx_t *ctx);
 
     /* The i-th counter of this rank since open; false: there are no more. Optional: absent means none. */
@@ -176,15 +175,15 @@ typedef struct hk_transport {
 
     /* ---- memory ---------------------------------------------------------------------------------------------- */
 
-    /* Memory for messages, which begins with a page; len_bytes is at least 1. All buffers given to the hooks below come
-     * from here. All ranks call it in the same order with the same size, so a transport may let peers access it. NULL:
+    /* Page-aligned memory for messages; len_bytes is at least 1. All buffers given to the hooks below come from
+     * here. All ranks call it in the same order with the same size, so a transport may let peers access it. NULL:
      * not enough memory. Required. */
     void *(*alloc)(hk_ctx_t *ctx, size_t len_bytes);
 
-    /* Give memory back: always the newest that is left (last in, first out). Required. */
+    /* Free memory in reverse order of allocation. Required. */
     void (*free)(hk_ctx_t *ctx, void *memory, size_t len_bytes);
 
-    /* ---- two-sided: both ranks name the same length; 0 bytes is a message too (buf is never NULL) ------------ */
+    /* ---- two-sided: both ranks pass the same size; 0 bytes is a message too (buf is never NULL) -------------- */
 
     /* Returns when buf may be used again. Required with HK_CAP_SEND. */
     hk_status_t (*send)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
@@ -192,82 +191,83 @@ typedef struct hk_transport {
     /* Returns when the whole message is in buf. Required with HK_CAP_SEND. */
     hk_status_t (*recv)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
 
-    /* Whether the next message from peer has begun to arrive; never waits. No receive from peer is under way. Required
-     * with HK_CAP_PROBE. */
+    /* Whether the next message from peer has begun to arrive; never waits. No receive from peer may be under way.
+     * Required with HK_CAP_PROBE. */
     hk_status_t (*probe)(hk_ctx_t *ctx, int peer, bool *is_there_p);
 
-    /* Start a send or a receive. *req and the buffer stay in place until wait_all. Messages between two ranks match in
-     * the order in which they were started. Required with HK_CAP_NONBLOCKING. */
+    /* Start a send or a receive. *req and the buffer must stay in place until wait_all. Messages between two ranks
+     * match in the order in which they were started. Required with HK_CAP_NONBLOCKING. */
     hk_status_t (*isend)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
     hk_status_t (*irecv)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
 
-    /* Complete reqs[0..count), in any order: all requests of this rank that are open. Required with
+    /* Complete reqs[0..count), in any order. These are all open requests of this rank. Required with
      * HK_CAP_NONBLOCKING. */
     hk_status_t (*wait_all)(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 
-    /* ---- byte stream: writes and reads need not match, bytes stay in order, and between two ranks they share that
-     * order with messages. No request may be pending meanwhile, and len_bytes is at least 1. -------------------- */
+    /* ---- byte stream: bytes stay in order, but reads need not match writes. Streams and messages between two ranks
+     * share one order. No request may be pending meanwhile; len_bytes is at least 1. ------------------ */
 
-    /* One call of the system that waits until it has moved something: *moved_p bytes, from 1 to len_bytes. Required
-     * with HK_CAP_STREAM. */
+    /* One system call that waits until it has moved *moved_p bytes, from 1 to len_bytes. Required with
+     * HK_CAP_STREAM. */
     hk_status_t (*write_some)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
     hk_status_t (*read_some)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
 
-    /* The same, never waiting: *moved_p is 0 where it would have blocked. Required with HK_CAP_STREAM. */
+    /* The same without waiting: *moved_p is 0 if it would have blocked. Required with HK_CAP_STREAM. */
     hk_status_t (*write_now)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
     hk_status_t (*read_now)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
 
-    /* Never timed. From now on this rank writes to peer and reads from it with the _now calls (true), or with those
-     * that wait (false, as after open). Messages work either way. Optional: absent means that all four calls always
-     * work. */
+    /* Select, per direction, whether this rank uses the _now calls with peer (true) or the waiting ones (false, the
+     * state after open). Messages work in either mode. Never timed. Optional: absent means that all four calls
+     * always work. */
     hk_status_t (*stream_mode)(hk_ctx_t *ctx, int peer, bool write_now, bool read_now);
 
-    /* ---- one-sided: `remote` is an address in this rank's own memory from alloc, and stands for the same place in the
-     * peer's ---------------------------------------------------------------------------------------------------- */
+    /* ---- one-sided: `remote` is an address in this rank's memory from alloc; it denotes the same place in the
+     * peer's memory ----------------------------------------------------------------------------------- */
 
-    /* Copy to the peer's memory, or from it. A put returns when `local` may be used again; it is complete at the peer
-     * when quiet returns, which waits for all puts of this rank. Required with HK_CAP_ONE_SIDED. */
+    /* Copy to or from the peer's memory. A put returns when `local` may be used again. quiet waits until all puts of
+     * this rank are complete at the peer. Required with HK_CAP_ONE_SIDED. */
     hk_status_t (*put)(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes);
     hk_status_t (*get)(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes);
     hk_status_t (*quiet)(hk_ctx_t *ctx);
 
-    /* Wait until an aligned 8-byte word in this rank's memory is value: a peer puts it there. Required with
-     * HK_CAP_ONE_SIDED. */
+    /* Wait until an aligned 8-byte word in this rank's memory, written by a peer's put, has this value. Required
+     * with HK_CAP_ONE_SIDED. */
     hk_status_t (*wait_word)(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
 
     /* ---- collectives over all ranks -------------------------------------------------------------------------- */
 
-    /* The library's own. Optional, each: absent means that patterns use messages instead (collectives.h); results say
-     * which it was. All ranks give both buffers of a broadcast: the root's out comes into the others' in. */
+    /* The transport's implementations. Optional, each: absent means that patterns use messages instead
+     * (collectives.h); results name the algorithm. All ranks pass both buffers of a broadcast, which copies the
+     * root's out to the in of the others. */
     hk_status_t (*barrier)(hk_ctx_t *ctx);
     hk_status_t (*broadcast)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
     hk_status_t (*alltoall)(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes); /* len_bytes per peer */
 
-    /* The sum of all ranks' out, in words of 8 bytes modulo 2^64: into the in of every rank (allreduce), or of the root
-     * alone (reduce). work is room for len_bytes + HK_WORK_BYTES. With HK_CAP_ONE_SIDED two allreduces that follow each
-     * other have different in. Optional, each, as above. */
+    /* The sum of all ranks' out, in words of 8 bytes modulo 2^64. allreduce stores it in every rank's in, reduce in
+     * the root's. work has len_bytes + HK_WORK_BYTES. With HK_CAP_ONE_SIDED two successive allreduces use different
+     * in. Optional, each, as above. */
     hk_status_t (*allreduce)(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes);
     hk_status_t (*reduce)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
 
-    /* ---- time: virtual on a simulated machine ---------------------------------------------------------------- */
+    /* ---- time: real, or virtual on a simulated machine ------------------------------------------------------- */
 
-    /* Nanoseconds since a fixed moment, never running backwards. Required. */
+    /* Nanoseconds since a fixed moment; never decreases. Required. */
     uint64_t (*now_ns)(hk_ctx_t *ctx);
 
     /* Keep this rank's CPU busy for duration_ns. Required. */
     void (*compute)(hk_ctx_t *ctx, uint64_t duration_ns);
 
-    /* A busy loop of `turns` equal turns that reads no clock. Patterns calibrate it and use it as an application's
-     * computing. Optional: absent means hk_real_spin. */
+    /* A busy loop of `turns` equal turns that does not read a clock. Patterns calibrate it to simulate an
+     * application's computation. Optional: absent means hk_real_spin. */
     void (*spin)(hk_ctx_t *ctx, uint64_t turns);
 
-    /* Leave the CPU to others for at least duration_ns. Optional: absent means hk_real_sleep. */
+    /* Release the CPU for at least duration_ns. Optional: absent means hk_real_sleep. */
     void (*sleep)(hk_ctx_t *ctx, uint64_t duration_ns);
 
-    /* Compute for duration_ns while *req is under way, like two processes that share the CPU, of which one receives.
-     * Each time *req is done and gets the CPU, it is completed and next(arg) is called. next returns true if it has
-     * started another request in *req, which wait_all completes if the computing ends first. Optional: absent means
-     * that requests make no progress while a rank computes. */
+    /* Compute for duration_ns while *req is under way, as if another process on the same CPU received. Whenever *req
+     * is done and gets the CPU, it completes and next(arg) is called. next returns true if it started another
+     * request in *req. If the computation ends first, wait_all completes the request. Optional: absent means that
+     * requests make no progress while a rank computes. */
     void (*overlap)(hk_ctx_t *ctx, uint64_t duration_ns, hk_req_t *req, bool (*next)(void *arg), void *arg);
 
     /* This rank's CPU time since a fixed moment. Optional: absent means that the system's figures are used. */
@@ -280,7 +280,7 @@ void hk_real_compute(hk_ctx_t *ctx, uint64_t duration_ns);
 void hk_real_spin(hk_ctx_t *ctx, uint64_t turns);
 void hk_real_sleep(hk_ctx_t *ctx, uint64_t duration_ns);
 
-/* Private memory as alloc promises it, for transports that expose none of it. */
+/* Private memory that fulfils the contract of alloc, for transports without memory that peers access. */
 void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes);
 void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes);
 

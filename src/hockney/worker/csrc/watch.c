@@ -20,11 +20,11 @@ struct hk_watch {
 #ifdef __linux__
     timer_t timer;
 #endif
-    char text[160]; /* what to say when time is up: made beforehand, because a signal handler can't */
+    char text[160]; /* message at the time limit, formatted in advance because a signal handler cannot */
     size_t text_len;
 };
 
-/* SIGALRM's handler gets its watch with the signal, so there is no global; async-signal-safe calls only. */
+/* SIGALRM's handler gets the watch with the signal, so there is no global. Async-signal-safe calls only. */
 static void end_process(int signal_number, siginfo_t *info, void *unused)
 {
     (void)signal_number;
@@ -77,7 +77,7 @@ void hk_watch_close(hk_watch_t *watch)
     timer_delete(watch->timer);
 #endif
     if (watch->fd < 0) {
-        free(watch); /* else its thread still looks at it; the process is about to end */
+        free(watch); /* otherwise its thread still uses it, and the process ends soon */
     }
 }
 
@@ -109,7 +109,7 @@ void hk_watch_disarm(hk_watch_t *watch)
 static void *wait_for_end(void *argument)
 {
     const hk_watch_t *watch = argument;
-    struct pollfd entry = {.fd = watch->fd}; /* no events asked for: POLLHUP and POLLERR are always told */
+    struct pollfd entry = {.fd = watch->fd}; /* no events requested: POLLHUP and POLLERR are always reported */
     for (;;) {
         if (poll(&entry, 1, -1) > 0 && entry.revents != 0) {
             _exit(HK_EXIT_FAILED);
@@ -128,7 +128,7 @@ hk_status_t hk_watch_end_of(hk_watch_t *watch, int fd)
     pthread_t thread;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    /* Signals are for the ranks: this thread takes none. */
+    /* Block all signals in this thread: they are for the ranks. */
     sigset_t all;
     sigset_t before;
     sigfillset(&all);

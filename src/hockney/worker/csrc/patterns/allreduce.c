@@ -1,6 +1,6 @@
-/* Allreduce: every rank ends with the sum of all ranks' vectors, word by word; the slowest rank's wall time.
- * "native": the library's own. "doubling": recursive doubling over messages. "parts": what an allreduce can be made of,
- * a reduction to rank 0 and a broadcast from there: the library's own two, or a binomial tree where it has none. */
+/* Allreduce: every rank gets the sum of all ranks' vectors, word by word. The time is that of the slowest rank.
+ * "native": the transport's allreduce. "doubling": recursive doubling over messages. "parts": a reduction to rank 0,
+ * then a broadcast from it; both native, or over a binomial tree. */
 #include "../collectives.h"
 #include "../pattern.h"
 
@@ -13,7 +13,7 @@ static bool allreduce_is_native(const hk_transport_t *tp, const int64_t *option)
            (option[ALLREDUCE_ALGORITHM] == ALLREDUCE_AUTO && tp->allreduce != NULL);
 }
 
-static bool has_own_parts(const hk_transport_t *tp)
+static bool has_native_parts(const hk_transport_t *tp)
 {
     return tp->reduce != NULL && tp->broadcast != NULL;
 }
@@ -22,21 +22,21 @@ static const char *algorithm_of(const hk_run_t *run)
 {
     const hk_transport_t *tp = run->ctx->tp;
     if (run->option[ALLREDUCE_ALGORITHM] == ALLREDUCE_PARTS) {
-        return has_own_parts(tp) ? "native parts" : "portable parts";
+        return has_native_parts(tp) ? "native parts" : "portable parts";
     }
     return allreduce_is_native(tp, run->option) ? "native" : "portable";
 }
 
-/* How far the sums of odd repetitions lie behind those of even ones. OpenSHMEM writes into `in` before its rank has
- * come, so nobody else may still be in the allreduce before with it. Two are enough: a rank that has left an allreduce
- * has got something from each of the others, so all of them have left the one before. */
+/* The distance between the sums of even and odd repetitions. OpenSHMEM may write into `in` before its rank has
+ * entered the call, so `in` must not be in use by the previous allreduce. Two buffers are enough: a rank that has
+ * left an allreduce has received data from all others, so all have left the previous one. */
 static size_t stride_bytes(const hk_run_t *run)
 {
     const hk_transport_t *tp = run->ctx->tp;
     return (tp->caps & HK_CAP_ONE_SIDED) != 0 && allreduce_is_native(tp, run->option) ? run->bytes : 0;
 }
 
-/* Bytes and messages are the least that can do it: each rank but one gives its vector, and gets the sum. */
+/* Counts the minimum that an allreduce needs: every rank but one sends its vector, and receives the sum. */
 static hk_plan_t allreduce_plan(const hk_run_t *run)
 {
     const uint64_t others = (uint64_t)run->ctx->size - 1;
@@ -48,7 +48,7 @@ static hk_plan_t allreduce_plan(const hk_run_t *run)
                        .algorithm = algorithm_of(run)};
 }
 
-static hk_status_t own_parts(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+static hk_status_t native_parts(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
 {
     (void)work;
     HK_TRY(ctx->tp->reduce(ctx, 0, out, in, len_bytes));
@@ -69,7 +69,7 @@ static hk_status_t allreduce_repeat(hk_run_t *run, uint64_t reps)
     void *work = run->in + run->bytes + stride;
     hk_status_t (*allreduce)(hk_ctx_t *, const void *, void *, void *, size_t) = hk_portable_allreduce;
     if (run->option[ALLREDUCE_ALGORITHM] == ALLREDUCE_PARTS) {
-        allreduce = has_own_parts(tp) ? own_parts : portable_parts;
+        allreduce = has_native_parts(tp) ? native_parts : portable_parts;
     } else if (allreduce_is_native(tp, run->option)) {
         allreduce = tp->allreduce;
     }
@@ -96,8 +96,8 @@ const hk_pattern_t hk_pattern_allreduce = {
     .collective = HK_ALLREDUCE,
     .native = allreduce_is_native,
     .option = {{"algorithm", "auto|native|doubling|parts", ALLREDUCE_AUTO, 0, 0,
-                "the library's own, recursive doubling over messages, or a reduction and then a broadcast; auto: its "
-                "own if it has one, else doubling"}},
+                "the transport's allreduce, recursive doubling over messages, or a reduction and a broadcast; auto: "
+                "native if it exists, else doubling"}},
     .plan = allreduce_plan,
     .repeat = allreduce_repeat,
     .expected = allreduce_expected,

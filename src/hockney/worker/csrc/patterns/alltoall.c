@@ -1,6 +1,7 @@
-/* All-to-all (ATLAS Com-1.3): each rank sends a message of its own to each other rank; the slowest rank's wall time.
- * "flat": all messages under way at once, none to itself. "pairwise": one exchange at a time. "native": the library's
- * own, which copies the own block too. */
+/* All-to-all (ATLAS Com-1.3): each rank sends a different message to each other rank. The time is that of the slowest
+ * rank.
+ * "flat": all messages at once, none to itself. "pairwise": one exchange at a time. "native": the transport's
+ * all-to-all, which also copies the rank's own block. */
 #include "../collectives.h"
 #include "../pattern.h"
 
@@ -56,7 +57,7 @@ static bool alltoall_expected(const hk_run_t *run, size_t i, hk_expected_t *expe
 
 const hk_pattern_t hk_pattern_alltoall = {
     .name = "alltoall",
-    .summary = "every rank sends a message of its own to every other rank; the slowest rank's time",
+    .summary = "every rank sends a different message to every other rank; the slowest rank's time",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .timed = HK_TIMED_SLOWEST,
@@ -65,8 +66,8 @@ const hk_pattern_t hk_pattern_alltoall = {
     .collective = HK_ALLTOALL,
     .native = alltoall_is_native,
     .option = {{"algorithm", "auto|native|flat|pairwise", ALLTOALL_AUTO, 0, 0,
-                "the library's own all-to-all, all messages at once, or one exchange at a time; auto: its own if it "
-                "has one, else all at once"}},
+                "the transport's all-to-all, all messages at once, or one exchange at a time; auto: native if it "
+                "exists, else flat"}},
     .plan = alltoall_plan,
     .repeat = alltoall_repeat,
     .expected = alltoall_expected,

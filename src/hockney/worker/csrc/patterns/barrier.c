@@ -30,7 +30,7 @@ static hk_status_t barrier_repeat(hk_run_t *run, uint64_t reps)
 
 const hk_pattern_t hk_pattern_barrier = {
     .name = "barrier",
-    .summary = "no rank goes on before all have come; the slowest rank's time",
+    .summary = "no rank continues before all have arrived; the slowest rank's time",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
     .timed = HK_TIMED_SLOWEST,
@@ -40,7 +40,7 @@ const hk_pattern_t hk_pattern_barrier = {
     .collective = HK_BARRIER,
     .native = barrier_is_native,
     .option = {{"algorithm", "auto|native|portable", BARRIER_AUTO, 0, 0,
-                "the library's own barrier, or dissemination over messages; auto: its own if it has one"}},
+                "the transport's barrier, or dissemination over messages; auto: native if it exists"}},
     .plan = barrier_plan,
     .repeat = barrier_repeat,
 };

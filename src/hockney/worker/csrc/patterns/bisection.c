@@ -1,5 +1,5 @@
-/* Bisection (mpptest): the ranks in two halves; rank i and rank i + P/2 do round trips, all pairs at once. Half the
- * round trip, on the slowest rank; the rate is a sum over pairs, one direction at a time. */
+/* Bisection (mpptest): ranks i and i + P/2 do round trips, all pairs at once. The time is half a round trip on the
+ * slowest rank. The rate is the sum over all pairs, in one direction at a time. */
 #include "roundtrip.h"
 
 static int peer_of(const hk_ctx_t *ctx)

@@ -1,10 +1,10 @@
 #include "delay.h"
 
 enum {
-    STEPS = 16,                 /* of the clock, of which the shortest counts */
-    LOOKS_MAX = 1 << 21,        /* a clock that has not moved by then moves only with what is computed */
-    TURNS_FIRST = 1 << 10,      /* of the calibration */
-    CALIBRATION_NS = 50 * 1000, /* long enough for the clock, short enough for an undisturbed one among TRIES */
+    STEPS = 16,                 /* of the clock; the shortest counts */
+    READS_MAX = 1 << 21,        /* a clock that does not move within this many reads moves only during computation */
+    TURNS_FIRST = 1 << 10,      /* start of the calibration */
+    CALIBRATION_NS = 50 * 1000, /* long enough for the clock, short enough for one try without interruption */
     TRIES = 5,
 };
 
@@ -23,19 +23,19 @@ static void take(hk_ctx_t *ctx, hk_delay_t *delay)
     delay->count += 1;
 }
 
-/* The shortest step in which the clock was seen to move; 0: it does not move by itself, as a virtual one. */
+/* The shortest step of the clock; 0: it does not move by itself, like a virtual clock. */
 static uint64_t clock_step_ns(hk_ctx_t *ctx)
 {
     uint64_t least_ns = UINT64_MAX;
     uint64_t last_ns = ctx->tp->now_ns(ctx);
-    for (int steps = 0, looks = 0; steps < STEPS; looks++) {
+    for (int steps = 0, reads = 0; steps < STEPS; reads++) {
         const uint64_t now_ns = ctx->tp->now_ns(ctx);
         if (now_ns != last_ns) {
             least_ns = now_ns - last_ns < least_ns ? now_ns - last_ns : least_ns;
             last_ns = now_ns;
             steps++;
-            looks = 0;
-        } else if (looks > LOOKS_MAX) {
+            reads = 0;
+        } else if (reads > READS_MAX) {
             return steps == 0 ? 0 : least_ns;
         }
     }
@@ -49,7 +49,7 @@ static uint64_t time_turns(hk_ctx_t *ctx, void (*spin)(hk_ctx_t *, uint64_t), ui
     return ctx->tp->now_ns(ctx) - start_ns;
 }
 
-/* The turns that take asked_ns on a CPU that nobody disturbs; 0: the clock stands still while the loop runs. */
+/* The turns that take asked_ns on an uncontended CPU; 0: the clock does not move during the loop. */
 static uint64_t calibrate(hk_ctx_t *ctx, void (*spin)(hk_ctx_t *, uint64_t), uint64_t asked_ns)
 {
     uint64_t turns = TURNS_FIRST;
@@ -80,8 +80,7 @@ hk_status_t hk_delay_resolved(hk_ctx_t *ctx, uint64_t asked_ns)
     if (asked_ns >= step_ns) {
         return HK_OK;
     }
-    return hk_fail(HK_ERR_UNSUPPORTED, ctx->rank,
-                   "a delay of %llu ns is below the resolution of the clock of %s, %llu ns",
+    return hk_fail(HK_ERR_UNSUPPORTED, ctx->rank, "a delay of %llu ns is below the clock resolution of %s, %llu ns",
                    (unsigned long long)asked_ns, ctx->tp->name, (unsigned long long)step_ns);
 }
 
@@ -101,7 +100,7 @@ hk_status_t hk_delay_prepare(hk_ctx_t *ctx, hk_delay_kind_t kind, uint64_t asked
         delay.amount = calibrate(ctx, delay.pass, asked_ns);
         if (delay.amount == 0) {
             return hk_fail(HK_ERR_UNSUPPORTED, ctx->rank,
-                           "the clock of %s stands still while a loop runs: delay_kind=clock works", tp->name);
+                           "the clock of %s does not move during a loop: use delay_kind=clock", tp->name);
         }
     }
     *delay_p = delay;

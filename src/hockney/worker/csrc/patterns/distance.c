@@ -10,7 +10,7 @@ bool hk_ring_fits(const hk_run_t *run, char *why, size_t len)
     if (distance < size) {
         return true;
     }
-    snprintf(why, len, "a distance among %d ranks is at most %d, not %d", size, size - 1, distance);
+    snprintf(why, len, "the distance on %d ranks is at most %d, not %d", size, size - 1, distance);
     return false;
 }
 

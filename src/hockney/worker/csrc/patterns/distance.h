@@ -1,15 +1,15 @@
-/* Rings: every rank acts on the one `distance` further on, and the last ranks on the first. */
+/* Rings: every rank acts on the rank `distance` after it; the last ranks continue with the first. */
 #ifndef HK_DISTANCE_H
 #define HK_DISTANCE_H
 
 #include "../pattern.h"
 
-/* The first option of a pattern that is a ring. */
+/* The first option of a ring pattern. */
 enum { HK_RING_DISTANCE };
 
 // clang-format off
 #define HK_RING_OPTION_DISTANCE \
-    {"distance", NULL, 1, 1, 4095, "how many ranks further on the other one is"}
+    {"distance", NULL, 1, 1, 4095, "offset from a rank to its target"}
 // clang-format on
 
 static inline int hk_ring_next(const hk_run_t *run)
@@ -22,7 +22,7 @@ static inline int hk_ring_previous(const hk_run_t *run)
     return (int)((run->ctx->rank + run->ctx->size - run->option[HK_RING_DISTANCE]) % run->ctx->size);
 }
 
-/* Hooks. A distance is less than a whole turn; every rank sends a message and gets one. */
+/* Hooks. The distance is less than the number of ranks; every rank sends one message and receives one. */
 bool hk_ring_fits(const hk_run_t *run, char *why, size_t len);
 hk_plan_t hk_ring_plan(const hk_run_t *run);
 bool hk_ring_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);

@@ -1,8 +1,9 @@
-/* Event builder: for each event a manager (rank 0) tells every readout (ranks 1 .. S) in a short message, each sends
- * its fragment to the event's builder (the remaining ranks, in turn), and the builder reports in a short message when
- * it has them all and has computed. With `shift`, readouts take events in rounds of one for each builder, and readout r
- * begins a round with builder r: at any moment they then send to different builders, where otherwise all fragments of
- * an event meet at one. Three hops. */
+/* Event builder: for each event a manager (rank 0) sends a short message to every readout (ranks 1 .. S). Each readout
+ * sends its fragment to the event's builder (the remaining ranks, in turn). The builder waits for all fragments,
+ * computes, and sends a short report. Three hops.
+ *
+ * With `shift` readouts take events in rounds of one for each builder, and readout r begins a round with builder r.
+ * Then they send to different builders at any moment. Otherwise all fragments of an event meet at one builder. */
 #include <stdio.h>
 
 #include "farm.h"
@@ -14,14 +15,14 @@ static bool eventbuilder_fits(const hk_run_t *run, char *why, size_t len)
 {
     const int builders = run->ctx->size - 1 - (int)run->option[HK_FARM_SENDERS];
     if (run->option[EVENTBUILDER_SHIFT] != 0 && run->option[HK_FARM_IN_FLIGHT] < builders) {
-        snprintf(why, len, "shift=yes takes events in rounds of %d, one for each builder: in_flight must be %d or more",
+        snprintf(why, len, "shift=yes needs rounds of %d events, one for each builder: in_flight must be %d or more",
                  builders, builders);
         return false;
     }
     return hk_farm_fits(run, why, len);
 }
 
-/* So many events, one for each builder or fewer, of which the first is that of `builder`. */
+/* Send one round: `events` events, at most one for each builder, starting with that of `builder`. */
 static hk_status_t send_round(hk_run_t *run, int builder, int events)
 {
     const hk_farm_t *farm = hk_farm_of(run);
@@ -39,8 +40,9 @@ static hk_status_t send_round(hk_run_t *run, int builder, int events)
     return HK_OK;
 }
 
-/* The manager starts no event of the next repetition before all of this one have ended, so no round is longer. On
- * schedule it waits for none. */
+/* Without a schedule the manager ends a repetition before it starts the next, so a round stays within a
+ * repetition.
+ * On schedule it does not wait. */
 static hk_status_t send_shifted(hk_run_t *run, uint64_t events)
 {
     const hk_farm_t *farm = hk_farm_of(run);
@@ -65,25 +67,17 @@ static hk_status_t eventbuilder_serve(hk_run_t *run, uint64_t events)
 
 static const hk_farm_kind_t eventbuilder = {.per_sender = 1,
                                             .control_bytes = CONTROL_BYTES,
-                                            .start = hk_farm_tell_senders,
+                                            .start = hk_farm_notify_senders,
                                             .serve = eventbuilder_serve,
                                             .take = hk_farm_take_fragments};
 
 const hk_pattern_t hk_pattern_eventbuilder = {
     .name = "eventbuilder",
-    .summary = "readouts send their fragments of each event to one of the builders, in turn; per event",
-    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
-    .ranks_min = 3,
-    .timed = HK_TIMED_ROOT,
-    .stream = true,
-    .senders = "senders",
+    .summary = "readouts send the fragments of each event to one of the builders, in turn; time per event",
     .own = &eventbuilder,
     .option = {HK_FARM_OPTIONS,
-               {"shift", "no|yes", 0, 0, 0, "yes: readouts take the builders of a round in different orders"}},
+               {"shift", "no|yes", 0, 0, 0, "yes: each readout sends to the builders in a different order"}},
     .fits = eventbuilder_fits,
-    .plan = hk_farm_plan,
-    .prepare = hk_farm_prepare,
-    .repeat = hk_farm_repeat,
     .expected = hk_farm_expected,
-    .counter = hk_farm_counter,
+    HK_FARM_SHARED,
 };

@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* With several events in flight, a repetition is this many times as many events: it begins and ends with none, and
- * that must not weigh. */
+/* A repetition has this many times in_flight events, because it begins and ends with no event in flight. */
 enum { FILLS = 16 };
 
-enum { LOOK_NS = 50 }; /* on schedule, between two looks for ends: what a clock that only computing moves needs */
+enum { PROBE_NS = 50 }; /* between two probes on schedule; a virtual clock needs it to move */
 
 static const uint64_t SECOND_NS = 1000000000;
 
@@ -35,12 +34,12 @@ static uint64_t events_of(const hk_run_t *run)
 bool hk_farm_fits(const hk_run_t *run, char *why, size_t len)
 {
     const hk_transport_t *tp = run->ctx->tp;
-    snprintf(why, len, "rate_hz needs a probe for the next message, which %s does not offer", tp->name);
+    snprintf(why, len, "rate_hz needs a probe for messages, which %s does not offer", tp->name);
     return run->option[HK_FARM_RATE] == 0 || (tp->caps & HK_CAP_PROBE) != 0;
 }
 
-/* On schedule no request is waited for before the last event has ended, so each has its own. Bytes over the time of an
- * event would be no rate there, since events overlap: none are counted. */
+/* On schedule no request is waited for before the last event has ended, so each event has its own requests. Events
+ * overlap, so bytes per time of an event is not a rate, and no bytes are counted. */
 hk_plan_t hk_farm_plan(const hk_run_t *run)
 {
     const size_t fan = fan_of(run), control_bytes = control_bytes_of(run);
@@ -64,18 +63,17 @@ hk_plan_t hk_farm_plan(const hk_run_t *run)
     } else if (hk_farm_is_sender(run)) {
         plan.in_bytes = control_bytes;
     } else {
-        plan.in_bytes = (senders + 1) * run->bytes; /* fragments, and after them what starts an event */
+        plan.in_bytes = (senders + 1) * run->bytes; /* fragments, then the message that starts an event */
         plan.reqs_count = senders * kind_of(run)->per_sender;
     }
     return plan;
 }
 
-/* One repetition: events start in order and end in order, never more than in_flight between.
+/* One repetition: events start and end in order, at most in_flight at once.
  *
- * The messages that start events are not waited for one by one: with all of them started, the supervisor is always
- * ready to take the end of the oldest event, on which in the end everybody else waits. So no rank waits for ever,
- * however little the transport buffers. Only when as many events as may be are under way for the last time are their
- * ends awaited together with all that is still open. */
+ * The supervisor does not wait for the start messages one by one. It starts them all and can always receive the end
+ * of the oldest event, on which all other ranks depend. So there is no deadlock, even without buffering in the
+ * transport. Only the last in_flight ends are awaited together with all open requests. */
 static hk_status_t run_events(hk_run_t *run, int *starting_p)
 {
     const hk_farm_t *farm = hk_farm_of(run);
@@ -122,8 +120,8 @@ static uint64_t due_ns(const hk_farm_t *farm, uint64_t begin_ns, uint64_t event)
     return begin_ns + event * SECOND_NS / farm->rate_hz;
 }
 
-/* Take the ends that are there, in the order of receivers, and note when. Each receiver ends its events in order, but
- * one may end before an earlier one of another receiver. */
+/* Receive the available ends, in the order of receivers, and store their times. Each receiver ends its events in
+ * order, but receivers may overtake each other. */
 static hk_status_t take_ends(hk_run_t *run, uint64_t begin_ns, uint64_t started, uint64_t *ended_p)
 {
     hk_farm_t *farm = hk_farm_of(run);
@@ -154,9 +152,9 @@ static hk_status_t take_ends(hk_run_t *run, uint64_t begin_ns, uint64_t started,
     return status;
 }
 
-/* Events start when they are due, or late where in_flight are under way. Between, the supervisor looks for ends; with
- * none under way it computes until the next one is due. The messages that start events are waited for at the end, as
- * above: a probe gets on with them. */
+/* Events start when they are due, or late if in_flight are under way. Between starts the supervisor probes for ends;
+ * without events under way it computes until the next one is due. Probes make progress on start messages, so the
+ * wait for these is at the end. */
 static hk_status_t supervise_on_schedule(hk_run_t *run, uint64_t events)
 {
     hk_farm_t *farm = hk_farm_of(run);
@@ -182,7 +180,7 @@ static hk_status_t supervise_on_schedule(hk_run_t *run, uint64_t events)
         HK_TRY(take_ends(run, begin_ns, started, &ended));
         const uint64_t left_ns = may_start ? next_ns - now_ns : UINT64_MAX;
         if (ended == before && ended < started) {
-            tp->compute(ctx, left_ns < LOOK_NS ? left_ns : LOOK_NS);
+            tp->compute(ctx, left_ns < PROBE_NS ? left_ns : PROBE_NS);
         } else if (ended == before) {
             tp->compute(ctx, left_ns);
         }
@@ -208,7 +206,7 @@ hk_status_t hk_farm_prepare(hk_run_t *run)
     return hk_delay_prepare(run->ctx, HK_DELAY_CLOCK, compute_ns, &hk_farm_of(run)->delay);
 }
 
-/* Of events that go round from the receiver first on, how many are receiver's. */
+/* The number of receiver's events among `events` that begin with the receiver `first`. */
 static uint64_t share_from(const hk_farm_t *farm, int first, int receiver, uint64_t events)
 {
     const uint64_t receivers = (uint64_t)farm->receivers;
@@ -258,7 +256,7 @@ bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const hk_farm_t *farm = hk_farm_of(run);
     if (run->ctx->rank == 0) {
-        /* The ends of the last events, one in each place. On schedule there may be fewer. */
+        /* The ends of the last events, one block each. On schedule there may be fewer. */
         const uint64_t places = farm->repeated < farm->in_flight ? farm->repeated : farm->in_flight;
         const uint64_t event = i < places ? farm->repeated - places + i : 0;
         const uint64_t receivers = (uint64_t)farm->receivers;
@@ -283,7 +281,7 @@ bool hk_farm_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 
 /* ---- senders that push ------------------------------------------------------------------------------------------- */
 
-hk_status_t hk_farm_tell_senders(hk_run_t *run, int receiver, hk_req_t *reqs)
+hk_status_t hk_farm_notify_senders(hk_run_t *run, int receiver, hk_req_t *reqs)
 {
     (void)receiver;
     hk_ctx_t *ctx = run->ctx;

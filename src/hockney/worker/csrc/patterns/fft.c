@@ -1,6 +1,6 @@
-/* Stockham's autosort algorithm, radix 4 with one step of radix 2 where the length asks for it (C. Van Loan,
- * Computational Frameworks for the Fast Fourier Transform, 1992, section 1.7). Each step reads one block and writes the
- * other, in runs of at least HK_FFT_LANES numbers with one factor. */
+/* Stockham's autosort algorithm: radix 4, plus one step of radix 2 for odd powers of two (C. Van Loan, Computational
+ * Frameworks for the Fast Fourier Transform, 1992, section 1.7). Each step reads one block and writes the other, in
+ * runs of at least HK_FFT_LANES numbers with the same factor. */
 #include "fft.h"
 
 #include <math.h>
@@ -15,19 +15,20 @@ void hk_fft_prepare(hk_fft_t *fft, size_t points)
     }
 }
 
-/* One butterfly of radix 4 for a run of numbers: from four runs that are `apart` to four that follow each other. */
-static void butterfly_4(size_t run, size_t apart, hk_complex_t w1, hk_complex_t w2, hk_complex_t w3,
+/* One butterfly of radix 4 for a run of numbers: input runs are `distance` from each other, output runs are adjacent.
+ */
+static void butterfly_4(size_t run, size_t distance, hk_complex_t w1, hk_complex_t w2, hk_complex_t w3,
                         const double *restrict xr, const double *restrict xi, double *restrict yr, double *restrict yi)
 {
     for (size_t q = 0; q < run; q++) {
         const double ar = xr[q];
         const double ai = xi[q];
-        const double br = xr[q + apart];
-        const double bi = xi[q + apart];
-        const double cr = xr[q + 2 * apart];
-        const double ci = xi[q + 2 * apart];
-        const double dr = xr[q + 3 * apart];
-        const double di = xi[q + 3 * apart];
+        const double br = xr[q + distance];
+        const double bi = xi[q + distance];
+        const double cr = xr[q + 2 * distance];
+        const double ci = xi[q + 2 * distance];
+        const double dr = xr[q + 3 * distance];
+        const double di = xi[q + 3 * distance];
         const double sum_r = ar + cr;
         const double sum_i = ai + ci;
         const double gap_r = ar - cr;
@@ -53,7 +54,7 @@ static void butterfly_4(size_t run, size_t apart, hk_complex_t w1, hk_complex_t 
     }
 }
 
-/* The last step of an odd power of two: its factors are all 1. */
+/* The last step for an odd power of two: all factors are 1. */
 static void butterflies_2(size_t run, const double *restrict x, double *restrict y)
 {
     for (size_t q = 0; q < run; q++) {
@@ -68,7 +69,7 @@ hk_fft_block_t *hk_fft_transform(const hk_fft_t *fft, hk_fft_block_t *block, hk_
 {
     hk_fft_block_t *x = block;
     hk_fft_block_t *y = other;
-    size_t run = HK_FFT_LANES; /* numbers that share a factor */
+    size_t run = HK_FFT_LANES; /* numbers with the same factor */
     size_t len = fft->points;
     for (; len >= 4; len /= 4, run *= 4) {
         const size_t quarter = len / 4;

@@ -2,7 +2,7 @@
 
 #include "../collectives.h"
 
-enum { PLACES_BYTES = 256 * 1024 }; /* within the second-level cache of anything that is measured today */
+enum { PLACES_BYTES = 256 * 1024 }; /* fits into the second-level cache of current CPUs */
 
 size_t hk_flow_places(size_t bytes, size_t window)
 {
@@ -21,7 +21,7 @@ hk_plan_t hk_flow_plan(const hk_run_t *run, int flows)
                        .divisor = window};
 }
 
-/* computes is a constant where it is called: of a loop that doesn't compute nothing is left of it. */
+/* `computes` is a constant in each call, so the loop without computation contains no test. */
 static inline hk_status_t send_each(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay, const bool computes)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -69,7 +69,7 @@ static hk_status_t receive_windows(hk_run_t *run, int peer, uint64_t reps)
     for (uint64_t i = 0; i < reps; i++) {
         for (size_t k = 0, place = 0; k < run->reqs_count; k++) {
             HK_TRY(tp->irecv(ctx, peer, run->in + place * run->bytes, run->bytes, &run->reqs[k]));
-            place = place + 1 < places ? place + 1 : 0; /* k % places, without a division for each message */
+            place = place + 1 < places ? place + 1 : 0; /* k % places without a division per message */
         }
         HK_TRY(tp->wait_all(ctx, run->reqs, run->reqs_count));
     }
@@ -105,7 +105,8 @@ hk_status_t hk_flow_acknowledge_root(hk_run_t *run)
         return HK_OK;
     }
     if ((ctx->tp->caps & HK_CAP_SEND) == 0) {
-        return run->reps_to_come == 0 ? hk_sync(ctx) : HK_OK; /* who has come to a barrier has received */
+        return run->reps_to_come == 0 ? hk_sync(ctx)
+                                      : HK_OK; /* a rank that enters the barrier has received its messages */
     }
     if (ctx->rank > 0) {
         return ctx->tp->send(ctx, 0, run->out, 0);

@@ -1,12 +1,12 @@
-/* NAS Parallel Benchmark FT: a partial differential equation in three dimensions, solved by Fourier transforms, after
- * its specification (D. Bailey et al., The NAS Parallel Benchmarks, RNR-94-007, 1994, section 2.4).
+/* NAS Parallel Benchmark FT: solves a partial differential equation in three dimensions with Fourier transforms, as
+ * specified by D. Bailey et al., The NAS Parallel Benchmarks, RNR-94-007, 1994, section 2.4.
  *
- * Each rank has a slab of planes z of the grid, and in the spectrum a slab of lines y. One repetition is what the
- * benchmark times: the initial values, the transform forward, and then for each time step the spectrum's decay, the
- * transform back and a checksum. Each transform is one all-to-all; x and y are transformed in the planes on its one
- * side, z on the other, all in place. Whether the checksums are the published ones is told after the samples.
+ * Each rank has a slab of planes z of the grid, and a slab of lines y of the spectrum. One repetition is the part that
+ * NPB times: the initial values, the forward transform, and for each time step the decay of the spectrum, the inverse
+ * transform and a checksum. Each transform needs one all-to-all: x and y are transformed in the planes before it, z
+ * after it, all in place. The checksums are compared with the published ones after the samples.
  *
- * On a model of a machine the operations are charged by their number and the messages sent, but no data exist. */
+ * On a machine model the pattern charges the time of its operations and sends its messages, but has no data. */
 #include <math.h>
 #include <stdio.h>
 
@@ -57,7 +57,7 @@ static hk_status_t exchange_portable(ft_t *ft)
     return hk_portable_alltoall(ft->run->ctx, ft->sent, ft->received, ft->block * sizeof *ft->sent, ft->run->reqs);
 }
 
-/* Rank 0 gets the sum of every rank's part of a checksum. */
+/* Rank 0 gets the sum of all ranks' parts of a checksum. */
 static hk_status_t add_up(const ft_t *ft, hk_complex_t part, hk_complex_t *sum_p)
 {
     hk_ctx_t *ctx = ft->run->ctx;
@@ -75,7 +75,7 @@ static hk_status_t add_up(const ft_t *ft, hk_complex_t part, hk_complex_t *sum_p
     return HK_OK;
 }
 
-/* This rank's part of the sum over 1024 points of the grid. */
+/* This rank's part of the checksum over 1024 points of the grid. */
 static hk_complex_t sum_points(const ft_t *ft)
 {
     const ft_class_t *grid = ft->grid;
@@ -104,7 +104,7 @@ static hk_status_t step(ft_t *ft, hk_complex_t *sum_p)
 
 static bool is_close(double found, double published)
 {
-    return fabs((found - published) / published) <= tolerance; /* false for what is no number */
+    return fabs((found - published) / published) <= tolerance; /* false for NaN */
 }
 
 static void compare_sums(ft_t *ft)
@@ -137,7 +137,7 @@ static hk_status_t solve(ft_t *ft, hk_complex_t *const *line)
     return HK_OK;
 }
 
-/* A rank's part of the operations that the NPB counts for each point: a + b ln(points). */
+/* Charge this rank's part of the operations that NPB counts for each point: a + b ln(points). */
 static void charge(const ft_t *ft, double a, double b)
 {
     hk_ctx_t *ctx = ft->run->ctx;
@@ -146,7 +146,7 @@ static void charge(const ft_t *ft, double a, double b)
     ctx->tp->compute(ctx, (uint64_t)(1e9 * operations / ctx->tp->flops_per_s));
 }
 
-/* All ranks compute alike, so on which side of an exchange does not matter. */
+/* All ranks compute the same, so the side of an exchange does not matter. */
 static hk_status_t solve_charged(ft_t *ft, hk_complex_t *const *line)
 {
     (void)line;
@@ -160,7 +160,7 @@ static hk_status_t solve_charged(ft_t *ft, hk_complex_t *const *line)
     return HK_OK;
 }
 
-/* The state begins with a cache line, which the memory for it need not. */
+/* Aligns the state to a cache line. */
 static ft_t *ft_state_of(const hk_run_t *run)
 {
     const size_t beyond = (uintptr_t)run->state % _Alignof(ft_t);
@@ -170,7 +170,7 @@ static ft_t *ft_state_of(const hk_run_t *run)
 static hk_status_t ft_repeat(hk_run_t *run, uint64_t reps)
 {
     ft_t *ft = ft_state_of(run);
-    hk_complex_t *line[HK_FFT_POINTS_MAX]; /* of the planes that go out */
+    hk_complex_t *line[HK_FFT_POINTS_MAX]; /* of outgoing planes */
     for (size_t y = 0; y < ft->grid->ny; y++) {
         line[y] = ft->sent + y / ft->lines * ft->block + y % ft->lines * ft->grid->nx;
     }
@@ -208,11 +208,11 @@ static bool ft_fits(const hk_run_t *run, char *why, size_t len)
     const size_t message_bytes = slab_bytes_of(run) / size;
     if ((size & (size - 1)) != 0 || grid->ny % size != 0 || grid->nz % size != 0) {
         snprintf(why, len,
-                 "ft: class %s, %zu x %zu x %zu, can't be divided among %zu ranks: it takes a power of two up to %zu",
+                 "ft: class %s, %zu x %zu x %zu, cannot be divided among %zu ranks: use a power of two up to %zu",
                  grid->name, grid->nx, grid->ny, grid->nz, size, grid->ny < grid->nz ? grid->ny : grid->nz);
         return false;
     }
-    snprintf(why, len, "ft: class %s sends messages of %zu B on %zu ranks, above the %llu B of %s", grid->name,
+    snprintf(why, len, "ft: class %s sends messages of %zu B on %zu ranks, more than the %llu B of %s", grid->name,
              message_bytes, size, (unsigned long long)tp->max_bytes, tp->name);
     return tp->max_bytes == 0 || message_bytes <= tp->max_bytes;
 }
@@ -229,7 +229,8 @@ static hk_plan_t ft_plan(const hk_run_t *run)
                        .algorithm = run->ctx->tp->alltoall != NULL ? "native" : "portable"};
 }
 
-/* Where lines and planes will be found: with the portable exchange the own block stays where it was sent from. */
+/* Compute the places of received lines and planes. In the portable exchange a rank's own block stays in the send
+ * buffer. */
 static void find_places(ft_t *ft, bool is_portable)
 {
     const ft_class_t *grid = ft->grid;

@@ -1,4 +1,4 @@
-/* The grid of FT on one rank: its initial values, its transforms and its time step. */
+/* The local computation of FT: initial values, transforms and time step. */
 #include <math.h>
 
 #include "ft.h"
@@ -10,7 +10,7 @@ static const uint64_t multiplier = 1220703125;
 static const uint64_t seed = 314159265;
 static const uint64_t low_46_bits = ((uint64_t)1 << 46) - 1;
 
-/* The state of the generator after that many numbers. */
+/* The generator's state after `count` numbers. */
 static uint64_t state_after(uint64_t count)
 {
     uint64_t state = seed;
@@ -22,7 +22,7 @@ static uint64_t state_after(uint64_t count)
     return state;
 }
 
-/* A line of initial values; returns the state after them. */
+/* Draw a line of initial values; returns the state after them. */
 static uint64_t draw_line(uint64_t state, hk_complex_t *line, size_t points)
 {
     const double scale = 1.0 / (double)(low_46_bits + 1);
@@ -60,7 +60,7 @@ static double *im_of(hk_fft_block_t *block, hk_ft_direction_t direction)
     return direction == HK_FT_FORWARD ? block->im : block->re;
 }
 
-/* A row of a block from or to neighbours in memory. */
+/* Copy a row of a block from or to adjacent memory. */
 static void gather(double *restrict re, double *restrict im, const hk_complex_t *restrict from)
 {
     for (size_t l = 0; l < HK_FFT_LANES; l++) {
@@ -102,7 +102,7 @@ static void transform_x(ft_t *ft, hk_complex_t *const *line, size_t offset, hk_f
     }
 }
 
-/* Along y: the lanes are neighbours x. */
+/* Along y: the lanes are adjacent x. */
 static void transform_y(ft_t *ft, hk_complex_t *const *line, size_t offset, hk_ft_direction_t direction)
 {
     const size_t ny = ft->grid->ny;
@@ -153,7 +153,7 @@ void hk_ft_z(ft_t *ft)
     }
 }
 
-/* A row of the spectrum one time step later, and the same with re and im in each other's place. */
+/* One time step of a row of the spectrum, and a copy with re and im exchanged. */
 static void decay_row(hk_complex_t *restrict row, double decay, const double *restrict decay_x, double *restrict re,
                       double *restrict im)
 {

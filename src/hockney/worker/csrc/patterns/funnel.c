@@ -1,4 +1,4 @@
-/* Funnel (ATLAS Com-1.7): every other rank sends one message to rank 0, all at once; the wall time of rank 0. */
+/* Funnel (ATLAS Com-1.7): every other rank sends one message to rank 0, all at once. The time is rank 0's. */
 #include "../pattern.h"
 
 static hk_plan_t funnel_plan(const hk_run_t *run)
@@ -46,7 +46,7 @@ static bool funnel_expected(const hk_run_t *run, size_t i, hk_expected_t *expect
 
 const hk_pattern_t hk_pattern_funnel = {
     .name = "funnel",
-    .summary = "every other rank sends one message to rank 0; its time to have them all",
+    .summary = "every other rank sends one message to rank 0; its time to receive them all",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .timed = HK_TIMED_ROOT,

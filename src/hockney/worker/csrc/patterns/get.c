@@ -1,5 +1,5 @@
-/* Get (remote loads of the Cray T3D report): the source reads the target's memory, which does nothing; the source's
- * time per get. Where memory is shared and caches are coherent, what was read once is in the source's cache. */
+/* Get (remote loads of the Cray T3D report): the source reads the target's memory; the target does nothing. The time
+ * per get is the source's. With coherent shared memory, repeated reads hit the source's cache. */
 #include "roles.h"
 
 static hk_plan_t get_plan(const hk_run_t *run)

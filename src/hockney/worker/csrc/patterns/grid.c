@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* The largest divisor of number whose power is at most number: 4 of 24 for the square. */
+/* The largest divisor of number whose power is at most number, for example 4 for 24 and the square. */
 static int largest_divisor(int number, int power)
 {
     int root = 1;
@@ -16,8 +16,8 @@ static int largest_divisor(int number, int power)
     return root;
 }
 
-/* Those dimensions that are free, from the last one on, each near the root of what is left; then ordered so that the
- * most ranks are along x. */
+/* Choose the free dimensions, from the last one on, each near the root of the remaining product. Then sort them so
+ * that x has most ranks. */
 static void choose(int *ranks, const bool *is_free, int dimensions, int rest)
 {
     int free_count = 0;
@@ -77,7 +77,7 @@ bool hk_grid_fits(const hk_run_t *run, char *why, size_t len)
     for (int d = 1; d < run->pattern->dimensions && used > 0 && (size_t)used < sizeof shape; d++) {
         used += snprintf(shape + used, sizeof shape - (size_t)used, " x %d", grid.ranks[d]);
     }
-    snprintf(why, len, "a grid of %s does not hold %d ranks: give factors of %d, or 0 for a chosen one", shape,
+    snprintf(why, len, "a grid of %s does not hold %d ranks: give factors of %d, or 0 for automatic", shape,
              run->ctx->size, run->ctx->size);
     return false;
 }
@@ -95,7 +95,7 @@ int hk_grid_around(const hk_grid_t *grid, int dimension, int steps)
     return rank_at(grid, dimension, ((grid->at[dimension] + steps) % ranks + ranks) % ranks);
 }
 
-int hk_grid_beside(const hk_grid_t *grid, int dimension, int steps)
+int hk_grid_neighbour(const hk_grid_t *grid, int dimension, int steps)
 {
     const int place = grid->at[dimension] + steps;
     return place >= 0 && place < grid->ranks[dimension] ? rank_at(grid, dimension, place) : -1;

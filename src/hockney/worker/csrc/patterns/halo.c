@@ -1,5 +1,5 @@
-/* Halo exchange: the ranks are a periodic grid near a square or a cube; each sends a message to each neighbour and has
- * one from each, all at once, and then computes. The slowest rank's time. */
+/* Halo exchange on a periodic grid, near a square or a cube: each rank exchanges one message with each neighbour,
+ * all at once, and then computes. The time is that of the slowest rank. */
 #include "delay.h"
 #include "grid.h"
 
@@ -7,17 +7,17 @@ enum { HALO_FACES_MAX = 2 * HK_GRID_DIMENSIONS_MAX };
 
 // clang-format off
 #define HALO_OPTION_COMPUTE \
-    {"compute_us", NULL, 0, 0, 1000000, "what each rank computes after each exchange, in us; 0: nothing"}
+    {"compute_us", NULL, 0, 0, 1000000, "computation of each rank after each exchange, in us; 0: none"}
 // clang-format on
 
-/* The pattern's state. Face k goes to rank to[k], and the one that comes in its place is from[k]'s face k. */
+/* The pattern's state. Face k goes to rank to[k]; the received face k comes from rank from[k]. */
 typedef struct halo_state {
     hk_delay_t delay;
     size_t faces;
     int to[HALO_FACES_MAX], from[HALO_FACES_MAX];
 } halo_state_t;
 
-/* Along a dimension of one rank there is no neighbour. */
+/* A dimension with one rank has no neighbours. */
 static size_t halo_faces(const hk_grid_t *grid)
 {
     size_t faces = 0;
@@ -41,7 +41,7 @@ static hk_plan_t halo_plan(const hk_run_t *run)
                        .divisor = 1};
 }
 
-/* Faces are in one order on all ranks, so that two ranks which are neighbours on both sides match them alike. */
+/* Faces have the same order on all ranks, so that two ranks that are neighbours on both sides match them. */
 static hk_status_t halo_prepare(hk_run_t *run)
 {
     const int dimensions = run->pattern->dimensions;
@@ -91,36 +91,23 @@ static bool halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected
     return true;
 }
 
+#define HALO_SHARED                                                                                                    \
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING, .ranks_min = 2, .timed = HK_TIMED_SLOWEST, .stream = true,              \
+    .fits = hk_grid_fits, .plan = halo_plan, .prepare = halo_prepare, .repeat = halo_repeat,                           \
+    .expected = halo_expected, .counter = hk_state_counter
+
 const hk_pattern_t hk_pattern_halo2d = {
     .name = "halo2d",
     .summary = "ranks on a periodic grid exchange a message with each of four neighbours, all at once, and compute",
-    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
-    .ranks_min = 2,
-    .timed = HK_TIMED_SLOWEST,
-    .stream = true,
     .dimensions = 2,
     .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HALO_OPTION_COMPUTE},
-    .fits = hk_grid_fits,
-    .plan = halo_plan,
-    .prepare = halo_prepare,
-    .repeat = halo_repeat,
-    .expected = halo_expected,
-    .counter = hk_state_counter,
+    HALO_SHARED,
 };
 
 const hk_pattern_t hk_pattern_halo3d = {
     .name = "halo3d",
     .summary = "ranks on a periodic grid exchange a message with each of six neighbours, all at once, and compute",
-    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
-    .ranks_min = 2,
-    .timed = HK_TIMED_SLOWEST,
-    .stream = true,
     .dimensions = 3,
     .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HK_GRID_OPTION("nz"), HALO_OPTION_COMPUTE},
-    .fits = hk_grid_fits,
-    .plan = halo_plan,
-    .prepare = halo_prepare,
-    .repeat = halo_repeat,
-    .expected = halo_expected,
-    .counter = hk_state_counter,
+    HALO_SHARED,
 };

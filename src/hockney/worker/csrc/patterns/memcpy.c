@@ -1,5 +1,5 @@
-/* A copy in local memory: one rank copies a buffer to another of its own, over and over. What a message costs beyond
- * its copies is seen against it. */
+/* A copy in local memory: one rank copies one buffer to another. Comparing it with a message shows the cost beyond
+ * copying. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 static bool memcpy_fits(const hk_run_t *run, char *why, size_t len)
 {
-    snprintf(why, len, "memcpy copies in this machine's memory, and a model has none");
+    snprintf(why, len, "memcpy uses real memory, which a model does not have");
     return (run->ctx->tp->caps & HK_CAP_VIRTUAL) == 0;
 }
 
@@ -25,7 +25,7 @@ static hk_status_t memcpy_repeat(hk_run_t *run, uint64_t reps)
 {
     for (uint64_t i = 0; i < reps; i++) {
         memcpy(run->in, run->out, run->bytes);
-        atomic_signal_fence(memory_order_seq_cst); /* every copy is made, not only the last */
+        atomic_signal_fence(memory_order_seq_cst); /* keeps every copy, not only the last */
     }
     return HK_OK;
 }
@@ -38,7 +38,7 @@ static bool memcpy_expected(const hk_run_t *run, size_t i, hk_expected_t *expect
 
 const hk_pattern_t hk_pattern_memcpy = {
     .name = "memcpy",
-    .summary = "one rank copies a buffer to another of its own; time per copy",
+    .summary = "one rank copies one local buffer to another; time per copy",
     .ranks_min = 1,
     .ranks_max = 1,
     .timed = HK_TIMED_ROOT,

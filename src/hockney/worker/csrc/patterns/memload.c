@@ -1,12 +1,12 @@
 /* Local loads (the load table of the Cray T3D report): one rank reads a working set of the given size.
  *
- *   chase       each line holds the address of the next in a random order of all lines: the latency of a load that
- *               nothing can foresee;
- *   read-ahead  the same with the lines in the order of their addresses, which a prefetcher can follow;
- *   stream      all words one after the other, each load independent of the others: time per word.
+ *   chase       each line holds the address of the next, in a random order of all lines: the latency of a load that
+ *               the CPU cannot predict
+ *   read-ahead  the same in the order of addresses, which a prefetcher can follow
+ *   stream      all words in order, each load independent of the others: time per word
  *
- * Every batch goes on where the one before it has ended. A repetition of the first two is one load, of the last the
- * words of a line. */
+ * Each batch continues where the last one ended. A repetition of chase and read-ahead is one load; of stream, the
+ * words of one line. */
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -26,13 +26,13 @@ typedef union line {
 _Static_assert(sizeof(line_t) == HK_LINE_BYTES, "a line is what a cache loads at once");
 
 typedef struct place {
-    const line_t *at; /* what is loaded next */
-    uint64_t sum;     /* stream: so that no load is left out */
+    const line_t *at; /* the next line to load */
+    uint64_t sum;     /* stream: uses every load, so that the compiler keeps it */
 } place_t;
 
 static bool memload_fits(const hk_run_t *run, char *why, size_t len)
 {
-    snprintf(why, len, "memload reads this machine's memory, and a model has none");
+    snprintf(why, len, "memload uses real memory, which a model does not have");
     return (run->ctx->tp->caps & HK_CAP_VIRTUAL) == 0;
 }
 
@@ -46,8 +46,8 @@ static hk_plan_t memload_plan(const hk_run_t *run)
                        .divisor = stream ? LINE_WORDS : 1};
 }
 
-/* xorshift64* (S. Vigna, ACM Trans. Math. Softw. 42 (2016) 30), always with the same seed: every measurement walks
- * alike. */
+/* xorshift64* (S. Vigna, ACM Trans. Math. Softw. 42 (2016) 30), with a fixed seed: every measurement uses the same
+ * order. */
 static uint64_t draw(uint64_t *state)
 {
     *state ^= *state >> 12;
@@ -56,7 +56,7 @@ static uint64_t draw(uint64_t *state)
     return *state * UINT64_C(2685821657736338717);
 }
 
-/* A random permutation that is one cycle through all lines (S. Sattolo, Inf. Process. Lett. 22 (1986) 315). */
+/* A random permutation that is a single cycle (S. Sattolo, Inf. Process. Lett. 22 (1986) 315). */
 static void shuffle(line_t *line, uint64_t count)
 {
     uint64_t state = UINT64_C(88172645463325252);
@@ -104,7 +104,7 @@ static hk_status_t follow(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-/* Lines in a row from where the last batch has ended, and from the start again at the end of the set. */
+/* Reads lines in order, from where the last batch ended; at the end of the set it continues at the start. */
 static hk_status_t stream(hk_run_t *run, uint64_t reps)
 {
     place_t *place = run->state;
@@ -144,7 +144,7 @@ const hk_pattern_t hk_pattern_memload = {
     .timed = HK_TIMED_ROOT,
     .grain_bytes = HK_LINE_BYTES,
     .option = {{"access", "chase|stream|read-ahead", CHASE, 0, 0,
-                "each load needs the one before it, in random order; all words in a row; as chase, but in order"}},
+                "each load needs the one before it, in random order; all words in order; like chase, but in order"}},
     .fits = memload_fits,
     .plan = memload_plan,
     .prepare = memload_prepare,

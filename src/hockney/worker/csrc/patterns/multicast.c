@@ -1,6 +1,6 @@
-/* Multicast (ATLAS Com-1.6): rank 0 sends the same buffer to every other rank; its own wall time,
- * with the receivers' acknowledgements of the last ones, or until its sends have returned.
- * "flat": one message each, all under way at once. "native": the library's own broadcast. */
+/* Multicast (ATLAS Com-1.6): rank 0 sends the same buffer to every other rank. The time is rank 0's, including the
+ * acknowledgements of the last messages, or until its sends have returned.
+ * "flat": a message to each, all at once. "native": the transport's broadcast. */
 #include "flow.h"
 
 enum { MULTICAST_UNTIL = HK_FLOW_UNTIL, MULTICAST_ALGORITHM };
@@ -71,7 +71,7 @@ static bool multicast_expected(const hk_run_t *run, size_t i, hk_expected_t *exp
 
 const hk_pattern_t hk_pattern_multicast = {
     .name = "multicast",
-    .summary = "rank 0 sends the same message to every other rank; its own time",
+    .summary = "rank 0 sends the same message to every other rank; its time",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .timed = HK_TIMED_ROOT,
@@ -80,7 +80,7 @@ const hk_pattern_t hk_pattern_multicast = {
     .collective = HK_BROADCAST,
     .native = multicast_is_native,
     .option = {HK_FLOW_OPTION_UNTIL,
-               {"algorithm", "flat|native", MULTICAST_FLAT, 0, 0, "a message to each, or the library's own broadcast"}},
+               {"algorithm", "flat|native", MULTICAST_FLAT, 0, 0, "a message to each, or the transport's broadcast"}},
     .plan = multicast_plan,
     .repeat = multicast_repeat,
     .expected = multicast_expected,

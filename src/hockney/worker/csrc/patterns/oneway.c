@@ -1,6 +1,6 @@
-/* One-way (ATLAS Com-1.1; "pingping" of mpptest): the source sends, the target receives; the time per message on the
- * sender's side, with the last acknowledgement or without any. It is not half a round trip. Ranks 0 and 1 unless the
- * options name others; the rest idles. Either side may compute after each message, as an application would. */
+/* One-way (ATLAS Com-1.1; "pingping" of mpptest): the source sends and the target receives. The time per message is
+ * the source's, with or without the last acknowledgement; it is not half a round trip. Ranks 0 and 1 unless the
+ * options name others; the rest are idle. Either side may compute after each message, like an application. */
 #include <stdio.h>
 
 #include "flow.h"
@@ -19,7 +19,7 @@ static bool oneway_fits(const hk_run_t *run, char *why, size_t len)
 {
     const int64_t *compute_us = run->option + ONEWAY_SENDER_COMPUTES;
     if (run->option[HK_FLOW_WINDOW] > 1 && (compute_us[HK_COMPUTE_SENDER] > 0 || compute_us[HK_COMPUTE_RECEIVER] > 0)) {
-        snprintf(why, len, "computing after each message needs window=1: messages of a window are under way at once");
+        snprintf(why, len, "computation after each message needs window=1: messages of a larger window overlap");
         return false;
     }
     return hk_roles_fit_in(run, run->option + ONEWAY_SOURCE, why, len);

@@ -1,5 +1,5 @@
-/* Outfarming (ATLAS Com-1.5): rank 0 sends a different message to every other rank, all at once; its own wall time,
- * with the receivers' acknowledgements of the last ones, or until its sends have returned. */
+/* Outfarming (ATLAS Com-1.5): rank 0 sends a different message to every other rank, all at once. The time is rank
+ * 0's, including the acknowledgements of the last messages, or until its sends have returned. */
 #include "flow.h"
 
 static hk_plan_t outfarm_plan(const hk_run_t *run)
@@ -48,7 +48,7 @@ static bool outfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expec
 
 const hk_pattern_t hk_pattern_outfarm = {
     .name = "outfarm",
-    .summary = "rank 0 sends a different message to every other rank; its own time",
+    .summary = "rank 0 sends a different message to every other rank; its time",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .timed = HK_TIMED_ROOT,

@@ -1,5 +1,5 @@
-/* Pairs (ATLAS Com-1.4): each rank of the first half sends one-way to its partner in the second half, all at once; the
- * time per message, as the mean over the sources. */
+/* Pairs (ATLAS Com-1.4): each rank of the first half sends one-way to its partner in the second half, all at once.
+ * The time per message is the mean over the sources. */
 #include "flow.h"
 #include "roundtrip.h"
 

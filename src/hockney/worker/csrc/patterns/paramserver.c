@@ -1,7 +1,7 @@
 /* Parameter server (M. Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014), with
- * synchronous steps: each worker computes, pushes a part of its gradient to each server, and pulls the weights that the
- * server makes of the gradients of all workers: here their sum. Ranks 0 .. S-1 are the servers, the others the workers;
- * the slowest rank's time. */
+ * synchronous steps. Each worker computes and pushes a part of its gradient to each server. A server computes
+ * weights from all gradients, here their sum, and each worker pulls them. Ranks 0 .. S-1 are servers, the others
+ * workers. The time is that of the slowest rank. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,9 +12,9 @@ enum { PARAMSERVER_SERVERS, PARAMSERVER_COMPUTE };
 
 typedef struct paramserver_state {
     hk_delay_t delay;
-    int first; /* of the ranks at the other end */
+    int first; /* first rank of the other role */
     bool is_server;
-    unsigned char *total; /* of a server: the sum of the gradients */
+    unsigned char *total; /* of a server: sum of the gradients */
 } paramserver_state_t;
 
 static bool paramserver_fits(const hk_run_t *run, char *why, size_t len)
@@ -25,7 +25,7 @@ static bool paramserver_fits(const hk_run_t *run, char *why, size_t len)
     return servers < run->ctx->size;
 }
 
-/* A server has a gradient of each worker, and their sum behind them; a worker has weights of each server. */
+/* A server has a gradient from each worker, followed by their sum; a worker has weights from each server. */
 static hk_plan_t paramserver_plan(const hk_run_t *run)
 {
     const size_t servers = (size_t)run->option[PARAMSERVER_SERVERS];
@@ -53,7 +53,7 @@ static hk_status_t paramserver_prepare(hk_run_t *run)
     return hk_delay_prepare(run->ctx, HK_DELAY_CLOCK, compute_ns, &state->delay);
 }
 
-/* Take the gradients of all workers, add them up, and hand the sum to each. */
+/* Receive the gradients of all workers, add them, and send the sum to each. */
 static hk_status_t serve_step(hk_run_t *run)
 {
     const paramserver_state_t *state = run->state;
@@ -74,7 +74,7 @@ static hk_status_t serve_step(hk_run_t *run)
     return tp->wait_all(ctx, run->reqs, workers);
 }
 
-/* The weights of a step are under way with its gradients: a server answers as soon as it has them all. */
+/* Gradients and weights of a step are under way together: a server answers once it has all gradients. */
 static hk_status_t work_step(hk_run_t *run)
 {
     paramserver_state_t *state = run->state;
@@ -101,7 +101,7 @@ static hk_status_t paramserver_repeat(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-/* A server has the gradient of each worker; a worker has the sum of all workers' gradients from each server. */
+/* A server has each worker's gradient; a worker has the sum of all gradients from each server. */
 static bool paramserver_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const paramserver_state_t *state = run->state;
@@ -127,8 +127,8 @@ const hk_pattern_t hk_pattern_paramserver = {
     .law = HK_LAW_MESSAGES,
     .stream = true,
     .grain_bytes = sizeof(uint64_t),
-    .option = {{"servers", NULL, 1, 1, 1048575, "ranks 0 to so many - 1 are servers, the rest are workers"},
-               {"compute_us", NULL, 0, 0, 1000000, "what each worker computes before a step, in us; 0: nothing"}},
+    .option = {{"servers", NULL, 1, 1, 1048575, "number of servers, from rank 0 on; the others are workers"},
+               {"compute_us", NULL, 0, 0, 1000000, "computation of each worker before a step, in us; 0: none"}},
     .fits = paramserver_fits,
     .plan = paramserver_plan,
     .prepare = paramserver_prepare,

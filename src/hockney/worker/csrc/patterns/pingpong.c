@@ -1,14 +1,14 @@
-/* Ping-pong: the source sends, the target answers with a message of the same length; half the round trip, timed on the
- * source. Ranks 0 and 1 unless the options name others; the rest idles.
+/* Ping-pong: the source sends, and the target answers with a message of the same size. The time is half a round trip on
+ * the source. Ranks 0 and 1 unless the options name others; the rest are idle.
  *
- * The option `receive` says how both ranks receive:
+ * The option `receive` selects how both ranks receive:
  *   blocking  a plain receive.
- *   posted    each receive is started before the message can be sent: the source starts that of the answer before it
- *             sends, the target that of the next message before it answers.
- *   late      each message is announced by one of 8 bytes. The receiver takes that, computes for twice a plain round
- *             trip of this length, and then receives what has come meanwhile. The waits are taken out of the time: the
- *             announcement tells the other rank how long this one waited last.
- *   probe     a rank looks for its message until it is there, and then receives it. */
+ *   posted    each receive is started before its message can be sent: the source starts it before it sends, the
+ *             target before it answers.
+ *   late      a message of 8 bytes announces each message. The receiver takes the announcement, computes for twice a
+ *             plain round trip of this size, and then receives the message, which has arrived meanwhile. Computation
+ *             is subtracted from the time: the announcement contains the sender's last wait.
+ *   probe     a rank probes until its message is there, and then receives it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,14 +19,14 @@ enum { RECEIVE_BLOCKING, RECEIVE_POSTED, RECEIVE_LATE, RECEIVE_PROBE };
 enum { PLAIN_TRIPS = 5, ANNOUNCED_BYTES = sizeof(uint64_t) };
 
 typedef struct pingpong_state {
-    bool is_posted;           /* the receive of the first message is under way: the ranks have met */
-    uint64_t wait_ns;         /* late: as measured when the ranks met first */
-    uint64_t waited_ns;       /* the last wait */
-    uint64_t receives, looks; /* posted, late, or probed for; and looks of probes */
+    bool is_posted;            /* the receive of the first message is under way: the ranks have met */
+    uint64_t wait_ns;          /* late: length of a wait, measured when the ranks first met */
+    uint64_t waited_ns;        /* the last wait */
+    uint64_t receives, probes; /* posted, late or probed receives; and probes made */
     double wait_total_ns;
 } pingpong_state_t;
 
-/* The announcement lies behind the message. */
+/* The announcement lies after the message. */
 static size_t pingpong_announced_at(size_t bytes)
 {
     return (bytes + ANNOUNCED_BYTES - 1) / ANNOUNCED_BYTES * ANNOUNCED_BYTES;
@@ -81,7 +81,7 @@ static hk_status_t posted_source(hk_run_t *run, int peer, uint64_t reps)
     return HK_OK;
 }
 
-/* After the last message nothing is posted: what comes next is not of this loop. */
+/* Nothing stays posted after the last message, because the next message belongs to another loop. */
 static hk_status_t posted_target(hk_run_t *run, int peer, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -128,7 +128,7 @@ static hk_status_t receive_late(hk_run_t *run, int peer)
 
 static hk_status_t late_trips(hk_run_t *run, int peer, bool begins, uint64_t reps)
 {
-    /* Of an earlier sample the other rank has no time to take it out of. */
+    /* A wait of an earlier sample is not subtracted. */
     ((pingpong_state_t *)run->state)->waited_ns = 0;
     if (begins) {
         for (uint64_t i = 0; i < reps; i++) {
@@ -144,7 +144,7 @@ static hk_status_t late_trips(hk_run_t *run, int peer, bool begins, uint64_t rep
     return HK_OK;
 }
 
-/* Twice the shortest of some round trips: the message follows its announcement at once. */
+/* Twice the shortest of several round trips, because a message follows its announcement at once. */
 static hk_status_t pingpong_choose_wait(hk_run_t *run, int peer, bool begins)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -166,13 +166,13 @@ static hk_status_t receive_probed(hk_run_t *run, int peer)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    uint64_t looks = 0;
+    uint64_t probes = 0;
     bool is_there = false;
     while (!is_there) {
         HK_TRY(tp->probe(ctx, peer, &is_there));
-        looks++;
+        probes++;
     }
-    ((pingpong_state_t *)run->state)->looks += looks;
+    ((pingpong_state_t *)run->state)->probes += probes;
     return tp->recv(ctx, peer, run->in, run->bytes);
 }
 
@@ -212,7 +212,7 @@ static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
     }
 }
 
-/* With `posted`, the target's word that it has posted is what brings both together. */
+/* With `posted`, the target's message that its receive is posted synchronises both ranks. */
 static hk_status_t pingpong_meet(hk_run_t *run)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -233,7 +233,7 @@ static hk_status_t pingpong_meet(hk_run_t *run)
     return hk_roles_meet(run);
 }
 
-/* The counter that shows which way to receive was used. */
+/* The counters that show which way to receive was used. */
 static bool pingpong_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     static const char *const names[] = {NULL, "posted_receives", "late_receives", "probed_receives"};
@@ -243,22 +243,22 @@ static bool pingpong_counter(const hk_run_t *run, size_t i, hk_counter_t *counte
         *counter_p = (hk_counter_t){names[receive], (double)state->receives};
     } else {
         *counter_p = receive == RECEIVE_LATE ? (hk_counter_t){"late_wait_ns", state->wait_total_ns}
-                                             : (hk_counter_t){"probes", (double)state->looks};
+                                             : (hk_counter_t){"probes", (double)state->probes};
     }
     return receive != RECEIVE_BLOCKING && i < (receive == RECEIVE_POSTED ? 1 : 2);
 }
 
 const hk_pattern_t hk_pattern_pingpong = {
     .name = "pingpong",
-    .summary = "one message to and fro between two ranks; half the round trip",
+    .summary = "one message back and forth between two ranks; half the round trip",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
     .option = {HK_ROLES_OPTIONS,
                {"receive", "blocking|posted|late|probe", RECEIVE_BLOCKING, 0, 0,
-                "a plain receive; one that is started before its message is sent, or after it has come; or one after "
-                "a look has found the message"}},
+                "a plain receive; one started before its message is sent, or after it has arrived; or one after a "
+                "probe has found the message"}},
     .fits = pingpong_fits,
     .plan = pingpong_plan,
     .meet = pingpong_meet,

@@ -1,8 +1,8 @@
 /* Parametrised round trip, PRTT(n, d, s) of Hoefler, Lichei and Rehm (IPDPS workshops 2007): the source sends n
- * messages of s bytes and the target answers the last with one of the same size; timed at the source. A delay d
- * follows each message, also the last: an answer that arrives during it costs only its receive overhead, which
- * separates the overheads of the two ends (Kielmann, Bal and Verstoep, IPDPS workshops 2000). Four such times give
- * LogGP's parameters; src/hockney/stats/fit/loggp.py has the formulas. */
+ * messages of s bytes, and the target answers the last with one of the same size. The time is the source's. A delay
+ * d follows each message, including the last. An answer that arrives during it costs only its receive overhead,
+ * which separates the overheads of the two ends (Kielmann, Bal and Verstoep, IPDPS workshops 2000). Four such times
+ * give the LogGP parameters; src/hockney/stats/fit/loggp.py has the formulas. */
 #include "delay.h"
 #include "roundtrip.h"
 
@@ -10,12 +10,13 @@ enum { PRTT_SOURCE = HK_ROLE_SOURCE, PRTT_TARGET = HK_ROLE_TARGET, PRTT_MESSAGES
 
 enum {
     PRTT_TRIES = 5,
-    PRTT_DELAYS_MAX = 16,          /* of one try: their mean counts */
-    PRTT_CALIBRATION_NS = 4000000, /* of all tries, but for one delay at least */
-    PRTT_DELAY_MAX_NS = 5000000,   /* the longest repetition, of 1024, thrice within the least usual limit of 20 s */
+    PRTT_DELAYS_MAX = 16,          /* delays per try: their mean counts */
+    PRTT_CALIBRATION_NS = 4000000, /* limit for all tries, except for one delay each */
+    PRTT_DELAY_MAX_NS =
+        5000000, /* so that three repetitions of 1024 delays fit into the shortest usual limit of 20 s */
 };
 
-/* The pattern's state: what a delay really takes, and how many were taken so far. */
+/* The pattern's state: the real time of a delay, and the number of delays. */
 typedef struct prtt_state {
     double delay_ns, delays;
 } prtt_state_t;
@@ -32,7 +33,7 @@ static hk_plan_t prtt_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-/* The time of one delay with its call and overshoot: the loop reads no other clock. */
+/* The mean time of a delay, including its call and overshoot. The loop reads no other clock. */
 static double prtt_delay_ns(hk_ctx_t *ctx, uint64_t asked_ns)
 {
     const uint64_t room = PRTT_CALIBRATION_NS / PRTT_TRIES / asked_ns;
@@ -64,7 +65,7 @@ static hk_status_t prtt_prepare(hk_run_t *run)
     return HK_OK;
 }
 
-/* spaced is a constant where it is called: without a delay nothing is left of it. */
+/* `spaced` is a constant in each call, so the loop without delays contains no test. */
 static inline hk_status_t prtt_ask(hk_run_t *run, int target, uint64_t reps, const bool spaced)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -121,14 +122,14 @@ static bool prtt_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 
 const hk_pattern_t hk_pattern_prtt = {
     .name = "prtt",
-    .summary = "messages with a delay after each, answered by one; the round trip that tells LogGP's parameters",
+    .summary = "messages with a delay after each, answered by one; the round trip that gives LogGP parameters",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
     .option = {HK_ROLES_OPTIONS,
                {"messages", NULL, 1, 1, 1024, "messages before the answer"},
-               {"delay_ns", NULL, 0, 0, PRTT_DELAY_MAX_NS, "computing after each message; 0: none"}},
+               {"delay_ns", NULL, 0, 0, PRTT_DELAY_MAX_NS, "computation after each message; 0: none"}},
     .fits = hk_roles_fit,
     .plan = prtt_plan,
     .prepare = prtt_prepare,

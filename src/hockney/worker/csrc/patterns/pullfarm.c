@@ -1,13 +1,13 @@
-/* Pull farm (ATLAS Com-2.2): for each event the supervisor tells its receiver, which asks every sender for its
- * fragment, has the answers, and reports to the supervisor. Four hops. */
+/* Pull farm (ATLAS Com-2.2): for each event the supervisor sends a message to the receiver. The receiver requests
+ * the fragments of all senders, receives them, and reports to the supervisor. Four hops. */
 #include "farm.h"
 
-static hk_status_t tell_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)
+static hk_status_t notify_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)
 {
     return run->ctx->tp->isend(run->ctx, hk_farm_rank(hk_farm_of(run), receiver), run->out, run->bytes, reqs);
 }
 
-/* A sender serves events in their order, so with several in flight a request may wait for an earlier one's. */
+/* A sender serves events in order, so with several in flight a request may wait for that of an earlier event. */
 static hk_status_t serve(hk_run_t *run, uint64_t events)
 {
     const hk_farm_t *farm = hk_farm_of(run);
@@ -44,9 +44,9 @@ static hk_status_t pullfarm_take_event(hk_run_t *run)
 }
 
 static const hk_farm_kind_t pullfarm = {
-    .asks_receiver = true, .per_sender = 2, .start = tell_receiver, .serve = serve, .take = pullfarm_take_event};
+    .asks_receiver = true, .per_sender = 2, .start = notify_receiver, .serve = serve, .take = pullfarm_take_event};
 
-/* A sender must have the request of the last event's receiver, and a receiver what the supervisor said. */
+/* A sender has the request of the last event's receiver; a receiver has the supervisor's message. */
 static bool pullfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const hk_farm_t *farm = hk_farm_of(run);
@@ -65,19 +65,11 @@ static bool pullfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expe
 
 const hk_pattern_t hk_pattern_pullfarm = {
     .name = "pullfarm",
-    .summary = "rank 0 tells an event's receiver, which asks all senders for their parts and reports; per event",
-    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
-    .ranks_min = 3,
-    .timed = HK_TIMED_ROOT,
+    .summary = "rank 0 notifies an event's receiver, which requests all fragments and reports; time per event",
     .law = HK_LAW_SENDERS,
-    .stream = true,
-    .senders = "senders",
     .own = &pullfarm,
     .option = {HK_FARM_OPTIONS},
     .fits = hk_farm_fits,
-    .plan = hk_farm_plan,
-    .prepare = hk_farm_prepare,
-    .repeat = hk_farm_repeat,
     .expected = pullfarm_expected,
-    .counter = hk_farm_counter,
+    HK_FARM_SHARED,
 };

@@ -1,5 +1,5 @@
-/* Put (single_pairs of the Cray T3D report): the source writes into the target's memory, which does nothing; the
- * source's time per put, with one wait for the completion of all puts of a batch at its end. */
+/* Put (single_pairs of the Cray T3D report): the source writes into the target's memory; the target does nothing.
+ * The time per put is the source's, including one wait at the end of a batch until all its puts are complete. */
 #include "puts.h"
 #include "roles.h"
 

@@ -1,15 +1,15 @@
-/* Ping-pong of puts (ping_pong of the Cray T3D report): the source writes into the target's memory, which waits for the
- * last word and writes back as much; half the round trip, timed on the source.
+/* Ping-pong of puts (ping_pong of the Cray T3D report): the source writes into the memory of the target, which waits
+ * for the last word and writes the same number of bytes back. The time is half a round trip on the source.
  *
- * The word that is waited for holds the number of the round trip, so it is never there before it is written. A put of
- * several words may arrive in any order: then the word follows in a put of its own, when the rest is complete. */
+ * The last word holds the number of the round trip, so no stale value matches. A put of several words may arrive in
+ * any order. So the last word is a separate put, made when the rest is complete. */
 #include <string.h>
 
 #include "roundtrip.h"
 
 enum { WORD_BYTES = 8 };
 
-/* The number of the last round trip, from the first repetition on. */
+/* The number of the last round trip since the first repetition. */
 typedef struct trips {
     uint64_t number;
 } trips_t;
@@ -25,7 +25,7 @@ static hk_plan_t putpong_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-/* is_long is a constant wherever this is called, so each loop has its own copy without the test. */
+/* `is_long` is a constant in each call, so the loops contain no test. */
 static inline hk_status_t hand_over(hk_run_t *run, int peer, uint64_t number, bool is_long)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -71,13 +71,13 @@ static hk_status_t putpong_repeat(hk_run_t *run, uint64_t reps)
     return run->bytes == WORD_BYTES ? round_trips(run, reps, false) : round_trips(run, reps, true);
 }
 
-/* One word to and fro, for the reason of hk_meet. The rest of a message need not come along. */
+/* Exchange one word, for the same reason as hk_meet. The rest of a message is not needed. */
 static hk_status_t putpong_meet(hk_run_t *run)
 {
     return round_trips(run, 1, false);
 }
 
-/* All but the word, which proved itself when it was waited for. */
+/* All except the last word, which the wait has verified. */
 static bool putpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = hk_role_peer(run->ctx->rank, run->option);
@@ -87,7 +87,7 @@ static bool putpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expec
 
 const hk_pattern_t hk_pattern_putpong = {
     .name = "putpong",
-    .summary = "one put to and fro between two ranks, each waiting for the last word; half the round trip",
+    .summary = "one put back and forth between two ranks, each waiting for the last word; half the round trip",
     .needs = HK_CAP_ONE_SIDED,
     .ranks_min = 2,
     .timed = HK_TIMED_ROOT,

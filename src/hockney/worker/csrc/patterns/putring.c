@@ -1,5 +1,5 @@
-/* Ring of puts (multiple_pairs of the Cray T3D report): every rank writes into the memory of the one `distance` further
- * on, all at once, and waits for completion as in put; the mean over the ranks, which are all senders. */
+/* Ring of puts (multiple_pairs of the Cray T3D report): every rank writes into the memory of the rank `distance`
+ * after it, all at once, and waits for completion as in put. The time is the mean over all ranks. */
 #include "distance.h"
 #include "puts.h"
 
@@ -12,7 +12,7 @@ static hk_status_t putring_repeat(hk_run_t *run, uint64_t reps)
 
 const hk_pattern_t hk_pattern_putring = {
     .name = "putring",
-    .summary = "every rank writes into the memory of the one `distance` further on, all at once; the mean",
+    .summary = "every rank writes into the memory of the rank `distance` after it, all at once; mean time",
     .needs = HK_CAP_ONE_SIDED,
     .ranks_min = 2,
     .timed = HK_TIMED_MEAN,

@@ -1,5 +1,5 @@
-/* Ring (multiple_pairs of the Cray T3D report, over messages): every rank sends to the one `distance` further on and
- * receives from the one `distance` before it, all at once; the mean over the ranks. */
+/* Ring (multiple_pairs of the Cray T3D report, with messages): every rank sends to the rank `distance` after it and
+ * receives from the rank `distance` before it, all at once. The time is the mean over all ranks. */
 #include "distance.h"
 
 static hk_plan_t ring_plan(const hk_run_t *run)
@@ -25,7 +25,7 @@ static hk_status_t ring_repeat(hk_run_t *run, uint64_t reps)
 
 const hk_pattern_t hk_pattern_ring = {
     .name = "ring",
-    .summary = "every rank sends to the one `distance` further on, all at once; the mean over the ranks",
+    .summary = "every rank sends to the rank `distance` after it, all at once; mean time",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .timed = HK_TIMED_MEAN,

@@ -1,11 +1,11 @@
-/* Ring allreduce (P. Patarasuk and X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009;
- * the gradients of machine learning): a vector is cut into one part for each rank. In P - 1 steps each rank adds a part
- * from its left neighbour to its own and hands the sum on to the right, so that in the end each has one part of the sum
- * of all; in P - 1 more steps these parts go round. The slowest rank's time. */
+/* Ring allreduce (P. Patarasuk and X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations,
+ * 2009; used for the gradients of machine learning): a vector has one part per rank. In P - 1 steps each rank adds a
+ * part from its left neighbour to its own and sends the sum to the right. Then each rank has one part of the total.
+ * In P - 1 more steps these parts travel around the ring. The time is that of the slowest rank. */
 #include "../collectives.h"
 #include "../pattern.h"
 
-/* Where a part begins; the words that are left over make the first parts longer by one. */
+/* The offset of a part. The first parts are one word longer if the words do not divide evenly. */
 static size_t part_offset(const hk_run_t *run, int part)
 {
     const size_t words = run->bytes / sizeof(uint64_t), parts = (size_t)run->ctx->size, at = (size_t)part;
@@ -18,7 +18,7 @@ static size_t part_bytes(const hk_run_t *run, int part)
     return part_offset(run, part + 1) - part_offset(run, part);
 }
 
-/* Behind the sum, room for the part that comes in: the first is the longest. */
+/* `in` has room for the sum and for one incoming part; the first part is the longest. */
 static hk_plan_t ringreduce_plan(const hk_run_t *run)
 {
     const uint64_t ranks = (uint64_t)run->ctx->size;
@@ -30,7 +30,7 @@ static hk_plan_t ringreduce_plan(const hk_run_t *run)
                        .divisor = 1};
 }
 
-/* Send a part of `from` to the right, and have the part before it from the left at `into`. */
+/* Send a part of `from` to the right, and receive the part before it from the left into `into`. */
 static hk_status_t pass_on(hk_run_t *run, const unsigned char *from, int part, unsigned char *into, int part_before)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -46,7 +46,7 @@ static hk_status_t ringreduce_once(hk_run_t *run)
 {
     const int size = run->ctx->size;
     unsigned char *const arrived = run->in + run->bytes;
-    const unsigned char *sums = run->out; /* the first part to go is this rank's own */
+    const unsigned char *sums = run->out; /* the first part to send is this rank's */
     int part = run->ctx->rank;
     for (int step = 1; step < size; step++) {
         const int before = part > 0 ? part - 1 : size - 1;
@@ -80,7 +80,8 @@ static bool ringreduce_expected(const hk_run_t *run, size_t i, hk_expected_t *ex
 
 const hk_pattern_t hk_pattern_ringreduce = {
     .name = "ringreduce",
-    .summary = "ring allreduce: parts of vectors are added up around a ring, then their sums go round; slowest rank",
+    .summary =
+        "ring allreduce: parts of vectors are summed around a ring, then the sums travel around it; slowest rank",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .timed = HK_TIMED_SLOWEST,

@@ -1,11 +1,11 @@
 #include "rob.h"
 
-/* An event that is read in turn, one request under way. */
+/* An event that is read in turn, with one request under way. */
 typedef struct rob_reader {
     hk_run_t *run;
     const hk_rob_kind_t *kind;
-    int rob;     /* whose message is under way; of the last and above: none is */
-    size_t step; /* of it */
+    int rob;     /* sender of the message under way; last rank and above: none */
+    size_t step; /* of the current message */
     unsigned char *place;
     hk_status_t status;
 } rob_reader_t;
@@ -14,11 +14,11 @@ typedef struct rob_reader {
 typedef struct rob_state {
     hk_delay_t delay;
     rob_reader_t reader;
-    size_t buffer;        /* the one that the next event goes to */
+    size_t buffer;        /* the buffer of the next event */
     bool begun;           /* with two buffers, in a stream: an event is under way at `place` */
     size_t buffers;       /* 1 or 2 */
     size_t event_bytes;   /* of one buffer */
-    int ahead;            /* ROBs up to this rank are read at once, and with two buffers before computing */
+    int ahead;            /* ROBs up to this rank are read at once; with two buffers, before the computation */
     unsigned char *place; /* of the last event begun */
 } rob_state_t;
 
@@ -27,7 +27,7 @@ static rob_state_t *rob_state_of(const hk_run_t *run)
     return run->state;
 }
 
-/* How many ROBs are asked at once: in turn it is one, of which only something ahead of time comes. */
+/* The number of ROBs read at once: in turn it is one, and only that one can be read ahead. */
 static int ahead_of(const hk_run_t *run)
 {
     return run->option[HK_ROB_READ] == HK_READ_PARALLEL ? run->ctx->size - 1 : 1;
@@ -60,7 +60,7 @@ hk_status_t hk_rob_prepare(hk_run_t *run)
     return hk_delay_prepare(run->ctx, (hk_delay_kind_t)run->option[HK_ROB_DELAY_KIND], delay_ns, &state->delay);
 }
 
-/* Where the next event goes. */
+/* The buffer of the next event. */
 static unsigned char *next_place(hk_run_t *run)
 {
     rob_state_t *state = rob_state_of(run);
@@ -115,7 +115,7 @@ static hk_status_t process_parallel(hk_run_t *run, const hk_rob_kind_t *kind, ui
     return HK_OK;
 }
 
-/* All but the last event of a stream have a next one, whose receives are posted before the delay. */
+/* Each event of a stream except the last has a successor, whose receives are posted before the delay. */
 static hk_status_t process_ahead(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
     rob_state_t *state = rob_state_of(run);
@@ -137,7 +137,7 @@ static hk_status_t process_ahead(hk_run_t *run, const hk_rob_kind_t *kind, uint6
     return HK_OK;
 }
 
-/* ---- a process that reads next to one that computes -------------------------------------------------------------- */
+/* ---- a process that reads while another computes ----------------------------------------------------------------- */
 
 static bool start_step(rob_reader_t *reader)
 {
@@ -147,7 +147,7 @@ static bool start_step(rob_reader_t *reader)
     return reader->status == HK_OK;
 }
 
-/* A request is done: the next one, if there is one. */
+/* A request is done: start the next one, if any. */
 static bool next_step(void *arg)
 {
     rob_reader_t *reader = arg;
@@ -180,8 +180,8 @@ static hk_status_t read_rest(hk_run_t *run)
     return reader->status;
 }
 
-/* The next event is read in turn while this one is computed. */
-static hk_status_t process_beside(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
+/* Read the next event in turn while computing on this one. */
+static hk_status_t process_overlapped(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
 {
     rob_state_t *state = rob_state_of(run);
     const uint64_t with_next = run->reps_to_come > 0 ? reps : reps - 1;
@@ -207,11 +207,11 @@ hk_status_t hk_rob_repeat(hk_run_t *run, uint64_t reps)
         return kind->serve(run, reps);
     }
     if (run->ctx->tp->overlap != NULL && state->delay.amount == 0 && run->option[HK_ROB_READ] == HK_READ_IN_TURN) {
-        return process_in_turn(run, kind, reps); /* there is nothing to read beside */
+        return process_in_turn(run, kind, reps); /* there is nothing to overlap */
     }
     if (state->buffers == 2 && run->option[HK_ROB_READ] == HK_READ_IN_TURN &&
         hk_delay_overlaps(run->ctx, &state->delay)) {
-        return process_beside(run, kind, reps);
+        return process_overlapped(run, kind, reps);
     }
     if (state->buffers == 2) {
         return process_ahead(run, kind, reps);

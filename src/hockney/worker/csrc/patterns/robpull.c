@@ -1,5 +1,5 @@
-/* Passive ROBs, pull farm (ATLAS Com-3.2): the processor asks a ROB for its fragment of an event with a short message
- * and gets it as the answer; when it has the event from all of them, it computes. */
+/* Passive ROBs, pull farm (ATLAS Com-3.2): for each event the processor sends a short request to each ROB, receives
+ * the fragments as answers, and then computes. */
 #include "rob.h"
 
 enum { REQUEST_BYTES = 16 };
@@ -44,17 +44,8 @@ static const hk_rob_kind_t pull_kind = {.requests = 2,
 
 const hk_pattern_t hk_pattern_robpull = {
     .name = "robpull",
-    .summary = "rank 0 asks all other ranks for a message per event, has them and computes; its time per event",
-    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
-    .ranks_min = 2,
-    .timed = HK_TIMED_ROOT,
-    .law = HK_LAW_MESSAGES,
-    .stream = true,
+    .summary =
+        "rank 0 requests a message per event from all other ranks, receives them and computes; its time per event",
     .own = &pull_kind,
-    .option = {HK_ROB_OPTIONS},
-    .plan = hk_rob_plan,
-    .prepare = hk_rob_prepare,
-    .repeat = hk_rob_repeat,
-    .expected = hk_rob_expected,
-    .counter = hk_state_counter,
+    HK_ROB_SHARED,
 };

@@ -1,5 +1,5 @@
-/* Active ROBs, push farm (ATLAS Com-3.1): every ROB sends its fragment of event after event as fast as it is taken;
- * the processor reads an event from all of them, and computes. */
+/* Active ROBs, push farm (ATLAS Com-3.1): every ROB sends its fragments one after the other, as fast as they are
+ * received. The processor receives each event from all ROBs and then computes. */
 #include "rob.h"
 
 static hk_status_t robpush_begin(hk_run_t *run, int rob, unsigned char *into, hk_req_t *reqs)
@@ -32,17 +32,8 @@ static const hk_rob_kind_t push_kind = {
 
 const hk_pattern_t hk_pattern_robpush = {
     .name = "robpush",
-    .summary = "all other ranks push a message per event to rank 0, which reads them and computes; its time per event",
-    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
-    .ranks_min = 2,
-    .timed = HK_TIMED_ROOT,
-    .law = HK_LAW_MESSAGES,
-    .stream = true,
+    .summary =
+        "all other ranks send a message per event to rank 0, which receives them and computes; its time per event",
     .own = &push_kind,
-    .option = {HK_ROB_OPTIONS},
-    .plan = hk_rob_plan,
-    .prepare = hk_rob_prepare,
-    .repeat = hk_rob_repeat,
-    .expected = hk_rob_expected,
-    .counter = hk_state_counter,
+    HK_ROB_SHARED,
 };

@@ -15,7 +15,7 @@ bool hk_roles_fit_in(const hk_run_t *run, const int64_t *option, char *why, size
     const int source = hk_source(option);
     const int target = hk_target(option);
     if (source == target) {
-        snprintf(why, len, "source and target are both rank %d and must be two ranks", source);
+        snprintf(why, len, "source and target must differ, but both are rank %d", source);
     } else if (source >= size || target >= size) {
         snprintf(why, len, "%s is rank %d, and the last of %d ranks is %d", source >= size ? "source" : "target",
                  source >= size ? source : target, size, size - 1);

@@ -1,6 +1,6 @@
-/* Rounds (the circle method of tournaments, T. P. Kirkman 1847): ping-pong in disjoint pairs, all at once, so that
- * P - 1 rounds (P, where P is odd) bring every rank together with every other. Half the round trip; each rank's own
- * samples tell its pair's. With an odd number of ranks one rests in each round. */
+/* Rounds (the circle method of tournaments, T. P. Kirkman 1847): ping-pong in disjoint pairs, all at once. In P - 1
+ * rounds (P, if P is odd) every rank meets every other. The time is half a round trip; each rank's samples describe
+ * its pair. If P is odd, one rank is idle in each round. */
 #include <stdio.h>
 
 #include "roundtrip.h"
@@ -12,8 +12,8 @@ static int rounds_count(int size)
     return size % 2 == 0 ? size - 1 : size;
 }
 
-/* Who meets whom: ranks sit round a circle and their sum is twice the round; who would meet himself meets the last
- * rank of an even number, or rests (-1). */
+/* The partner in this round. The numbers of two partners add up to twice the round, modulo the ranks on a circle.
+ * The rank that would meet itself meets the last rank (P even) or is idle (-1). */
 static int rounds_peer(const hk_run_t *run)
 {
     const int size = run->ctx->size;
@@ -34,8 +34,7 @@ static bool rounds_fits(const hk_run_t *run, char *why, size_t len)
 {
     const int size = run->ctx->size;
     const int round = (int)run->option[ROUNDS_ROUND];
-    snprintf(why, len, "%d ranks have all met after %d rounds, so there is no round %d", size, rounds_count(size),
-             round);
+    snprintf(why, len, "%d ranks need only %d rounds, so there is no round %d", size, rounds_count(size), round);
     return round <= rounds_count(size);
 }
 
@@ -75,7 +74,7 @@ const hk_pattern_t hk_pattern_rounds = {
     .ranks_min = 2,
     .timed = HK_TIMED_SLOWEST,
     .links = HK_LINKS_ROUND,
-    .option = {{"round", NULL, 1, 1, 4095, "which of the rounds"}},
+    .option = {{"round", NULL, 1, 1, 4095, "number of the round"}},
     .fits = rounds_fits,
     .plan = rounds_plan,
     .meet = rounds_meet,

@@ -38,8 +38,8 @@ hk_status_t hk_roles_meet(hk_run_t *run)
     return hk_roles_meet_in(run, run->option);
 }
 
-/* A sleep may end some tens of microseconds late, so the end of a wait is spent awake. Not all of it: a process that
- * carries the message may need this CPU. */
+/* A sleep may end tens of microseconds late, so the end of a wait is busy. The rest sleeps, because a process that
+ * transfers the message may need this CPU. */
 static void wait_until(hk_ctx_t *ctx, uint64_t end_ns)
 {
     const hk_transport_t *tp = ctx->tp;

@@ -1,16 +1,16 @@
-/* Byte stream (the Ancor Fibre Channel note): a loop of writes on the source, a loop of reads on the other rank, each
- * blocking or not; no message, no acknowledgement. Both sides are timed from their common start. The source ends when
- * its last write has returned, the reader when it has all; the figure is the slower side's, which is the reader's but
- * for accidents, and the answer holds both.
+/* Byte stream (the Ancor Fibre Channel note): a loop of writes on the source, and a loop of reads on the other rank,
+ * each blocking or not; no messages, no acknowledgement. Both sides are timed from their common start. The source ends
+ * when its last write has returned, the reader when it has all bytes. The figure is the time of the slower side,
+ * normally the reader; results hold both.
  *
- * Either side may compute, as an application would: after each write of a whole block, after each read of anything.
+ * Either side may compute, like an application: after each write of a whole block, or after each read.
  *
- * The reader always asks for as much as one write carried, and takes what it gets. */
+ * The reader always asks for the size of one write, and takes what it gets. */
 #include "delay.h"
 
 enum { WRITE, READ, SOURCE, WRITES, STREAM_COMPUTE };
 
-/* What this rank counts. The loops count in registers and add to it when they end. */
+/* Counters of this rank. The loops count in local variables and add them at the end. */
 typedef struct state {
     uint64_t write_would_block, read_would_block, reads, short_reads;
     hk_delay_t delay;
@@ -19,7 +19,7 @@ typedef struct state {
 typedef hk_status_t write_call_t(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
 typedef hk_status_t read_call_t(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
 
-/* A stream can't carry nothing: 0 bytes travel as one, as in all byte streams here. */
+/* A stream cannot carry nothing: a block of 0 bytes travels as one byte, as in all byte streams here. */
 static size_t block_bytes(const hk_run_t *run)
 {
     return run->bytes > 0 ? run->bytes : 1;
@@ -66,7 +66,7 @@ static hk_status_t stream_finish(hk_run_t *run)
     return set_mode(run, false, false);
 }
 
-/* computes is a constant where it is called: of a loop that doesn't compute nothing is left of it. */
+/* `computes` is a constant in each call, so the loop without computation contains no test. */
 static inline hk_status_t write_all(hk_run_t *run, uint64_t writes, write_call_t *write_call, const bool computes)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -89,8 +89,8 @@ static inline hk_status_t write_all(hk_run_t *run, uint64_t writes, write_call_t
     return HK_OK;
 }
 
-/* Byte i of the stream goes to place i % bytes of `in`, or to bytes + i % bytes where a read runs over the end of the
- * block: so each read is one call into one piece of memory, and the first block stands complete in its place. */
+/* Byte i of the stream goes to place i % bytes of `in`, or to bytes + i % bytes if a read crosses the end of the
+ * block. So each read fills one contiguous area, and the first block stays complete. */
 static inline hk_status_t read_all(hk_run_t *run, uint64_t writes, read_call_t *read_call, const bool computes)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -103,7 +103,7 @@ static inline hk_status_t read_all(hk_run_t *run, uint64_t writes, read_call_t *
     uint64_t short_reads = 0;
     size_t at = 0;
     while (left_bytes > 0) {
-        /* Behind the last byte comes what is not this loop's. */
+        /* Bytes after the last one belong to the next loop. */
         const size_t asked = left_bytes < bytes ? (size_t)left_bytes : bytes;
         size_t moved = 0;
         HK_TRY(read_call(ctx, peer, run->in + at, asked, &moved));
@@ -172,10 +172,10 @@ const hk_pattern_t hk_pattern_stream = {
     .stream = true,
     .option =
         {
-            {"write", "blocking|nonblocking", 0, 0, 0, "a write to a full buffer waits, or returns and is tried again"},
-            {"read", "blocking|nonblocking", 0, 0, 0, "a read of nothing waits, or returns and is tried again"},
-            {"source", NULL, 0, 0, 1, "the rank that writes: the direction, where two hosts are not equal"},
-            {"writes", NULL, 256, 1, 100000, "writes in one repetition: enough to fill what lies in between"},
+            {"write", "blocking|nonblocking", 0, 0, 0, "a write to a full buffer waits, or returns and is repeated"},
+            {"read", "blocking|nonblocking", 0, 0, 0, "a read from an empty buffer waits, or returns and is repeated"},
+            {"source", NULL, 0, 0, 1, "the rank that writes; selects the direction between unequal hosts"},
+            {"writes", NULL, 256, 1, 100000, "writes in one repetition: enough to fill the buffers between the ranks"},
             HK_COMPUTE_OPTIONS,
         },
     .plan = stream_plan,

@@ -1,14 +1,14 @@
-/* Sweep (the wavefront of discrete-ordinates transport, K. R. Koch, R. S. Baker and R. E. Alcouffe 1992): on a 2-D grid
- * each rank receives from its neighbours upstream in x and y, computes, and sends to those downstream. A repetition is
- * a sweep from each of the four corners, in `blocks` parts, so that ranks further on begin before the first is done;
- * the slowest rank's time. */
+/* Sweep (the wavefront of discrete-ordinates transport, K. R. Koch, R. S. Baker and R. E. Alcouffe 1992): on a 2-D
+ * grid each rank receives from its upstream neighbours in x and y, computes, and sends downstream. A repetition is
+ * one sweep from each of the four corners, in `blocks` parts, so that distant ranks begin before the first has
+ * finished. The time is that of the slowest rank. */
 #include "delay.h"
 #include "grid.h"
 
 enum { SWEEP_BLOCKS = HK_GRID_NY + 1, SWEEP_COMPUTE };
 enum { SWEEP_CORNERS = 4, SWEEP_AXES = 2 };
 
-/* A message upstream or downstream: the other rank, and its place in the buffer. */
+/* A link upstream or downstream: the other rank, and the message's place in the buffer. */
 typedef struct sweep_link {
     int peer;
     size_t offset;
@@ -38,7 +38,7 @@ static hk_plan_t sweep_plan(const hk_run_t *run)
                        .divisor = 1};
 }
 
-/* Each corner is a neighbour of the one before it, and every message has a place of its own. */
+/* Each corner is a neighbour of the previous one, and every message has a separate place. */
 static hk_status_t sweep_prepare(hk_run_t *run)
 {
     static const int steps[SWEEP_CORNERS][SWEEP_AXES] = {{1, 1}, {-1, 1}, {-1, -1}, {1, -1}};
@@ -49,8 +49,8 @@ static hk_status_t sweep_prepare(hk_run_t *run)
         sweep_corner_t *corner = &state->corner[c];
         for (int axis = 0; axis < SWEEP_AXES; axis++) {
             const size_t offset = (size_t)(SWEEP_AXES * c + axis) * run->bytes;
-            const int from = hk_grid_beside(&grid, axis, -steps[c][axis]);
-            const int to = hk_grid_beside(&grid, axis, steps[c][axis]);
+            const int from = hk_grid_neighbour(&grid, axis, -steps[c][axis]);
+            const int to = hk_grid_neighbour(&grid, axis, steps[c][axis]);
             if (from >= 0) {
                 corner->from[corner->receives++] = (sweep_link_t){from, offset};
             }
@@ -119,8 +119,8 @@ const hk_pattern_t hk_pattern_sweep = {
     .dimensions = SWEEP_AXES,
     .option = {HK_GRID_OPTION("nx"),
                HK_GRID_OPTION("ny"),
-               {"blocks", NULL, 8, 1, 10000, "parts of a sweep from one corner, each with messages of its own"},
-               {"compute_us", NULL, 0, 0, 1000000, "what each rank computes for each block, in us; 0: nothing"}},
+               {"blocks", NULL, 8, 1, 10000, "parts of a sweep from one corner, each with separate messages"},
+               {"compute_us", NULL, 0, 0, 1000000, "computation of each rank for each block, in us; 0: none"}},
     .fits = hk_grid_fits,
     .plan = sweep_plan,
     .prepare = sweep_prepare,

@@ -1,5 +1,5 @@
-/* Two-way (ATLAS Com-1.2; IMB "exchange" of two): ranks 0 and 1 send to each other at once. The time is the wall time
- * on rank 0 over the number of messages it saw, sent and received: half of an exchange. */
+/* Two-way (ATLAS Com-1.2; IMB "exchange" of two): ranks 0 and 1 send to each other at once. The time is rank 0's
+ * wall time divided by the messages it sent and received, which is half of an exchange. */
 #include "flow.h"
 #include "roundtrip.h"
 
@@ -29,7 +29,7 @@ static hk_status_t twoway_repeat(hk_run_t *run, uint64_t reps)
     for (uint64_t i = 0; i < reps; i++) {
         for (size_t k = 0, place = 0; k < window; k++) {
             HK_TRY(tp->irecv(ctx, peer, run->in + place * run->bytes, run->bytes, &run->reqs[k]));
-            place = place + 1 < places ? place + 1 : 0; /* k % places, without a division for each message */
+            place = place + 1 < places ? place + 1 : 0; /* k % places without a division per message */
         }
         for (size_t k = 0; k < window; k++) {
             HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, &run->reqs[window + k]));
@@ -48,7 +48,7 @@ static bool twoway_expected(const hk_run_t *run, size_t i, hk_expected_t *expect
 
 const hk_pattern_t hk_pattern_twoway = {
     .name = "twoway",
-    .summary = "ranks 0 and 1 send to each other at once; wall time over messages seen",
+    .summary = "ranks 0 and 1 send to each other at once; wall time per message sent or received",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .timed = HK_TIMED_ROOT,

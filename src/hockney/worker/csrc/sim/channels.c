@@ -1,4 +1,4 @@
-/* Which pairs of ranks have something under way: a hash table from which pairs that have nothing disappear. */
+/* The channels of pairs of ranks with messages under way: a hash table that drops idle pairs. */
 #include <stdlib.h>
 
 #include "engine.h"
@@ -21,7 +21,7 @@ static bool is_idle(const hk_channel_t *channel, uint64_t now_ps)
            channel->free_ps <= now_ps;
 }
 
-/* Only those that have something come along. */
+/* Only channels in use move to the new table. */
 static bool rebuild(hk_channels_t *channels, uint64_t now_ps)
 {
     size_t busy = 0;
@@ -51,7 +51,8 @@ static bool rebuild(hk_channels_t *channels, uint64_t now_ps)
     return true;
 }
 
-/* Its place, or where it can come: of an idle channel on the way there, as no other is looked for there. */
+/* The entry of a key, or a place for it: an idle channel on the search path, because no search for another key needs
+ * it. */
 static hk_channel_t *look_up(const hk_channels_t *channels, uint64_t key, uint64_t now_ps)
 {
     hk_channel_t *idle = NULL;

@@ -1,10 +1,10 @@
-/* What the model says that something costs, and what noise makes of it. */
+/* Costs from the model, and their noise. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "events.h"
 
-/* SplitMix64 (Steele, Lea and Flood 2014), from 0 to 1 without either. */
+/* SplitMix64 (Steele, Lea and Flood 2014), as a number between 0 and 1, both excluded. */
 static double draw(uint64_t *state)
 {
     uint64_t value = *state += 0x9e3779b97f4a7c15u;

@@ -1,12 +1,12 @@
-/* CPUs that several want: those who come wait for their turn; with time slices, whoever computes for long gives way. */
+/* CPUs shared by several ranks. Ranks queue for them; with time slices a long computation yields. */
 #include "events.h"
 
-/* What a rank computes while it receives. */
+/* A computation that overlaps with a request. */
 struct hk_overlap {
     hk_cpu_t *cpu;
     hk_turn_t compute, receive;
     hk_sim_req_t *req;
-    uint64_t want_ps; /* when `req` is done and asks for the CPU */
+    uint64_t want_ps; /* when `req` is done and needs the CPU */
     enum { REQ_UNKNOWN, REQ_UNDER_WAY, REQ_QUEUED, REQ_AT_WORK, REQ_NONE } stage;
 };
 
@@ -17,21 +17,21 @@ static void append(hk_cpu_t *cpu, hk_turn_t *turn)
     cpu->last = turn;
 }
 
-/* A rank that waits for its CPU. Another wait of it ends by itself. */
-static void tell(hk_sim_rank_t *rank)
+/* Wake a rank that waits for its CPU. Other waits end by themselves. */
+static void wake_if_waiting(hk_sim_rank_t *rank)
 {
     if (rank->wait == HK_WAIT_CPU) {
         hk_sim_wake(rank);
     }
 }
 
-/* The T9000's rule: a process gives way at the second tick of a free-running clock after it began. */
+/* Begin a turn. As on the T9000, a process yields at the second tick of a free-running clock after its start. */
 static void begin_turn(hk_sim_t *sim, hk_turn_t *turn)
 {
     turn->since_ps = sim->now_ps;
     if (turn->holds) {
         turn->has_cpu = true;
-        tell(turn->rank);
+        wake_if_waiting(turn->rank);
         return;
     }
     const uint64_t end_ps = sim->now_ps + turn->left_ps;
@@ -79,7 +79,7 @@ static void withdraw(hk_cpu_t *cpu, const hk_turn_t *turn)
     }
 }
 
-/* A request is done and would like to be handled, if nobody has handled it meanwhile. */
+/* A request is done and needs the CPU, unless the rank has handled it meanwhile. */
 static void want_receive(hk_sim_rank_t *rank)
 {
     struct hk_overlap *overlap = rank->overlap;
@@ -104,11 +104,11 @@ void hk_cpu_event(hk_sim_t *sim, hk_event_kind_t kind, void *what)
     case HK_EVENT_DONE:
         turn->left_ps = 0;
         turn->is_over = true;
-        tell(turn->rank);
+        wake_if_waiting(turn->rank);
         break;
-    default: /* a turn that held the CPU */
+    default: /* a turn that holds the CPU */
         turn->has_cpu = false;
-        tell(turn->rank);
+        wake_if_waiting(turn->rank);
         break;
     }
     give_back(sim, turn->cpu);
@@ -130,7 +130,7 @@ void hk_sim_work(hk_sim_rank_t *rank, uint64_t duration_ps)
     }
 }
 
-/* The CPU has been given to the receive. What `next` does takes it, too, so nobody else is asked for it. */
+/* Handle the request: the receive has the CPU. `next` uses it too, so it needs no other. */
 static bool handle(hk_sim_rank_t *rank, bool (*next)(void *), void *arg)
 {
     struct hk_overlap *overlap = rank->overlap;
@@ -145,7 +145,7 @@ static bool handle(hk_sim_rank_t *rank, bool (*next)(void *), void *arg)
     return goes_on;
 }
 
-/* Before it waits: what is known of the request is put to use. */
+/* Use what is known about the request before the wait. */
 static void watch_request(hk_sim_rank_t *rank)
 {
     struct hk_overlap *overlap = rank->overlap;
@@ -185,7 +185,7 @@ void hk_sim_overlap(hk_sim_rank_t *rank, uint64_t duration_ps, hk_sim_req_t *req
         }
     }
     if (overlap.stage == REQ_QUEUED && overlap.receive.has_cpu) {
-        give_back(sim, overlap.cpu); /* it came to its turn just now: whoever waits for the request handles it */
+        give_back(sim, overlap.cpu); /* it got the CPU just now: the wait for the request handles it */
     } else if (overlap.stage == REQ_QUEUED) {
         withdraw(overlap.cpu, &overlap.receive);
     }

@@ -1,4 +1,4 @@
-/* Ranks in turn, in the order of what happens. */
+/* Runs ranks and events in the order of time. */
 #include "engine.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ void hk_sim_wake(hk_sim_rank_t *rank)
         return;
     }
     rank->is_ready = true;
-    __builtin_prefetch(rank->place); /* others go on before it */
+    __builtin_prefetch(rank->place); /* others run before it */
     rank->next_ready = NULL;
     if (sim->first_ready == NULL) {
         sim->first_ready = rank;
@@ -25,7 +25,7 @@ void hk_sim_wake(hk_sim_rank_t *rank)
     sim->last_ready = rank;
 }
 
-/* Let happen what is next until a rank can go on; NULL: none ever can. */
+/* Handle events until a rank can continue; NULL: none can. */
 static hk_sim_rank_t *next_rank(hk_sim_t *sim)
 {
     while (sim->first_ready == NULL) {
@@ -47,7 +47,7 @@ static hk_sim_rank_t *next_rank(hk_sim_t *sim)
     return rank;
 }
 
-/* While some have not begun, the others leave it to main to begin them. */
+/* Switch to another rank. Until all ranks have begun, main starts the next one. */
 static void give_way(hk_sim_rank_t *rank)
 {
     hk_sim_t *sim = rank->sim;
@@ -86,10 +86,10 @@ static void run_rank(void *arg)
     give_way(rank);
 }
 
-/* "rank 0 waits for a message from rank 1". */
-static size_t say_wait(const hk_sim_rank_t *rank, char *why, size_t len)
+/* For example "rank 0 waits for a message from rank 1". */
+static size_t describe_wait(const hk_sim_rank_t *rank, char *why, size_t len)
 {
-    static const char *const words[] = {"can go on",
+    static const char *const words[] = {"can continue",
                                         "waits for a message from rank %u",
                                         "waits for rank %u to receive",
                                         "waits for its messages",
@@ -100,11 +100,11 @@ static size_t say_wait(const hk_sim_rank_t *rank, char *why, size_t len)
                                         "waits for its stream with rank %u"};
     char text[64];
     (void)snprintf(text, sizeof text, words[rank->wait], rank->wait_peer);
-    const int said = snprintf(why, len, "rank %d %s", rank->base.rank, text);
-    return said < 0 ? 0 : (size_t)said < len ? (size_t)said : len - 1;
+    const int written = snprintf(why, len, "rank %d %s", rank->base.rank, text);
+    return written < 0 ? 0 : (size_t)written < len ? (size_t)written : len - 1;
 }
 
-static void say_deadlock(const hk_sim_t *sim, char *why, size_t len)
+static void describe_deadlock(const hk_sim_t *sim, char *why, size_t len)
 {
     enum { NAMED = 5 };
     if (sim->queue.failed || sim->no_memory) {
@@ -116,7 +116,7 @@ static void say_deadlock(const hk_sim_t *sim, char *why, size_t len)
     for (int i = 0; i < sim->size && named < NAMED; i++) {
         if (!sim->ranks[i].is_done) {
             at += (size_t)snprintf(why + at, len - at, "%s", named > 0 ? ", " : "");
-            at += say_wait(&sim->ranks[i], why + at, len - at);
+            at += describe_wait(&sim->ranks[i], why + at, len - at);
             named++;
         }
     }
@@ -148,7 +148,7 @@ bool hk_sim_run(hk_sim_t *sim, void (*body)(hk_sim_rank_t *rank, void *arg), voi
         hk_switch(&sim->main, first->place);
     }
     if (sim->live > 0) {
-        say_deadlock(sim, why, len);
+        describe_deadlock(sim, why, len);
     }
     return sim->live == 0;
 }

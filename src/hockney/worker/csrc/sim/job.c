@@ -1,5 +1,5 @@
 /* cold */
-/* A simulated job: all its ranks live in this process, which reads commands and answers them. */
+/* A simulated job: all its ranks are in this process, which reads commands and answers them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct sim_job {
     uint64_t measured; /* points so far */
     const hk_command_t *command;
     hk_sim_part_t *parts;
-    unsigned char *memory; /* of each rank, first its `out`; where nothing is written from afar, all have the same */
+    unsigned char *memory; /* of each rank, `out` first; without one-sided access all ranks share one */
     size_t memory_bytes;
 } sim_job_t;
 
@@ -55,7 +55,7 @@ static void finish_rank(hk_sim_rank_t *rank, void *arg)
     part->status = pattern_of(job)->finish(&part->run);
 }
 
-/* Memory costs nothing until somebody writes to it. */
+/* Allocate memory for the ranks. Untouched memory costs nothing. */
 static hk_status_t share_memory(sim_job_t *job, size_t out_bytes, size_t in_bytes)
 {
     enum { LINE_BYTES = 64 };
@@ -81,10 +81,10 @@ static hk_status_t share_memory(sim_job_t *job, size_t out_bytes, size_t in_byte
     return HK_OK;
 }
 
-/* Systems promise more memory than they have, and end some process when it is touched: so we look first. */
+/* Systems promise more memory than they have and kill a process when it is touched, so check first. */
 static bool exceeds_memory_here(const sim_job_t *job, char why[HK_ERROR_MAX])
 {
-    enum { STACK_BYTES = 4096, REST_BYTES = 512 }; /* the page of a stack that is used; messages and channels */
+    enum { STACK_BYTES = 4096, REST_BYTES = 512 }; /* the used page of a stack; messages and channels */
     const double have_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) * 3 / 4;
     double need_bytes = 0;
     for (int i = 0; i < job->sim->size; i++) {
@@ -98,8 +98,8 @@ static bool exceeds_memory_here(const sim_job_t *job, char why[HK_ERROR_MAX])
         return false;
     }
     (void)snprintf(why, HK_ERROR_MAX,
-                   "%d ranks with their requests need %.0f MiB, above three quarters of the memory, %.0f MiB; fewer "
-                   "ranks or samples fit",
+                   "%d ranks with their requests need %.0f MiB, above three quarters of the memory (%.0f MiB); "
+                   "use fewer ranks or samples",
                    job->sim->size, need_bytes / 1048576, have_bytes / 1048576);
     return true;
 }
@@ -146,7 +146,7 @@ static void free_parts(sim_job_t *job)
     job->memory = NULL;
 }
 
-/* A rank that fails leaves others waiting, so its reason comes first. */
+/* A failed rank leaves others waiting, so its error has priority over the deadlock. */
 static hk_status_t run_part(sim_job_t *job, void (*body)(hk_sim_rank_t *, void *), char why[HK_ERROR_MAX])
 {
     const bool has_ended = hk_sim_run(job->sim, body, job, why, HK_ERROR_MAX);
@@ -202,19 +202,19 @@ static hk_status_t answer_point(sim_job_t *job, const hk_command_t *command)
 
 static hk_status_t answer_who(const sim_job_t *job, const hk_command_t *command)
 {
-    const int told = job->sim->size <= HK_SUMMARY_RANKS ? job->sim->size : 0;
-    hk_identity_t *all = calloc((size_t)told + 1, sizeof *all);
+    const int count = job->sim->size <= HK_SUMMARY_RANKS ? job->sim->size : 0;
+    hk_identity_t *all = calloc((size_t)count + 1, sizeof *all);
     if (all == NULL) {
         return HK_ERR_MEMORY;
     }
     all[0] = hk_identify();
-    all[0].cpu = -1; /* a rank runs on no real one */
+    all[0].cpu = -1; /* a simulated rank has no real CPU */
     all[0].cpus_usable = 0;
-    for (int rank = 1; rank < told; rank++) {
+    for (int rank = 1; rank < count; rank++) {
         all[rank] = all[0];
     }
     const hk_status_t status =
-        hk_answer_hello(command->id, &job->sim->ranks[0].base, "a model has no floor", all, told);
+        hk_answer_hello(command->id, &job->sim->ranks[0].base, "a model has no floor", all, count);
     free(all);
     return status;
 }
@@ -244,7 +244,7 @@ static hk_status_t serve_commands(sim_job_t *job)
     }
 }
 
-/* The transport as the model has it. */
+/* Adapt the transport to the model. */
 static void fit_transport(hk_sim_t *sim, const hk_transport_t *tp)
 {
     sim->tp = *tp;

@@ -1,4 +1,4 @@
-/* A simulated machine from open to close. */
+/* Opens, resets and closes a simulated machine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static hk_status_t open_links(hk_sim_t *sim)
     return HK_OK;
 }
 
-/* Ranks of a node that has fewer CPUs take turns. */
+/* The ranks of a node with fewer CPUs than ranks take turns. */
 static hk_status_t open_cpus(hk_sim_t *sim)
 {
     const uint32_t cpus = (uint32_t)sim->model->node_cpus;
@@ -91,13 +91,13 @@ static hk_status_t open_ranks(hk_sim_t *sim)
 hk_status_t hk_sim_open(const hk_model_t *model, int size, hk_sim_t **sim_p)
 {
     if (model->ranks_max > 0 && (uint64_t)size > model->ranks_max) {
-        fprintf(stderr, "hockney worker: model %s: it has room for %llu ranks, not for %d\n", model->name,
+        fprintf(stderr, "hockney worker: model %s: it allows at most %llu ranks, not %d\n", model->name,
                 (unsigned long long)model->ranks_max, size);
         return HK_ERR_ARGUMENT;
     }
     if (model->places_count > 0 && (size_t)size > model->places_count) {
-        fprintf(stderr, "hockney worker: model %s: it has places for %zu ranks, not for %d\n", model->name,
-                model->places_count, size);
+        fprintf(stderr, "hockney worker: model %s: it places %zu ranks, not %d\n", model->name, model->places_count,
+                size);
         return HK_ERR_ARGUMENT;
     }
     hk_sim_t *sim = calloc(1, sizeof *sim);

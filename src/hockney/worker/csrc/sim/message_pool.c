@@ -1,4 +1,4 @@
-/* Memory for messages, which is given back only when the machine is closed. */
+/* Memory for messages, which is released only when the machine closes. */
 #include <stdlib.h>
 
 #include "events.h"

@@ -1,4 +1,4 @@
-/* The way of a message: from its sender's CPU through its channel, its node's ports and the links to its receiver.
+/* The path of a message: from its sender's CPU through its channel, ports of nodes and links to the receiver.
  * docs/machines.md has the rules. */
 #include "events.h"
 
@@ -9,7 +9,7 @@ static uint64_t later(uint64_t a_ps, uint64_t b_ps)
     return a_ps > b_ps ? a_ps : b_ps;
 }
 
-/* Whether it is let in only when its receive is there. */
+/* Whether it is accepted only when its receive is posted. */
 static bool is_synchronous(const hk_message_t *message)
 {
     return message->costs->protocol == HK_SYNCHRONOUS && message->kind == HK_TWO_SIDED;
@@ -22,7 +22,7 @@ static hk_channel_t *channel_of(hk_sim_t *sim, const hk_message_t *message)
     return channel;
 }
 
-/* ---- ends -------------------------------------------------------------------------------------------------------- */
+/* ---- completion -------------------------------------------------------------------------------------------------- */
 
 void hk_req_complete(hk_sim_req_t *req, uint64_t done_ps, uint64_t cpu_ps)
 {
@@ -34,7 +34,7 @@ void hk_req_complete(hk_sim_req_t *req, uint64_t done_ps, uint64_t cpu_ps)
     }
 }
 
-/* A receive ends with a message that is there at done_ps. */
+/* Complete a receive whose message arrives at done_ps. */
 static void complete_receive(hk_message_t *message, uint64_t done_ps)
 {
     const uint64_t *cost_ps = message->costs->ps;
@@ -54,7 +54,7 @@ static void free_channel(hk_sim_t *sim, hk_channel_t *channel, uint64_t free_ps)
     }
 }
 
-/* A put or get has been let in. */
+/* The receiver's node accepts a put or get. */
 static void arrive_one_sided(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
 {
     const uint64_t *cost_ps = message->costs->ps;
@@ -80,7 +80,7 @@ static void arrive_one_sided(hk_sim_t *sim, hk_message_t *message, uint64_t at_p
     }
 }
 
-/* All of an eager or rendezvous message is at the receiver's node, which lets it in. */
+/* The receiver's node has and accepts the whole eager or rendezvous message. */
 static void arrive(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
 {
     if (message->kind != HK_TWO_SIDED) {
@@ -95,7 +95,7 @@ static void arrive(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
     }
 }
 
-/* A synchronous message ends, and its channel is free. */
+/* Complete a synchronous message and free its channel. */
 static void take_in(hk_sim_t *sim, hk_message_t *message, uint64_t end_ps)
 {
     hk_channel_t *channel = channel_of(sim, message);
@@ -111,7 +111,7 @@ static void take_in(hk_sim_t *sim, hk_message_t *message, uint64_t end_ps)
     hk_message_drop(sim, message);
 }
 
-/* The receiver's node has done its part at node_ps. A receive that comes late finds that the first packet waits. */
+/* The receiver's node has finished its work at node_ps. If the receive is late, only the first packet has arrived. */
 static void let_in(hk_sim_t *sim, hk_message_t *message, uint64_t node_ps)
 {
     uint64_t end_ps = later(message->ready_ps + message->transfer_ps, node_ps);
@@ -143,8 +143,8 @@ static void enter_node(hk_sim_t *sim, hk_message_t *message)
     let_in(sim, message, at_ps + (busy_ps < message->transfer_ps ? busy_ps : message->transfer_ps));
 }
 
-/* Its first byte comes at at_ps: from then on the receiver's node is busy with it, while the rest comes; and with what
- * it does beyond that when the next one comes. */
+/* Its first byte arrives at at_ps. From then on it occupies the receiver's node: while the rest arrives, and for the
+ * remaining work when the next message arrives. */
 static void come_to_node(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
 {
     const uint64_t *cost_ps = message->costs->ps;
@@ -155,7 +155,7 @@ static void come_to_node(hk_sim_t *sim, hk_message_t *message, uint64_t at_ps)
     }
 }
 
-/* Along its route. The head waits for each link that is busy; the links are busy for as long as its bytes take. */
+/* Follow the route. The head waits for each busy link. A link is busy for as long as the message's bytes take. */
 static uint64_t cross_links(hk_sim_t *sim, const hk_message_t *message, uint64_t *slowest_ps, uint64_t *waited_ps)
 {
     const uint32_t from = sim->ranks[message->from].node;
@@ -186,14 +186,14 @@ static uint64_t cross_links(hk_sim_t *sim, const hk_message_t *message, uint64_t
     return head_ps + route->turns * sim->turn_ps;
 }
 
-/* Whether a message is on its way back. */
+/* Whether a message is on its way in the opposite direction. */
 static bool meets_another(hk_sim_t *sim, const hk_message_t *message)
 {
     const hk_channel_t *back = hk_channel_find(&sim->channels, message->to, message->from, sim->now_ps);
     return back != NULL && back->free_ps > sim->now_ps;
 }
 
-/* channel: as far as it is known where it is. */
+/* channel: NULL if its place is not known. */
 static void launch(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
 {
     const uint64_t *cost_ps = message->costs->ps;
@@ -228,7 +228,7 @@ static void launch(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
     come_to_node(sim, message, head_ps);
 }
 
-/* A channel has a synchronous message. Whoever waits for several need not wait for its end. */
+/* A channel takes a synchronous message. A rank that waits for several requests need not wait for its end. */
 static void take_over(hk_sim_t *sim, hk_message_t *message)
 {
     hk_sim_req_t *req = message->send;
@@ -241,7 +241,7 @@ static void take_over(hk_sim_t *sim, hk_message_t *message)
     }
 }
 
-/* The channel is this message's. */
+/* This message gets the channel. */
 static void leave_node(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
 {
     const uint32_t place = sim->ranks[message->from].node;
@@ -285,7 +285,7 @@ static void come_to_channel(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *
     channel->last_waiting = message;
 }
 
-/* A word that was put comes into its rank's memory. */
+/* Write a put word to its rank's memory. */
 static void write_word(hk_sim_t *sim, hk_message_t *message)
 {
     hk_sim_rank_t *to = &sim->ranks[message->to];
@@ -298,9 +298,8 @@ static void write_word(hk_sim_t *sim, hk_message_t *message)
     hk_message_drop(sim, message);
 }
 
-/* ---- who meets whom ---------------------------------------------------------------------------------------------- */
+/* ---- matching ---------------------------------------------------------------------------------------------------- */
 
-/* A message and its receive have found each other. */
 void hk_message_meet(hk_sim_t *sim, hk_message_t *message, hk_sim_req_t *req)
 {
     message->recv = req;
@@ -315,7 +314,7 @@ void hk_message_meet(hk_sim_t *sim, hk_message_t *message, hk_sim_req_t *req)
     }
 }
 
-/* The oldest receive for a message; NULL: there is none yet. */
+/* Take the oldest matching receive; NULL: there is none yet. */
 static hk_sim_req_t *take_receive(hk_sim_t *sim, hk_channel_t *channel, const hk_message_t *message)
 {
     hk_sim_rank_t *to = &sim->ranks[message->to];
@@ -346,7 +345,7 @@ static void start(hk_sim_t *sim, hk_message_t *message)
     }
     hk_sim_req_t *req = take_receive(sim, channel, message);
     if (req != NULL) {
-        __builtin_prefetch(req, 1); /* both are needed when the message has found its way */
+        __builtin_prefetch(req, 1); /* needed when the message has crossed the links */
         __builtin_prefetch(sim->ranks[message->to].place);
         hk_message_meet(sim, message, req);
     } else {
@@ -388,7 +387,7 @@ void hk_message_event(hk_sim_t *sim, hk_event_kind_t kind, hk_message_t *message
     case HK_EVENT_WRITE:
         write_word(sim, message);
         break;
-    default: /* not of a message */
+    default: /* not an event of a message */
         break;
     }
 }

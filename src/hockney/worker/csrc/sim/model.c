@@ -8,7 +8,7 @@
 
 enum { LINE_BYTES = 4096 };
 
-/* Every pair must fall into a class of an operation that the model has, at every size. */
+/* Every pair must have a class of each operation in the model, for all sizes. */
 static void check_model(hk_model_reader_t *reader)
 {
     const hk_model_t *model = reader->model;
@@ -20,7 +20,7 @@ static void check_model(hk_model_reader_t *reader)
         const hk_class_t *class = &model->classes[i];
         if (class->segments_count == 0 ||
             model->segments[class->first_segment + class->segments_count - 1].up_to_bytes != UINT64_MAX) {
-            hk_wrong_line(reader, "class %s says nothing of the longest messages: its last segment must be up to 0",
+            hk_wrong_line(reader, "class %s has no segment for the largest messages: its last segment must be up to 0",
                           class->name);
         }
         if (!class->same_node && class->switches_min == 0 && class->switches_max == UINT32_MAX) {
@@ -30,7 +30,7 @@ static void check_model(hk_model_reader_t *reader)
     static const char *const names[HK_OPERATIONS] = {"messages", "puts", "gets"};
     for (unsigned k = 0; k < HK_OPERATIONS; k++) {
         if (!is_complete[k] && (k == HK_TWO_SIDED || hk_model_has(model, (hk_operation_t)k))) {
-            hk_wrong_line(reader, "no class of %s is for any pair", names[k]);
+            hk_wrong_line(reader, "no class of %s applies to any pair", names[k]);
         }
     }
 }

@@ -1,5 +1,5 @@
 /* cold */
-/* The lines of a model's file, of each kind. */
+/* Reads each kind of line in a model's file. */
 #include "model_words.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 enum { VERTICES_MAX = 1 << 20 };
 
 static const double COST_MAX_NS = 1e15; /* twelve days */
-static const double BYTES_MAX = 9e15;   /* below which a double is exact */
+static const double BYTES_MAX = 9e15;   /* the largest range in which a double is exact */
 
 static const char *const cost_names[] = {"send_cpu", "recv_cpu", "latency",   "transfer", "out",
                                          "both",     "in",       "node",      "duplex",   "rest",
@@ -36,7 +36,7 @@ static void read_name(hk_model_reader_t *reader)
 
 /* ---- what connects ranks ----------------------------------------------------------------------------------------- */
 
-/* "8,8" after "down:" into numbers. */
+/* Reads "8,8" after "down:" as numbers. */
 static void read_list(hk_model_reader_t *reader, size_t i, const char *prefix, uint64_t *list, size_t count)
 {
     const size_t len = strlen(prefix);
@@ -122,7 +122,7 @@ static void read_edge(hk_model_reader_t *reader)
     }
 }
 
-/* via S D N1 N2 …: kept as S N1 N2 … D. */
+/* via S D N1 N2 …: stored as S N1 N2 … D. */
 static void read_via(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
@@ -150,7 +150,7 @@ static void read_place(hk_model_reader_t *reader)
     const uint64_t rank = hk_count_at(reader, 1, 0, VERTICES_MAX);
     const uint32_t node = (uint32_t)hk_count_at(reader, 2, 0, UINT32_MAX - 1);
     if (rank != model->places_count) {
-        hk_wrong_line(reader, "the place of rank %zu is missing: they stand in order", model->places_count);
+        hk_wrong_line(reader, "the place of rank %zu is missing: places must be in order", model->places_count);
     }
     if (hk_make_place(reader, &model->places, model->places_count, &reader->places_room, sizeof node)) {
         model->places[model->places_count++] = node;
@@ -199,7 +199,7 @@ static void read_segment(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
     if (model->classes_count == 0) {
-        hk_wrong_line(reader, "a segment belongs to a class before it");
+        hk_wrong_line(reader, "a segment must follow its class");
         return;
     }
     hk_class_t *class = &model->classes[model->classes_count - 1];
@@ -210,7 +210,7 @@ static void read_segment(hk_model_reader_t *reader)
     segment.protocol = (hk_protocol_t)hk_choice_at(reader, 2, protocol_names, "protocol");
     segment.packet_bytes = hk_count_at(reader, 3, 0, BYTES_MAX);
     if (class->segments_count > 0 && model->segments[model->segments_count - 1].up_to_bytes >= segment.up_to_bytes) {
-        hk_wrong_line(reader, "the segments of class %s need growing sizes", class->name);
+        hk_wrong_line(reader, "the segments of class %s need increasing sizes", class->name);
     }
     if (hk_make_place(reader, &model->segments, model->segments_count, &reader->segments_room, sizeof segment)) {
         model->segments[model->segments_count++] = segment;
@@ -222,7 +222,7 @@ static void read_cost(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
     if (model->classes_count == 0 || model->classes[model->classes_count - 1].segments_count == 0) {
-        hk_wrong_line(reader, "a cost belongs to a segment before it");
+        hk_wrong_line(reader, "a cost must follow its segment");
         return;
     }
     hk_segment_t *segment = &model->segments[model->segments_count - 1];
@@ -354,5 +354,5 @@ void hk_take_line(hk_model_reader_t *reader)
             return;
         }
     }
-    hk_wrong_line(reader, "there is no '%s' in a model", kind);
+    hk_wrong_line(reader, "unknown keyword '%s'", kind);
 }

@@ -1,4 +1,4 @@
-/* Puts and gets: they go the way of messages, and nobody receives them. */
+/* Puts and gets: they travel like messages, without a receive. */
 #include <string.h>
 
 #include "events.h"
@@ -16,12 +16,27 @@ static hk_message_t *new_one_sided(hk_sim_rank_t *rank, hk_operation_t kind, int
     return message;
 }
 
-void hk_sim_put(hk_sim_rank_t *rank, int peer, uint64_t *remote, const void *local, uint64_t bytes)
+/* A model may have only put, or only get. */
+static bool has_operation(const hk_sim_rank_t *rank, hk_operation_t operation, const char *name)
 {
+    const hk_model_t *model = rank->sim->model;
+    if (!hk_model_has(model, operation)) {
+        hk_log(rank->base.rank, "the model %s has no %s", model->name, name);
+        return false;
+    }
+    return true;
+}
+
+hk_status_t hk_sim_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t bytes)
+{
+    hk_sim_rank_t *rank = hk_sim_rank_of(ctx);
+    if (!has_operation(rank, HK_PUT, "put")) {
+        return HK_ERR_UNSUPPORTED;
+    }
     hk_message_t *message = new_one_sided(rank, HK_PUT, peer, bytes);
     hk_sim_req_t req = {.rank = rank};
     if (message == NULL) {
-        return;
+        return HK_OK; /* the machine stops without memory */
     }
     if (bytes == sizeof message->word) {
         const ptrdiff_t away = (ptrdiff_t)rank->sim->stride_bytes * (peer - rank->base.rank);
@@ -36,14 +51,20 @@ void hk_sim_put(hk_sim_rank_t *rank, int peer, uint64_t *remote, const void *loc
     } else {
         hk_message_begin(rank, message);
     }
+    return HK_OK;
 }
 
-void hk_sim_get(hk_sim_rank_t *rank, int peer, uint64_t bytes)
+hk_status_t hk_sim_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t bytes)
 {
+    (void)local, (void)remote;
+    hk_sim_rank_t *rank = hk_sim_rank_of(ctx);
+    if (!has_operation(rank, HK_GET, "get")) {
+        return HK_ERR_UNSUPPORTED;
+    }
     hk_message_t *message = new_one_sided(rank, HK_GET, peer, bytes);
     hk_sim_req_t req = {.rank = rank};
     if (message == NULL) {
-        return;
+        return HK_OK; /* the machine stops without memory */
     }
     message->recv = &req;
     message->from = (uint32_t)peer;
@@ -51,21 +72,26 @@ void hk_sim_get(hk_sim_rank_t *rank, int peer, uint64_t bytes)
     rank->sim->messages++;
     hk_queue_put(&rank->sim->queue, rank->now_ps + message->costs->ps[HK_COST_HANDSHAKE], HK_EVENT_START, message);
     hk_sim_finish(&req, HK_WAIT_ALL, peer);
+    return HK_OK;
 }
 
-void hk_sim_quiet(hk_sim_rank_t *rank)
+hk_status_t hk_sim_quiet(hk_ctx_t *ctx)
 {
+    hk_sim_rank_t *rank = hk_sim_rank_of(ctx);
     if (rank->puts_open > 0) {
         hk_sim_wait(rank, HK_WAIT_QUIET, 0);
     }
     rank->now_ps = rank->puts_ps > rank->now_ps ? rank->puts_ps : rank->now_ps;
+    return HK_OK;
 }
 
-/* What is written after this rank's clock wakes it up when it comes, so it may look before. */
-void hk_sim_wait_word(hk_sim_rank_t *rank, const uint64_t *word, uint64_t value)
+/* A word that is written after this rank's clock wakes it, so it may check before. */
+hk_status_t hk_sim_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value)
 {
+    hk_sim_rank_t *rank = hk_sim_rank_of(ctx);
     while (*(const volatile uint64_t *)word != value) {
         hk_sim_wait(rank, HK_WAIT_WORD, 0);
     }
     hk_sim_work(rank, hk_sim_cpu_cost(rank, rank->word_ps));
+    return HK_OK;
 }

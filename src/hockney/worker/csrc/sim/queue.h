@@ -1,5 +1,5 @@
-/* What happens on a simulated machine, by time: a heap of which each place has four below it. What is due at the same
- * moment happens in the order in which it was put in, so that a simulation is the same, bit for bit, each time. */
+/* The events of a simulated machine, by time: a heap with four children per node. Events of the same time happen in
+ * the order in which they were added, so a simulation always gives the same result, bit for bit. */
 #ifndef HK_SIM_QUEUE_H
 #define HK_SIM_QUEUE_H
 
@@ -9,10 +9,10 @@
 
 enum { HK_EVENT_KINDS = 16 };
 
-/* `what` is its owner's: kind and object. */
+/* `what` belongs to the caller: kind and object. */
 typedef struct hk_event {
     uint64_t at_ps;
-    uint64_t number; /* and its kind in the lowest bits: no two numbers are the same */
+    uint64_t number; /* with the kind in the lowest bits; all numbers differ */
     void *what;
 } hk_event_t;
 
@@ -21,7 +21,7 @@ typedef struct hk_queue {
     hk_event_t *heap;
     size_t count, room;
     uint64_t number;
-    bool failed; /* there was no memory for an event */
+    bool failed; /* no memory for an event */
 } hk_queue_t;
 
 void hk_queue_put(hk_queue_t *queue, uint64_t at_ps, uint32_t kind, void *what);
@@ -31,10 +31,10 @@ static inline uint32_t hk_event_kind(const hk_event_t *event)
     return event->number % HK_EVENT_KINDS;
 }
 
-/* The earliest; there must be one. */
+/* The earliest event; there must be one. */
 hk_event_t hk_queue_take(hk_queue_t *queue);
 
-/* Forget all events, but not the memory. */
+/* Forget all events, but keep the memory. */
 void hk_queue_clear(hk_queue_t *queue);
 void hk_queue_free(hk_queue_t *queue);
 

@@ -1,8 +1,8 @@
 /* Sends, receives and waits of a rank. */
 #include "events.h"
 
-/* So many messages may a rank have started before what it does next must wait for the machine. */
-enum { AHEAD_MAX = 64, LOOK_MAX_PS = 1000000, FEW = 8 };
+/* AHEAD_MAX: messages that a rank may start before it waits for the machine. */
+enum { AHEAD_MAX = 64, PROBE_MAX_PS = 1000000, FEW = 8 };
 
 void hk_message_begin(hk_sim_rank_t *rank, hk_message_t *message)
 {
@@ -27,7 +27,7 @@ void hk_sim_send(hk_sim_rank_t *rank, int peer, uint64_t bytes, hk_sim_req_t *re
     hk_message_t *message = hk_message_new(sim);
     *req = (hk_sim_req_t){.rank = rank};
     if (message == NULL || costs == NULL) {
-        return; /* the machine stops for want of memory */
+        return; /* the machine stops without memory */
     }
     hk_sim_work(rank, hk_sim_cpu_cost(rank, costs->ps[HK_COST_SEND_CPU]));
     message->costs = costs;
@@ -86,17 +86,17 @@ bool hk_sim_probe(hk_sim_rank_t *rank, int peer)
     if (has_come && message->ready_ps <= rank->now_ps) {
         return true;
     }
-    /* A look costs nothing here, so the next one is when something may have changed; but soon, since whoever looks may
-     * also have something to do by the clock. */
+    /* A probe takes no time here. The next one is when something may have changed, but soon, because the rank may
+     * also follow the clock. */
     uint64_t next_ps = sim->queue.count > 0 ? sim->queue.heap[0].at_ps : 0;
     next_ps = has_come && (message->ready_ps < next_ps || next_ps == 0) ? message->ready_ps : next_ps;
-    const uint64_t latest_ps = rank->now_ps + LOOK_MAX_PS;
+    const uint64_t latest_ps = rank->now_ps + PROBE_MAX_PS;
     next_ps = next_ps < latest_ps ? next_ps : latest_ps;
     rank->now_ps = rank->now_ps + 1000 > next_ps ? rank->now_ps + 1000 : next_ps;
     return false;
 }
 
-/* After what is known of a request. */
+/* Continue after the known end of a request. */
 static void end(hk_sim_req_t *req)
 {
     hk_sim_rank_t *rank = req->rank;
@@ -117,7 +117,7 @@ void hk_sim_finish(hk_sim_req_t *req, hk_wait_t wait, int peer)
     end(req);
 }
 
-/* Two lists by when they are done, as one; of those done at once, a's come first. */
+/* Merge two lists by end time; of equal times, a's come first. */
 static hk_sim_req_t *merge(hk_sim_req_t *a, hk_sim_req_t *b)
 {
     hk_sim_req_t *first = NULL;
@@ -132,10 +132,10 @@ static hk_sim_req_t *merge(hk_sim_req_t *a, hk_sim_req_t *b)
     return first;
 }
 
-/* Of many: by merging lists of 1, 2, 4 … */
+/* Many: merge lists of 1, 2, 4 … */
 static hk_sim_req_t *sort_many(hk_req_t *reqs, size_t count)
 {
-    hk_sim_req_t *part[8 * sizeof(size_t)] = {NULL}; /* part i: of 2^i requests, or none */
+    hk_sim_req_t *part[8 * sizeof(size_t)] = {NULL}; /* part i: 2^i requests, or none */
     size_t parts = 0;
     for (size_t i = 0; i < count; i++) {
         hk_sim_req_t *list = (hk_sim_req_t *)(void *)&reqs[i];
@@ -155,7 +155,7 @@ static hk_sim_req_t *sort_many(hk_req_t *reqs, size_t count)
     return all;
 }
 
-/* Of a few: each goes behind those that are done no later. */
+/* A few: insert each after those that end no later. */
 static hk_sim_req_t *sort_few(hk_req_t *reqs, size_t count)
 {
     hk_sim_req_t *first = NULL;
@@ -171,7 +171,7 @@ static hk_sim_req_t *sort_few(hk_req_t *reqs, size_t count)
     return first;
 }
 
-/* Messages that come are handled by the CPU one after another, in the order in which they come. */
+/* The CPU handles incoming messages one after another, in the order of arrival. */
 void hk_sim_finish_all(hk_sim_rank_t *rank, hk_req_t *reqs, size_t count)
 {
     uint32_t unknown = 0;

@@ -1,4 +1,4 @@
-/* Dragonflies: groups of routers, each with a link to each other group. */
+/* Dragonflies: groups of routers, each group linked to each other group. */
 #include "shapes.h"
 
 enum { GROUPS, ROUTERS, NODES, GLOBAL };
@@ -20,7 +20,7 @@ static hk_status_t open_dragonfly(hk_topology_t *topology)
     return HK_OK;
 }
 
-/* The router of a group from which a global link leads to another group. */
+/* The router of a group with the global link to another group. */
 static uint64_t gateway(const hk_topology_t *topology, uint64_t group, uint64_t to_group)
 {
     const uint64_t groups = topology->size[GROUPS];
@@ -35,7 +35,7 @@ static void add_local(hk_topology_t *topology, uint64_t group, uint64_t from, ui
     }
 }
 
-/* The least: at most one local link on either side of one global link. */
+/* Minimal routes: at most one local link on each side of one global link. */
 static void route_dragonfly(hk_topology_t *topology, uint32_t from, uint32_t to)
 {
     const uint64_t nodes = topology->size[NODES], routers = topology->size[ROUTERS], groups = topology->size[GROUPS];

@@ -1,4 +1,4 @@
-/* Graphs, of which every edge is given. */
+/* Graphs with explicit edges. */
 #include "shapes.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static uint64_t vertices_of(const hk_topology_t *topology)
     return topology->size[SWITCHES] + topology->size[GRAPH_NODES];
 }
 
-/* The link from a vertex over an edge. */
+/* The link that leaves a vertex over an edge. */
 static uint32_t link_over(const hk_model_t *model, uint32_t edge, uint32_t from)
 {
     return 2 * edge + (model->edges[edge].b == from);
@@ -37,7 +37,8 @@ static uint32_t find_link(const hk_topology_t *topology, uint32_t from, uint32_t
     return NO_LINK;
 }
 
-/* For each vertex the link towards `node`, breadth first; of several as short the first in the order of edges. */
+/* Compute for each vertex the link towards `node`, breadth first. Of equally short routes the first in the order of
+ * edges wins. */
 static bool find_ways(hk_topology_t *topology, uint32_t node)
 {
     const hk_model_t *model = topology->model;
@@ -147,7 +148,7 @@ static void route_graph(hk_topology_t *topology, uint32_t from, uint32_t to)
         }
     }
     if (topology->next[to] == NULL && !find_ways(topology, to)) {
-        abort(); /* no memory for a table that is smaller than those at the start */
+        abort(); /* no memory for a table smaller than those allocated at the start */
     }
     for (uint32_t at = from; at != to;) {
         const uint32_t link = topology->next[to][at];

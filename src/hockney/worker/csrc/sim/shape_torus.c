@@ -45,7 +45,7 @@ static uint32_t torus_switches(const hk_topology_t *topology, uint32_t from, uin
     return distance + 1;
 }
 
-/* Along the first dimension, then the second …, the shorter way round; up where both are as long. */
+/* One dimension after the other, the shorter way round; upwards if both are equal. */
 static void route_torus(hk_topology_t *topology, uint32_t from, uint32_t to)
 {
     const size_t dimensions = topology->levels;
@@ -54,22 +54,22 @@ static void route_torus(hk_topology_t *topology, uint32_t from, uint32_t to)
     uint64_t node = from;
     uint64_t stride = 1;
     for (size_t d = 0; d < dimensions; d++) {
-        const uint32_t length = (uint32_t)topology->size[d];
+        const uint32_t size = (uint32_t)topology->size[d];
         uint32_t at = topology->place[from * dimensions + d];
-        const uint32_t up = b[d] >= at ? b[d] - at : b[d] + length - at;
-        const bool goes_up = up <= length - up;
+        const uint32_t up = b[d] >= at ? b[d] - at : b[d] + size - at;
+        const bool goes_up = up <= size - up;
         dimensions_used += up > 0;
-        for (uint32_t left = up == 0 ? 0 : goes_up ? up : length - up; left > 0; left--) {
+        for (uint32_t left = up == 0 ? 0 : goes_up ? up : size - up; left > 0; left--) {
             hk_add_hop(topology, (node * dimensions + d) * 2 + goes_up, d + 1);
             if (goes_up) {
-                node = at + 1 < length ? node + stride : node - at * stride;
-                at = at + 1 < length ? at + 1 : 0;
+                node = at + 1 < size ? node + stride : node - at * stride;
+                at = at + 1 < size ? at + 1 : 0;
             } else {
-                node = at > 0 ? node - stride : node + (length - 1) * stride;
-                at = at > 0 ? at - 1 : length - 1;
+                node = at > 0 ? node - stride : node + (size - 1) * stride;
+                at = at > 0 ? at - 1 : size - 1;
             }
         }
-        stride *= length;
+        stride *= size;
     }
     topology->route.switches = (uint32_t)topology->route.count + 1;
     topology->route.turns = dimensions_used > 0 ? dimensions_used - 1 : 0;

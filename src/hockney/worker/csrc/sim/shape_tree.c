@@ -1,25 +1,25 @@
-/* Trees, of which a single switch is one. */
+/* Trees; a single switch is a tree of one level. */
 #include "shapes.h"
 
 static hk_status_t open_tree(hk_topology_t *topology)
 {
-    topology->below[0] = topology->beside[0] = 1;
+    topology->below[0] = topology->parallel[0] = 1;
     for (size_t i = 0; i < topology->levels; i++) {
         topology->below[i + 1] = topology->below[i] * topology->size[i];
-        topology->beside[i + 1] = topology->beside[i] * topology->width[i];
-        if (topology->below[i + 1] > UINT32_MAX || topology->beside[i + 1] > UINT32_MAX) {
+        topology->parallel[i + 1] = topology->parallel[i] * topology->width[i];
+        if (topology->below[i + 1] > UINT32_MAX || topology->parallel[i + 1] > UINT32_MAX) {
             return hk_no_topology(topology->model, "the tree has too many nodes or switches");
         }
     }
     topology->nodes = topology->below[topology->levels];
     for (size_t i = 0; i < topology->levels; i++) {
         topology->first_link[i] = topology->links;
-        topology->links += 2 * (topology->nodes / topology->below[i]) * topology->beside[i + 1];
+        topology->links += 2 * (topology->nodes / topology->below[i]) * topology->parallel[i + 1];
     }
     return HK_OK;
 }
 
-/* How far up two nodes have a switch in common. */
+/* The lowest level at which two nodes share a switch. */
 static size_t meeting_level(const hk_topology_t *topology, uint32_t from, uint32_t to)
 {
     size_t level = 1;
@@ -29,18 +29,18 @@ static size_t meeting_level(const hk_topology_t *topology, uint32_t from, uint32
     return level;
 }
 
-/* The link between a part of the tree and the switch above: of `beside` switches side by side the one in whose place
- * the route goes up is chosen by where it leads to, so that all routes to a node end alike. */
+/* The link between a subtree and a switch above it. Of `parallel` parallel switches the destination determines the one
+ * on the way up, so all routes to a node have the same end. */
 static uint64_t tree_link(const hk_topology_t *topology, size_t level, uint32_t node, uint32_t to)
 {
-    const uint64_t beside = topology->beside[level + 1];
+    const uint64_t parallel = topology->parallel[level + 1];
     uint64_t place = 0;
     uint64_t left = to;
     for (size_t i = 0; i <= level; i++) {
         place = place * topology->width[i] + left % topology->width[i];
         left /= topology->width[i];
     }
-    return topology->first_link[level] + 2 * (node / topology->below[level] * beside + place);
+    return topology->first_link[level] + 2 * (node / topology->below[level] * parallel + place);
 }
 
 static void route_tree(hk_topology_t *topology, uint32_t from, uint32_t to)

@@ -1,5 +1,5 @@
-/* Byte streams between ranks. A write is taken whole or not at all, as long as it fits the buffer; the receiver's node
- * drains writes one after another, and then they can be read. */
+/* Byte streams between ranks. As long as a write fits into the buffer, it is taken completely or not at all. The
+ * receiver's node drains writes one after another, and then they can be read. */
 #include <stdlib.h>
 
 #include "events.h"
@@ -13,10 +13,10 @@ typedef struct hk_write {
 struct hk_stream {
     struct hk_stream *next;
     uint32_t from, to;
-    uint64_t free_bytes;      /* of the buffer */
-    uint64_t drained_ps;      /* when the last write can be read */
-    hk_write_t *first, *last; /* what is not read yet */
-    hk_sim_rank_t *waiting;   /* for the buffer or for something to read */
+    uint64_t free_bytes;      /* in the buffer */
+    uint64_t drained_ps;      /* when the last write becomes readable */
+    hk_write_t *first, *last; /* writes that are not read yet */
+    hk_sim_rank_t *waiting;   /* for room in the buffer, or for bytes to read */
 };
 
 static uint64_t stream_ps(const hk_sim_rank_t *rank, uint32_t node, hk_stream_cost_t which, uint64_t bytes)
@@ -40,8 +40,8 @@ static hk_stream_t *stream_of(hk_sim_t *sim, uint32_t from, uint32_t to)
     return stream;
 }
 
-/* Whoever waits at the other end goes on, not before at_ps. */
-static void tell_other(hk_stream_t *stream, uint64_t at_ps)
+/* The waiting rank at the other end continues, not before at_ps. */
+static void wake_other(hk_stream_t *stream, uint64_t at_ps)
 {
     hk_sim_rank_t *rank = stream->waiting;
     stream->waiting = NULL;
@@ -76,7 +76,7 @@ static size_t stream_put(hk_sim_rank_t *rank, hk_stream_t *stream, uint64_t byte
     }
     stream->last = write;
     stream->free_bytes -= bytes;
-    tell_other(stream, write->readable_ps);
+    wake_other(stream, write->readable_ps);
     return (size_t)bytes;
 }
 
@@ -96,19 +96,19 @@ static size_t stream_take(hk_sim_rank_t *rank, hk_stream_t *stream, uint64_t byt
     if (taken > 0) {
         hk_sim_work(rank, stream_ps(rank, rank->node, HK_STREAM_READ, taken));
         stream->free_bytes += taken;
-        tell_other(stream, rank->now_ps);
+        wake_other(stream, rank->now_ps);
     }
     return (size_t)taken;
 }
 
-/* A call that moves nothing. It stands for all those that would move nothing, either, before the next write can be
- * read: whoever looks again and again keeps the CPU busy, and the machine need not follow each look. */
-static void stream_look(hk_sim_rank_t *rank, const hk_stream_t *stream)
+/* A call that moves nothing. It represents all repeated calls until the next write becomes readable: they keep the
+ * CPU busy, and the machine need not simulate each. */
+static void stream_poll(hk_sim_rank_t *rank, const hk_stream_t *stream)
 {
-    const uint64_t look_ps = stream_ps(rank, rank->node, HK_STREAM_POLL, 0);
+    const uint64_t poll_ps = stream_ps(rank, rank->node, HK_STREAM_POLL, 0);
     const uint64_t next_ps = stream->first != NULL ? stream->first->readable_ps : 0;
-    const uint64_t looks = next_ps > rank->now_ps && look_ps > 0 ? (next_ps - rank->now_ps + look_ps - 1) / look_ps : 1;
-    hk_sim_work(rank, looks * look_ps);
+    const uint64_t polls = next_ps > rank->now_ps && poll_ps > 0 ? (next_ps - rank->now_ps + poll_ps - 1) / poll_ps : 1;
+    hk_sim_work(rank, polls * poll_ps);
 }
 
 size_t hk_sim_write(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
@@ -124,7 +124,7 @@ size_t hk_sim_write(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
     }
     const uint64_t some = stream_fitting(stream, bytes);
     if (some == 0) {
-        stream_look(rank, stream);
+        stream_poll(rank, stream);
         return 0;
     }
     const size_t moved = stream_put(rank, stream, some);
@@ -149,7 +149,7 @@ size_t hk_sim_read(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
     }
     const size_t moved = stream_take(rank, stream, bytes);
     if (moved == 0) {
-        stream_look(rank, stream);
+        stream_poll(rank, stream);
     }
     return moved;
 }

@@ -10,7 +10,7 @@ typedef struct sim_rows {
     uint64_t *elapsed_ns, *least_ns, *most_ns; /* of each sample */
 } sim_rows_t;
 
-/* By the rule that says whose samples make the pattern's figure. */
+/* The figure of a sample, by the pattern's rule. */
 static uint64_t figure_of(const hk_sim_part_t *parts, int size, hk_timed_t timed, int root, uint64_t sample)
 {
     const int count = timed == HK_TIMED_SOURCES && size > 1 ? size / 2 : size;
@@ -41,7 +41,7 @@ static void fill_rows(sim_rows_t *rows, const hk_sim_part_t *parts, int size, co
     }
 }
 
-/* Times are means over the ranks, counters sums. */
+/* Times are means over all ranks, counters are sums. */
 static hk_account_t account_of(const hk_sim_part_t *parts, int size)
 {
     hk_account_t all = parts[0].result.account;
@@ -71,7 +71,7 @@ static hk_status_t answer_summary(const hk_ctx_t *ctx, const hk_command_t *comma
     fill_rows(&rows, parts, ctx->size, command);
     const hk_account_t account = account_of(parts, ctx->size);
     hk_result_t result = parts[0].result;
-    result.plan.root = 0; /* the only row there is */
+    result.plan.root = 0; /* the index of the only row */
     const hk_rows_t all = {.count = 1,
                            .account = &account,
                            .elapsed_ns = rows.elapsed_ns,

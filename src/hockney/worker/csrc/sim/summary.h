@@ -1,10 +1,10 @@
-/* What of very many ranks is answered: one row for all of them. */
+/* The answer for very many ranks: one row for all. */
 #ifndef HK_SIM_SUMMARY_H
 #define HK_SIM_SUMMARY_H
 
 #include "../measured.h"
 
-enum { HK_SUMMARY_RANKS = 4096 }; /* above so many */
+enum { HK_SUMMARY_RANKS = 4096 }; /* only above this number */
 
 /* One rank's part of a point. */
 typedef struct hk_sim_part {
@@ -13,7 +13,7 @@ typedef struct hk_sim_part {
     hk_status_t status;
 } hk_sim_part_t;
 
-/* The answer to `measure` of all ranks: each rank's numbers, or a summary. */
+/* Sends the answer to `measure`: each rank's numbers, or a summary. */
 hk_status_t hk_sim_answer(const hk_ctx_t *ctx, const hk_command_t *command, const hk_sim_part_t *parts);
 
 #endif

@@ -28,7 +28,7 @@ enum { COLOURS = 32, LINE_BYTES = 64 };
 
 enum {
     STACK_BYTES = 64 * 1024,
-    GUARDED_MAX = 16 * 1024, /* each guard makes two mappings more, of which Linux allows 65530 */
+    GUARDED_MAX = 16 * 1024, /* each guard needs two more mappings, and Linux allows 65530 */
 };
 
 hk_status_t hk_stacks_open(size_t count, hk_stacks_t *stacks_p)
@@ -42,7 +42,7 @@ hk_status_t hk_stacks_open(size_t count, hk_stacks_t *stacks_p)
     }
     stacks.base = base;
 #ifdef MADV_NOHUGEPAGE
-    (void)madvise(base, count * stacks.bytes, MADV_NOHUGEPAGE); /* or the first byte of a stack would cost 2 MiB */
+    (void)madvise(base, count * stacks.bytes, MADV_NOHUGEPAGE); /* otherwise the first byte of a stack costs 2 MiB */
 #endif
     for (size_t i = 0; i < count && count <= GUARDED_MAX; i++) {
         (void)mprotect(stacks.base + i * stacks.bytes, page_bytes, PROT_NONE);
@@ -59,18 +59,19 @@ void hk_stacks_close(hk_stacks_t *stacks)
     *stacks = (hk_stacks_t){0};
 }
 
-/* From where it grows down. Stacks that began at one place in their pages would share a few sets of the caches. */
+/* The end of a stack, from where it grows down. Staggered: stacks with equal offsets in their pages would share few
+ * cache sets. */
 static unsigned char *end_of_stack(const hk_stacks_t *stacks, size_t i)
 {
     return stacks->base + (i + 1) * stacks->bytes - i % COLOURS * LINE_BYTES;
 }
 
-/* ---- by hand ----------------------------------------------------------------------------------------------------- */
+/* ---- in assembly ------------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__) && defined(__linux__) && !defined(HK_ASAN)
 
-/* What a function must leave as it found it lies on top of the stack that is left: of each switch this touches one line
- * of memory, where setjmp's takes four. A new coroutine finds its body in rbx and the argument in r12. */
+/* Saves the callee-saved registers on top of the current stack. This touches one cache line per switch, where setjmp
+ * touches four. A new coroutine finds its body in rbx and the argument in r12. */
 void hk_switch_stacks(hk_place_t **here_p, hk_place_t *to);
 void hk_switch_begin(void);
 
@@ -107,7 +108,7 @@ void hk_switch(hk_place_t **here_p, hk_place_t *to)
 
 void hk_switch_new(hk_place_t **here_p, const hk_stacks_t *stacks, size_t i, void (*body)(void *), void *arg)
 {
-    enum { R15, R14, R13, R12, RBX, RBP, RETURN, TOP, WORDS = TOP + 2 }; /* the top on a boundary of 16 bytes */
+    enum { R15, R14, R13, R12, RBX, RBP, RETURN, TOP, WORDS = TOP + 2 }; /* the top is aligned to 16 bytes */
     uintptr_t *word = (uintptr_t *)(void *)end_of_stack(stacks, i) - WORDS;
     word[R12] = (uintptr_t)arg;
     word[RBX] = (uintptr_t)body;
@@ -117,7 +118,7 @@ void hk_switch_new(hk_place_t **here_p, const hk_stacks_t *stacks, size_t i, voi
 
 #else
 
-/* ---- by the C library -------------------------------------------------------------------------------------------- */
+/* ---- with the C library ------------------------------------------------------------------------------------------ */
 
 struct hk_place {
     jmp_buf at;
@@ -129,7 +130,7 @@ struct hk_place {
 };
 
 #ifdef HK_ASAN
-static _Thread_local hk_place_t *left; /* the place last left: where its stack is can only be asked after the switch */
+static _Thread_local hk_place_t *left; /* the coroutine last left; its stack is only known after the switch */
 
 static void begin_asan(hk_place_t *here, const void *bottom, size_t bytes)
 {
@@ -143,7 +144,7 @@ static void end_asan(const hk_place_t *here)
 }
 #endif
 
-/* Where a new coroutine begins: makecontext hands over nothing but ints. */
+/* The arguments of a new coroutine: makecontext passes only ints. */
 typedef struct start {
     void (*body)(void *);
     void *arg;

@@ -18,7 +18,7 @@ void hk_add_hop(hk_topology_t *topology, uint64_t link, size_t kind)
     topology->route.hop[topology->route.count++] = (hk_hop_t){(uint32_t)link, (uint32_t)own};
 }
 
-/* Kinds 0 to LEVELS_MAX are the levels; of a graph the edges follow. */
+/* Kinds 0 to LEVELS_MAX are levels; those of a graph's edges follow. */
 static hk_status_t open_kinds(hk_topology_t *topology)
 {
     const hk_model_t *model = topology->model;
@@ -62,7 +62,7 @@ hk_status_t hk_topology_open(const hk_model_t *model, uint64_t nodes, hk_topolog
     status = status == HK_OK ? open_kinds(topology) : status;
     if (status == HK_OK && topology->nodes < nodes) {
         char what[96];
-        (void)snprintf(what, sizeof what, "a rank sits on node %llu, but there are %llu nodes",
+        (void)snprintf(what, sizeof what, "a rank is on node %llu, but there are %llu nodes",
                        (unsigned long long)nodes - 1, (unsigned long long)topology->nodes);
         status = hk_no_topology(model, what);
     }

@@ -1,20 +1,15 @@
-/* What patterns call, on a simulated machine. */
+/* The transport of a simulated machine. */
 #include <stdlib.h>
 
 #include "../collectives.h"
 #include "engine.h"
-
-static hk_sim_rank_t *rank_of(hk_ctx_t *ctx)
-{
-    return (hk_sim_rank_t *)(void *)ctx;
-}
 
 static hk_sim_req_t *req_of(hk_req_t *req)
 {
     return (hk_sim_req_t *)(void *)req;
 }
 
-/* Ranks are made with their machine (session.c), all at once. */
+/* Ranks are created with their machine (job.c), all at once. */
 static hk_status_t sim_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     (void)ctx_p;
@@ -35,7 +30,7 @@ static hk_status_t sim_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len
 {
     (void)buf;
     hk_sim_req_t req;
-    hk_sim_send(rank_of(ctx), peer, len_bytes, &req);
+    hk_sim_send(hk_sim_rank_of(ctx), peer, len_bytes, &req);
     hk_sim_finish(&req, HK_WAIT_SEND, peer);
     return HK_OK;
 }
@@ -44,114 +39,72 @@ static hk_status_t sim_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes
 {
     (void)buf, (void)len_bytes;
     hk_sim_req_t req;
-    hk_sim_recv(rank_of(ctx), peer, &req);
+    hk_sim_recv(hk_sim_rank_of(ctx), peer, &req);
     hk_sim_finish(&req, HK_WAIT_RECV, peer);
     return HK_OK;
 }
 
 static hk_status_t sim_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 {
-    *is_there_p = hk_sim_probe(rank_of(ctx), peer);
+    *is_there_p = hk_sim_probe(hk_sim_rank_of(ctx), peer);
     return HK_OK;
 }
 
 static hk_status_t sim_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
 {
     (void)buf;
-    hk_sim_send(rank_of(ctx), peer, len_bytes, req_of(req));
+    hk_sim_send(hk_sim_rank_of(ctx), peer, len_bytes, req_of(req));
     return HK_OK;
 }
 
 static hk_status_t sim_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
 {
     (void)buf, (void)len_bytes;
-    hk_sim_recv(rank_of(ctx), peer, req_of(req));
+    hk_sim_recv(hk_sim_rank_of(ctx), peer, req_of(req));
     return HK_OK;
 }
 
 static hk_status_t sim_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
-    hk_sim_finish_all(rank_of(ctx), reqs, count);
-    return HK_OK;
-}
-
-/* A model may have one of put and get. */
-static bool has_operation(hk_ctx_t *ctx, hk_operation_t operation, const char *name)
-{
-    const hk_model_t *model = rank_of(ctx)->sim->model;
-    if (!hk_model_has(model, operation)) {
-        hk_log(ctx->rank, "the model %s says nothing of a %s", model->name, name);
-        return false;
-    }
-    return true;
-}
-
-static hk_status_t sim_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
-{
-    if (!has_operation(ctx, HK_PUT, "put")) {
-        return HK_ERR_UNSUPPORTED;
-    }
-    hk_sim_put(rank_of(ctx), peer, remote, local, len_bytes);
-    return HK_OK;
-}
-
-static hk_status_t sim_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
-{
-    (void)local, (void)remote;
-    if (!has_operation(ctx, HK_GET, "get")) {
-        return HK_ERR_UNSUPPORTED;
-    }
-    hk_sim_get(rank_of(ctx), peer, len_bytes);
-    return HK_OK;
-}
-
-static hk_status_t sim_quiet(hk_ctx_t *ctx)
-{
-    hk_sim_quiet(rank_of(ctx));
-    return HK_OK;
-}
-
-static hk_status_t sim_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value)
-{
-    hk_sim_wait_word(rank_of(ctx), word, value);
+    hk_sim_finish_all(hk_sim_rank_of(ctx), reqs, count);
     return HK_OK;
 }
 
 static hk_status_t sim_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
 {
     (void)buf;
-    *moved_p = hk_sim_write(rank_of(ctx), peer, len_bytes, true);
+    *moved_p = hk_sim_write(hk_sim_rank_of(ctx), peer, len_bytes, true);
     return HK_OK;
 }
 
 static hk_status_t sim_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
 {
     (void)buf;
-    *moved_p = hk_sim_read(rank_of(ctx), peer, len_bytes, true);
+    *moved_p = hk_sim_read(hk_sim_rank_of(ctx), peer, len_bytes, true);
     return HK_OK;
 }
 
 static hk_status_t sim_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
 {
     (void)buf;
-    *moved_p = hk_sim_write(rank_of(ctx), peer, len_bytes, false);
+    *moved_p = hk_sim_write(hk_sim_rank_of(ctx), peer, len_bytes, false);
     return HK_OK;
 }
 
 static hk_status_t sim_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
 {
     (void)buf;
-    *moved_p = hk_sim_read(rank_of(ctx), peer, len_bytes, false);
+    *moved_p = hk_sim_read(hk_sim_rank_of(ctx), peer, len_bytes, false);
     return HK_OK;
 }
 
 static hk_status_t sim_barrier(hk_ctx_t *ctx)
 {
-    hk_sim_barrier(rank_of(ctx));
+    hk_sim_barrier(hk_sim_rank_of(ctx));
     return HK_OK;
 }
 
-/* Messages to all others at once, and a copy of the own block. */
+/* Messages to all others at once, and a copy of the rank's own block. */
 static hk_status_t sim_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes)
 {
     hk_req_t *reqs = calloc(2 * (size_t)ctx->size, sizeof *reqs);
@@ -159,17 +112,17 @@ static hk_status_t sim_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t
         return HK_ERR_MEMORY;
     }
     const hk_status_t status = hk_portable_alltoall(ctx, out, in, len_bytes, reqs);
-    hk_sim_work(rank_of(ctx), hk_ps(rank_of(ctx)->sim->model->own_block_per_byte_ns * (double)len_bytes));
+    hk_sim_work(hk_sim_rank_of(ctx), hk_ps(hk_sim_rank_of(ctx)->sim->model->own_block_per_byte_ns * (double)len_bytes));
     free(reqs);
     return status;
 }
 
 static uint64_t sim_now_ns(hk_ctx_t *ctx)
 {
-    return (rank_of(ctx)->now_ps + 500) / 1000;
+    return (hk_sim_rank_of(ctx)->now_ps + 500) / 1000;
 }
 
-/* What a program's own loop of so many ns takes on this machine. */
+/* The time of a program's loop of duration_ns on this machine. */
 static uint64_t loop_ps(const hk_sim_rank_t *rank, uint64_t duration_ns)
 {
     const hk_model_t *model = rank->sim->model;
@@ -178,28 +131,28 @@ static uint64_t loop_ps(const hk_sim_rank_t *rank, uint64_t duration_ns)
 
 static void sim_compute(hk_ctx_t *ctx, uint64_t duration_ns)
 {
-    hk_sim_work(rank_of(ctx), loop_ps(rank_of(ctx), duration_ns));
+    hk_sim_work(hk_sim_rank_of(ctx), loop_ps(hk_sim_rank_of(ctx), duration_ns));
 }
 
 static void sim_overlap(hk_ctx_t *ctx, uint64_t duration_ns, hk_req_t *req, bool (*next)(void *arg), void *arg)
 {
-    hk_sim_overlap(rank_of(ctx), loop_ps(rank_of(ctx), duration_ns), req_of(req), next, arg);
+    hk_sim_overlap(hk_sim_rank_of(ctx), loop_ps(hk_sim_rank_of(ctx), duration_ns), req_of(req), next, arg);
 }
 
-/* A turn is a ns. */
+/* One turn takes 1 ns. */
 static void sim_spin(hk_ctx_t *ctx, uint64_t turns)
 {
-    hk_sim_work(rank_of(ctx), 1000 * turns);
+    hk_sim_work(hk_sim_rank_of(ctx), 1000 * turns);
 }
 
 static void sim_sleep(hk_ctx_t *ctx, uint64_t duration_ns)
 {
-    rank_of(ctx)->now_ps += 1000 * duration_ns;
+    hk_sim_rank_of(ctx)->now_ps += 1000 * duration_ns;
 }
 
 static void sim_cpu_ns(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p)
 {
-    *user_ns_p = (rank_of(ctx)->cpu_ps + 500) / 1000;
+    *user_ns_p = (hk_sim_rank_of(ctx)->cpu_ps + 500) / 1000;
     *system_ns_p = 0;
 }
 
@@ -207,7 +160,7 @@ const hk_transport_t hk_transport_sim = {
     .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM | HK_CAP_PROBE | HK_CAP_VIRTUAL,
     .name = "sim",
-    .flops_per_s = 1, /* as other parts, a model may have none */
+    .flops_per_s = 1, /* a model may be without this and other parts */
     .summary = "a model of a machine, on a virtual clock",
     .open = sim_open,
     .close = sim_close,
@@ -220,10 +173,10 @@ const hk_transport_t hk_transport_sim = {
     .isend = sim_isend,
     .irecv = sim_irecv,
     .wait_all = sim_wait_all,
-    .put = sim_put,
-    .get = sim_get,
-    .quiet = sim_quiet,
-    .wait_word = sim_wait_word,
+    .put = hk_sim_put,
+    .get = hk_sim_get,
+    .quiet = hk_sim_quiet,
+    .wait_word = hk_sim_wait_word,
     .write_some = sim_write_some,
     .read_some = sim_read_some,
     .write_now = sim_write_now,

@@ -1,5 +1,5 @@
 /* cold */
-/* The mapping, the ranks' places in it, and the memory for messages. */
+/* The mapping, the ranks' places in it, and memory for messages. */
 #include "channel.h"
 
 #include <stdio.h>
@@ -14,21 +14,21 @@
 
 enum {
     PAGE_MIN_BYTES = 4096,
-    SLICE_GRAIN_BYTES = 2 << 20, /* a huge page, so that no two ranks share one */
+    SLICE_GRAIN_BYTES = 2 << 20, /* a huge page, so that ranks never share one */
     SLICE_MIN_BYTES = 64 << 20,
-    PATIENCE = 4096,              /* ~0.1 ms: longer than any message that is already under way */
-    PATIENCE_OVERSUBSCRIBED = 64, /* the peer is more likely without a CPU than busy */
-    YIELD_AFTER = 1 << 21,        /* ~50 ms: nobody waits so long for a message alone */
+    PATIENCE = 4096,              /* ~0.1 ms: longer than any message under way needs */
+    PATIENCE_OVERSUBSCRIBED = 64, /* the peer probably waits for a CPU */
+    YIELD_AFTER = 1 << 21,        /* ~50 ms: longer than any wait for a message alone */
 };
 
 #define SEE "docs/transports.md, section Shared memory", "docs/transports.md#shared-memory"
 const hk_limit_t hk_channel_limits[] = {
     {"hockney's inline word", sizeof(uint64_t), NULL,
-     "up to there a message goes in one word next to its number; a longer one is copied to the ring first", SEE},
+     "messages up to this size travel in one word next to their number; larger ones are copied to the ring first", SEE},
     {"hockney's first cache line", HK_INLINE_BYTES, NULL,
-     "up to there a message fits into the cache line of its number; a longer one lies in the lines after it", SEE},
+     "messages up to this size fit into the cache line of their number; larger ones use further lines", SEE},
     {"hockney's single-copy threshold", HK_EAGER_BYTES, NULL,
-     "longer messages are copied once, from the sender's buffer, which waits for it", SEE},
+     "larger messages are copied once, from the sender's buffer, and the sender waits for the copy", SEE},
     {0},
 };
 
@@ -43,7 +43,7 @@ static size_t page_bytes(void)
     return page > PAGE_MIN_BYTES ? (size_t)page : PAGE_MIN_BYTES;
 }
 
-/* Half of the machine's memory for all ranks: pages that nobody touches cost nothing. */
+/* Half of the machine's memory for all ranks: untouched pages cost nothing. */
 static size_t slice_bytes_for(int size)
 {
     const long pages = sysconf(_SC_PHYS_PAGES);
@@ -70,10 +70,10 @@ hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared
     const size_t ranks = (size_t)size, page = page_bytes();
     const int rounds = rounds_for(size);
     const size_t flags_at = page;
-    const size_t rings_at = round_up(flags_at + ranks * (size_t)rounds * HK_APART_BYTES, page);
+    const size_t rings_at = round_up(flags_at + ranks * (size_t)rounds * HK_SEPARATE_BYTES, page);
     const size_t arena_at = round_up(rings_at + ranks * ranks * sizeof(hk_ring_t), SLICE_GRAIN_BYTES);
 
-    /* A limit on address space or strict overcommit may refuse what is never used: then ask for less. */
+    /* A limit on address space, or strict overcommit, may refuse memory that is never used: then request less. */
     size_t slice_bytes = slice_bytes_for(size), len_bytes = 0;
     void *memory = MAP_FAILED;
     for (; slice_bytes >= SLICE_MIN_BYTES; slice_bytes = slice_bytes / 2 / SLICE_GRAIN_BYTES * SLICE_GRAIN_BYTES) {
@@ -87,7 +87,7 @@ hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared
         return hk_fail(HK_ERR_MEMORY, -1, "shared memory: cannot map %zu MiB for %d ranks", len_bytes >> 20, size);
     }
 #if defined(MADV_HUGEPAGE)
-    /* Only a wish: most systems don't grant it for shared memory. */
+    /* Optional: most systems refuse it for shared memory. */
     (void)madvise((unsigned char *)memory + arena_at, ranks * slice_bytes, MADV_HUGEPAGE);
 #endif
     *(hk_mapping_t *)memory = (hk_mapping_t){
@@ -119,11 +119,11 @@ static unsigned char *slice_of(hk_mapping_t *mapping, int rank)
     return (unsigned char *)mapping + mapping->arena_at + (size_t)rank * mapping->slice_bytes;
 }
 
-/* Contexts of threads lie in one heap: a line that holds one rank's counters holds nobody else's. */
-static void *zeroed_apart(size_t len_bytes)
+/* Contexts of threads share a heap: no cache line holds data of two ranks. */
+static void *zeroed_lines(size_t len_bytes)
 {
-    const size_t whole = round_up(len_bytes, HK_APART_BYTES);
-    void *memory = aligned_alloc(HK_APART_BYTES, whole);
+    const size_t whole = round_up(len_bytes, HK_SEPARATE_BYTES);
+    void *memory = aligned_alloc(HK_SEPARATE_BYTES, whole);
     if (memory != NULL) {
         memset(memory, 0, whole);
     }
@@ -134,12 +134,12 @@ hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
 {
     if (!hk_lane_usable()) {
         return hk_fail(HK_ERR_UNSUPPORTED, job->rank,
-                       "%s: this CPU promises no 16-byte stores; build with -DHK_LANE_PORTABLE", tp->name);
+                       "%s: this CPU has no atomic 16-byte stores; build with -DHK_LANE_PORTABLE", tp->name);
     }
     const size_t ranks = (size_t)job->size;
-    hk_channel_t *channel = zeroed_apart(sizeof *channel);
-    hk_peer_t *peers = zeroed_apart(ranks * sizeof *peers);
-    hk_peer_t **active = zeroed_apart(ranks * sizeof(hk_peer_t *));
+    hk_channel_t *channel = zeroed_lines(sizeof *channel);
+    hk_peer_t *peers = zeroed_lines(ranks * sizeof *peers);
+    hk_peer_t **active = zeroed_lines(ranks * sizeof(hk_peer_t *));
     if (channel == NULL || peers == NULL || active == NULL) {
         free(active);
         free(peers);
@@ -185,7 +185,7 @@ void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes)
 {
     hk_channel_t *channel = hk_channel_of(ctx);
     const size_t room = channel->mapping->slice_bytes - channel->slice_used;
-    /* Rounding up can't overflow: a length beyond the room is never rounded. */
+    /* Larger sizes are not rounded up, so this cannot overflow. */
     const size_t whole = len_bytes <= room ? round_up(len_bytes, page_bytes()) : SIZE_MAX;
     if (whole > room) {
         hk_log(ctx->rank, "%s: no room for a buffer of %zu bytes in this rank's %zu MiB", ctx->tp->name, len_bytes,

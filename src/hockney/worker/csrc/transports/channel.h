@@ -1,37 +1,38 @@
-/* Messages through memory that all ranks share: what the transports shm and threads are made of. They differ only in
- * what a rank is, and shm:sync in which messages a sender waits for, so all are tables over these functions.
+/* Messages through memory that all ranks share, for the transports shm and threads. They differ only in what a rank is.
+ * In shm:sync more sends wait. So all are tables over these functions.
  *
- * One mapping, made before the ranks are started and therefore at the same address in all of them, holds
+ * One mapping, made before the ranks start and therefore at the same address in all of them, holds
  *   - barrier flags: a line for each rank and round;
- *   - rings: for each ordered pair of ranks, a ring of slots that only one rank writes and only one reads;
+ *   - rings: for each ordered pair of ranks, a ring of slots with one writer and one reader;
  *   - the arena: a slice for each rank, from which alloc takes message buffers, so that peers can read them.
- * A message takes one slot. Its length decides how, and both ranks know it:
- *   up to  8 bytes             inside the lane: tag and payload are one 16-byte store;
- *   up to  HK_INLINE_BYTES     in the rest of the lane's cache line, then the lane;
- *   up to  HK_EAGER_BYTES      in the rest of the slot, then the lane;
- *   more                       the lane carries the address; the receiver copies straight from the sender's buffer.
- * The lane's tag is the message's number in its ring and its length, so a reader knows its message by one comparison,
- * and ranks that disagree about a length are found out. */
+ * A message takes one slot. Its size, which both ranks know, decides how:
+ *   up to 8 bytes           inside the lane: one 16-byte store writes tag and payload
+ *   up to HK_INLINE_BYTES   in the rest of the lane's cache line, then the lane
+ *   up to HK_EAGER_BYTES    in the rest of the slot, then the lane
+ *   more                    the lane carries the address; the receiver copies directly from the sender's buffer
+ * The lane's tag combines the message's number in its ring and its size. So the reader identifies its message with
+ * one comparison, and detects a different size. */
 #ifndef HK_TRANSPORTS_CHANNEL_H
 #define HK_TRANSPORTS_CHANNEL_H
 
 #include "../cacheline.h"
 #include "../transport.h"
 
-/* Up to HK_EAGER_BYTES a message is copied in and out, and its sender need not wait. Measured on Zen 4, cores 27 to
- * 45 ns apart: at 512 bytes single copy halves the latency (55 to 80 ns against 115) and is within a quarter of the
- * stream of blocking sends; at 256 it is no faster, and the stream of blocking sends is half as fast. */
+/* Up to HK_EAGER_BYTES a message is copied in and out, and its sender does not wait. Measured on Zen 4, with cores
+ * 27 to 45 ns apart: at 512 bytes single copy halves the latency (55 to 80 ns instead of 115), and the stream of
+ * blocking sends is within a quarter. At 256 bytes it is no faster, and the stream of blocking sends is half as
+ * fast. */
 enum {
-    HK_RING_SLOTS = 64,  /* a sender runs so far ahead; a power of two */
-    HK_TAKEN_EVERY = 32, /* a reader tells how far it is once in so many messages; at most half of the slots, or
-                            both ranks may wait for each other */
+    HK_RING_SLOTS = 64,  /* how far a sender may run ahead; a power of two */
+    HK_TAKEN_EVERY = 32, /* messages between two updates of `taken`; at most half of the slots, or both ranks may wait
+                            for each other */
     HK_INLINE_BYTES = HK_LINE_BYTES - (int)sizeof(hk_lane_t),
     HK_EAGER_BYTES = 256,
 };
 
-/* Five lines: the reader polls the first, the rest is for what does not fit in there. The distance between the polled
- * lines matters: with 1, 2, 4 or 8 lines the reader's prefetcher takes the next ones away from the writer, and half a
- * round trip costs a third more (Zen 4: 48 ns at 3 or 5 lines, 65 at 1, 58 at 2, 70 at 4 and 8). */
+/* Five lines: the reader polls the first, the others hold what does not fit there. The distance between polled lines
+ * matters. With 1, 2, 4 or 8 lines the reader's prefetcher takes the next ones from the writer, and half a round
+ * trip costs a third more (Zen 4: 48 ns with 3 or 5 lines, 65 with 1, 58 with 2, 70 with 4 and 8). */
 typedef struct hk_slot {
     _Alignas(HK_LINE_BYTES) hk_lane_t lane;
     unsigned char inlined[HK_INLINE_BYTES];
@@ -39,11 +40,11 @@ typedef struct hk_slot {
 } hk_slot_t;
 
 typedef struct hk_ring {
-    _Alignas(HK_APART_BYTES) hk_slot_t slot[HK_RING_SLOTS];
-    _Alignas(HK_APART_BYTES) _Atomic uint32_t taken; /* number of the last message that the reader is done with */
+    _Alignas(HK_SEPARATE_BYTES) hk_slot_t slot[HK_RING_SLOTS];
+    _Alignas(HK_SEPARATE_BYTES) _Atomic uint32_t taken; /* number of the last message that the reader has finished */
 } hk_ring_t;
 
-/* What lies where in the mapping; the mapping starts with it. */
+/* The layout of the mapping, at its start. */
 typedef struct hk_mapping {
     size_t len_bytes;
     int size;
@@ -62,18 +63,18 @@ typedef struct hk_queued {
 _Static_assert(sizeof(hk_queued_t) <= sizeof(hk_req_t), "channel: a queued message does not fit hk_req_t");
 
 typedef struct hk_queue {
-    hk_queued_t *first, *last; /* last means nothing while first is NULL */
+    hk_queued_t *first, *last; /* last is invalid while first is NULL */
 } hk_queue_t;
 
-/* This rank's side of its two rings with one peer. */
+/* This rank's side of its two rings with a peer. */
 typedef struct hk_peer {
     hk_ring_t *out;
-    uint32_t sent;             /* number of the last message in out */
-    uint32_t may;              /* send up to this number without a look at the reader; sent, while sends are queued */
-    uint32_t awaited;          /* number of the last message that is waited for, while awaiting */
-    bool awaiting;             /* the reader has not yet taken that message */
-    bool active;               /* listed in channel->active */
-    uint32_t await_from_bytes; /* a send of this length or more waits until it is taken */
+    uint32_t sent;    /* number of the last message in out */
+    uint32_t may;     /* sends up to this number need no check of `taken`; equals `sent` while sends are queued */
+    uint32_t awaited; /* number of the last message to wait for, while awaiting */
+    bool awaiting;    /* the reader has not yet taken that message */
+    bool active;      /* listed in channel->active */
+    uint32_t await_from_bytes; /* a send of this size or more waits until it is taken */
     hk_queue_t sends;          /* started, but not in the ring yet */
 
     hk_ring_t *in;
@@ -85,13 +86,13 @@ typedef struct hk_peer {
 typedef struct hk_channel {
     hk_ctx_t base;
     hk_mapping_t *mapping;
-    hk_peer_t *peer;    /* one for each rank, this one too */
-    hk_peer_t **active; /* those with anything queued or awaited */
+    hk_peer_t *peer;    /* one for each rank, including this one */
+    hk_peer_t **active; /* those with queued or awaited messages */
     int active_count;
-    uint32_t patience;    /* polls before a wait looks round: other requests, a wrong length */
-    uint64_t yield_after; /* polls before a wait gives the CPU away, each time */
+    uint32_t patience;    /* polls before a wait handles other requests and checks for a wrong size */
+    uint64_t yield_after; /* polls between two yields of the CPU */
     uint64_t epoch;       /* of the barrier */
-    uint64_t probes;      /* in vain, one after the other */
+    uint64_t probes;      /* consecutive probes without a message */
     unsigned char *slice; /* this rank's part of the arena */
     size_t slice_used;
     char library[128];
@@ -102,7 +103,7 @@ static inline hk_channel_t *hk_channel_of(hk_ctx_t *ctx)
     return (hk_channel_t *)ctx;
 }
 
-/* The hooks of a context and its memory; channel_message.h has the others. */
+/* The hooks for the context and its memory; channel_message.h has the others. */
 hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared_p);
 hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 void hk_channel_close(hk_ctx_t *ctx);

@@ -1,10 +1,10 @@
-/* Two-sided messages. See channel.h for what a message looks like in a ring. */
+/* Two-sided messages. channel.h describes their layout in a ring. */
 #include "channel_message.h"
 
 #include <sched.h>
 #include <string.h>
 
-/* Numbers wrap; two that are compared are never further apart than the ring is long. */
+/* Numbers wrap around. Two compared numbers differ by at most the number of slots. */
 static inline bool before(uint32_t number, uint32_t other)
 {
     return (int32_t)(number - other) < 0;
@@ -20,8 +20,8 @@ static inline hk_slot_t *slot_of(hk_ring_t *ring, uint32_t number)
     return &ring->slot[number % HK_RING_SLOTS];
 }
 
-/* Up to 8 bytes as a word and back. The common lengths are spelled out: for a length that it doesn't know, the
- * compiler goes through memory, and the CPU then waits to read a word that was written in parts. */
+/* Up to 8 bytes as a word and back. The common sizes are separate cases: for an unknown size the compiler goes
+ * through memory, and a word written in parts stalls the CPU when it is read. */
 static inline uint64_t word_load(const void *buf, size_t len_bytes)
 {
     uint64_t word = 0;
@@ -97,7 +97,7 @@ static inline void take_out(hk_peer_t *peer, uint64_t word, void *buf, size_t le
     }
 }
 
-/* ---- queues: what could not be done at once ------------------------------------------------------------------ */
+/* ---- queues of requests that could not complete at once ------------------------------------------------------ */
 
 static void queue_append(hk_queue_t *queue, hk_queued_t *queued)
 {
@@ -118,7 +118,7 @@ static inline void activate(hk_channel_t *channel, hk_peer_t *peer)
     }
 }
 
-/* Both tell whether anything moved. */
+/* Both return whether anything moved. */
 static inline bool progress_recvs(hk_peer_t *peer)
 {
     bool moved = false;
@@ -151,7 +151,7 @@ static inline bool progress_sends(hk_peer_t *peer)
         peer->sends.first = queued->next;
         moved = true;
     }
-    peer->may = may; /* == sent if any are left */
+    peer->may = may; /* == sent if sends are left */
     if (peer->awaiting && !before(taken, peer->awaited)) {
         peer->awaiting = false;
         moved = true;
@@ -159,7 +159,7 @@ static inline bool progress_sends(hk_peer_t *peer)
     return moved;
 }
 
-/* Get on with every open request. */
+/* Make progress on every open request. */
 static bool progress(hk_channel_t *channel)
 {
     bool moved = false;
@@ -181,7 +181,7 @@ static bool progress(hk_channel_t *channel)
 
 /* ---- waiting ------------------------------------------------------------------------------------------------- */
 
-/* The message that this rank waits for is there, but not of the length that it expects. */
+/* Whether the awaited message is there with an unexpected size. */
 static hk_status_t check_length(hk_channel_t *channel, hk_peer_t *peer, size_t len_bytes)
 {
     const uint32_t number = peer->took + 1;
@@ -220,7 +220,7 @@ static inline hk_status_t await_taken(hk_channel_t *channel, hk_peer_t *peer, ui
     return HK_OK;
 }
 
-/* The ring is full, or earlier sends are queued and come first: work until there is a slot for one more. */
+/* The ring is full, or earlier sends are queued: make progress until a slot is free. */
 static __attribute__((noinline)) hk_status_t await_slot(hk_channel_t *channel, hk_peer_t *peer)
 {
     uint64_t polls = 0;
@@ -230,7 +230,7 @@ static __attribute__((noinline)) hk_status_t await_slot(hk_channel_t *channel, h
     return HK_OK;
 }
 
-/* Earlier receives from this peer are open: their messages come first. */
+/* Earlier receives from this peer are open: wait until they have their messages. */
 static __attribute__((noinline)) hk_status_t await_turn(hk_channel_t *channel, hk_peer_t *peer)
 {
     uint64_t polls = 0;
@@ -277,7 +277,7 @@ hk_status_t hk_channel_recv(hk_ctx_t *ctx, int from, void *buf, size_t len_bytes
     return HK_OK;
 }
 
-/* In vain it counts as a poll of a wait, which gives the CPU away when that is due. */
+/* A failed probe counts as a poll of a wait, which yields the CPU from time to time. */
 hk_status_t hk_channel_probe(hk_ctx_t *ctx, int from, bool *is_there_p)
 {
     hk_channel_t *channel = hk_channel_of(ctx);
@@ -325,7 +325,7 @@ hk_status_t hk_channel_irecv(hk_ctx_t *ctx, int from, void *buf, size_t len_byte
     return HK_OK;
 }
 
-/* reqs need not be read: they are all that are open, and the queues know those in the order of their start. */
+/* reqs are all open requests, and the queues hold them in the order of their start. So reqs is not read. */
 hk_status_t hk_channel_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
     (void)reqs;

@@ -1,5 +1,5 @@
-/* The hooks of transport.h that move messages through a channel. With HK_CAP_SYNCHRONOUS in tp's capabilities every
- * send waits until its message is taken. */
+/* The hooks that move messages through a channel. With HK_CAP_SYNCHRONOUS in tp's capabilities every send waits
+ * until its message is taken. */
 #ifndef HK_TRANSPORTS_CHANNEL_MESSAGE_H
 #define HK_TRANSPORTS_CHANNEL_MESSAGE_H
 
@@ -12,18 +12,18 @@ hk_status_t hk_channel_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t le
 hk_status_t hk_channel_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
 hk_status_t hk_channel_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 
-/* What shared memory gives for nothing (channel_shared.c). */
+/* One-sided access and barrier (channel_shared.c). */
 hk_status_t hk_channel_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes);
 hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes);
 hk_status_t hk_channel_quiet(hk_ctx_t *ctx);
 hk_status_t hk_channel_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
 hk_status_t hk_channel_barrier(hk_ctx_t *ctx);
 
-/* A wait that has polled in vain for longer than its patience looks round: it gets on with other requests of this
- * rank, which a peer may be waiting for, and gives the CPU away when that is due. */
+/* Called by a wait that has polled longer than its patience. Makes progress on other requests of this rank, for
+ * which a peer may wait, and yields the CPU from time to time. */
 hk_status_t hk_channel_idle(hk_channel_t *channel, uint64_t polls);
 
-/* Between two polls. *polls_p counts them, from 0. */
+/* Call between two polls. *polls_p counts them from 0. */
 static inline hk_status_t hk_channel_spin(hk_channel_t *channel, uint64_t *polls_p)
 {
     hk_pause();

@@ -1,9 +1,9 @@
-/* What shared memory gives for nothing: one-sided access, and a barrier that is stores and polls. */
+/* One-sided access in shared memory, and a barrier of stores and polls. */
 #include "channel_message.h"
 
 #include <string.h>
 
-/* Symmetric memory: the same place in the peer's slice as in ours. */
+/* Symmetric memory: the same offset in the peer's slice. */
 static inline unsigned char *at_peer(hk_channel_t *channel, int peer, const void *mine)
 {
     return channel->peer[peer].slice + ((const unsigned char *)mine - channel->slice);
@@ -14,7 +14,7 @@ static inline bool is_word(const void *one, const void *other, size_t len_bytes)
     return len_bytes == 8 && (((uintptr_t)one | (uintptr_t)other) & 7) == 0;
 }
 
-/* An aligned word is stored as one, because the peer may be in wait_word on it. */
+/* An aligned word is written by one store, because the peer may wait for it in wait_word. */
 hk_status_t hk_channel_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
 {
     unsigned char *there = at_peer(hk_channel_of(ctx), peer, remote);
@@ -40,7 +40,7 @@ hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *rem
     return HK_OK;
 }
 
-/* ThreadSanitizer knows no fences, and needs none here: it learns the order from the words that are put. */
+/* ThreadSanitizer does not support fences. It needs none here, because the words that are put establish the order. */
 hk_status_t hk_channel_quiet(hk_ctx_t *ctx)
 {
     (void)ctx;
@@ -52,7 +52,7 @@ hk_status_t hk_channel_quiet(hk_ctx_t *ctx)
     return HK_OK;
 }
 
-/* Poll a word until it is value, or, with at_least, not before it. */
+/* Poll a word until it is value, or at least value. */
 static inline hk_status_t await_word(hk_channel_t *channel, const _Atomic uint64_t *word, uint64_t value, bool at_least)
 {
     uint64_t polls = 0;
@@ -74,12 +74,11 @@ static inline _Atomic uint64_t *flag_of(hk_mapping_t *mapping, int rank, int rou
 {
     unsigned char *flags = (unsigned char *)mapping + mapping->flags_at;
     const size_t i = (size_t)rank * (size_t)mapping->rounds + (size_t)round;
-    return (_Atomic uint64_t *)(void *)(flags + i * HK_APART_BYTES);
+    return (_Atomic uint64_t *)(void *)(flags + i * HK_SEPARATE_BYTES);
 }
 
-/* Dissemination barrier (Hensgen, Finkel and Manber 1988): in round k every rank tells the one 2^k further on. A flag
- * holds the number of the barrier. It may be one ahead of ours: its writer, once through this barrier, may already be
- * in the next. */
+/* Dissemination barrier (Hensgen, Finkel and Manber 1988): in round k every rank signals the rank 2^k after it. A
+ * flag holds the number of the barrier. It may be one ahead: its writer may already be in the next barrier. */
 hk_status_t hk_channel_barrier(hk_ctx_t *ctx)
 {
     hk_channel_t *channel = hk_channel_of(ctx);

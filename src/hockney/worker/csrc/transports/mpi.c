@@ -1,7 +1,7 @@
-/* MPI: one worker executable for each library found, started by that library's own mpiexec.
+/* MPI: one worker executable for each library, started by the mpiexec of that library.
  *
- * The timed hooks are the plain calls of any MPI program on a communicator of our own; nothing else may stand in
- * them, because the worker promises to stay within 2 % of a bare ping-pong. */
+ * The timed hooks are the plain calls of any MPI program, on a separate communicator. They contain nothing else,
+ * because the worker must stay within 2 % of a bare ping-pong. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { TAG = HK_MPI_TAG };
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(hk_req_t), "mpi: a request does not fit hk_req_t");
 
-/* Out of line and cold: the hooks above their calls stay a compare and a jump. */
+/* Out of line and cold, so that the hooks stay a compare and a jump. */
 __attribute__((cold, noinline)) hk_status_t hk_mpi_failed(int rank, const char *call, int code)
 {
     char text[MPI_MAX_ERROR_STRING] = "no text";
@@ -74,8 +74,8 @@ hk_status_t hk_mpi_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, h
     return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);
 }
 
-/* MPI_Waitall wants its requests side by side. They are moved together at the front of the caller's own array: place
- * i of the packed array never lies behind slot i, so the move destroys nothing that is still to be read. */
+/* MPI_Waitall needs an array of requests. They are packed at the front of the caller's array. Packed request i never
+ * lies after slot i, so packing overwrites no unread request. */
 hk_status_t hk_mpi_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
     MPI_Request *packed = (MPI_Request *)(void *)reqs;
@@ -94,7 +94,7 @@ hk_status_t hk_mpi_barrier(hk_ctx_t *ctx)
 
 hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes)
 {
-    void *buf = ctx->rank == root ? (void *)(uintptr_t)out : in; /* of the root MPI only reads it */
+    void *buf = ctx->rank == root ? (void *)(uintptr_t)out : in; /* MPI only reads the root's buffer */
     const int code = MPI_Bcast(buf, (int)len_bytes, MPI_BYTE, root, hk_mpi_comm(ctx));
     return HK_MPI_CHECKED(ctx, "MPI_Bcast", code);
 }
@@ -136,7 +136,7 @@ hk_status_t hk_mpi_create(const hk_transport_t *tp, const hk_job_t *job, size_t 
         return hk_mpi_failed(job->rank, "MPI_Comm_dup", code);
     }
     MPI_Comm_set_errhandler(ctx->comm, MPI_ERRORS_RETURN);
-    if (job->rank == 0) { /* who answers for all */
+    if (job->rank == 0) { /* rank 0 answers for all ranks */
         hk_mpi_name(ctx->library, sizeof ctx->library);
     }
     *ctx_p = &ctx->base;

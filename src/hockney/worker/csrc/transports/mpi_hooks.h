@@ -1,4 +1,4 @@
-/* What the MPI transports share: the context, and the hooks that a variant does not change. */
+/* Shared by the MPI transports: the context, and the hooks that variants do not change. */
 #ifndef HK_MPI_HOOKS_H
 #define HK_MPI_HOOKS_H
 
@@ -8,16 +8,16 @@
 #include "../transport.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* MPICH declares MPI_STATUSES_IGNORE as an array of one, and gcc believes it. */
+/* MPICH declares MPI_STATUSES_IGNORE as an array of one element, so gcc warns. */
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif
 
 enum { HK_MPI_TAG = 1, HK_MPI_LIBRARY_MAX = 160 };
 
-/* Variants embed it as the first member of their own. */
+/* Variants embed it as the first member of their context. */
 typedef struct hk_mpi {
     hk_ctx_t base;
-    MPI_Comm comm; /* our own, so that nothing a library or tool sends on the world can match our messages */
+    MPI_Comm comm; /* separate, so that no message of a library or tool on the world can match */
     char library[HK_MPI_LIBRARY_MAX];
 } hk_mpi_t;
 
@@ -26,19 +26,19 @@ static inline MPI_Comm hk_mpi_comm(const hk_ctx_t *ctx)
     return ((const hk_mpi_t *)ctx)->comm;
 }
 
-/* Log what a call of the library says went wrong. Out of line and cold: hooks stay a compare and a jump. */
+/* Log a failed call of the library. Out of line and cold, so that hooks stay a compare and a jump. */
 hk_status_t hk_mpi_failed(int rank, const char *call, int code);
 
 #define HK_MPI_CHECKED(ctx, call, code)                                                                                \
     (__builtin_expect((code) == MPI_SUCCESS, 1) ? HK_OK : hk_mpi_failed((ctx)->rank, call, code))
 
-/* For variants: a context of ctx_bytes, zero behind the common part. */
+/* For variants: a context of ctx_bytes, zero after the common part. */
 hk_status_t hk_mpi_create(const hk_transport_t *tp, const hk_job_t *job, size_t ctx_bytes, hk_ctx_t **ctx_p);
 hk_status_t hk_mpi_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 void hk_mpi_close(hk_ctx_t *ctx);
 const char *hk_mpi_library(const hk_ctx_t *ctx);
 
-/* The library's name, version and, in brackets, what of it carries the bytes. */
+/* The library's name and version and, in brackets, the component that transfers the bytes. */
 void hk_mpi_name(char *name_p, size_t room);
 
 hk_status_t hk_mpi_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
@@ -53,14 +53,14 @@ hk_status_t hk_mpi_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len
 hk_status_t hk_mpi_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes);
 hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
 
-/* The same in every table. */
+/* In every table. */
 #define HK_MPI_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_PROBE)
 #define HK_MPI_SHARED                                                                                                  \
     .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_LIBRARY, .library = hk_mpi_library, .probe = hk_mpi_probe,          \
     .broadcast = hk_mpi_broadcast, .alltoall = hk_mpi_alltoall, .allreduce = hk_mpi_allreduce,                         \
     .reduce = hk_mpi_reduce, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
-/* What a table has unless its variant is about just that. */
+/* Hooks that most tables share. */
 #define HK_MPI_PLAIN_CONTEXT .open = hk_mpi_open, .close = hk_mpi_close
 #define HK_MPI_PLAIN_MEMORY .alloc = hk_private_alloc, .free = hk_private_free
 #define HK_MPI_PLAIN_SENDS .send = hk_mpi_send, .isend = hk_mpi_isend

@@ -1,10 +1,10 @@
-/* MPI's send modes as transports of their own: synchronous, ready and buffered. What they do not change is mpi.c's. */
+/* MPI's send modes as transports: synchronous, ready and buffered. Other hooks are those of mpi.c. */
 #include <mpi.h>
 #include <string.h>
 
 #include "mpi_hooks.h"
 
-/* ---- synchronous: a send returns when the receive has begun ----------------------------------------------------- */
+/* ---- synchronous: a send returns once its receive has begun ------------------------------------------------------ */
 
 static hk_status_t sync_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
 {
@@ -26,33 +26,34 @@ const hk_transport_t hk_transport_mpi_sync = {
     HK_MPI_PLAIN_RECEIVES,
     .caps = HK_MPI_CAPS | HK_CAP_SYNCHRONOUS,
     .name = "mpi:sync",
-    .summary = "synchronous sends (MPI_Ssend): each returns when its receive has begun",
+    .summary = "synchronous sends (MPI_Ssend): each returns once its receive has begun",
     .max_bytes = INT_MAX,
     .send = sync_send,
     .isend = sync_isend,
     .barrier = hk_mpi_barrier,
 };
 
-/* ---- ready: a send may start only when its receive is posted ---------------------------------------------------- */
+/* ---- ready: a send may start only after its receive is posted ---------------------------------------------------- */
 
-/* The receiver posts its receive and then says so by a message of 0 bytes, which the sender takes before MPI_Rsend.
+/* The receiver posts its receive and then sends a go-ahead, a message of 0 bytes, which the sender receives before
+ * MPI_Rsend.
  *
- * The n-th message from one rank to another carries the n-th tag, so a send that gets its go-ahead before an older one
- * was started still meets its own receive: the k-th go-ahead always belongs to the k-th message. */
-enum { TAG_GO = 2, TAG_FIRST = 16, TAGS = 1 << 14 }; /* MPI promises tags up to 32767 */
+ * The n-th message between two ranks has the n-th tag. The k-th go-ahead belongs to the k-th message. So a send that
+ * gets its go-ahead before an older send starts still matches its receive. */
+enum { TAG_GO = 2, TAG_FIRST = 16, TAGS = 1 << 14 }; /* MPI guarantees tags up to 32767 */
 
 typedef struct ready_req {
     MPI_Request data;
     MPI_Request go;
-    struct ready_req *next; /* in the list of sends that wait for their go-ahead */
+    struct ready_req *next; /* in the list of sends that wait for a go-ahead */
     const void *buf;
     int len, peer, tag;
-    char nothing; /* where a message of 0 bytes goes */
+    char nothing; /* buffer of a message of 0 bytes */
 } ready_req_t;
 
 typedef struct ready_ctx {
     hk_mpi_t mpi;
-    ready_req_t *deferred; /* started sends whose go-ahead has not come, the oldest first */
+    ready_req_t *deferred; /* started sends without a go-ahead, oldest first */
     unsigned started[];    /* [size] sends to each rank, then [size] receives from each */
 } ready_ctx_t;
 
@@ -74,7 +75,7 @@ static hk_status_t ready_open(const hk_transport_t *tp, const hk_job_t *job, hk_
     return hk_mpi_create(tp, job, sizeof(ready_ctx_t) + counts * sizeof(unsigned), ctx_p);
 }
 
-/* Start each deferred send whose go-ahead has come. */
+/* Start each deferred send whose go-ahead has arrived. */
 static int start_ready(hk_ctx_t *ctx)
 {
     int code = MPI_SUCCESS;
@@ -93,7 +94,7 @@ static int start_ready(hk_ctx_t *ctx)
     return code;
 }
 
-/* Wait for one request; sends that were deferred go on meanwhile, for their receivers may be what it waits for. */
+/* Wait for one request. Meanwhile start deferred sends, because their receivers may have to act first. */
 static int ready_wait(hk_ctx_t *ctx, MPI_Request *request)
 {
     int code = MPI_SUCCESS;
@@ -136,7 +137,7 @@ static hk_status_t ready_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byt
     return HK_MPI_CHECKED(ctx, "MPI_Irecv, MPI_Send or MPI_Wait", code);
 }
 
-/* The send itself is started by whatever call waits next, once the go-ahead is there. */
+/* The next call that waits starts the send, once the go-ahead is there. */
 static hk_status_t ready_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
 {
     ready_req_t *mine = (ready_req_t *)(void *)req->room;
@@ -166,7 +167,7 @@ static hk_status_t ready_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_by
     return HK_MPI_CHECKED(ctx, "MPI_Irecv or MPI_Isend", code);
 }
 
-/* Packed like those of the plain transport: the two of slot i go to places that don't lie behind it. */
+/* Packed as in hk_mpi_wait_all. Each slot holds two requests, and their packed places never lie after it. */
 static hk_status_t ready_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
     int code = MPI_SUCCESS;
@@ -189,7 +190,7 @@ static hk_status_t ready_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 const hk_transport_t hk_transport_mpi_ready = {
     HK_MPI_SHARED,
     HK_MPI_PLAIN_MEMORY,
-    /* A probe would look for ever for a message that is not sent before its receive is posted. */
+    /* a probe would wait for a message that is only sent after its receive is posted */
     .caps = (HK_MPI_CAPS & ~HK_CAP_PROBE) | HK_CAP_SYNCHRONOUS,
     .name = "mpi:ready",
     .summary = "ready sends (MPI_Rsend), each after the receiver's go-ahead, a message of 0 bytes",
@@ -204,7 +205,7 @@ const hk_transport_t hk_transport_mpi_ready = {
     .barrier = hk_mpi_barrier,
 };
 
-/* ---- buffered: a send returns when its message is copied into a buffer of ours ----------------------------------- */
+/* ---- buffered: a send copies its message into an attached buffer ------------------------------------------------ */
 
 enum {
     BUFFERED_MAX_BYTES = 16 << 20,
@@ -230,7 +231,8 @@ static hk_status_t buffered_open(const hk_transport_t *tp, const hk_job_t *job, 
         hk_mpi_close(*ctx_p);
         return HK_ERR_MEMORY;
     }
-    memset(ctx->buffer, 0, BUFFER_BYTES); /* a first touch costs more than the copy, and libraries go through it all */
+    memset(ctx->buffer, 0, BUFFER_BYTES); /* touches the pages: a first touch costs more than the copy, and libraries
+                                             use the whole buffer */
     const int code = MPI_Buffer_attach(ctx->buffer, BUFFER_BYTES);
     if (code != MPI_SUCCESS) {
         hk_private_free(*ctx_p, ctx->buffer, BUFFER_BYTES);
@@ -250,7 +252,7 @@ static void buffered_close(hk_ctx_t *base)
     hk_mpi_close(base);
 }
 
-/* Taking the buffer away waits until all that is in it has been delivered. */
+/* Detaching waits until all messages in the buffer are delivered. */
 __attribute__((cold, noinline)) static int drain(buffered_ctx_t *ctx)
 {
     void *buffer = NULL;
@@ -260,9 +262,9 @@ __attribute__((cold, noinline)) static int drain(buffered_ctx_t *ctx)
     return code == MPI_SUCCESS ? MPI_Buffer_attach(ctx->buffer, BUFFER_BYTES) : code;
 }
 
-/* Room for one more message, by our own count: a library that is asked for more than it has may lose a message (Open
- * MPI 4.1 has then already counted it), and it doesn't tell how much is free. So the count grows until the buffer
- * might be full, and a wait for all that is in it starts it anew. */
+/* Make room for one more message. A library may lose a message that exceeds its buffer (Open MPI 4.1 has already
+ * counted it then) and does not report the free space. So this counts the bytes. When the buffer might be full, it
+ * waits until the buffer is empty and starts again. */
 static inline int make_room(hk_ctx_t *base, size_t len_bytes)
 {
     buffered_ctx_t *ctx = (buffered_ctx_t *)base;

@@ -1,5 +1,5 @@
-/* What an MPI library is called, and what of it carries the bytes: "MPICH 4.0.2 (ch4:ucx)", "Open MPI 4.1.4
- * (ob1:vader:cma tcp)". Asked once, when a job starts; its own text can be two thousand characters long. */
+/* The name of an MPI library and the component that transfers the bytes: "MPICH 4.0.2 (ch4:ucx)", "Open MPI 4.1.4
+ * (ob1:vader:cma tcp)". Built once per job. A library's own description may have two thousand characters. */
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,18 +7,18 @@
 
 #include "mpi_hooks.h"
 
-/* The first version number in text ("v4.1.4, package: …" gives "4.1.4"); empty if there is none. */
+/* Copies the first version number in text ("v4.1.4, package: …" gives "4.1.4"); empty if there is none. */
 static void copy_version(const char *text, char *version, size_t room)
 {
     const char *at = text + strcspn(text, "0123456789\n");
     snprintf(version, room, "%.*s", (int)strcspn(at, " ,\t\r\n"), at);
 }
 
-/* MPICH's device in brackets, " (ch4:ucx)"; empty where nothing is said of one. */
-static void copy_device(const char *said, char *device, size_t room)
+/* Copies MPICH's device in brackets, " (ch4:ucx)"; empty if text names none. */
+static void copy_device(const char *text, char *device, size_t room)
 {
     static const char mark[] = "MPICH Device:";
-    const char *at = strstr(said, mark);
+    const char *at = strstr(text, mark);
     device[0] = '\0';
     if (at != NULL) {
         at += strlen(mark);
@@ -27,7 +27,7 @@ static void copy_device(const char *said, char *device, size_t room)
     }
 }
 
-/* ---- Open MPI: the components that are left when it has chosen -------------------------------------------------- */
+/* ---- Open MPI: the components that are still loaded ------------------------------------------------------------- */
 
 #if defined(OPEN_MPI) && MPI_VERSION >= 3
 
@@ -35,18 +35,19 @@ enum { NAME_MAX_LEN = 16, BTLS_MAX = 8 };
 
 typedef struct {
     char name[NAME_MAX_LEN];
-    bool is_of_host; /* shared memory: rules between ranks of one host, as Open MPI's own exclusivity has it */
+    bool is_of_host; /* shared memory: it has priority between ranks of one host */
 } btl_t;
 
 typedef struct {
-    char pml[NAME_MAX_LEN]; /* who sends messages: ob1 over the btls, cm over the mtl, ucx */
+    char pml[NAME_MAX_LEN]; /* sends messages: ob1 over the btls, cm over the mtl, ucx */
     char mtl[NAME_MAX_LEN];
-    char copy[NAME_MAX_LEN]; /* how shared memory copies a long message once: cma, knem, xpmem; empty if it doesn't */
+    char copy[NAME_MAX_LEN]; /* single copy of a long message in shared memory: cma, knem, xpmem; empty: none */
     btl_t btls[BTLS_MAX];
     size_t btl_count;
 } path_t;
 
-/* Of "btl_vader_exclusivity" with the framework "btl_" the component, "vader"; empty if it is not of the framework. */
+/* Copies the component of a variable: for "btl_vader_exclusivity" and the framework "btl_", "vader". Empty if the
+ * variable belongs to another framework. */
 static void copy_component(const char *variable, const char *framework, char *name)
 {
     const size_t len = strlen(framework);
@@ -68,7 +69,7 @@ static bool ends_with(const char *text, const char *end)
     return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* The word that stands for the value of a variable, as "cma"; empty if it has none or says "none". */
+/* Copies the word for a variable's value, such as "cma"; empty if it has none or is "none". */
 static void copy_word(int variable, MPI_T_enum words, char *word)
 {
     MPI_T_cvar_handle handle;
@@ -99,7 +100,7 @@ static void add_btl(path_t *path, const char *name)
 {
     const bool is_of_host = strcmp(name, "vader") == 0 || strcmp(name, "sm") == 0;
     for (size_t i = 0; i < path->btl_count; i++) {
-        /* Open MPI 5 knows the variables of its sm by the name of vader too. */
+        /* Open MPI 5 also gives variables of its sm the name vader. */
         if (strcmp(path->btls[i].name, name) == 0 || (is_of_host && path->btls[i].is_of_host)) {
             return;
         }
@@ -111,7 +112,7 @@ static void add_btl(path_t *path, const char *name)
     }
 }
 
-/* Open MPI forgets the variables of components that it closes, so those it still has are of what it uses. */
+/* Open MPI removes the variables of closed components, so the existing ones show which components it uses. */
 static void learn(path_t *path, const char *variable, int index, MPI_Datatype type, MPI_T_enum words)
 {
     char name[NAME_MAX_LEN];
@@ -135,13 +136,13 @@ static void learn(path_t *path, const char *variable, int index, MPI_Datatype ty
     }
 }
 
-static void say_btls(const path_t *path, bool is_of_host, char *said, size_t room)
+static void append_btls(const path_t *path, bool is_of_host, char *list, size_t room)
 {
     for (size_t i = 0; i < path->btl_count; i++) {
         if (path->btls[i].is_of_host == is_of_host) {
             const bool copies = is_of_host && path->copy[0] != '\0';
-            const size_t len = strlen(said);
-            snprintf(said + len, room - len, "%s%s%s%s", len > 0 ? " " : "", path->btls[i].name, copies ? ":" : "",
+            const size_t len = strlen(list);
+            snprintf(list + len, room - len, "%s%s%s%s", len > 0 ? " " : "", path->btls[i].name, copies ? ":" : "",
                      copies ? path->copy : "");
         }
     }
@@ -172,8 +173,8 @@ static void copy_path(char *text, size_t room)
     }
     MPI_T_finalize();
     if (strcmp(path.pml, "ob1") == 0) {
-        say_btls(&path, true, under, sizeof under);
-        say_btls(&path, false, under, sizeof under);
+        append_btls(&path, true, under, sizeof under);
+        append_btls(&path, false, under, sizeof under);
     } else if (strcmp(path.pml, "cm") == 0) {
         snprintf(under, sizeof under, "%s", path.mtl);
     }
@@ -202,22 +203,22 @@ void hk_mpi_name(char *name_p, size_t room)
         {"Open MPI v", "Open MPI"},     {"Intel(R) MPI Library", "Intel MPI"}, {"MVAPICH2 Version", "MVAPICH2"},
         {"MVAPICH Version", "MVAPICH"}, {"CRAY MPICH version", "Cray MPICH"},  {"MPICH Version", "MPICH"},
     };
-    char said[MPI_MAX_LIBRARY_VERSION_STRING] = "unknown MPI";
+    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "unknown MPI";
     char version[32];
     char by[96];
     int len = 0;
-    MPI_Get_library_version(said, &len);
+    MPI_Get_library_version(library, &len);
     copy_path(by, sizeof by);
     if (by[0] == '\0') {
-        copy_device(said, by, sizeof by);
+        copy_device(library, by, sizeof by);
     }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        const char *at = strstr(said, known[i].mark);
+        const char *at = strstr(library, known[i].mark);
         if (at != NULL) {
             copy_version(at + strlen(known[i].mark), version, sizeof version);
             snprintf(name_p, room, "%s %s%s", known[i].name, version, by);
             return;
         }
     }
-    snprintf(name_p, room, "%.*s", (int)strcspn(said, "\r\n"), said);
+    snprintf(name_p, room, "%.*s", (int)strcspn(library, "\r\n"), library);
 }

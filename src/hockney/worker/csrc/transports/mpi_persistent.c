@@ -1,23 +1,23 @@
-/* mpi:persistent: each message is a persistent request (MPI_Send_init, MPI_Recv_init), started anew for each
+/* mpi:persistent: each message is a persistent request (MPI_Send_init, MPI_Recv_init), started again for each
  * repetition.
  *
- * Requests are kept for each peer, direction, buffer and length, and made at the first use: the warm-up, as
- * HK_CAP_KEEPS says; what is made later is counted. As many of one kind are kept as are ever under way at once. */
+ * Requests are kept by peer, direction, buffer and size. The warm-up creates them at first use, as HK_CAP_KEEPS
+ * requires; a counter shows later ones. There are as many requests of one kind as are ever under way at once. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi_hooks.h"
 
-/* Room grows by chunks; from so many on, idle requests are given back before it grows. */
+/* Memory grows by chunks. With CHUNKS_KEPT or more, idle requests are freed first. */
 enum { CHUNK = 1 << 10, CHUNKS_KEPT = 16, BUCKETS = 1 << 12, BUCKET_BITS = 12 };
 
 typedef struct kept {
     MPI_Request request;
-    struct kept *next; /* in the bucket of those that are idle, or among the unused */
+    struct kept *next; /* in the bucket of idle ones, or among the unused */
     const void *buf;
     int len;
-    int way; /* a peer and a direction: 2 * peer to send, 2 * peer + 1 to receive */
+    int way; /* peer and direction: 2 * peer to send, 2 * peer + 1 to receive */
 } kept_t;
 
 typedef struct chunk {
@@ -31,10 +31,10 @@ typedef struct persistent_ctx {
     kept_t *idle[BUCKETS];
     chunk_t *chunks;
     size_t chunks_count;
-    uint64_t made; /* requests, so far */
+    uint64_t made; /* requests created so far */
 } persistent_ctx_t;
 
-/* What wait_all is handed. */
+/* The content of an hk_req_t. */
 typedef struct started {
     kept_t *kept;
 } started_t;
@@ -58,7 +58,7 @@ static void give_unused(persistent_ctx_t *ctx, kept_t *one)
     ctx->unused = one;
 }
 
-/* Requests that are not under way are given back to the library. */
+/* Free requests that are not under way. */
 static void forget_idle(persistent_ctx_t *ctx)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
@@ -94,7 +94,7 @@ static bool persistent_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *coun
     return i == 0;
 }
 
-/* A request may not outlive its buffer. */
+/* A request must not outlive its buffer. */
 static void persistent_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
 {
     forget_idle(persistent_of(ctx));
@@ -126,10 +126,10 @@ __attribute__((cold, noinline)) static kept_t *make(hk_ctx_t *base, const void *
     }
     kept_t *one = ctx->unused;
     if (one == NULL) {
-        hk_log(base->rank, "mpi:persistent: no memory for one more request beside %zu", ctx->chunks_count * CHUNK);
+        hk_log(base->rank, "mpi:persistent: no memory for more than %zu requests", ctx->chunks_count * CHUNK);
         return NULL;
     }
-    void *writable = (void *)(uintptr_t)buf; /* a receive's buffer came without const */
+    void *writable = (void *)(uintptr_t)buf; /* a receive's buffer was passed without const */
     const int code = way % 2 == 0
                          ? MPI_Send_init(buf, len, MPI_BYTE, way / 2, HK_MPI_TAG, ctx->mpi.comm, &one->request)
                          : MPI_Recv_init(writable, len, MPI_BYTE, way / 2, HK_MPI_TAG, ctx->mpi.comm, &one->request);
@@ -145,7 +145,7 @@ __attribute__((cold, noinline)) static kept_t *make(hk_ctx_t *base, const void *
     return one;
 }
 
-/* An idle request of that kind, taken out of its bucket; NULL: there can't be one more. */
+/* Take an idle request of this kind out of its bucket, or create one; NULL: not possible. */
 static inline kept_t *take(hk_ctx_t *ctx, const void *buf, size_t len_bytes, int way)
 {
     const int len = (int)len_bytes;
@@ -207,8 +207,8 @@ static hk_status_t persistent_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t l
     return start(ctx, mine->kept);
 }
 
-/* The handles are copied together at the front of the caller's array, as in the plain transport: a persistent handle
- * stays the same when its operation ends. */
+/* Copies the handles to the front of the caller's array, as in hk_mpi_wait_all. A persistent handle does not change
+ * when its operation ends. */
 static hk_status_t persistent_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
     MPI_Request *packed = (MPI_Request *)(void *)reqs;

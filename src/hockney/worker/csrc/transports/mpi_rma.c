@@ -1,5 +1,5 @@
-/* mpi:rma: one-sided MPI in passive target mode. Each allocation is a window of its own, locked for all from its birth
- * to its end; a put is MPI_Put, a get MPI_Get, and quiet MPI_Win_flush_all. Two-sided messages are the plain ones. */
+/* mpi:rma: one-sided MPI in passive target mode. Each allocation is a separate window, locked for all ranks until it
+ * is freed. put is MPI_Put, get is MPI_Get, and quiet is MPI_Win_flush_all. Two-sided messages are those of mpi. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -10,20 +10,20 @@
 
 enum {
     WINDOWS_MAX = 16,
-    POLLS = 16, /* looks at a word between two calls that let the library work */
+    POLLS = 16, /* of a word between two calls that let the library make progress */
 };
 
 typedef struct window {
     MPI_Win win;
-    unsigned char *memory; /* this rank's, beginning with a page */
+    unsigned char *memory; /* this rank's, page-aligned */
     size_t len_bytes;
-    MPI_Aint *begins; /* [size] where memory begins in each rank's part of the window */
+    MPI_Aint *begins; /* [size] start of the memory in each rank's part of the window */
     bool is_dirty;    /* puts may be under way */
 } window_t;
 
 typedef struct rma_ctx {
     hk_mpi_t mpi;
-    bool gives_way; /* more ranks than CPUs */
+    bool gives_way; /* oversubscribed */
     size_t windows_count;
     window_t window[WINDOWS_MAX];
 } rma_ctx_t;
@@ -42,8 +42,8 @@ static hk_status_t rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* A fresh window: whether loads see what peers put without further calls, its errors, its lock, and where each rank's
- * memory begins. */
+/* Prepare a new window: check that loads see puts without further calls, set the error handler, lock, and exchange
+ * the addresses. */
 static int set_up(hk_ctx_t *ctx, window_t *made)
 {
     int *model = NULL;
@@ -52,7 +52,7 @@ static int set_up(hk_ctx_t *ctx, window_t *made)
     MPI_Win_set_errhandler(made->win, MPI_ERRORS_RETURN);
     MPI_Win_get_attr(made->win, MPI_WIN_MODEL, (void *)&model, &has_model);
     if (!has_model || *model != MPI_WIN_UNIFIED) {
-        hk_log(ctx->rank, "mpi:rma: this library's windows have separate copies, which nobody can wait on");
+        hk_log(ctx->rank, "mpi:rma: this library's windows have separate copies, so a rank cannot wait for a word");
         return MPI_ERR_OTHER;
     }
     const int code = MPI_Allgather(&mine, 1, MPI_AINT, made->begins, 1, MPI_AINT, hk_mpi_comm(ctx));
@@ -67,11 +67,11 @@ static void *rma_alloc(hk_ctx_t *ctx, size_t len_bytes)
     void *base = NULL;
     window_t made = {.len_bytes = len_bytes, .begins = calloc((size_t)ctx->size, sizeof(MPI_Aint))};
     if (rma->windows_count == WINDOWS_MAX || made.begins == NULL) {
-        hk_log(ctx->rank, "mpi:rma: no room for one more window beside %zu", rma->windows_count);
+        hk_log(ctx->rank, "mpi:rma: no room for more than %zu windows", rma->windows_count);
         free(made.begins);
         return NULL;
     }
-    /* MPICH 4.0.2 takes the wrong place in a window whose length is not a multiple of 16. */
+    /* MPICH 4.0.2 uses a wrong address in windows whose size is not a multiple of 16. */
     const size_t whole = (len_bytes / page_bytes + 2) * page_bytes;
     int code = MPI_Win_allocate((MPI_Aint)whole, 1, MPI_INFO_NULL, hk_mpi_comm(ctx), (void *)&base, &made.win);
     if (code != MPI_SUCCESS) {
@@ -104,7 +104,7 @@ static void rma_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
     free(last->begins);
 }
 
-/* The window in which an address of ours lies: there are two or three. */
+/* The window that contains an address; there are two or three. */
 static inline window_t *window_at(hk_ctx_t *ctx, const void *address)
 {
     window_t *window = rma_of(ctx)->window;
@@ -121,7 +121,7 @@ static inline MPI_Aint place_in(const window_t *window, int peer, const void *ad
 
 /* ---- the timed hooks --------------------------------------------------------------------------------------------- */
 
-/* The buffer may be used again on return, as with a put of any other library. */
+/* Flushes locally: `local` may be used again on return, as with puts of other libraries. */
 static hk_status_t rma_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
 {
     window_t *window = window_at(ctx, remote);
@@ -158,8 +158,8 @@ static hk_status_t rma_quiet(hk_ctx_t *ctx)
     return HK_MPI_CHECKED(ctx, "MPI_Win_flush_all", code);
 }
 
-/* In the unified model a load sees a put sooner or later by itself; but some libraries carry a put out only while the
- * rank that it goes to is inside a call. */
+/* In the unified model a load eventually sees a put. But some libraries execute a put only while its target is
+ * inside an MPI call. */
 static hk_status_t rma_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value)
 {
     const _Atomic uint64_t *seen = (const _Atomic uint64_t *)(const void *)word;
@@ -181,7 +181,7 @@ static hk_status_t rma_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t v
     }
 }
 
-/* No put is under way any more when the ranks have come together. */
+/* Completes the puts of all ranks. */
 static hk_status_t rma_barrier(hk_ctx_t *ctx)
 {
     HK_TRY(rma_quiet(ctx));

@@ -1,13 +1,13 @@
-/* How MPI ranks come to life: started by the mpiexec of their library. */
+/* The start of MPI ranks by the mpiexec of their library. */
 #include <mpi.h>
 #include <string.h>
 
 #include "../launched.h"
 #include "mpi_hooks.h"
 
-/* Ranks are on one host if they share memory and its name: two network namespaces of one machine share memory, and
- * still can't meet on the loopback. */
-static hk_status_t look_around(hk_world_t *world_p)
+/* Ranks are on one host if they share both memory and the host name. Two network namespaces of one machine share
+ * memory, but not the loopback. */
+static hk_status_t find_hosts(hk_world_t *world_p)
 {
     hk_world_t world = {.rank = 0};
     MPI_Comm node;
@@ -48,7 +48,7 @@ static hk_status_t broadcast_world(int rank, void *buf, size_t len_bytes)
 static int run_ranks(const hk_args_t *args, int pinned_as)
 {
     hk_world_t world = {.rank = 0};
-    if (look_around(&world) != HK_OK) {
+    if (find_hosts(&world) != HK_OK) {
         return HK_EXIT_FAILED;
     }
     return hk_launched_run(args, &world, pinned_as, broadcast_world);
@@ -68,7 +68,7 @@ static int mpi_start(const hk_args_t *args, int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     const int exit_code = run_ranks(args, local_rank);
     if (exit_code != HK_EXIT_OK) {
-        MPI_Abort(MPI_COMM_WORLD, exit_code); /* MPI_Finalize would wait for ranks that are gone */
+        MPI_Abort(MPI_COMM_WORLD, exit_code); /* MPI_Finalize would wait for ended ranks */
     }
     MPI_Finalize();
     return exit_code;

@@ -1,4 +1,4 @@
-/* The null transport carries nothing and waits for nobody: what it costs is what the harness costs. */
+/* The null transport sends nothing and never waits, so its times are the cost of the harness. */
 #include <stdlib.h>
 
 #include "../transport.h"

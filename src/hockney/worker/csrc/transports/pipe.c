@@ -1,4 +1,4 @@
-/* Pipes: one for each ordered pair of ranks, made before the ranks are forked. */
+/* Pipes: one for each ordered pair of ranks, created before the ranks are forked. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,12 +19,12 @@ static int make_pipe(int fds[2])
     return pipe2(fds, O_CLOEXEC);
 }
 
-/* A pipe has no MSG_DONTWAIT, so the engine switches O_NONBLOCK. Each end is this rank's alone. */
+/* A pipe has no MSG_DONTWAIT, so the engine switches O_NONBLOCK. No other rank uses this end. */
 static const hk_stream_family_t pipe_family = {
     .carrier = "pipes of the kernel", .put = pipe_put, .get = pipe_get, .make = make_pipe};
 
 static const hk_limit_t pipe_limits[] = {
-    {"capacity of a pipe", 65536, NULL, "what a pipe holds: a longer message waits for its reader", "man 7 pipe",
+    {"capacity of a pipe", 65536, NULL, "the capacity of a pipe: a larger message waits for its reader", "man 7 pipe",
      "https://man7.org/linux/man-pages/man7/pipe.7.html"},
     {0},
 };

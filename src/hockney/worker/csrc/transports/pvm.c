@@ -1,15 +1,16 @@
-/* PVM 3.4: four ways to send, each by both routes. The ranks are tasks of one daemon (pvm_daemon.c) and learn each
- * other's numbers over the control star.
+/* PVM 3.4: four ways to send, each over two routes. The ranks are tasks of one daemon (pvm_daemon.c). They exchange
+ * task numbers over the control star.
  *
  *   psend    pvm_psend and pvm_precv
- *   inplace  pvm_send of a buffer that stays where it is (PvmDataInPlace), pvm_recv and unpacking
+ *   inplace  pvm_send directly from the buffer (PvmDataInPlace), pvm_recv and unpacking
  *   raw      packed by copying (PvmDataRaw)
- *   default  packed and encoded as XDR (PvmDataDefault): as 32-bit integers, for PVM encodes bytes as they are; what is
- *            left over of four goes as bytes
+ *   default  packed and encoded as XDR (PvmDataDefault). PVM does not encode bytes, so they travel as 32-bit
+ *            integers; a remainder of up to 3 bytes travels as bytes.
  *
- * Direct: a connection of its own for each pair of ranks. Daemon: through the daemon. A send may return when the
- * library has taken the message, and while it sends it takes what arrives; so a started send is done at once, and a
- * started receive is carried out, in its turn, by the next call that waits. */
+ * The direct route opens a connection for each pair of ranks. The other route goes through the daemon.
+ *
+ * A send returns when the library has taken the message, and receives other messages meanwhile. So isend completes
+ * at once. The next call that waits carries out started receives, in order. */
 #include "../transport.h"
 
 #include <limits.h>
@@ -23,7 +24,7 @@
 
 enum { TAG = 1, TAG_HELLO = 2, TAG_ROUTE = 3, WORD_BYTES = 4, LIBRARY_MAX = 64 };
 
-/* A receive that is started and not yet carried out. */
+/* A started receive that no call has carried out yet. */
 typedef struct deferred {
     struct deferred *next;
     void *buf;
@@ -37,7 +38,7 @@ typedef struct pvm_ctx {
     hk_ctx_t base;
     deferred_t *first, *last;
     char library[LIBRARY_MAX];
-    int tids[]; /* of each rank */
+    int tids[]; /* indexed by rank */
 } pvm_ctx_t;
 
 static int tid_of(const hk_ctx_t *ctx, int peer)
@@ -45,8 +46,8 @@ static int tid_of(const hk_ctx_t *ctx, int peer)
     return ((const pvm_ctx_t *)ctx)->tids[peer];
 }
 
-/* Out of line and cold. After a lost daemon each further call would try for long to reach it, so that counts as the
- * end of the job, as the loss of a rank does. */
+/* Out of line and cold. Each further call would try for long to reach a lost daemon. So its loss ends the job, like
+ * the loss of a rank. */
 __attribute__((cold, noinline)) static hk_status_t failed(int rank, const char *call, int code)
 {
     switch (code) {
@@ -61,7 +62,7 @@ __attribute__((cold, noinline)) static hk_status_t failed(int rank, const char *
 
 #define CHECKED(ctx, call, code) (__builtin_expect((code) >= 0, 1) ? HK_OK : failed((ctx)->rank, call, code))
 
-/* PVM declares what it only reads as writable. */
+/* PVM declares its read-only arguments as writable. */
 static char *plain(const void *buf)
 {
     return (char *)(uintptr_t)buf;
@@ -81,7 +82,7 @@ static inline hk_status_t receive_psend(hk_ctx_t *ctx, int peer, void *buf, size
     return CHECKED(ctx, "pvm_precv", code);
 }
 
-/* style is a constant wherever this stands, so nothing is left of it but an argument. */
+/* style is a constant in every call, so the compiler leaves no test. */
 static inline hk_status_t send_bytes(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, int style)
 {
     int code = pvm_initsend(style);
@@ -149,7 +150,7 @@ static inline hk_status_t receive_default(hk_ctx_t *ctx, int peer, void *buf, si
 
 _Static_assert(sizeof(int) == WORD_BYTES, "pvm: XDR integers have four bytes");
 
-static hk_status_t pvm_look(hk_ctx_t *ctx, int peer, bool *is_there_p)
+static hk_status_t pvm_check(hk_ctx_t *ctx, int peer, bool *is_there_p)
 {
     const int code = pvm_probe(tid_of(ctx, peer), TAG);
     *is_there_p = code > 0;
@@ -168,7 +169,7 @@ static hk_status_t pvm_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byte
     return HK_OK;
 }
 
-/* finish: all started receives in their order. A plain receive comes after those that were started before it. */
+/* finish carries out all started receives in order. A plain receive comes after them. */
 #define HOOKS(way)                                                                                                     \
     static hk_status_t pvm_send_##way(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)                      \
     {                                                                                                                  \
@@ -208,8 +209,8 @@ HOOKS(default)
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
-/* One byte there and back between each pair, in one order on all ranks: it makes the connection. */
-static hk_status_t greet_all(hk_ctx_t *ctx)
+/* Exchange one byte between each pair, in the same order on all ranks: this makes the connection. */
+static hk_status_t connect_pairs(hk_ctx_t *ctx)
 {
     int code = 0;
     char byte = 0;
@@ -227,38 +228,38 @@ static hk_status_t greet_all(hk_ctx_t *ctx)
             }
         }
     }
-    return CHECKED(ctx, "greeting the other ranks", code);
+    return CHECKED(ctx, "connecting the ranks", code);
 }
 
-/* PVM goes through the daemon where it can't connect two tasks, and says nothing; so it is asked to tell of each
- * connection, and they are counted. */
+/* PVM silently uses the daemon if it cannot connect two tasks. So pvm_notify reports each connection, and this
+ * counts them. */
 static hk_status_t connect_all(hk_ctx_t *ctx, int route)
 {
-    int told = 0;
+    int direct = 0;
     int code = route == PvmRouteDirect ? pvm_notify(PvmRouteAdd, TAG_ROUTE, -1, NULL) : 0;
-    const hk_status_t status = code < 0 ? failed(ctx->rank, "pvm_notify", code) : greet_all(ctx);
+    const hk_status_t status = code < 0 ? failed(ctx->rank, "pvm_notify", code) : connect_pairs(ctx);
     if (status != HK_OK || route != PvmRouteDirect) {
         return status;
     }
     while (pvm_nrecv(-1, TAG_ROUTE) > 0) {
-        told++;
+        direct++;
     }
     code = pvm_notify(PvmRouteAdd | PvmNotifyCancel, TAG_ROUTE, -1, NULL);
     while (pvm_nrecv(-1, TAG_ROUTE) > 0) {
     }
-    if (told < ctx->size - 1) {
-        return hk_fail(HK_ERR_SYSTEM, ctx->rank, "pvm: only %d of %d routes are direct", told, ctx->size - 1);
+    if (direct < ctx->size - 1) {
+        return hk_fail(HK_ERR_SYSTEM, ctx->rank, "pvm: only %d of %d routes are direct", direct, ctx->size - 1);
     }
     return CHECKED(ctx, "pvm_notify", code);
 }
 
 static hk_status_t enrol(pvm_ctx_t *ctx, const hk_job_t *job, int route)
 {
-    (void)pvm_setopt(PvmAutoErr, 0); /* errors are told here, not by the library */
+    (void)pvm_setopt(PvmAutoErr, 0); /* CHECKED logs errors */
     const int tid = pvm_mytid();
     int code = tid;
     if (tid >= 0) {
-        code = pvm_setopt(PvmRoute, route); /* of all ranks, before the first message */
+        code = pvm_setopt(PvmRoute, route); /* on all ranks, before the first message */
     }
     const hk_status_t mine = CHECKED(&ctx->base, "pvm_mytid", code);
     const hk_status_t status = hk_control_agree(job->control, mine);
@@ -303,13 +304,13 @@ static const char *pvm_library(const hk_ctx_t *ctx)
     return ((const pvm_ctx_t *)ctx)->library;
 }
 
-/* No barrier of the library's: that of its group server takes a process of its own and only counts. */
-#define TRANSPORT(id, words, says, way, route)                                                                         \
+/* The barrier of PVM's group server is not used: it needs a separate process and only counts. */
+#define TRANSPORT(id, words, text, way, route)                                                                         \
     const hk_transport_t hk_transport_##id = {                                                                         \
         .abi = HK_TRANSPORT_ABI,                                                                                       \
         .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_PROBE,                    \
         .name = (words),                                                                                               \
-        .summary = (says),                                                                                             \
+        .summary = (text),                                                                                             \
         .carrier = HK_CARRIER_KERNEL,                                                                                  \
         .below = (route) == PvmRouteDirect ? "unix" : NULL,                                                            \
         .variant = (route),                                                                                            \
@@ -321,7 +322,7 @@ static const char *pvm_library(const hk_ctx_t *ctx)
         .free = hk_private_free,                                                                                       \
         .send = pvm_send_##way,                                                                                        \
         .recv = pvm_recv_##way,                                                                                        \
-        .probe = pvm_look,                                                                                             \
+        .probe = pvm_check,                                                                                            \
         .isend = pvm_isend_##way,                                                                                      \
         .irecv = pvm_irecv,                                                                                            \
         .wait_all = pvm_wait_all_##way,                                                                                \
@@ -330,7 +331,7 @@ static const char *pvm_library(const hk_ctx_t *ctx)
     };
 
 TRANSPORT(pvm, "pvm", "pvm_psend and pvm_precv, direct route", psend, PvmRouteDirect)
-TRANSPORT(pvm_psend, "pvm:psend", "the same by its own name", psend, PvmRouteDirect)
+TRANSPORT(pvm_psend, "pvm:psend", "the same as pvm", psend, PvmRouteDirect)
 TRANSPORT(pvm_psend_daemon, "pvm:psend-daemon", "pvm_psend and pvm_precv, through the daemon", psend, PvmDontRoute)
 TRANSPORT(pvm_inplace, "pvm:inplace", "pvm_send in place, direct route", inplace, PvmRouteDirect)
 TRANSPORT(pvm_inplace_daemon, "pvm:inplace-daemon", "pvm_send in place, through the daemon", inplace, PvmDontRoute)

@@ -1,8 +1,8 @@
-/* Memory that ranks share: processes (the embedded default, and the yardstick), and threads of one process over the
- * same rings, so that the two differ by what a process costs. */
+/* Shared memory. shm: processes, the default and reference. threads: threads of one process over the same rings, so
+ * the difference is the cost of a process. */
 #include "channel_message.h"
 
-/* What all tables over these functions promise, and the hooks that they share. */
+/* Capabilities and hooks of all tables. */
 #define CHANNEL_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_PROBE)
 #define CHANNEL_HOOKS                                                                                                  \
     .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_MEMORY, .limits = hk_channel_limits, .prepare = hk_channel_prepare, \
@@ -11,7 +11,7 @@
     .probe = hk_channel_probe, .isend = hk_channel_isend, .irecv = hk_channel_irecv, .wait_all = hk_channel_wait_all,  \
     .barrier = hk_channel_barrier, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
-/* What shared memory adds where a put may be a plain copy. */
+/* Hooks for one-sided access, where a put is a plain copy. */
 #define CHANNEL_ONE_SIDED                                                                                              \
     .put = hk_channel_put, .get = hk_channel_get, .quiet = hk_channel_quiet, .wait_word = hk_channel_wait_word
 
@@ -27,7 +27,7 @@ const hk_transport_t hk_transport_shm_sync = {
     CHANNEL_HOOKS,
     .caps = CHANNEL_CAPS | HK_CAP_SYNCHRONOUS,
     .name = "shm:sync",
-    .summary = "shm with synchronous sends: each returns when its message is taken",
+    .summary = "shm with synchronous sends: each returns once its message is taken",
 };
 
 const hk_transport_t hk_transport_threads = {

@@ -1,9 +1,9 @@
-/* OpenSHMEM: put, get and a wait on a word in symmetric memory, and the library's barrier, broadcast, all-to-all and
+/* OpenSHMEM: put, get and a wait for a word in symmetric memory, and the library's barrier, broadcast, all-to-all and
  * allreduce.
  *
- * There is no send and receive in OpenSHMEM, and none is made up here: it would be our protocol that is measured. Its
- * broadcast and all-to-all count in words of 4 or 8 bytes (here of 4 at every length: nothing is to be chosen in a
- * timed loop), and work in a sync array that is free for another call when all ranks have left the last one. */
+ * OpenSHMEM has no send and receive. hockney does not emulate them, because a measurement would show hockney's
+ * protocol. Broadcast and all-to-all count words of 4 or 8 bytes; here always 4, to avoid a choice in a timed loop.
+ * Their sync array can be reused once all ranks have left the previous call. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum {
     LIBRARY_MAX = 96,
     STATIC_MAX_BYTES = 1 << 20,
-    STATIC_BYTES = 5 * STATIC_MAX_BYTES, /* an allreduce has out, in twice, work, and ends of pages */
+    STATIC_BYTES = 5 * STATIC_MAX_BYTES, /* an allreduce uses out, twice in, work, and page ends */
     STATIC_PAGE_BYTES = 4096,
     WORD_BYTES = 4,
     BROADCAST_SYNCS = 64,
@@ -25,26 +25,26 @@ enum {
     SYNC_WORDS = REDUCE_FIRST + REDUCE_SYNCS * SHMEM_REDUCE_SYNC_SIZE,
 };
 
-/* Both work arrays of an allreduce are in what the contract gives. */
+/* The contract's work memory has room for both work arrays of an allreduce. */
 _Static_assert(REDUCE_SYNCS *(SHMEM_REDUCE_MIN_WRKDATA_SIZE + 1) * sizeof(long long) <= HK_WORK_BYTES, "work arrays");
 _Static_assert(sizeof(long long) == sizeof(uint64_t), "a word is a long long");
 
 typedef struct rank_ctx {
     hk_ctx_t base;
     char library[LIBRARY_MAX];
-    size_t static_used_bytes; /* of static_memory, by shmem:static */
-    long *sync;               /* symmetric: those of broadcasts, then those of all-to-alls, then those of allreduces */
+    size_t static_used_bytes; /* used by shmem:static */
+    long *sync;               /* symmetric: for broadcasts, all-to-alls and allreduces, in this order */
     size_t broadcasts, alltoalls, allreduces;
 } rank_ctx_t;
 
-/* Open MPI has a name of its own for it, and knows nothing of the standard's. */
+/* Open MPI uses another name and ignores the standard's. */
 #if defined(OSHMEM_MAJOR_VERSION)
 #define HEAP_VARIABLE "SHMEM_SYMMETRIC_HEAP_SIZE"
 #else
 #define HEAP_VARIABLE "SHMEM_SYMMETRIC_SIZE"
 #endif
 
-/* Not a rank's state but the very thing that shmem:static measures: symmetric memory of OpenSHMEM's other kind. */
+/* Global, because static symmetric memory is what shmem:static measures. */
 static _Alignas(STATIC_PAGE_BYTES) unsigned char static_memory[STATIC_BYTES];
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static hk_status_t shmem_open(const hk_transport_t *tp, const hk_job_t *job, hk_
     for (size_t i = 0; i < SYNC_WORDS; i++) {
         ctx->sync[i] = SHMEM_SYNC_VALUE;
     }
-    shmem_barrier_all(); /* before anybody's first collective */
+    shmem_barrier_all(); /* before any rank's first collective */
     *ctx_p = &ctx->base;
     return HK_OK;
 }
@@ -100,7 +100,7 @@ static void *heap_alloc(hk_ctx_t *ctx, size_t len_bytes)
     void *memory = shmem_align(page > 0 ? (size_t)page : STATIC_PAGE_BYTES, len_bytes);
     if (memory == NULL) {
         hk_log(ctx->rank,
-               "shmem: no room for a buffer of %zu bytes in the symmetric heap, which " HEAP_VARIABLE " makes larger",
+               "shmem: no room for a buffer of %zu bytes in the symmetric heap; increase it with " HEAP_VARIABLE,
                len_bytes);
     }
     return memory;
@@ -140,7 +140,7 @@ static inline bool is_word(const void *one, const void *other, size_t len_bytes)
     return len_bytes == 8 && (((uintptr_t)one | (uintptr_t)other) & 7) == 0;
 }
 
-/* An aligned word is put as one, because a peer may wait on it: only that promises it a whole value. */
+/* An aligned word uses a single-word put: a waiting peer must see a whole value. */
 static hk_status_t put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
 {
     (void)ctx;
@@ -180,7 +180,7 @@ static hk_status_t barrier(hk_ctx_t *ctx)
     return HK_OK;
 }
 
-/* The root may be many broadcasts ahead, so a barrier tells now and then that all sync arrays are free. */
+/* The root may run many broadcasts ahead. A barrier after each round through the sync arrays frees them. */
 static hk_status_t broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes)
 {
     rank_ctx_t *mine = (rank_ctx_t *)ctx;
@@ -192,8 +192,8 @@ static hk_status_t broadcast(hk_ctx_t *ctx, int root, const void *out, void *in,
     return HK_OK;
 }
 
-/* Two sync arrays are enough: a rank that has left an all-to-all has got something from each of the others, so all of
- * them have left the one before. */
+/* Two sync arrays are enough: a rank that has left an all-to-all has received from all others, so all have left the
+ * previous one. */
 static hk_status_t alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes)
 {
     rank_ctx_t *mine = (rank_ctx_t *)ctx;
@@ -202,12 +202,12 @@ static hk_status_t alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len
     return HK_OK;
 }
 
-/* Two sync and work arrays are enough, as for an all-to-all. The library adds signed words, whose bits are the same. */
+/* Two sync and work arrays are enough, as for all-to-all. The library adds signed words, which gives the same bits. */
 static hk_status_t allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
 {
     rank_ctx_t *mine = (rank_ctx_t *)ctx;
     const size_t words = len_bytes / sizeof(long long);
-    const size_t needed = words / 2 + 1; /* as the standard has it */
+    const size_t needed = words / 2 + 1; /* required by the standard */
     const size_t room = needed > SHMEM_REDUCE_MIN_WRKDATA_SIZE ? needed : SHMEM_REDUCE_MIN_WRKDATA_SIZE;
     const size_t turn = mine->allreduces++ % REDUCE_SYNCS;
     long *sync = mine->sync + REDUCE_FIRST + turn * SHMEM_REDUCE_SYNC_SIZE;

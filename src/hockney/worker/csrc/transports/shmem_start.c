@@ -1,4 +1,4 @@
-/* How the ranks of OpenSHMEM come to life: started by the library's own oshrun. */
+/* The start of OpenSHMEM ranks by the library's oshrun. */
 #include <shmem.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,12 +7,12 @@
 
 enum { HOST_MAX = 256 };
 
-/* Memory that all ranks have at one place, zero. Like shmem_free it waits for all ranks. */
+/* Symmetric zeroed memory. Like shmem_free it waits for all ranks. */
 static void *take_symmetric(int rank, size_t len_bytes)
 {
     void *memory = shmem_malloc(len_bytes);
     if (memory == NULL) {
-        hk_log(rank, "shmem: not even %zu bytes of symmetric memory", len_bytes);
+        hk_log(rank, "shmem: cannot allocate %zu bytes of symmetric memory", len_bytes);
         return NULL;
     }
     memset(memory, 0, len_bytes);
@@ -37,8 +37,8 @@ static hk_status_t broadcast_from_0(int rank, void *buf, size_t len_bytes)
     return HK_OK;
 }
 
-/* Every rank compares its host's name with that of rank 0, and tells rank 0 if it differs. */
-static hk_status_t look_around(hk_world_t *world_p)
+/* Every rank compares its host name with rank 0's and reports a difference to rank 0. */
+static hk_status_t find_hosts(hk_world_t *world_p)
 {
     hk_world_t world = {.rank = shmem_my_pe(), .size = shmem_n_pes()};
     char name[HOST_MAX] = "";
@@ -56,7 +56,7 @@ static hk_status_t look_around(hk_world_t *world_p)
     shmem_barrier_all();
     world.one_host = shmem_int_g(elsewhere, 0) == 0;
     shmem_free(elsewhere);
-    world.local_rank = world.rank; /* where the launcher has said nothing, which those we start never do */
+    world.local_rank = world.rank; /* used only without the launcher's variables, which our launchers always set */
     *world_p = world;
     return HK_OK;
 }
@@ -64,7 +64,7 @@ static hk_status_t look_around(hk_world_t *world_p)
 static int run_ranks(const hk_args_t *args, int pinned_as)
 {
     hk_world_t world;
-    if (look_around(&world) != HK_OK) {
+    if (find_hosts(&world) != HK_OK) {
         return HK_EXIT_FAILED;
     }
     return hk_launched_run(args, &world, pinned_as, broadcast_from_0);
@@ -81,7 +81,7 @@ static int shmem_start(const hk_args_t *args, int argc, char **argv)
     shmem_init();
     const int exit_code = run_ranks(args, local_rank);
     if (exit_code != HK_EXIT_OK) {
-        shmem_global_exit(exit_code); /* shmem_finalize would wait for ranks that are gone */
+        shmem_global_exit(exit_code); /* shmem_finalize would wait for ended ranks */
     }
     shmem_finalize();
     return exit_code;

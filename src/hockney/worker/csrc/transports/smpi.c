@@ -1,5 +1,5 @@
-/* SimGrid's SMPI: the ranks of an MPI program on a simulated machine, all in one thread of one process (smpirun). So
- * control messages are MPI's too, there is no floor between ranks, and time is SimGrid's. */
+/* SimGrid's SMPI: the ranks of an MPI program on a simulated machine, in one thread of one process (smpirun).
+ * Control messages are MPI's too, there is no floor, and time is SimGrid's. */
 #include <mpi.h>
 #include <time.h>
 
@@ -14,7 +14,7 @@ static uint64_t smpi_now_ns(hk_ctx_t *ctx)
     return (uint64_t)(MPI_Wtime() * 1e9 + 0.5);
 }
 
-/* smpicc makes it a call that lets simulated time pass. */
+/* smpicc turns nanosleep into simulated time. */
 static void smpi_pass(hk_ctx_t *ctx, uint64_t duration_ns)
 {
     (void)ctx;
@@ -23,7 +23,7 @@ static void smpi_pass(hk_ctx_t *ctx, uint64_t duration_ns)
     (void)nanosleep(&duration, NULL);
 }
 
-/* All ranks go on at one moment, as those of a model do; MPI_Barrier would leave them one after another. */
+/* All ranks continue at the same moment, as with a model. MPI_Barrier would release them one after another. */
 static hk_status_t smpi_meet(hk_ctx_t *ctx)
 {
     const double mine_s = MPI_Wtime();
@@ -43,7 +43,7 @@ const hk_transport_t hk_transport_smpi = {
     .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_PROBE | HK_CAP_VIRTUAL,
     .name = "smpi",
-    .summary = "SimGrid's MPI, on a platform that smpirun is given",
+    .summary = "SimGrid's MPI, on the platform of smpirun",
     .carrier = HK_CARRIER_LIBRARY,
     .max_bytes = INT_MAX,
     .open = hk_mpi_open,
@@ -64,7 +64,7 @@ const hk_transport_t hk_transport_smpi = {
     .reduce = hk_mpi_reduce,
     .now_ns = smpi_now_ns,
     .compute = smpi_pass,
-    .spin = smpi_pass, /* a turn is a ns */
+    .spin = smpi_pass, /* a turn takes 1 ns */
     .sleep = smpi_pass,
     .cpu_ns = smpi_cpu_ns,
 };

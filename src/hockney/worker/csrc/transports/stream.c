@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* A request that isn't complete, in the caller's memory. */
+/* A request in the caller's memory. */
 typedef struct __attribute__((may_alias)) hk_stream_req {
     struct hk_stream_req *next;
     union {
@@ -38,7 +38,7 @@ static void rest_spinning(struct pollfd *ready, nfds_t count)
     }
 }
 
-/* More ranks than CPUs: the peer can't move a byte while this rank keeps the CPU. */
+/* If oversubscribed, the peer cannot move a byte while this rank keeps the CPU. */
 static void rest_yielding(struct pollfd *ready, nfds_t count)
 {
     (void)sched_yield();
@@ -47,7 +47,7 @@ static void rest_yielding(struct pollfd *ready, nfds_t count)
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
-/* Requests live in the caller's memory, which is the caller's again after an error: none may stay in a queue. */
+/* After an error the caller may reuse its memory, so no request may stay in a queue. */
 static void forget_requests(hk_stream_t *stream)
 {
     for (size_t i = 0; i < stream->active_count; i++) {
@@ -80,7 +80,7 @@ static hk_status_t set_nonblocking(hk_stream_t *stream, const hk_stream_end_t *e
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* One attempt for the oldest request of an end; takes it off the queue when it is complete. */
+/* One attempt for the oldest request of an end; removes it when it is complete. */
 static inline hk_status_t move(hk_stream_t *stream, hk_stream_end_t *end)
 {
     hk_stream_req_t *req = end->head;
@@ -106,7 +106,7 @@ static inline hk_status_t move(hk_stream_t *stream, hk_stream_end_t *end)
     return lose(stream, end->peer, count == 0 ? 0 : errno);
 }
 
-/* Nothing can move: wait until something may. */
+/* Nothing can move: wait. */
 static void rest_all(hk_stream_t *stream)
 {
     for (size_t i = 0; i < stream->active_count; i++) {
@@ -118,8 +118,8 @@ static void rest_all(hk_stream_t *stream)
     }
 }
 
-/* Move all queues until they are empty, or until *left_bytes is 0. Every end has its turn, so a peer that never stops
- * sending holds nobody up. */
+/* Move all queues until they are empty, or until *left_bytes is 0. Every end gets its turn, so a peer that sends
+ * continuously blocks no other. */
 static hk_status_t move_all(hk_stream_t *stream, const size_t *left_bytes)
 {
     while (stream->active_count > 0 && (left_bytes == NULL || *left_bytes > 0)) {
@@ -173,7 +173,7 @@ hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len
     req->at.out = len_bytes == 0 ? &stream->pad : buf;
     req->left_bytes = len_bytes == 0 ? 1 : len_bytes;
     HK_TRY(make_ready(stream, end));
-    /* A message with nothing before it usually leaves at once: the peer needn't wait until this rank waits. */
+    /* A message without predecessors usually leaves at once, so the peer need not wait until this rank waits. */
     if (end->head == NULL) {
         const ssize_t count = stream->put_now(end->fd, req->at.out, req->left_bytes);
         if (count == (ssize_t)req->left_bytes) {
@@ -202,15 +202,15 @@ hk_status_t hk_stream_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes
 
 hk_status_t hk_stream_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
-    (void)reqs; /* the queues hold exactly those of the array that are open */
+    (void)reqs; /* the queues hold all open requests of the array */
     (void)count;
     return move_all(stream_of(ctx), NULL);
 }
 
 /* ---- plain calls ------------------------------------------------------------------------------------------------- */
 
-/* Requests are under way: a plain call is one more, so that order holds, and the others move meanwhile. Two ranks may
- * both post a receive and then send more than the kernel takes. */
+/* Requests are under way: a plain call joins the queue. That keeps the order and moves the others meanwhile. Two
+ * ranks may both post a receive and then send more than the kernel buffers. */
 __attribute__((noinline)) static hk_status_t join_queue(hk_stream_t *stream, hk_stream_end_t *end, hk_stream_req_t *req)
 {
     HK_TRY(make_ready(stream, end));
@@ -224,7 +224,7 @@ __attribute__((noinline)) static hk_status_t switch_back(hk_stream_t *stream, hk
     return set_nonblocking(stream, end, false);
 }
 
-/* After an attempt that moved nothing: HK_OK if another is due. */
+/* After an attempt that moved nothing: HK_OK if it should be repeated. */
 static inline hk_status_t wait_for(hk_stream_t *stream, const hk_stream_end_t *end, ssize_t count)
 {
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -236,7 +236,7 @@ static inline hk_status_t wait_for(hk_stream_t *stream, const hk_stream_end_t *e
     return count < 0 && errno == EINTR ? HK_OK : lose(stream, end->peer, count == 0 ? 0 : errno);
 }
 
-/* is_out is a constant where it is called. */
+/* is_out is a constant in each call. */
 static inline __attribute__((always_inline)) hk_status_t carry(hk_stream_t *stream, hk_stream_end_t *end,
                                                                unsigned char *buf, size_t len_bytes, const bool is_out)
 {
@@ -278,7 +278,7 @@ hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
     return carry(stream, &stream->in[peer], buf, len_bytes, false);
 }
 
-/* One attempt for what is under way: who only looks would otherwise never send the rest of a message. */
+/* One attempt for the queued requests: a rank that only probes would otherwise never send the rest of a message. */
 __attribute__((noinline)) static hk_status_t move_once(hk_stream_t *stream)
 {
     for (size_t i = 0; i < stream->active_count;) {
@@ -294,7 +294,7 @@ __attribute__((noinline)) static hk_status_t move_once(hk_stream_t *stream)
     return HK_OK;
 }
 
-/* One look of poll(2), as a program on sockets would: its first byte is there, or the peer is gone. */
+/* One poll(2), as in a program on sockets. True: the first byte is there, or the peer is gone. */
 hk_status_t hk_stream_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 {
     hk_stream_t *stream = stream_of(ctx);
@@ -303,10 +303,10 @@ hk_status_t hk_stream_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
     return stream->active_count > 0 ? move_once(stream) : HK_OK;
 }
 
-/* ---- the bytes themselves --------------------------------------------------------------------------------------- */
+/* ---- byte streams ------------------------------------------------------------------------------------------------ */
 
-/* What a call has moved. One that must not wait, or was interrupted before it moved anything, may have moved nothing;
- * another is then due. */
+/* Handle the result of a call. A call that must not wait, or was interrupted, may have moved nothing; then it is
+ * repeated. */
 static inline hk_status_t has_moved(hk_stream_t *stream, int peer, ssize_t count, const bool may_be_none,
                                     size_t *moved_p)
 {
@@ -353,8 +353,8 @@ hk_status_t hk_stream_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_by
     return has_moved(stream, peer, stream->get_now(stream->in[peer].fd, buf, len_bytes), true, moved_p);
 }
 
-/* Only a family without calls that never wait needs O_NONBLOCK. A plain message then polls where it would have slept;
- * is_switched stays off, so that it doesn't switch the descriptor back. */
+/* Only a family without calls that never wait needs O_NONBLOCK. A plain message then polls instead of sleeping.
+ * is_switched stays off, so that it does not switch the descriptor back. */
 hk_status_t hk_stream_mode(hk_ctx_t *ctx, int peer, bool write_now, bool read_now)
 {
     hk_stream_t *stream = stream_of(ctx);

@@ -1,8 +1,8 @@
-/* The engine shared by transports whose messages are bytes in a stream: pipe, unix, tcp.
+/* The engine of transports over byte streams: pipe, unix, tcp.
  *
- * A message has no frame: both ranks know its length. One of 0 bytes travels as one byte, because a stream can't carry
- * less. A plain send or receive is the system call of a bare loop and nothing beside it; requests wait in one queue per
- * peer and direction, so order holds, and all queues move whenever this rank waits. */
+ * A message has no header: both ranks know its size. A message of 0 bytes travels as one byte, because a stream
+ * cannot carry less. A plain send or receive makes the same system calls as a bare loop. Requests wait in one queue
+ * per peer and direction, which keeps the order. All queues move while this rank waits. */
 #ifndef HK_STREAM_H
 #define HK_STREAM_H
 
@@ -12,27 +12,27 @@
 
 #include "../transport.h"
 
-/* The variants: what a rank does while no byte can move. */
+/* The variants: how a rank waits while no byte can move. */
 enum {
-    HK_STREAM_BLOCK,    /* descriptors block: the kernel waits inside the call */
-    HK_STREAM_NONBLOCK, /* descriptors don't block: poll(2) when a call would */
-    HK_STREAM_SPIN,     /* descriptors don't block: the call again at once (after sched_yield if oversubscribed) */
+    HK_STREAM_BLOCK,    /* blocking descriptors: the kernel waits inside the call */
+    HK_STREAM_NONBLOCK, /* non-blocking descriptors: poll(2) when a call would block */
+    HK_STREAM_SPIN,     /* non-blocking descriptors: retry at once (after sched_yield if oversubscribed) */
 };
 
 typedef struct hk_stream_family {
-    const char *carrier; /* "pipes of the kernel", for the record */
+    const char *carrier; /* for `library`: "pipes of the kernel" */
 
-    /* One attempt at moving bytes, as write(2) and read(2) report it; waits if the descriptor blocks. */
+    /* One attempt to move bytes, with the results of write(2) and read(2); waits if the descriptor blocks. */
     ssize_t (*put)(int fd, const void *buf, size_t len_bytes);
     ssize_t (*get)(int fd, void *buf, size_t len_bytes);
 
-    /* The same, never waiting even if the descriptor blocks. NULL: the family has no such call, so the engine
-     * switches O_NONBLOCK on before a request's first attempt and off before the next plain call. */
+    /* The same without waiting, even if the descriptor blocks. NULL: the family has no such call, so the engine sets
+     * O_NONBLOCK before a request's first attempt and clears it before the next plain call. */
     ssize_t (*put_now)(int fd, const void *buf, size_t len_bytes);
     ssize_t (*get_now)(int fd, void *buf, size_t len_bytes);
 
-    /* Fills fds[0] to read from and fds[1] to write to, for one ordered pair of ranks, or (duplex) both of them for
-     * either direction, so that one call serves a pair. NULL: the family opens its descriptors itself. */
+    /* Creates fds[0] to read and fds[1] to write, for an ordered pair of ranks. For a duplex family both work in
+     * both directions, so one call serves a pair. NULL: the family opens its descriptors itself. */
     int (*make)(int fds[2]);
     bool duplex;
 } hk_stream_family_t;
@@ -45,47 +45,47 @@ ssize_t hk_stream_socket_get_now(int fd, void *buf, size_t len_bytes);
 
 struct hk_stream_req;
 
-/* One direction to one peer. */
+/* One direction of the connection with a peer. */
 typedef struct hk_stream_end {
-    int fd; /* -1: this rank itself */
+    int fd; /* -1: for this rank itself */
     int peer;
     short events;     /* POLLOUT or POLLIN: the direction */
-    bool is_ready;    /* nothing has said yet that the next attempt would wait */
-    bool is_switched; /* O_NONBLOCK is on, though plain calls want it off */
+    bool is_ready;    /* the next attempt may succeed */
+    bool is_switched; /* O_NONBLOCK is on, although plain calls need it off */
     struct hk_stream_req *head, *tail;
 } hk_stream_end_t;
 
 typedef struct hk_stream {
     hk_ctx_t base;
     const hk_stream_family_t *family;
-    void (*rest)(struct pollfd *ready, nfds_t count); /* no byte can move: wait as the variant does */
+    void (*rest)(struct pollfd *ready, nfds_t count); /* waits as the variant does while no byte can move */
     ssize_t (*put_now)(int fd, const void *buf, size_t len_bytes);
     ssize_t (*get_now)(int fd, void *buf, size_t len_bytes);
     bool switches;             /* put_now and get_now need O_NONBLOCK switched on */
-    bool is_lost;              /* an error was logged; what follows is its consequence */
-    unsigned char pad;         /* the byte that stands for a message of none */
+    bool is_lost;              /* an error has been logged; later ones are its consequences */
+    unsigned char pad;         /* transferred for a message of 0 bytes */
     hk_stream_end_t *out, *in; /* [size] */
-    hk_stream_end_t **active;  /* [2 * size], the first active_count: ends whose queue isn't empty */
-    struct pollfd *ready;      /* [2 * size], room for rest */
+    hk_stream_end_t **active;  /* [2 * size], active_count used: ends with requests */
+    struct pollfd *ready;      /* [2 * size], for rest */
     size_t active_count;
-    uint64_t would_block_count; /* attempts that came too early: tests read it */
+    uint64_t would_block_count; /* attempts that would have blocked; tests read it */
     char library[192];
 } hk_stream_t;
 
-/* The descriptors of a whole job on one host, made before its ranks are forked. */
+/* The descriptors of a job on one host, created before the ranks are forked. */
 typedef struct hk_stream_fds {
     int size;
-    int *out, *in; /* [rank * size + peer]; the same array where one descriptor serves both directions */
+    int *out, *in; /* [rank * size + peer]; the same array for duplex descriptors */
 } hk_stream_fds_t;
 
-/* Of families with make, whose descriptors exist before the ranks. prepare: HK_ERR_UNSUPPORTED where the system allows
- * too few. open: takes this rank's descriptors out of job->shared, and frees that. */
+/* For families with make. prepare: HK_ERR_UNSUPPORTED if the system allows too few descriptors. open: takes this
+ * rank's descriptors from job->shared and frees it. */
 hk_status_t hk_stream_prepare(const hk_transport_t *tp, int size, void **shared_p);
 void hk_stream_release(void *shared);
 hk_status_t hk_stream_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 
-/* Its parts, for families whose descriptors come from elsewhere: a context without descriptors, and, once it has them,
- * the choice of the variant. After an error of start the caller closes. */
+/* For families without make: create a context without descriptors; once it has them, start selects the variant.
+ * After an error of start the caller closes. */
 hk_status_t hk_stream_create(const hk_transport_t *tp, const hk_job_t *job, hk_stream_t **stream_p);
 hk_status_t hk_stream_start(hk_stream_t *stream, bool oversubscribed);
 
@@ -103,7 +103,7 @@ hk_status_t hk_stream_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t
 hk_status_t hk_stream_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
 hk_status_t hk_stream_mode(hk_ctx_t *ctx, int peer, bool write_now, bool read_now);
 
-/* How the variant waits, for the record. */
+/* How the variant waits, for `library`. */
 const char *hk_stream_wait_name(const hk_transport_t *tp);
 
 enum { HK_STREAM_CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_PROBE };
@@ -117,9 +117,9 @@ enum { HK_STREAM_CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_C
 
 #define HK_STREAM_PREPARED .prepare = hk_stream_prepare, .release = hk_stream_release, .open = hk_stream_open
 
-/* A family's three tables, `id`, `id:nonblock` and `id:spin`. Only the plain one carries bytes without messages: the
- * others wait in ways of their own, and a byte stream's two ways to wait are chosen by the pattern. `sleeps_in` are the
- * calls in which a plain rank waits, `stands_on` is its `below`, and what follows is the same in all three. */
+/* The three tables of a family: `id`, `id:nonblock` and `id:spin`. Only the plain one supports byte streams: their
+ * pattern selects how to wait. `sleeps_in` are the calls in which a plain rank waits, `stands_on` is its `below`;
+ * the other arguments are members of all three. */
 #define HK_STREAM_TABLES(id, what, sleeps_in, stands_on, more_caps, ...)                                               \
     const hk_transport_t hk_transport_##id = {                                                                         \
         HK_STREAM_HOOKS,                                                                                               \
@@ -146,7 +146,7 @@ enum { HK_STREAM_CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_C
     const hk_transport_t hk_transport_##id##_spin = {                                                                  \
         HK_STREAM_HOOKS,                                                                                               \
         .name = #id ":spin",                                                                                           \
-        .summary = what " between processes, O_NONBLOCK; a rank that waits tries again at once",                       \
+        .summary = what " between processes, O_NONBLOCK; a rank that waits retries at once",                           \
         .caps = HK_STREAM_CAPS | HK_CAP_SPINS | (more_caps),                                                           \
         .variant = HK_STREAM_SPIN,                                                                                     \
         __VA_ARGS__,                                                                                                   \

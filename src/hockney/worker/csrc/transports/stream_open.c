@@ -1,5 +1,5 @@
 /* cold */
-/* Contexts and descriptors of the stream transports: everything that isn't timed. */
+/* Contexts and descriptors of the stream transports. Untimed. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +31,10 @@ static void free_fds(hk_stream_fds_t *fds)
     }
 }
 
-/* Every rank inherits the descriptors of the whole job before it closes those of the others. */
+/* Every rank inherits the descriptors of the whole job before it closes those of others. */
 static hk_status_t allow_descriptors(const char *name, int size, rlim_t ends)
 {
-    const rlim_t wanted = ends + 2 * (rlim_t)size + 64; /* the control star's too, and what a process has anyway */
+    const rlim_t wanted = ends + 2 * (rlim_t)size + 64; /* plus the control star's, and some of every process */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
         return hk_fail(HK_ERR_SYSTEM, 0, "%s: cannot ask for the limit of open files: %s", name, strerror(errno));
@@ -165,8 +165,8 @@ void hk_stream_close(hk_ctx_t *ctx)
     free(stream);
 }
 
-/* Takes this rank's descriptors and closes those of the others, so that every rank sees the end of any other. */
-static void adopt(hk_stream_t *stream, hk_stream_fds_t *shared)
+/* Takes this rank's descriptors and closes the others, so that every rank notices the end of any other. */
+static void take_descriptors(hk_stream_t *stream, hk_stream_fds_t *shared)
 {
     const size_t size = (size_t)shared->size;
     const size_t mine = (size_t)stream->base.rank * size;
@@ -185,7 +185,7 @@ hk_status_t hk_stream_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx
     if (status != HK_OK) {
         return status;
     }
-    adopt(stream, job->shared);
+    take_descriptors(stream, job->shared);
     (void)snprintf(stream->library, sizeof stream->library, "%s, %s", stream->family->carrier, hk_stream_wait_name(tp));
     status = hk_stream_start(stream, job->oversubscribed != 0);
     if (status != HK_OK) {

@@ -1,4 +1,4 @@
-/* The calls of stream transports on sockets. */
+/* Socket calls of the stream transports. */
 #include <sys/socket.h>
 
 #include "stream.h"

@@ -1,5 +1,5 @@
 /* cold */
-/* TCP: one connection for each two ranks, on the loopback, or between hosts for a job over several of them. */
+/* TCP: one connection per pair of ranks, on the loopback or between hosts. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -22,13 +22,13 @@ static const hk_stream_family_t tcp_family = {
     .get_now = hk_stream_socket_get_now,
 };
 
-/* What a rank tells all others: where it listens, or that it can't, so that nobody waits for it. */
+/* Sent to all ranks: where this rank listens, or that it cannot, so that no rank waits for it. */
 typedef struct tcp_place {
     hk_status_t status;
     hk_address_t address;
 } tcp_place_t;
 
-/* Between hosts: the address at which this host reaches rank 0, since that one is known to carry traffic. */
+/* Between hosts: the address at which this host reaches rank 0, because that connection works. */
 static hk_status_t listen_here(const hk_job_t *job, int *listener_p, hk_address_t *address_p)
 {
     const char *host = NULL;
@@ -53,7 +53,7 @@ static hk_status_t exchange_places(const hk_job_t *job, int *listener_p, tcp_pla
     return status;
 }
 
-/* Every rank goes to those below it and then waits for those above it, each of which finds it waiting: no circle. */
+/* Every rank connects to those below it and then accepts those above it. So there is no deadlock. */
 static hk_status_t meet(const hk_job_t *job, int listener, const tcp_place_t *places, int *fds)
 {
     for (int peer = 0; peer < job->rank; peer++) {
@@ -82,9 +82,8 @@ static hk_status_t tcp_connect_all(const hk_job_t *job, hk_stream_t *stream, tcp
     return status;
 }
 
-/* For the record, because it matters even on the loopback: bbr paces what it sends by what it has seen of a connection
- * so far, and so long messages take 10-50 % more or less time from one connection to the next; reno and cubic do not.
- */
+/* The description includes the congestion control, which matters even on the loopback. bbr paces a connection by its
+ * history, so large messages vary by 10-50 % between connections; with reno and cubic they do not. */
 static void tcp_describe(const hk_job_t *job, hk_stream_t *stream, const tcp_place_t *mine)
 {
     char control[16] = "";
@@ -98,7 +97,7 @@ static void tcp_describe(const hk_job_t *job, hk_stream_t *stream, const tcp_pla
                    hk_stream_wait_name(stream->base.tp));
 }
 
-/* The part after which every rank has memory: on all ranks or on none. */
+/* Allocates memory, on all ranks or on none. */
 static hk_status_t open_room(const hk_transport_t *tp, const hk_job_t *job, hk_stream_t **stream_p,
                              tcp_place_t **places_p, int **fds_p)
 {

@@ -1,4 +1,4 @@
-/* UDP: what is timed. udp.h says how a loss is found; udp_open.c joins the sockets. */
+/* UDP: the timed part. udp.h describes how it detects losses; udp_open.c opens the sockets. */
 #include "udp.h"
 
 #include <endian.h>
@@ -26,7 +26,7 @@ static hk_udp_t *udp_of(hk_ctx_t *ctx)
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* The socket has a time limit of its own (SO_RCVTIMEO). */
+/* The socket has a time limit (SO_RCVTIMEO). */
 ssize_t hk_udp_get_blocking(int fd, struct msghdr *message)
 {
     return recvmsg(fd, message, 0);
@@ -39,8 +39,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* looks: tries between two looks at the clock. Both are constants where it is called. */
-static inline ssize_t get_trying(int fd, struct msghdr *message, const unsigned looks, const bool yields)
+/* tries: attempts between two reads of the clock. tries and yields are constants in each call. */
+static inline ssize_t get_trying(int fd, struct msghdr *message, const unsigned tries, const bool yields)
 {
     int64_t until_ms = 0;
     for (unsigned i = 1;; i++) {
@@ -51,7 +51,7 @@ static inline ssize_t get_trying(int fd, struct msghdr *message, const unsigned 
         if (yields) {
             (void)sched_yield();
         }
-        if (i % looks == 0) {
+        if (i % tries == 0) {
             const int64_t ms = now_ms();
             until_ms = until_ms == 0 ? ms + HK_UDP_ASK_MS : until_ms;
             if (ms >= until_ms) {
@@ -74,7 +74,7 @@ ssize_t hk_udp_get_yielding(int fd, struct msghdr *message)
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
-/* Requests live in the caller's memory, which is the caller's again after an error. */
+/* After an error the caller may reuse the memory of its requests. */
 __attribute__((cold, noinline)) static hk_status_t give_up(hk_udp_t *udp, int peer, int reason)
 {
     const bool is_gone = reason == ECONNREFUSED;
@@ -97,8 +97,8 @@ __attribute__((cold, noinline)) static hk_status_t refuse_length(hk_udp_t *udp, 
 
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
-/* A filter on this host or a queue that is full drops the message here instead of on its way: lost all the same, and
- * counted where every loss is, by the receiver. */
+/* A filter on this host or a full queue drops the message before it leaves. It is lost, and the receiver counts it
+ * like every loss. */
 static bool was_dropped(int reason)
 {
     return reason == EPERM || reason == ENOBUFS || reason == ENOMEM;
@@ -113,7 +113,7 @@ static hk_status_t udp_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len
     union {
         const void *out;
         void *base;
-    } payload = {.out = buf}; /* sendmsg only reads */
+    } payload = {.out = buf}; /* sendmsg does not write it */
     struct iovec parts[] = {{&head, sizeof head}, {payload.base, len_bytes}};
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     ssize_t count;
@@ -129,7 +129,7 @@ static hk_status_t udp_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len
 
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
-/* A message that is known to have been sent: it came before its turn, or it is lost. */
+/* The message is known to be sent: it arrived early, or it is lost. */
 __attribute__((noinline)) static hk_status_t settle(hk_udp_t *udp, int peer, uint64_t awaited, void *buf,
                                                     size_t len_bytes)
 {
@@ -151,9 +151,9 @@ __attribute__((noinline)) static hk_status_t settle(hk_udp_t *udp, int peer, uin
     return HK_OK;
 }
 
-/* A datagram that isn't the awaited message. True: the awaited one is now known to have been sent. */
-__attribute__((noinline)) static bool hear(hk_udp_t *udp, hk_udp_peer_t *from, uint64_t awaited, uint64_t seq,
-                                           size_t came_bytes, const void *buf, size_t len_bytes)
+/* Handle a datagram other than the awaited one. True: the awaited one is now known to be sent. */
+__attribute__((noinline)) static bool take_other(hk_udp_t *udp, hk_udp_peer_t *from, uint64_t awaited, uint64_t seq,
+                                                 size_t came_bytes, const void *buf, size_t len_bytes)
 {
     if ((seq & HK_UDP_MARK) != 0) {
         const uint64_t sent = seq & ~HK_UDP_MARK;
@@ -164,7 +164,7 @@ __attribute__((noinline)) static bool hear(hk_udp_t *udp, hk_udp_peer_t *from, u
         udp->late++;
         return false;
     }
-    /* What is longer than the buffer already lies in its place, behind len_bytes. */
+    /* A datagram larger than the buffer has its end already in place, after len_bytes. */
     if (came_bytes > 0 && len_bytes > 0) {
         memcpy(from->held, buf, came_bytes < len_bytes ? came_bytes : len_bytes);
     }
@@ -174,7 +174,7 @@ __attribute__((noinline)) static bool hear(hk_udp_t *udp, hk_udp_peer_t *from, u
     return true;
 }
 
-/* Nothing came: ask whether the message was sent. A question that gets lost is asked again. */
+/* Nothing arrived: ask whether the message was sent. A lost question is repeated. */
 __attribute__((noinline)) static hk_status_t ask(hk_udp_t *udp, int peer, uint64_t awaited, int reason)
 {
     const hk_udp_peer_t *from = &udp->peer[peer];
@@ -212,7 +212,7 @@ static hk_status_t take(hk_udp_t *udp, int peer, void *buf, size_t len_bytes)
             if (seq == awaited) {
                 return came_bytes == len_bytes ? HK_OK : refuse_length(udp, peer, came_bytes, len_bytes);
             }
-            if (hear(udp, from, awaited, seq, came_bytes, buf, len_bytes)) {
+            if (take_other(udp, from, awaited, seq, came_bytes, buf, len_bytes)) {
                 return settle(udp, peer, awaited, buf, len_bytes);
             }
         }
@@ -231,7 +231,7 @@ static hk_status_t udp_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes
     return take(udp, peer, buf, len_bytes);
 }
 
-/* A datagram leaves at once, whatever the receiver does. */
+/* A datagram leaves at once, without waiting for the receiver. */
 static hk_status_t udp_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *room)
 {
     (void)room;
@@ -252,11 +252,11 @@ static hk_status_t udp_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byte
     return HK_OK;
 }
 
-/* In the order in which they were started: what comes meanwhile from others waits in the sockets' buffers, as in any
- * program that reads one socket after the other, and is lost where they are full. */
+/* Receives complete in the order of their start. Datagrams from other peers wait in the sockets' buffers meanwhile,
+ * or are lost if these are full. */
 static hk_status_t udp_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
-    (void)reqs; /* the list holds exactly those of the array that are open */
+    (void)reqs; /* the list holds all open requests of the array */
     (void)count;
     hk_udp_t *udp = udp_of(ctx);
     for (hk_udp_req_t *req = udp->head; req != NULL; req = req->next) {
@@ -268,7 +268,7 @@ static hk_status_t udp_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return HK_OK;
 }
 
-/* ---- what it tells ----------------------------------------------------------------------------------------------- */
+/* ---- counters and description ------------------------------------------------------------------------------------ */
 
 static bool udp_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
 {
@@ -303,7 +303,7 @@ const hk_transport_t hk_transport_udp = {
 
 const hk_transport_t hk_transport_udp_spin = {
     .name = "udp:spin",
-    .summary = "UDP datagrams between processes, losses counted; a rank that waits tries again at once",
+    .summary = "UDP datagrams between processes, losses counted; a rank that waits retries at once",
     .caps = CAPS | HK_CAP_SPINS,
     .variant = HK_UDP_SPIN,
     HOOKS,

@@ -1,10 +1,12 @@
-/* UDP: a connected pair of sockets for each two ranks, one datagram for each message, and nothing that repairs a loss.
+/* UDP: a connected pair of sockets for each two ranks, one datagram per message, and no repair of losses.
  *
- * Messages between two ranks are numbered. A receive that sees a later number than its own knows that its message is
- * lost. Where nothing comes at all it asks the sender, every ASK_MS, how many were sent, and the answer comes in the
- * order of the data: so a message is counted as lost only when it really was sent, a slow sender is waited for, and no
- * receive waits for ever. Questions go to a thread of the sender's, the clerk, which sleeps until there is one; so the
- * answer doesn't depend on what the sender does meanwhile, not even on whether it is in this transport at all. */
+ * Messages between two ranks are numbered. A receive that sees a later number than expected knows that its message is
+ * lost. If nothing arrives, it asks the sender every HK_UDP_ASK_MS how many messages it has sent, and the answer stays
+ * in order with the data. So a message counts as lost only if it was sent, a slow sender is waited for, and no receive
+ * waits for ever.
+ *
+ * A thread of the sender, the clerk, answers questions and sleeps between them. So the answer does not depend on
+ * what the sender's rank does. */
 #ifndef HK_UDP_H
 #define HK_UDP_H
 
@@ -14,13 +16,13 @@
 
 #include "../transport.h"
 
-/* Before each message, both in network byte order. */
+/* The header of each message, in network byte order. */
 typedef struct hk_udp_head {
-    uint64_t key; /* the job's: a stranger's datagram is dropped */
-    uint64_t seq; /* the message's number, or HK_UDP_MARK and how many were sent */
+    uint64_t key; /* identifies the job: other datagrams are dropped */
+    uint64_t seq; /* the message's number, or HK_UDP_MARK and the number of sent messages */
 } hk_udp_head_t;
 
-/* What a receive that waits asks the sender's clerk: has message seq been sent? */
+/* The question of a waiting receive to the sender's clerk: has message seq been sent? */
 typedef struct hk_udp_ask {
     uint64_t key, seq, rank;
 } hk_udp_ask_t;
@@ -28,7 +30,7 @@ typedef struct hk_udp_ask {
 #define HK_UDP_MARK ((uint64_t)1 << 63)
 
 enum {
-    HK_UDP_DATAGRAM_BYTES = 65507, /* the longest over IPv4 */
+    HK_UDP_DATAGRAM_BYTES = 65507, /* the largest over IPv4 */
     HK_UDP_MAX_BYTES = HK_UDP_DATAGRAM_BYTES - (int)sizeof(hk_udp_head_t),
     HK_UDP_ASK_MS = 10,
 };
@@ -36,27 +38,27 @@ enum {
 struct hk_udp_req;
 
 typedef struct hk_udp_peer {
-    int fd; /* connected; -1: this rank itself */
+    int fd; /* connected; -1: for this rank itself */
     struct sockaddr_storage clerk;
     socklen_t clerk_len;
-    _Atomic uint64_t sent; /* messages sent; the clerk reads it */
-    uint64_t taken;        /* receives begun: the number of the next message */
-    uint64_t known;        /* messages below were sent; of those not taken, only the held one can still be had */
-    bool is_held;          /* message known - 1 came before its turn and lies in held */
+    _Atomic uint64_t sent; /* number of sent messages; the clerk reads it */
+    uint64_t taken;        /* receives begun, and the number of the next message */
+    uint64_t known;        /* messages below this were sent; of those not taken only the held one is available */
+    bool is_held;          /* message known - 1 arrived early and is in held */
     size_t held_bytes;
     unsigned char *held; /* HK_UDP_MAX_BYTES */
 } hk_udp_peer_t;
 
 typedef struct hk_udp {
     hk_ctx_t base;
-    ssize_t (*get)(int fd, struct msghdr *message); /* waits as the variant does, EAGAIN after HK_UDP_ASK_MS */
+    ssize_t (*get)(int fd, struct msghdr *message); /* waits as the variant does; EAGAIN after HK_UDP_ASK_MS */
     uint64_t key;                                   /* in network byte order */
     hk_udp_peer_t *peer;                            /* [size] */
-    struct hk_udp_req *head, *tail;                 /* receives that were started and not completed, oldest first */
+    struct hk_udp_req *head, *tail;                 /* open receives, oldest first */
     uint64_t lost, late;
-    bool is_gone; /* an error was logged; what follows is its consequence */
+    bool is_gone; /* an error has been logged; later ones are its consequences */
     int clerk_fd;
-    int stop[2]; /* a pipe: its end ends the clerk */
+    int stop[2]; /* a pipe: closing it ends the clerk */
     bool has_clerk;
     pthread_t clerk;
     char library[192];
@@ -71,6 +73,6 @@ void hk_udp_close(hk_ctx_t *ctx);
 /* The three ways to wait for a datagram. */
 ssize_t hk_udp_get_blocking(int fd, struct msghdr *message);
 ssize_t hk_udp_get_spinning(int fd, struct msghdr *message);
-ssize_t hk_udp_get_yielding(int fd, struct msghdr *message); /* more ranks than CPUs */
+ssize_t hk_udp_get_yielding(int fd, struct msghdr *message); /* oversubscribed */
 
 #endif

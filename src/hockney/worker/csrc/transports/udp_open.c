@@ -1,5 +1,5 @@
 /* cold */
-/* UDP: joining and leaving a job, and the clerk who answers while the rank does something else. */
+/* UDP: joining and leaving a job, and the clerk, which answers questions at any time. */
 #include <endian.h>
 #include <errno.h>
 #include <netdb.h>
@@ -16,8 +16,8 @@
 #include "../rendezvous.h"
 #include "udp.h"
 
-/* What a rank tells all others. Rank 0's key is the job's. Beside it goes a row of ports: the socket for each peer,
- * and in the rank's own place the clerk's. */
+/* Sent to all ranks. Rank 0's key is the job's. A row of ports follows: the socket for each peer, and at the rank's
+ * own index the clerk's. */
 typedef struct udp_place {
     hk_status_t status;
     uint64_t key;
@@ -32,7 +32,7 @@ typedef struct room {
 
 /* ---- the clerk --------------------------------------------------------------------------------------------------- */
 
-/* The answer takes the way of the data, so it comes behind all that it speaks of. */
+/* The answer takes the same path as the data, so it arrives after the messages it counts. */
 static void answer_question(hk_udp_t *udp, const hk_udp_ask_t *question)
 {
     const uint64_t rank = be64toh(question->rank);
@@ -44,7 +44,7 @@ static void answer_question(hk_udp_t *udp, const hk_udp_ask_t *question)
     if (sent > be64toh(question->seq)) {
         const hk_udp_head_t head = {udp->key, htobe64(sent | HK_UDP_MARK)};
         const ssize_t count = send(peer->fd, &head, sizeof head, MSG_NOSIGNAL | MSG_DONTWAIT);
-        (void)count; /* lost: the question comes again */
+        (void)count; /* if lost, the question is repeated */
     }
 }
 
@@ -123,7 +123,7 @@ static bool find(const char *host, uint16_t port, struct sockaddr_storage *at_p,
     return true;
 }
 
-/* A socket at a port that the system chooses; -1 with errno. A receive that waits ends when it is time to ask. */
+/* Bind a socket to a port that the system chooses; -1 with errno. Its receives time out when it is time to ask. */
 static int bind_one(const char *host, uint16_t *port_p)
 {
     struct sockaddr_storage at;
@@ -151,12 +151,12 @@ static hk_status_t bind_all(const hk_job_t *job, hk_udp_t *udp, udp_place_t *min
 {
     (void)snprintf(mine->host, sizeof mine->host, "127.0.0.1");
     if (job->remote != 0 && job->size > 1) {
-        /* The address at which this host reaches rank 0: that one is known to carry traffic. */
+        /* The address at which this host reaches rank 0, because that connection works. */
         const int fd = job->control->fds[job->rank == 0 ? 1 : 0];
         HK_TRY(hk_address_of_socket(fd, job->rank, mine->host));
     }
     if (getrandom(&mine->key, sizeof mine->key, 0) != (ssize_t)sizeof mine->key) {
-        return hk_fail(HK_ERR_SYSTEM, job->rank, "%s: this system gives no random key: %s", udp->base.tp->name,
+        return hk_fail(HK_ERR_SYSTEM, job->rank, "%s: cannot get a random key: %s", udp->base.tp->name,
                        strerror(errno));
     }
     for (int peer = 0; peer < job->size; peer++) {
@@ -191,7 +191,7 @@ static hk_status_t connect_all(const hk_job_t *job, hk_udp_t *udp, const room_t 
     return HK_OK;
 }
 
-/* Nobody sends before all are connected. */
+/* No rank sends before all are connected. */
 static hk_status_t join(const hk_job_t *job, hk_udp_t *udp, const room_t *room)
 {
     udp_place_t mine;
@@ -202,7 +202,7 @@ static hk_status_t join(const hk_job_t *job, hk_udp_t *udp, const room_t *room)
         status = room->places[peer].status;
     }
     if (status != HK_OK) {
-        return status; /* on all ranks */
+        return status; /* the same on all ranks */
     }
     udp->key = room->places[0].key;
     status = hk_control_allgather(job->control, room->mine, (size_t)job->size * sizeof *room->mine, room->ports);
@@ -214,7 +214,7 @@ static hk_status_t join(const hk_job_t *job, hk_udp_t *udp, const room_t *room)
     return status;
 }
 
-/* How much a socket takes before its rank reads decides how much is lost. */
+/* The receive buffer is part of the description, because it determines the losses. */
 static void describe(const hk_job_t *job, hk_udp_t *udp, const udp_place_t *mine)
 {
     int buffer_bytes = 0;

@@ -1,5 +1,5 @@
 /* cold */
-/* Unix-domain stream sockets: one pair for each two ranks, made before the ranks are forked. */
+/* Unix-domain stream sockets: one pair for each two ranks, created before the ranks are forked. */
 #include <sys/socket.h>
 
 #include "stream.h"
@@ -21,7 +21,7 @@ static const hk_stream_family_t unix_family = {
 
 static const hk_limit_t unix_limits[] = {
     {"net.core.wmem_default", 0, "send_buffer_bytes",
-     "what a socket holds unread, the kernel's own bookkeeping counted: a longer message waits for its reader",
+     "unread bytes a socket can hold, including kernel overhead: a larger message waits for its reader",
      "sysctl net.core.wmem_default", "https://www.kernel.org/doc/html/latest/admin-guide/sysctl/net.html"},
     {0},
 };
