@@ -22,6 +22,7 @@ from tests.cli.support import FACTS, fill
 from tests.cli.test_rates import store_search
 from tests.report.runs import Made, options, store_run
 from tests.report.test_classic import stream
+from tests.report.test_sheet import store_two_hosts
 
 import hockney.measure.check
 from hockney.analysis.compare import Verdict, compare_runs
@@ -256,6 +257,7 @@ def test_tables(tmp_path: Path, read: Read) -> None:
         "quick",
         [*times, pingpong("threads", 8, 130), *best, Made(Point("shm", "barrier", 2, 0), 90), harness, failed],
     )
+    store_two_hosts(sheet)
     store_run(classic, "atlas", [Made(Point("shm", "oneway", 2, 4), 660)])
     store_run(classic, "ancor", [stream(size, read="blocking", write="nonblocking") for size in (1, 65500)])
     every = [
@@ -266,7 +268,7 @@ def test_tables(tmp_path: Path, read: Read) -> None:
     store_run(pairs, "allpairs", every)
     store_run(pairs, "allpairs", few)
     for part, path, numbers in (
-        ("data-sheet", sheet, "1"),
+        ("data-sheet", sheet, "12"),
         ("classic-reports", classic, "12"),
         ("matrix-of-pairs", pairs, "12"),
     ):

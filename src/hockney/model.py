@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,14 +81,28 @@ class TransportTraits:
         return self.carrier == "kernel" and "hosts" in self.caps and "lossy" not in self.caps
 
 
+_PLACED = re.compile(r"((?!sim@)(?:[^/]*|.*:[^/]*))/([1-9]\d{0,4}|\*)", re.ASCII)
+
+
+def placed(transport: str, per_host: int | str) -> str:
+    """`tcp` -> `tcp/2`: with so many ranks on each host. A path ends with a colon: `mpi@/opt/a:/2`."""
+    return f"{transport}{':' if '/' in transport and ':' not in transport else ''}/{per_host}"
+
+
+def split_placed(transport: str) -> tuple[str, str]:
+    """`tcp/2` -> `tcp`, `2`: the transport, and how many ranks each host has; `tcp` -> `tcp` and an empty text."""
+    match = _PLACED.fullmatch(transport)
+    return (match[1].removesuffix(":"), match[2]) if match else (transport, "")
+
+
 @dataclass(frozen=True, order=True)
 class Point:
     """One thing to measure: a pattern over a transport, with one number of ranks and one message size.
 
-    `transport` is `name[@library][:variant]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`. `options` are the pattern's
-    options, as sorted (name, value) pairs without the defaults. `role` says why the point was added: "asked", "refined"
-    if the sampler added it at a bend of the curve, or "basic", for predictions only. `traits` are those of the pattern
-    on this transport.
+    `transport` is `name[@library][:variant][/N]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`; N ranks fill each host in
+    turn, without it they are spread evenly. `options` are the pattern's options, as sorted (name, value) pairs without
+    the defaults. `role` says why the point was added: "asked", "refined" if the sampler added it at a bend of the
+    curve, or "basic", for predictions only. `traits` are those of the pattern on this transport.
     """
 
     transport: str
@@ -126,6 +141,12 @@ class Point:
     def rate_hz(self) -> int:
         """How many events a second start on schedule; 0: each starts as soon as it may."""
         return int(dict(self.options).get("rate_hz", 0))
+
+    @property
+    def per_host(self) -> int | None:
+        """How many ranks fill each host; None: they are spread evenly."""
+        number = split_placed(self.transport)[1]
+        return int(number) if number else None
 
     @property
     def ranks_text(self) -> str:

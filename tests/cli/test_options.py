@@ -48,6 +48,7 @@ NOT_IN_THE_PLAN = {
     "--store",
     "--hosts",
     "--hostfile",
+    "--per-node",
     "--machine",
 }
 
@@ -87,6 +88,39 @@ def test_hosts_are_in_the_plan_and_mpi_alone_runs_there(capsys: pytest.CaptureFi
         capsys, "run", "oneway", "--dry-run", "--json", *arguments({**BASE, "--transport": "tcp", "--hosts": "a,b"})
     )
     assert shown["plan"]["hosts"] == ["a", "b"]
+    assert facts(shown)["transport"] == {"tcp", "tcp/2"}
+
+
+@pytest.mark.parametrize(
+    ("words", "points"),
+    [
+        ("-t tcp,shm", {("tcp", 2), ("tcp/2", 2), ("tcp", 3)}),  # shm: skipped
+        ("-t tcp --per-node 1,2", {("tcp/1", 2), ("tcp/2", 2), ("tcp/2", 3)}),  # three ranks: more than one on each
+        ("-t tcp/2,tcp:spin/1", {("tcp/2", 2), ("tcp/2", 3), ("tcp:spin/1", 2)}),
+    ],
+)
+def test_two_ranks_are_measured_between_hosts_and_within_one(
+    words: str, points: set[tuple[str, int]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = document(capsys, *f"run oneway --bytes 8 -n 2,3 --time 30s --dry-run --json --hosts a,b {words}".split())
+    assert {(point["transport"], point["ranks"]) for point in shown["points"]} == points
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("-t tcp --per-node 2", "--per-node places ranks on several hosts"),
+        ("-t tcp --per-node 2 --hosts a", "--per-node places ranks on several hosts"),
+        ("-t tcp --per-node 0 --hosts a,b", "'0' is not a number of per-node"),
+        ("-t tcp/2", "tcp/2 places ranks on hosts: name them with --hosts"),
+        ("-t shm/2 --hosts a,b", "the transport works within one host; over several: tcp, udp"),
+        ("-t tcp/2 --hosts a:1,b", "a:1 has not the slots for 2 ranks"),
+        ("-t tcp/1 --hosts a,b -n 3", "3 ranks are more than 1 on each of 2 hosts"),
+    ],
+)
+def test_placements_that_cannot_be(words: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(f"run pingpong --bytes 8 {words}".split()) == 2
+    assert why in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_plan_of_a_dry_run_is_the_one_that_is_stored(
@@ -196,7 +230,7 @@ def test_each_side_has_its_own_environment_transport_and_label(monkeypatch: pyte
 def test_every_option_of_compare_is_in_the_plan_or_named_here() -> None:
     options = {max(param.opts, key=len) for param in compare_command.params if param.opts[0].startswith("-")}
     sides = {f"--{side}-{what}" for side in ("base", "new") for what in ("env", "transport")}
-    others = {"--interleave", "--label", "--margin", "--all", "--json", "--store", "--hosts"}
+    others = {"--interleave", "--label", "--margin", "--all", "--json", "--store", "--hosts", "--per-node"}
     assert options == (CHANGES.keys() - {"--refine", "--launcher"}) | sides | others
 
 

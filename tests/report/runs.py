@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tests.builders import make_info, make_launch, make_measurement
 
-from hockney.model import Definition, Measurement, Point, PointStatus, RunStatus, Warning_
+from hockney.model import Definition, Measurement, Point, PointStatus, RunStatus, Warning_, split_placed
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
@@ -61,6 +61,7 @@ class Made:
     batch: int = 1000
     measurements: int = 9
     floor_ns: float = 30.0
+    floor_kind: str = "line"
     floor_after_ns: float | None = None  # where it changed during each measurement
     pace_ns: tuple[float, ...] | None = None  # of each rank, before and after each measurement
     scatter: float = 0.0  # of the times of its measurements: about the arm of their interval over the time
@@ -95,7 +96,8 @@ def store_run(
 ) -> None:
     """Store a run of these points. Each measurement's three samples are one apart, so medians are exact.
 
-    `pinned`: rank r was on CPU r, else all were on CPU 0. `hosts` are those of the ranks; without, all are one.
+    `pinned`: rank r was on CPU r, else all were on CPU 0. `hosts` are those of the ranks; without, all are one;
+    `tcp/2` has two ranks on each.
     `launches` says of each launch what is its own; rounds are spread over them evenly, one launch after the other.
     """
     with Store.open(path) as store:
@@ -105,10 +107,12 @@ def store_run(
             key = (one.point.transport, one.point.ranks)
             if key not in started:
                 of_all: dict[str, Any] = {
-                    "library": libraries.get(one.point.transport, f"the library of {one.point.transport}"),
+                    "library": libraries.get(
+                        split_placed(one.point.transport)[0], f"the library of {one.point.transport}"
+                    ),
                     "ranks": one.point.ranks,
                     "cpus": tuple(range(one.point.ranks)) if pinned else (0,) * one.point.ranks,
-                    "hosts": tuple(hosts) or ("here",) * one.point.ranks,
+                    "hosts": _hosts(one.point, hosts),
                     "oversubscribed": oversubscribed,
                 }
                 started[key] = [
@@ -133,6 +137,12 @@ def store_run(
         for warning in warnings:
             store.add_warning(run, warning)
         store.finish_run(run, RunStatus.DONE)
+
+
+def _hosts(point: Point, hosts: Sequence[str]) -> tuple[str, ...]:
+    if not hosts:
+        return ("here",) * point.ranks
+    return tuple(hosts[rank // (point.per_host or 1)] for rank in range(point.ranks))
 
 
 def _rounds(one: Made) -> int:
@@ -169,6 +179,7 @@ def measurement_of(one: Made, launch_id: int, round_: int) -> Measurement:
         floor_ns=None  # no line goes from one rank to another
         if one.point.ranks == 1
         else (one.floor_ns, one.floor_ns if one.floor_after_ns is None else one.floor_after_ns),
+        floor_kind=None if one.point.ranks == 1 else one.floor_kind,
         counters=dict(one.counters),
         pace_ns=None if one.pace_ns is None else (one.pace_ns, one.pace_ns),
         solo_ns=None if one.pace_ns is None else (one.pace_ns[0], one.pace_ns[0]),

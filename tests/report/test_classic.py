@@ -151,6 +151,21 @@ def test_every_published_atlas_figure_has_one_row(tmp_path: Path) -> None:
 # ---- scabench --------------------------------------------------------------------------------------------------------
 
 
+def test_one_run_fills_rows_between_hosts_and_within_one(tmp_path: Path) -> None:
+    """Rows that do not say where their ranks are have them on two hosts."""
+    made = [
+        Made(point("tcp", "oneway", 2, 0), 10_000),
+        Made(point("tcp/2", "oneway", 2, 0), 5_000),
+        Made(point("tcp/2", "barrier", 2, 0), 7_000),
+        Made(point("tcp", "barrier", 2, 0), 30_000),
+    ]
+    found = tables(tmp_path, "scabench", made, hosts=("a", "b"))
+    assert [column.title for column in found["one-way"].columns][3:] == ["tcp", "tcp: fastest"]
+    assert figure(row(found["one-way"], "latency (zero byte)", "inter-node")[3]) == about(10)
+    assert figure(row(found["one-way"], "latency (zero byte)", "intra-node")[3]) == about(5)
+    assert figure(row(found["barrier"], "2")[2]) == about(30)
+
+
 def test_data_sheet_has_best_rates_and_latencies_within_the_host(tmp_path: Path) -> None:
     made = [
         Made(point("shm", "pingpong", 2, size), 100 + size, divisor=2, bytes_per_rep=2 * size)

@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.builders import make_launch
 from tests.report.cells import shown
-from tests.report.runs import FACTS, Made, options, store_quick, store_run
+from tests.report.runs import FACTS, LIBRARIES, Made, options, store_quick, store_run
 
 from hockney.analysis.finding import Finding, Fix, Subject
 from hockney.cli.sheet import print_sheet, sheet_as_json
@@ -91,6 +91,54 @@ def test_a_full_sheet_fits_one_screen(
     assert sum(line.startswith("! ") for line in printed[printed.index("Caveats") :]) == 5
     assert any("kind 8" in line for line in printed)
     assert not any("kind 5" in line for line in printed)
+
+
+def two_hosts() -> list[Made]:
+    """Two ranks between n1 and n2, and within n1."""
+    made = []
+    for transport, time_ns, floor_kind, floor_ns in (
+        ("tcp", 25_000.0, "transport", 24_000.0),
+        ("mpi@openmpi-4.1.4", 37_500.0, "transport", 36_000.0),
+        ("tcp/2", 8_000.0, "line", 30.0),
+        ("mpi@openmpi-4.1.4/2", 240.0, "line", 30.0),
+    ):
+        point = Point(transport, "pingpong", 2, 8)
+        known = Made(point, time_ns, divisor=2, bytes_per_rep=16, floor_kind=floor_kind, floor_ns=floor_ns)
+        for pattern in ("oneway", "twoway"):
+            stream = replace(point, pattern=pattern, bytes=65536, options=options(window=16))
+            made.append(replace(known, point=stream, time_ns=20 * time_ns, divisor=16, bytes_per_rep=16 * 65536))
+        made.append(known)
+    return made
+
+
+def store_two_hosts(path: Path) -> None:
+    speeds = {"n1": 25_000_000_000, "n2": 10_000_000_000}
+    interfaces = {
+        name: [{"name": "eth0", "bits_per_s": speed, "address": "10.0.0.1"}, {"bits_per_s": None, "address": None}]
+        for name, speed in speeds.items()
+    }
+    facts = {**FACTS, "hosts": [{"name": name, "interfaces": of_host} for name, of_host in interfaces.items()]}
+    store_run(path, "quick", two_hosts(), hosts=("n1", "n2"), facts=facts, libraries=LIBRARIES)
+
+
+def test_rows_between_hosts_and_within_one_are_separate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache line is the reference of the rows within a host alone."""
+    monkeypatch.setenv("COLUMNS", "100")
+    store_two_hosts(tmp_path / "r.db")
+    assert shown(tmp_path, capsys) == snapshot
+    with open_results(tmp_path / "r.db") as results:
+        sheet = make_sheet(results.run())
+    assert [(row.name, row.placement, row.hosts) for row in sheet.rows] == [
+        ("tcp", "between hosts", ("n1", "n2")),
+        ("Open MPI 4.1.4", "between hosts", ("n1", "n2")),
+        ("tcp", "within n1", ("n1", "n1")),
+        ("Open MPI 4.1.4", "within n1", ("n1", "n1")),
+    ]
+    assert sheet.network is not None
+    assert (sheet.network.transport, sheet.network.bytes_per_s) == ("tcp", 1.25e9)
+    assert [(layer.upper, layer.lower) for layer in sheet.layers] == [("mpi@openmpi-4.1.4", "tcp")]
 
 
 def test_screen_with_every_state_and_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,25 +34,27 @@ def run(
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
-def test_sockets_between_two_hosts(two_hosts: Bed, tmp_path: Path, transport: str) -> None:
+def test_sockets_between_two_hosts_and_within_one(two_hosts: Bed, tmp_path: Path, transport: str) -> None:
     done = run(two_hosts, tmp_path / "r.db", "n1,n2", transport=transport)
     assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         found = Run(store, 1)
-        (launch,) = found.launches.values()
-        assert launch.hosts == ("n1", "n2")
+        hosts = {launch.transport: launch.hosts for launch in found.launches.values()}
+        assert hosts == {transport: ("n1", "n2"), f"{transport}/2": ("n1", "n1")}
         for series in found.series:
+            is_between = series.point.transport == transport
             assert series.measurements
             for measurement in series.measurements:
                 assert measurement.verified
-                assert measurement.floor_kind == "transport"
+                assert measurement.floor_kind == ("transport" if is_between else "line")
                 assert measurement.floor_ns is not None
-                assert min(measurement.floor_ns) > 500  # no message gets through a kernel as fast as a cache line
+                # No message gets through a kernel as fast as a cache line.
+                assert not is_between or min(measurement.floor_ns) > 500
                 assert measurement.pace_ns is not None
                 assert all(len(paces) == 2 and min(paces) > 0 for paces in measurement.pace_ns)
-                assert measurement.solo_ns is None
+                assert (measurement.solo_ns is None) == is_between
             states = {figure.state for figure in series.figures()} - {"mixed"}
-            assert all(state.startswith("reference") for state in states), states
+            assert all(state.startswith("reference") == is_between for state in states), states
 
 
 def test_more_ranks_than_one_host_has(two_hosts: Bed, tmp_path: Path) -> None:

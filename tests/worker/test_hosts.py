@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from hockney.errors import UsageError
-from hockney.worker.hosts import Host, parse_hosts, read_hostfile, spread
+from hockney.model import placed, split_placed
+from hockney.worker.catalogue import matches
+from hockney.worker.hosts import Host, fill, parse_hosts, read_hostfile, spread
 
 
 @pytest.mark.parametrize(
@@ -85,6 +87,56 @@ def test_what_is_no_host_file(tmp_path: Path, text: str) -> None:
 )
 def test_ranks_are_spread_evenly(ranks: int, hosts: str, counts: tuple[int, ...]) -> None:
     assert spread(ranks, parse_hosts(hosts)) == counts
+
+
+@pytest.mark.parametrize(
+    ("ranks", "hosts", "per_host", "filled"),
+    [
+        (2, "a,b", None, "a:1 b:1"),
+        (1, "a,b", None, "a:1"),
+        (2, "a,b", 2, "a:2"),
+        (2, "a,b", 1, "a:1 b:1"),
+        (5, "a,b,c,d", 2, "a:2 b:2 c:1"),
+        (3, "a:2,b:1", 2, "a:2 b:1"),
+    ],
+)
+def test_ranks_fill_hosts(ranks: int, hosts: str, per_host: int | None, filled: str) -> None:
+    assert " ".join(map(str, fill(ranks, parse_hosts(hosts), per_host))) == filled
+    assert spread(ranks, fill(ranks, parse_hosts(hosts), per_host)) == tuple(
+        host.slots for host in fill(ranks, parse_hosts(hosts), per_host)
+    )
+
+
+def test_more_ranks_than_fit() -> None:
+    with pytest.raises(UsageError, match="5 ranks are more than 2 on each of 2 hosts"):
+        fill(5, parse_hosts("a,b"), 2)
+    with pytest.raises(UsageError, match="a:1 has not the slots for 2 ranks"):
+        fill(2, parse_hosts("a:1,b"), 2)
+
+
+@pytest.mark.parametrize(
+    ("transport", "per_host", "name"),
+    [
+        ("tcp", 2, "tcp/2"),
+        ("tcp:spin", 1, "tcp:spin/1"),
+        ("mpi@/opt/mpich", 4, "mpi@/opt/mpich:/4"),
+        ("mpi@/opt/mpich/4:sync", 2, "mpi@/opt/mpich/4:sync/2"),
+    ],
+)
+def test_names_of_placements(transport: str, per_host: int, name: str) -> None:
+    assert placed(transport, per_host) == name
+    assert split_placed(name) == (transport, str(per_host))
+    assert split_placed(transport) == (transport, "")
+    assert matches(transport, transport)
+    assert not matches(transport, name)
+    assert matches(name, name)
+
+
+def test_a_word_of_libraries_means_its_placement_of_each() -> None:
+    assert matches("mpi/2", "mpi@mpich-4.0/2")
+    assert not matches("mpi/2", "mpi@mpich-4.0")
+    assert not matches("mpi", "mpi@mpich-4.0/2")
+    assert not matches("sim@file/2", "tcp/2")
 
 
 def test_more_ranks_than_slots() -> None:

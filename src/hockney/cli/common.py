@@ -71,7 +71,7 @@ class OneOf(click.Choice[str]):
 
 
 def host_options(function: Function) -> Function:
-    """Adds --hosts, --hostfile and --launcher."""
+    """Adds --hosts, --hostfile, --per-node and --launcher."""
     hosts = click.option(
         "--hosts",
         multiple=True,
@@ -83,7 +83,11 @@ def host_options(function: Function) -> Function:
         metavar="NAME",
         help="What starts ranks: auto, mpiexec, srun, ssh, flux or a template. [default: HOCKNEY_LAUNCHER, or auto]",
     )
-    return hosts(file_option("--hostfile", help="Run on the hosts in FILE, one on a line.")(launcher(function)))
+    per_node = click.option(
+        "--per-node", multiple=True, metavar="N,…", help="Fill each host with N ranks. [default: spread evenly]"
+    )
+    hostfile = file_option("--hostfile", help="Run on the hosts in FILE, one on a line.")
+    return hosts(hostfile(per_node(launcher(function))))
 
 
 def point_options(function: Function) -> Function:

@@ -35,11 +35,12 @@ def quick(
     --tables` shows the sheet again. A label that several runs share names the newest.
     """
     from hockney.cli.measuring import Output, measure_and_show
-    from hockney.cli.run_options import read_launcher, read_places
+    from hockney.cli.run_options import read_launcher, read_per_host, read_places
     from hockney.measure.plan import RunOptions
     from hockney.suites import load_suite
 
     hosts, cpus = read_places(places)
-    asked = RunOptions(time_s=time_s, hosts=hosts, cpus=cpus, launcher=read_launcher(places))
+    per_host, launcher = read_per_host(places, hosts), read_launcher(places)
+    asked = RunOptions(time_s=time_s, hosts=hosts, per_host=per_host, cpus=cpus, launcher=launcher)
     output = Output(as_json, quiet, report=report, verbose=verbose)
     return measure_and_show("quick", output, store, suite=load_suite("quick"), asked=asked, label=label)

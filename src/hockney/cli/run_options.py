@@ -77,6 +77,7 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         launches=None if launches is None else _number("launches", LAUNCHES_MAX, launches),
         oversubscribe=bool(words.get("oversubscribe")),
         hosts=hosts,
+        per_host=read_per_host(words, hosts),
         cpus=cpus,
         launcher=read_launcher(words),
         timeout_s=None if limit_s is None else round(limit_s),
@@ -137,6 +138,14 @@ def _named_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int,
     if hosts and cpus:
         raise UsageError("--cpus places ranks on this host only: leave out --hosts")
     return tuple(map(str, hosts)), cpus
+
+
+def read_per_host(words: Mapping[str, Any], hosts: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of `--per-node`. Raises UsageError, also for fewer than two hosts."""
+    numbers = tuple(_number("per-node", RANKS_MAX, word) for word in names("--per-node", words.get("per_node", ())))
+    if numbers and len(hosts) < 2:
+        raise UsageError("--per-node places ranks on several hosts: name them with --hosts")
+    return tuple(dict.fromkeys(numbers))
 
 
 def read_cpus(words: Sequence[str]) -> tuple[int, ...]:

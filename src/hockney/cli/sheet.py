@@ -20,7 +20,7 @@ from hockney.model import PointStatus
 from hockney.report.sheet import COLUMNS, Row, Sheet
 from hockney.report.words import launches_text, machine_text, placement_text, spread_text
 from hockney.results.runs import Run
-from hockney.stats import ONE_LAUNCH
+from hockney.stats import ONE_LAUNCH, State
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.libraries import Missing
 
@@ -89,24 +89,42 @@ def _print_head(run: Run) -> int:
 
 
 def _print_rows(sheet: Sheet, run: Run) -> int:
-    """Print the table and its legend; returns the lines they take."""
-    floors = {row.floor_ns for row in sheet.rows}
-    is_one = sheet.state is not None and len(floors) == 1
+    """Print the table, a part for each placement of the ranks, and its legend; returns the lines they take."""
+    groups: dict[str, list[Row]] = {}
+    for row in sheet.rows:
+        groups.setdefault(row.placement, []).append(row)
+    is_one = all(len(set(map(_condition, members))) == 1 for members in groups.values())
     columns = [Column("", style="bold", key=True)]
     if not is_one:
         columns += [Column("state", key=True), Column("floor", right=True, key=True)]
     columns += [Column(column.title, right=True) for column in COLUMNS]
-    rows = []
-    for row in sheet.rows:
-        state = [] if is_one else [row.state, format_ns(row.floor_ns) if row.floor_ns else _NOTHING]
-        rows.append([row.name, *state, *_cells(row)])
-    floor_ns = floors.pop()
-    if is_one and floor_ns:
-        rows.insert(0, ["floor", format_ns(floor_ns)])
-    legend = _legend(sheet, run, "".join(cell for row in rows for cell in row))
+    rows: list[list[str] | str] = []
+    for placement, members in groups.items():
+        rows += [placement[:1].upper() + placement[1:]] * bool(placement)
+        rows += _reference(sheet, members, is_one=is_one)
+        for row in members:
+            floor_ns = None if row.is_between_hosts else row.floor_ns
+            state = [] if is_one else [row.state, format_ns(floor_ns) if floor_ns else _NOTHING]
+            rows.append([row.name, *state, *_cells(row)])
+    legend = _legend(sheet, run, "".join(cell for row in rows if not isinstance(row, str) for cell in row))
     return (
         render.say() + render.table(columns, rows, fits=True) + render.say() + sum(render.note(text) for text in legend)
     )
+
+
+def _condition(row: Row) -> object:
+    """What rows of a table without a column for it have in common: between hosts each has a reference of its own."""
+    return State(row.state, None).contended if row.is_between_hosts else (row.state, row.floor_ns)
+
+
+def _reference(sheet: Sheet, rows: Sequence[Row], *, is_one: bool) -> list[list[str]]:
+    """The row that others are compared with: a cache line, or between hosts the network itself."""
+    network, floor_ns = sheet.network, rows[0].floor_ns
+    if rows[0].is_between_hosts and network is not None:
+        latency = format_ns(network.latency_ns.value) if network.latency_ns else _NOTHING
+        rate = format_rate(network.bytes_per_s) if network.bytes_per_s else _NOTHING
+        return [["network", *[""] * (2 * (not is_one)), latency, rate]]
+    return [["floor", format_ns(floor_ns)]] if is_one and floor_ns else []
 
 
 def _cells(row: Row) -> list[str]:
@@ -136,8 +154,15 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     counts: Counter[str] = Counter()
     for state in sheet.states:
         counts[state.name] += state.measurements
-    if sheet.state is not None:
-        yield state_text(counts, sheet.state)
+    states = {row.state for row in sheet.rows if not row.is_between_hosts}
+    if sheet.network is not None:
+        yield (
+            "network: half a round trip of 8 B through the fastest socket, "
+            "and the speed of the slowest host's interface."
+        )
+        counts = Counter({name: count for name, count in counts.items() if not name.startswith("reference")})
+    if len(states) == 1 and counts:
+        yield state_text(counts, *states)
     marks = {
         _NOTHING: "not enough data",
         "~": "known to worse than ±25 %",
@@ -160,7 +185,7 @@ def _print_definitions(sheet: Sheet) -> None:
     for row in sheet.rows:
         if row.fit_from_bytes is not None and row.fit_to_bytes is not None:
             sizes = f"{format_bytes(row.fit_from_bytes)} to {format_bytes(row.fit_to_bytes)}"
-            render.item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.name} ({row.state})")
+            render.item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.full_name} ({row.state})")
     if sheet.harness_ns is not None:
         render.item(
             f"{format_ns(sheet.harness_ns.value)} {spread_text(sheet.harness_ns.relative)} per repetition",
@@ -173,7 +198,8 @@ def _print_definitions(sheet: Sheet) -> None:
 
 def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | None) -> None:
     """Print the strongest finding of each kind, and the layers of transports, within the lines; None: all."""
-    names = {row.transport: row.name for row in sheet.rows}
+    names = {row.transport: row.full_name for row in sheet.rows}
+    rows = {row.transport: row for row in sheet.rows}
     alike: dict[object, list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: -finding.effect):
         alike.setdefault((finding.code, len(alike) * (lines_max is None)), []).append(finding)
@@ -186,9 +212,9 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
             text += f" {part}" if lines_max is None or len(text) + len(part) < _FINDING_CHARACTERS else ""
         bullets.append(f"{'!' if group[0].fix else '·'} {text}")
     layers = [
-        f"{names[layer.upper]} adds {format_ns(layer.added_ns)} to {names[layer.lower]}"
+        f"{rows[layer.upper].name} adds {format_ns(layer.added_ns)} to {rows[layer.lower].full_name}"
         for layer in sheet.layers
-        if layer.is_seen and layer.added_ns > 0 and layer.state == (sheet.state or layer.state)
+        if layer.is_seen and layer.added_ns > 0 and (sheet.network or layer.state == (sheet.state or layer.state))
     ]
     if layers:
         bullets.append(f"· {'; '.join(layers)}.")

@@ -15,12 +15,12 @@ from hockney.errors import UsageError
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.measure.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s
-from hockney.model import CurveKey, Point, curve_of
+from hockney.model import CurveKey, Point, curve_of, split_placed
 from hockney.suites import CacheShare, Suite, SuiteSeries
 from hockney.suites.words import all_ends, as_pairs, check_option, filled
 from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
-from hockney.worker.hosts import parse_hosts, spread
+from hockney.worker.hosts import fill, parse_hosts
 from hockney.worker.launch import START_LIMIT_S
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def _stored_names() -> list[str]:
 class RunOptions:
     """The options of `hockney run`; None or () leaves the suite's own.
 
+    `per_host`: how many ranks each host gets, one placement for each; () has two ranks both on two hosts and on one.
     `machine`: the model that measures all, in place of the suite's transports, with the variants that it names.
     """
 
@@ -112,6 +113,7 @@ class RunOptions:
     launches: int | None = None
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
+    per_host: tuple[int, ...] = ()
     cpus: tuple[int, ...] = ()
     launcher: str = "auto"
     timeout_s: int | None = None
@@ -282,10 +284,10 @@ def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str
     if plan.hosts and "hosts" not in catalogue.transports[point.transport].caps:
         every = catalogue.transports.items()
         able = dict.fromkeys(split_name(name)[0] for name, info in every if "hosts" in info.caps)
-        return f"{point.transport} works within one host; over several: {', '.join(able)}"
+        return f"the transport works within one host; over several: {', '.join(able)}"
     if plan.hosts:
         try:
-            spread(point.ranks, parse_hosts(",".join(plan.hosts)))
+            fill(point.ranks, parse_hosts(",".join(plan.hosts)), point.per_host)
         except UsageError as error:
             return str(error)
     return None
@@ -376,9 +378,10 @@ def _grid(
         size: size.resolve(caches, pattern.grain_bytes) if isinstance(size, CacheShare) else size for size in wanted
     }
     curves = [
-        (transport, count, {**options, **ends})
+        (placement, count, {**options, **ends})
         for transport in transports
         for count in ranks
+        for placement in _placements(transport, count, series, asked, catalogue)
         for ends in (all_ends(pattern, count) if series.pairs else [{}])
     ]
     if asked.machine is not None:
@@ -397,6 +400,22 @@ def _grid(
         and (series.refine and not asked.sizes if asked.refine is None else asked.refine),
         role="basic" if series.basic else "asked",
     )
+
+
+def _placements(
+    transport: TransportInfo, ranks: int, series: SuiteSeries, asked: RunOptions, catalogue: Catalogue
+) -> list[TransportInfo]:
+    """A transport with each placement of its ranks: of two ranks between hosts and within the first one."""
+    is_placed = split_placed(transport.name)[1] != ""
+    if is_placed and not asked.hosts:
+        raise UsageError(f"{transport.name} places ranks on hosts: name them with --hosts")
+    if is_placed or ranks < 2 or "hosts" not in transport.caps or not asked.hosts:
+        return [transport]
+    if asked.per_host:
+        return [catalogue.place(transport, number) for number in asked.per_host]
+    first, *others = parse_hosts(",".join(asked.hosts))
+    has_both = ranks == 2 and others and first.slots != 1 and not series.basic
+    return [transport, catalogue.place(transport, 2)] if has_both else [transport]
 
 
 def _variants(

@@ -16,7 +16,7 @@ from types import TracebackType
 from hockney.machine import choose_cpus, usable_cpus
 from hockney.measure.interfaces import PointFailed
 from hockney.measure.plan import Plan, cpus_for
-from hockney.model import Definition, Launch, Measurement, Place, Point
+from hockney.model import Definition, Launch, Measurement, Place, Point, split_placed
 from hockney.units import counted
 from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import Catalogue
@@ -29,7 +29,7 @@ from hockney.worker.errors import (
     WorkerTimedOut,
     how_to_wait_longer,
 )
-from hockney.worker.hosts import parse_hosts
+from hockney.worker.hosts import fill, parse_hosts
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
 
@@ -147,12 +147,12 @@ class WorkerPool:
         key = (point.transport, point.ranks)
         if key in self._live:
             return self._live[key]
-        failures, launcher = self._failures, point.transport.partition(":")[0]
+        failures, launcher = self._failures, split_placed(point.transport)[0].partition(":")[0]
         known = failures.reasons.get(key) or failures.reasons.get(launcher)
         if known is not None:
             raise PointFailed(known)
         try:
-            self._live[key] = self._start(point.transport, point.ranks)
+            self._live[key] = self._start(point)
         except WorkerError as error:
             is_silent = isinstance(error, LaunchFailed) and error.timed_out and launcher not in failures.proven
             failures.reasons[launcher if is_silent else key] = str(error)
@@ -160,7 +160,8 @@ class WorkerPool:
         failures.proven.add(launcher)
         return self._live[key]
 
-    def _start(self, transport: str, ranks: int) -> _Live:
+    def _start(self, point: Point) -> _Live:
+        transport, ranks = point.transport, point.ranks
         self._starts[transport, ranks] += 1
         info = self._catalogue.transports[transport]
         if info.model is not None:
@@ -169,7 +170,8 @@ class WorkerPool:
             with compiled_file(info.model, ranks) as path:
                 job = Job(info.executable, info.worker_name, ranks, model=path, seed=self._seed & 0x7FFFFFFF)
                 return self._bring_up(transport, job)
-        hosts = parse_hosts(",".join(self._plan.hosts)) if self._plan.hosts else ()
+        listed = parse_hosts(",".join(self._plan.hosts)) if self._plan.hosts else ()
+        hosts = fill(ranks, listed, point.per_host) if listed else ()
         placed = self._plan.cpus
         job = Job(
             executable=info.executable,

@@ -41,7 +41,7 @@ from hockney.results.traits import traits_json
 from hockney.suites import LAUNCHES_MAX
 from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import Catalogue
-from hockney.worker.hosts import parse_hosts, spread
+from hockney.worker.hosts import fill, parse_hosts
 from hockney.worker.preflight import HostsUnusable, preflight
 from hockney.worker.processes import cpu_time_s
 from hockney.worker.starters import find_starter
@@ -185,8 +185,9 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     used = [catalogue.transports[point.transport] for point in plan.points]
     workers = sorted({transport.executable for transport in used})
     listed = parse_hosts(",".join(plan.hosts))
-    counts = spread(max(point.ranks for point in plan.points), listed)
-    used_hosts = [host for host, ranks in zip(listed, counts, strict=True) if ranks]
+    jobs = {(point.ranks, point.per_host) for point in plan.points}
+    names = {host.name for ranks, per_host in jobs for host in fill(ranks, listed, per_host)}
+    used_hosts = [host for host in listed if host.name in names]
     libraries = {transport.library.id: transport.library for transport in used if transport.library}
     try:
         starter = find_starter(plan.launcher, used_hosts, os.environ)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, ReasonCode, Verdict
-from hockney.model import Point
+from hockney.model import Point, split_placed
 from hockney.report.names import readable_name
 from hockney.units import counted, format_bytes, format_ns, percent_digits
 
@@ -60,6 +60,8 @@ def row(alike: Range, names: Mapping[str, str]) -> list[str]:
 def names_of(comparison: Comparison) -> dict[str, str]:
     """The readable names of transports: `Open MPI 4.1.4`, and where base has another one `shm -> threads`."""
     names = {transport: readable_name(transport, library) for transport, library in comparison.libraries.items()}
+    placements = {transport: split_placed(transport)[1] for transport in names}
+    names |= {transport: f"{names[transport]}, {n} on each host" for transport, n in placements.items() if n}
     for base, new in comparison.renamed.items():
         before, after = names.get(base, base), names.get(new, new)
         names[new] = f"{before} -> {after}" if before != after else f"{base} -> {new}"

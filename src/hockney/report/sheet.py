@@ -14,7 +14,7 @@ from typing import Any
 
 from hockney.analysis.explain.layers import Layer, layer_at
 from hockney.model import NOT_MEASURED, Definition, PointStatus, Warning_
-from hockney.report.names import readable_names
+from hockney.report.names import placements, plain_names
 from hockney.results.runs import Run, Series, table_state
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import transport_traits
@@ -183,11 +183,15 @@ COLUMNS = (
 class Row:
     """One transport in one machine state: `values` by the key of their column, None where there is not enough data.
 
+    `placement` is where its ranks are, empty where the run has one placement only; `hosts`: the hosts of its ranks.
+
     `fit_from_bytes`, `fit_to_bytes` and `fit_rms` describe the segment that r_inf and n_1/2 come from.
     """
 
     transport: str
     name: str
+    placement: str
+    hosts: tuple[str, ...]
     library: str
     state: str
     floor_ns: float | None
@@ -196,6 +200,15 @@ class Row:
     fit_to_bytes: int | None
     fit_rms: float | None
     oversubscribed: bool
+
+    @property
+    def is_between_hosts(self) -> bool:
+        return len(set(self.hosts)) > 1
+
+    @property
+    def full_name(self) -> str:
+        """The name with the placement."""
+        return ", ".join(filter(None, (self.name, self.placement)))
 
     @property
     def has_interval(self) -> bool:
@@ -222,10 +235,23 @@ class StateCount:
 
 
 @dataclass(frozen=True)
+class Network:
+    """The reference of rows between hosts: half a round trip of 8 B through a socket, and the speed of interfaces.
+
+    The speed is that of the fastest one with an address, on the host where it is lowest; None: unknown.
+    """
+
+    transport: str | None
+    latency_ns: Value | None
+    bytes_per_s: float | None
+
+
+@dataclass(frozen=True)
 class Sheet:
     """The whole sheet. `state` is the one machine state of its rows, or None.
 
     `harness_ns` is the cost of the measuring loop per repetition. `also_ready` are other transports that could run.
+    `network` is the reference of rows between hosts, None without such rows.
     """
 
     run_id: int
@@ -238,6 +264,7 @@ class Sheet:
     states: tuple[StateCount, ...]
     warnings: tuple[Warning_, ...]
     failures: tuple[Failure, ...]
+    network: Network | None
     also_ready: tuple[str, ...]
 
     @property
@@ -254,14 +281,18 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     for member in run.summaries():
         by_transport.setdefault(member[0].point.transport, []).append(member)
     harness = [member for member in by_transport.pop(_HARNESS, []) if member[0].point.pattern == "pingpong"]
-    state = table_state(series for members in by_transport.values() for series, _ in members)
+    where = placements(run.launches.values())
+    groups: dict[str, list[Series]] = {}
+    for transport, members in by_transport.items():
+        groups.setdefault(where.get(transport, ""), []).extend(series for series, _ in members)
+    chosen = {placement: table_state(members) for placement, members in groups.items()}
     states = _states(run)
     rows: list[Row] = []
     for transport, members in by_transport.items():
         names = (
             [each.name for each in states if each.name != "mixed"]
             if every_state
-            else [state, table_state(series for series, _ in members)]
+            else [chosen[where.get(transport, "")], table_state(series for series, _ in members)]
         )
         known = [row for name in dict.fromkeys(names) if name and (row := _row(run, transport, members, name, states))]
         known = [row for row in known if row.has_interval] or known[:1]
@@ -278,6 +309,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
         states=states,
         warnings=run.warnings,
         failures=tuple(_failures(by_transport, [row for row in rows if row.has_interval])),
+        network=_network(rows, run.facts),
         also_ready=tuple(sorted({*run.facts.get("transports", ())} - {_HARNESS, *by_transport})),
     )
 
@@ -300,11 +332,14 @@ def _row(run: Run, transport: str, members: Members, state: str, states: Iterabl
     values = {column.key: column.pick(figures) for column in COLUMNS}
     if not any(values.values()):
         return None
-    launch = next(launch for launch in run.launches.values() if launch.transport == transport)
+    launches = run.launches.values()
+    launch = next(launch for launch in launches if launch.transport == transport)
     line = figures.line
     return Row(
         transport=transport,
-        name=readable_names(run.launches.values())[transport],
+        name=plain_names(launches)[transport],
+        placement=placements(launches)[transport],
+        hosts=launch.hosts,
         library=launch.library,
         state=state,
         floor_ns=next((each.floor_ns for each in states if each.name == state), None),
@@ -332,11 +367,31 @@ def _layers(rows: Sequence[Row], facts: Mapping[str, Any]) -> Iterable[Layer]:
         for row in rows
         if not row.oversubscribed and (value := row.values["latency_ns"]) is not None and value.has_interval
     }
+    is_between = {row.transport: row.is_between_hosts for row in rows}
     for (transport, state), upper in latency.items():
-        lower = transport_traits(facts, transport).below
+        traits = transport_traits(facts, transport)
+        lower = traits.below_remote if is_between[transport] else traits.below
         below = latency.get((lower or "", state))
-        if lower is not None and below is not None:
+        if lower is not None and below is not None and is_between[lower] == is_between[transport]:
             yield layer_at(_LATENCY_BYTES, transport, lower, state, upper, below)
+
+
+def _network(rows: Sequence[Row], facts: Mapping[str, Any]) -> Network | None:
+    """The socket with the least latency between hosts, and the slowest host's speed."""
+    between = [row for row in rows if row.is_between_hosts]
+    if not between:
+        return None
+    sockets = [
+        (value, row.transport)
+        for row in between
+        if transport_traits(facts, row.transport).carrier == "kernel"
+        and (value := row.values["latency_ns"]) is not None
+    ]
+    latency, transport = min(sockets, key=lambda each: each[0].value, default=(None, None))
+    hosts = facts.get("hosts") or ()
+    speeds = [[each["bits_per_s"] or 0 for each in host["interfaces"] if each["address"]] for host in hosts]
+    slowest = min((max(of_host, default=0) for of_host in speeds), default=0)
+    return Network(transport, latency, slowest / 8 or None)
 
 
 def _failures(by_transport: Mapping[str, Members], rows: Iterable[Row]) -> Iterable[Failure]:

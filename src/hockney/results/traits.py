@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from hockney.model import Limit, PatternTraits, TransportTraits
+from hockney.model import Limit, PatternTraits, TransportTraits, split_placed
 
 
 def traits_json(patterns: Iterable[Any], transports: Iterable[Any]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def transport_traits(facts: Mapping[str, Any], name: str) -> TransportTraits:
     """Those of a transport in the run with these facts."""
     stored = ((facts.get("traits") or {}).get("transports") or {}).get(name)
     if not stored:
-        base, _, variant = name.partition(":")
+        base, _, variant = split_placed(name)[0].partition(":")
         base = base.partition("@")[0]
         return _EARLIER_TRANSPORTS.get(f"{base}:{variant}", _EARLIER_TRANSPORTS.get(base, TransportTraits()))
     known = _known(stored, TransportTraits)

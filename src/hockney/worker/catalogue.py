@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hockney.errors import UsageError, unknown
-from hockney.model import Limit, PatternTraits, Point, TransportTraits
+from hockney.model import Limit, PatternTraits, Point, TransportTraits, placed, split_placed
 from hockney.units import RANKS_MAX, parse_count
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.cache import Probes
@@ -99,7 +99,7 @@ class PatternInfo(PatternTraits):
 
 @dataclass(frozen=True, kw_only=True)
 class TransportInfo(TransportTraits):
-    """A transport that is ready here. `name` is `base[@library][:variant]`; native ones have no `library`.
+    """A transport that is ready here. `name` is `base[@library][:variant][/N]`; native ones have no `library`.
 
     `native`: its own collectives; they take multiples of `grain_bytes` other than 0, or any size where that is 0.
     `model`: the machine that it stands for, where its clock is virtual.
@@ -135,7 +135,8 @@ class Catalogue:
 
         `mpi` means every MPI on this machine, `mpi@openmpi` those whose library begins so, `mpi@/opt/a` the one in that
         folder, `tcp:*` all variants of tcp (but `tcp` alone only its plain one), and `mpi:*` those of every MPI.
-        `sim@gpmimd` and `sim@FILE.toml:VARIANT` are models of machines. Raises UsageError for a word that matches none.
+        `sim@gpmimd` and `sim@FILE.toml:VARIANT` are models of machines. `tcp/2` is tcp with two ranks on each host.
+        Raises UsageError for a word that matches none.
         """
         selected: dict[str, TransportInfo] = {}
         for word in words:
@@ -150,7 +151,13 @@ class Catalogue:
         return list(selected.values())
 
     def add(self, word: str) -> None:
-        """Adds the transport that a word names by a model, or those of the MPI in its folder. Raises UsageError."""
+        """Adds the transports that a word names by a model, by a folder, or by ranks per host. Raises UsageError."""
+        plain, per_host = split_placed(word)
+        if per_host.isdecimal():
+            self.add(plain)
+            for info in [info for info in self.transports.values() if matches(plain, info.name)]:
+                self.place(info, int(per_host))
+            return
         base, name, variant = split_name(word)
         if base == "sim":
             if not name:
@@ -173,6 +180,11 @@ class Catalogue:
             self.transports.update(_transports_of(library))
         except (BuildError, ProtocolError) as error:
             raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy or REPAIR}") from error
+
+    def place(self, info: TransportInfo, per_host: int) -> TransportInfo:
+        """The transport with so many ranks on each host; added if it is new."""
+        name = placed(info.name, per_host)
+        return self.transports.setdefault(name, replace(info, name=name))
 
     def add_model(self, word: str, model: Model) -> None:
         """Adds the transport `sim@NAME` whose ranks live on a model. Raises UsageError where it cannot be built."""
@@ -200,6 +212,7 @@ class Catalogue:
         """
         if any(matches(word, name) for name in self.transports):
             return None
+        word = split_placed(word)[0]
         base = word.partition(":")[0]
         words = (word,) if any(matches(base, name) for name in self.transports) else (word, base)
         return next((entry for entry in self.missing if any(matches(word, entry.name) for word in words)), None)
@@ -236,8 +249,8 @@ def _fits_line(transport: TransportInfo, point: Point, one_host: bool) -> str:
 
 
 def split_name(name: str) -> tuple[str, str, str]:
-    """`mpi@openmpi-4.1.4:sync` -> base, library, variant; those that are absent are empty."""
-    rest, _, variant = name.partition(":")
+    """`mpi@openmpi-4.1.4:sync/2` -> base, library, variant; those that are absent are empty."""
+    rest, _, variant = split_placed(name)[0].partition(":")
     base, _, library = rest.partition("@")
     return base, library, variant
 
@@ -246,6 +259,9 @@ def matches(word: str, name: str) -> bool:
     """Whether the word of a user means the transport of that name, as Catalogue.select has it."""
     if word.startswith("sim@"):  # else gpmimd would be gpmimd-calibrated, too
         return name == word
+    (name, per_host), (word, wanted) = split_placed(name), split_placed(word)
+    if not fnmatch.fnmatchcase(per_host, wanted):
+        return False
     if fnmatch.fnmatchcase(name, word):
         return True
     base, library, variant = split_name(name)

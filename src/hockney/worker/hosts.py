@@ -81,6 +81,24 @@ def spread(ranks: int, hosts: Sequence[Host]) -> tuple[int, ...]:
     return tuple(counts)
 
 
+def fill(ranks: int, hosts: Sequence[Host], per_host: int | None = None) -> tuple[Host, ...]:
+    """The hosts that ranks get, each with their number: `per_host` on each in turn, None: spread evenly.
+
+    Raises UsageError for more ranks than slots.
+    """
+    if per_host is None:
+        counts = spread(ranks, hosts)
+        return tuple(Host(host.name, count) for host, count in zip(hosts, counts, strict=True) if count)
+    used = hosts[: -(-ranks // per_host)]
+    if ranks > per_host * len(used):
+        raise UsageError(f"{ranks} ranks are more than {per_host} on each of {len(hosts)} hosts")
+    counts = (*[per_host] * (len(used) - 1), ranks - per_host * (len(used) - 1))
+    for host, count in zip(used, counts, strict=True):
+        if host.slots is not None and count > host.slots:
+            raise UsageError(f"{host} has not the slots for {count} ranks")
+    return tuple(Host(host.name, count) for host, count in zip(used, counts, strict=True))
+
+
 def _expand(word: str) -> Iterable[Host]:
     """`n[1-2]:4` -> two hosts. Raises UsageError."""
     match = _WORD.fullmatch(word)

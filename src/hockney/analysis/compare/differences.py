@@ -53,9 +53,11 @@ def renamed(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
     kinds: dict[tuple[str, str, str], tuple[list[str], list[str]]] = {}
     for side, names in enumerate((gone, come)):
         for name in names:
-            base, library, variant = split_name(name)
+            base, library, _ = split_name(name)
             if library:
-                kinds.setdefault((base, _VERSION.sub("", library), variant), ([], []))[side].append(name)
+                kinds.setdefault((base, _VERSION.sub("", library), name.partition(library)[2]), ([], []))[side].append(
+                    name
+                )
     return {old[0]: new[0] for old, new in kinds.values() if len(old) == len(new) == 1}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from hockney.errors import UsageError
 from hockney.machine.files import rows_of
+from hockney.model import split_placed
 from hockney.results.traits import transport_traits
 from hockney.units import parse_bytes
 from hockney.worker.mpi_transport import begins_with, by_sockets, split_library
@@ -70,7 +71,7 @@ def thresholds_of(
 
 def _rows(transport: str, environment: Mapping[str, str], library: str) -> Iterator[dict[str, Any]]:
     """The rows of a library's version and of its device, as far as it is known."""
-    name = re.fullmatch(r"(.*)-(\d+(?:\.\d+)*)", transport.partition(":")[0])
+    name = re.fullmatch(r"(.*)-(\d+(?:\.\d+)*)", split_placed(transport)[0].partition(":")[0])
     carrier = split_library(library)[1]
     if name is None or carrier is None:
         return

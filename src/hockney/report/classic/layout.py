@@ -309,6 +309,8 @@ def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series],
         and wanted.items() <= reader.options(series.point).items()
         and _fills_nodes(part, series)
     ]
+    if part.scope is None:  # two ranks are measured within a host, too
+        matching = [series for series in matching if reader.between_hosts(series)] or matching
     inside = [series for series in matching if _in_scope(part, series)]
     if not matching or part.why:
         return []

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from hockney.archive import Published, machines
+from hockney.model import split_placed
 from hockney.report.classic.values import NOTHING, Cell, Measured, Table, plain_table
 from hockney.results.runs import Run
 
@@ -23,7 +24,8 @@ def models_of(run: Run) -> Mapping[str, Record]:
 
 
 def plain_name(transport: str) -> str:
-    """The name of a model's transport without its variant."""
+    """The name of a transport without its placement, and of a model's without its variant."""
+    transport = split_placed(transport)[0]
     return transport.partition(":")[0] if transport.startswith("sim@") else transport
 
 
