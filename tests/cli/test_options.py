@@ -230,7 +230,7 @@ def test_each_side_has_its_own_environment_transport_and_label(monkeypatch: pyte
 def test_every_option_of_compare_is_in_the_plan_or_named_here() -> None:
     options = {max(param.opts, key=len) for param in compare_command.params if param.opts[0].startswith("-")}
     sides = {f"--{side}-{what}" for side in ("base", "new") for what in ("env", "transport")}
-    others = {"--interleave", "--label", "--margin", "--all", "--json", "--store", "--hosts", "--per-node"}
+    others = {"--interleave", "--label", "--margin", "--all", "--json", "--store", "--hosts"}
     assert options == (CHANGES.keys() - {"--refine", "--launcher"}) | sides | others
 
 

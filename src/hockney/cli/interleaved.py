@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # The options of `hockney run` that both variants share.
 _SHARED = {
-    *("transport", "ranks", "sizes", "options", "precision", "time_s", "launches", "hosts", "per_node", "cpus"),
+    *("transport", "ranks", "sizes", "options", "precision", "time_s", "launches", "hosts", "cpus"),
     *("limit", "oversubscribe", "label"),
 }
 _LAUNCHES = 8  # pairs: with six the interval is a quarter wider

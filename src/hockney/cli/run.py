@@ -74,10 +74,7 @@ def run(
     label: str | None,
     **words: object,
 ) -> int:
-    """Measure a suite or some patterns.
-
-    Name a suite of `hockney list suites`, a file, or patterns with commas: all sizes are measured.
-    """
+    """Measure a suite of `hockney list suites`, a file, or all sizes of patterns."""
     from hockney.cli.measuring import Output, measure_and_show
     from hockney.cli.rerun import typed
     from hockney.cli.run_options import find_suite, read_options
