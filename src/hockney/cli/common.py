@@ -76,12 +76,12 @@ def host_options(function: Function) -> Function:
         "--hosts",
         multiple=True,
         metavar="HOST,…",
-        help="Run on these hosts: n1,n2 or n[1-4]; n1:2 for two ranks at most. [default: those of the batch job]",
+        help="Hosts: n1,n2 or n[1-4]; n1:2 for two ranks. [default: the batch job's]",
     )
     launcher = click.option(
         "--launcher",
         metavar="NAME",
-        help="What starts ranks: auto, mpiexec, srun, ssh, flux or a template. [default: HOCKNEY_LAUNCHER, or auto]",
+        help="What starts ranks: mpiexec, srun, ssh, flux, a template. [default: auto]",
     )
     per_node = click.option(
         "--per-node", multiple=True, metavar="N,…", help="Fill each host with N ranks. [default: spread evenly]"

@@ -74,7 +74,7 @@ def run(
     label: str | None,
     **words: object,
 ) -> int:
-    """Measure a suite of `hockney list suites`, a file, or all sizes of patterns."""
+    """Measure a suite or some patterns."""
     from hockney.cli.measuring import Output, measure_and_show
     from hockney.cli.rerun import typed
     from hockney.cli.run_options import find_suite, read_options
