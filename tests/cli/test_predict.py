@@ -55,7 +55,7 @@ def test_the_document_and_the_written_model_say_the_same(made_up: Path, capsys: 
     assert first["model"]["key"] == again["model"]["key"]
 
 
-def test_sigterm_ends_its_job_and_leaves_no_folder(tmp_path: Path) -> None:
+def test_sigterm_ends_its_job_and_leaves_no_file(tmp_path: Path) -> None:
     words = command_line("predict", "alltoall", "--machine", "gpmimd", "-n", "62", "--bytes", "1K", "--tolerance")
     process = subprocess.Popen(words, env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     job, model = wait_for_job(psutil.Process(process.pid))
@@ -63,7 +63,7 @@ def test_sigterm_ends_its_job_and_leaves_no_folder(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (3, b"hockney: stopped by Ctrl-C\n")
     assert psutil.wait_procs([job], timeout=60)[0] == [job]
-    assert not model.parent.exists()
+    assert not model.exists()
 
 
 def wait_for_job(process: psutil.Process, limit_s: float = 60) -> tuple[psutil.Process, Path]:
