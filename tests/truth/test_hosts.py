@@ -15,7 +15,7 @@ from tests.truth.conftest import MakeBed
 
 from hockney.machine import usable_cpus
 from hockney.machine.files import parse_cpus
-from hockney.model import Launch
+from hockney.model import Launch, PointStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.build import build_worker
@@ -162,6 +162,15 @@ def test_another_version_of_a_library_is_named(make_bed: MakeBed, tmp_path: Path
         (warning,) = [each for each in store.run(1).warnings if each.kind == "hosts"]
     assert list(second.values()) == ["1.2.3"], done.stderr
     assert f"is of version 1.2.3; n1 has {next(iter(first.values()))}." in warning.cause
+
+
+def test_ranks_that_came_up_elsewhere_measure_nothing(two_hosts: Bed, tmp_path: Path) -> None:
+    blind = "mpiexec.mpich -n {ranks} {worker}"
+    done = run(two_hosts, tmp_path / "r.db", "n1,n2", "--launcher", blind, transport="mpi@mpich-4")
+    assert done.returncode == 3
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        assert {row.status for row in store.points(1)} == {PointStatus.FAILED}
+        assert "ranks that belong on n1, n2 came up on n1, n1" in (store.points(1)[0].reason or "")
 
 
 def test_a_resumed_run_asks_its_hosts_again(make_bed: MakeBed, tmp_path: Path) -> None:

@@ -63,14 +63,34 @@ def test_quick_measures_between_the_hosts_of_its_job(slurm: Slurm, tmp_path: Pat
     assert names["tcp"].argv[0] == "srun"
 
 
+def test_a_program_that_srun_has_started_has_all_hosts_of_the_job(slurm: Slurm, tmp_path: Path) -> None:
+    words = "run pingpong -t tcp,mpi --bytes 8 --time 0.5s --launches 1"
+    said = batch(slurm, tmp_path, 2, f"srun --nodes=1 --ntasks=1 {HOCKNEY} {words}")
+    launches = launches_of(tmp_path)
+    assert {"tcp", "mpi@mpich", "mpi@openmpi"} <= {launch.transport.partition("-")[0] for launch in launches}, said
+    assert {launch.hosts for launch in launches} == {("n1", "n2")}
+
+
 @pytest.mark.parametrize("library", ["openmpi", "mpich"])
 def test_a_library_started_by_srun(slurm: Slurm, tmp_path: Path, library: str) -> None:
     line = f"{HOCKNEY} run pingpong -t mpi@{library} --launcher srun --bytes 8 --time 0.5s --launches 1 -n 2,3"
     said = batch(slurm, tmp_path, 2, f"{line} --hosts n1,n2")
     launches = launches_of(tmp_path)
-    assert {launch.hosts for launch in launches} == {("n1", "n2"), ("n1", "n1", "n2")}, said
+    assert {launch.hosts for launch in launches} == {("n1", "n2"), ("n1", "n1"), ("n1", "n1", "n2")}, said
     pmi = "pmix" if library == "openmpi" else "pmi2"
     assert all(launch.argv[0] == "srun" and f"--mpi={pmi}" in launch.argv for launch in launches)
+
+
+def test_nothing_is_left_of_a_killed_program(slurm: Slurm, tmp_path: Path) -> None:
+    """With jobs of srun, and of an mpiexec that srun serves, on both hosts."""
+    line = f"{HOCKNEY} run pingpong -t tcp,mpi@mpich-4,mpi@openmpi --bytes 8 --launches 1 --precision 0.001% --time 5m"
+    up = f"until [ $(grep -c 'first figure' {tmp_path}/out) = 3 ]; do sleep 0.1; done"
+    said = batch(slurm, tmp_path, 2, f"{line} & {up}; kill -9 $!; wait $!")
+    assert "Saved" not in said
+    deadline_s = time.monotonic() + 30
+    while slurm.run(["pgrep", "-f", "hockney/workers"]).returncode == 0:
+        assert time.monotonic() < deadline_s, slurm.run(["pgrep", "-af", "hockney/workers"]).stdout
+        time.sleep(0.2)
 
 
 def test_a_job_of_one_host_is_like_any_other_machine(slurm: Slurm, tmp_path: Path) -> None:

@@ -74,6 +74,12 @@ def test_a_node_file_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path
         current_allocation()
 
 
+def test_one_of_several_that_srun_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
+    with pytest.raises(UsageError, match="srun has started hockney several times: start it once"):
+        current_allocation()
+
+
 def test_a_job_on_one_other_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nodes = tmp_path / "nodes"
     nodes.write_text("elsewhere\n", encoding="ascii")

@@ -194,6 +194,13 @@ def test_a_library_keeps_its_own_launcher_in_slurm(kind: str) -> None:
     assert launch(SPREAD, mpi(kind), SLURM).launcher == "mpiexec.x"
 
 
+def test_a_step_of_slurm_is_not_taken_for_the_job() -> None:
+    step = {**SLURM, "SLURM_STEP_ID": "0", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_CPUS_PER_NODE": "4(x2)"}
+    environment = launch(SPREAD, mpi("openmpi"), {**step, "SLURM_NNODES": "1"}).environment
+    assert (environment["SLURM_NNODES"], environment["SLURM_TASKS_PER_NODE"]) == ("2", "4(x2)")
+    assert "SLURM_NNODES" not in launch(SPREAD, mpi("openmpi"), SLURM).environment
+
+
 @pytest.fixture
 def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Sets which PMIs srun has, and what the worker is linked with."""
@@ -253,6 +260,7 @@ def test_a_template_of_the_users_own() -> None:
     assert native.joins[-1] == words(
         f"mytool -n 1 -p1 --hosts b {CROWDED} --rank 2 --here 1 --join {JOIN_ADDRESS} --end"
     )
+    assert launch(SPREAD, None, {}, "mytool {worker}").launcher == "ssh"
     assert launch(JOB, None, {}, TEMPLATE) == StartCommand("worker", words(WORKER))
 
 

@@ -29,7 +29,7 @@ from hockney.worker.errors import (
     WorkerTimedOut,
     how_to_wait_longer,
 )
-from hockney.worker.hosts import fill, parse_hosts
+from hockney.worker.hosts import fill, parse_hosts, spread
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
 
@@ -197,6 +197,7 @@ class WorkerPool:
             if came != job.ranks:
                 asked = counted(job.ranks, "rank")
                 raise LaunchFailed(command.launcher, f"asked for {asked}, {came} came up")
+            _refuse_misplaced(command.launcher, job, hello.ranks)
             if _share_cpus(hello.ranks) and not job.oversubscribed:
                 session.close()
                 return self._bring_up(transport, replace(job, oversubscribed=True))
@@ -235,6 +236,16 @@ class WorkerPool:
             self._failures.reasons[key] = (
                 f"given up after {_STARTS_MAX} starts of {point.transport}, the last ended so: {end}"
             )
+
+
+def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
+    """Raises LaunchFailed where hosts have other numbers of ranks: a launcher may know fewer hosts than it is given."""
+    if not job.hosts:
+        return
+    wanted = sorted(count for count in spread(job.ranks, job.hosts) if count)
+    if sorted(Counter(rank.machine for rank in ranks).values()) != wanted:
+        hosts, came = ", ".join(map(str, job.hosts)), ", ".join(rank.host for rank in ranks)
+        raise LaunchFailed(launcher, f"ranks that belong on {hosts} came up on {came}")
 
 
 def _share_cpus(ranks: Sequence[Rank]) -> bool:

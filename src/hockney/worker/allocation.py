@@ -55,8 +55,11 @@ def find_allocation(environment: Mapping[str, str], *, nodefile: str = "", hostl
 def current_allocation() -> Allocation | None:
     """The allocation that this process runs in, or None. Raises UsageError for one whose hosts cannot be read.
 
-    Also for a job of one host that is another one than this: a measurement here would be of the wrong machine.
+    Also where srun has started several of us, and in a job of one host that is another one than this: a measurement
+    here would be of the wrong machine.
     """
+    if int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")) > 1:
+        raise UsageError("srun has started hockney several times: start it once, without srun or with srun -n 1")
     nodefile = hostlist = ""
     try:
         if "PBS_NODEFILE" in os.environ:

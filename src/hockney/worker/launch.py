@@ -90,9 +90,18 @@ def launch(
         command = flux(known, library.kind)
     else:
         command = LAUNCHERS[name](known)
-    # Within Slurm an mpiexec starts its ranks as a step, and a job that waits would keep others from the CPUs.
-    shared = {"SLURM_OVERLAP": "1"} if "SLURM_JOB_ID" in environment else {}
-    return replace(command, environment={**shared, **command.environment})
+    return replace(command, environment={**_of_slurm(environment), **command.environment})
+
+
+def _of_slurm(environment: Mapping[str, str]) -> dict[str, str]:
+    """What an mpiexec needs within Slurm, where it starts its ranks as a step."""
+    if "SLURM_JOB_ID" not in environment:
+        return {}
+    shared = {"SLURM_OVERLAP": "1"}  # a job that waits would keep others from the CPUs
+    if "SLURM_STEP_ID" in environment:  # srun has started us, and Open MPI would take our step for the whole job
+        of_job = {"SLURM_NNODES": "SLURM_JOB_NUM_NODES", "SLURM_TASKS_PER_NODE": "SLURM_JOB_CPUS_PER_NODE"}
+        shared |= {name: environment[known] for name, known in of_job.items() if known in environment}
+    return shared
 
 
 def _launcher_of(library: Library, job: Job, asked: str, environment: Mapping[str, str]) -> str:

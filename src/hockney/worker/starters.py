@@ -69,13 +69,15 @@ _FLUX_HOST = (
 def find_starter(asked: str, hosts: Sequence[Host], environment: Mapping[str, str]) -> Starter:
     """What starts native ranks on hosts: as is asked for, else as the hosts' allocation has it, else ssh.
 
-    Raises LaunchFailed for a wrong HOCKNEY_RSH.
+    A template without {hosts} cannot lead to one of them, so it starts libraries' ranks alone. Raises LaunchFailed for
+    a wrong HOCKNEY_RSH.
     """
-    if "{" in asked:
+    if "{hosts}" in asked:
         return read_template(asked)
-    if asked == "srun" or (asked in ("auto", "mpiexec") and _is_of_slurm(hosts, environment)):
+    is_ours = asked not in ("srun", "ssh", "flux")
+    if asked == "srun" or (is_ours and _is_of_slurm(hosts, environment)):
         return Starter(_SRUN_HOST)
-    if asked == "flux" or (asked in ("auto", "mpiexec") and _is_in_flux(environment)):
+    if asked == "flux" or (is_ours and _is_in_flux(environment)):
         return Starter(_FLUX_HOST)
     rsh = environment.get("HOCKNEY_RSH", "")
     agent = tuple(split_words(rsh))
