@@ -10,17 +10,20 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import click
 import pytest
 from click.testing import CliRunner
-from tests.cli.support import Cli, document, environment
+from tests.builders import make_info
+from tests.cli.support import PINGPONG, Cli, document, environment
 
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS, hockney
 from hockney.cli.render import JSON_VERSION
+from hockney.results.store import Store
 
 
 def command(name: str) -> click.Command:
@@ -240,6 +243,17 @@ def test_errors_of_a_suites_file_have_a_line_each(tmp_path: Path, capsys: pytest
         "  transports: unknown transport 'tpc': did you mean 'tcp'?",
         "  pattern of the 1st [[series]]: unknown pattern 'pingpog': did you mean 'pingpong'?",
     ]
+
+
+@pytest.mark.parametrize("words", [("runs",), ("list", "machines")])
+def test_lists_fit_a_screen_in_a_pipe_too(words: tuple[str, ...], cli: Cli, tmp_path: Path) -> None:
+    transports = [f"mpi@openmpi-4.1.{number}:persistent" for number in range(9)]
+    with Store.open(tmp_path / "results.db") as store:
+        store.create_run(make_info("a label"), [replace(PINGPONG, transport=name) for name in transports])
+    for more, width in (({}, 100), ({"COLUMNS": "60"}, 60)):
+        ended = cli(*words, **more)
+        assert ended.returncode == 0
+        assert max(map(len, ended.stdout.splitlines())) <= width, ended.stdout
 
 
 def test_a_file_that_is_there_is_wrong_and_not_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

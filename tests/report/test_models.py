@@ -30,6 +30,18 @@ RECORD: dict[str, Any] = {
 SIM = "sim@gpmimd"
 
 
+def test_a_report_begins_with_figures_and_names_the_command_for_the_models_parameters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path / "r.db", "atlas", [Made(point(SIM, "pingpong", 2, 4), 6600)], facts=facts())
+    brief, full = shown(tmp_path, capsys), shown(tmp_path, capsys, "-v")
+    parameters = ("its parameters, times in ns", "the T9000's time slice", "one event is in flight")
+    assert not any(text in brief for text in parameters)
+    assert "`hockney show 1 --tables -v`" in brief
+    assert all(text in full for text in parameters)
+    assert "its row is doubtful" in brief
+
+
 def facts(**changes: Any) -> dict[str, Any]:
     names = (SIM, f"{SIM}:boards")
     return {**FACTS, "models": {name: {**RECORD, **changes} for name in names}}
@@ -139,7 +151,7 @@ def test_conclusions_are_judged_without_intervals(tmp_path: Path, capsys: pytest
         hosts=hosts,
         plan={"virtual": {SIM: True, f"{SIM}:boards": True}},
     )
-    text = shown(tmp_path, capsys)
+    text = shown(tmp_path, capsys, "-v")
     assert "sim@gpmimd: holds; far 84.0 us, near 50.0 us" in " ".join(text.split())
     assert "±" not in text
     assert "reproduced" in text

@@ -11,7 +11,7 @@ from hockney.analysis.repeat import resume
 from hockney.archive import Published
 from hockney.cli import render
 from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch
-from hockney.cli.rerun import fix_text
+from hockney.cli.rerun import fix_text, typed
 from hockney.machine.advice import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
@@ -23,11 +23,19 @@ if TYPE_CHECKING:
     from hockney.worker.libraries import Missing
 
 _TOO_FEW = "±?"
+_OF_THE_MODEL = ("model", "model-used", "model-structure")  # two screens, which stand above the figures
 
 
-def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = ()) -> None:
-    """Print every table of a run with its notes, then what is `missing` on this machine."""
+def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False) -> None:
+    """Print every table of a run with its notes, then what is `missing` on this machine.
+
+    What a model is made of is printed if `verbose`.
+    """
     render.title(f"The tables of: {report.report.source}", first=True)
+    if not verbose and any(table.name in _OF_THE_MODEL for table in report.tables):
+        report = replace(report, tables=tuple(table for table in report.tables if table.name not in _OF_THE_MODEL))
+        command = typed("show", run.id, "--tables", "-v")
+        render.note(f"The model's parameters, their sources, and the figures that it used: {command}")
     views = [view_of(table) for table in report.tables]
     said: set[str] = set()
     reasons: dict[str, int] = {}

@@ -135,8 +135,9 @@ def _print_machines(machines: Sequence[Item]) -> None:
         ]
         for item in machines
     ]
-    what = Column("what it was", wrap=True)
-    render.table([Column("name", style="bold"), Column("figures", right=True), what, "suite", "models"], rows)
+    what, models = Column("what it was", wrap=True), Column("models", wrap=True)
+    columns = [Column("name", style="bold"), Column("figures", right=True), what, Column("suite"), models]
+    render.table(columns, rows, fits=True)
     render.title("Where the figures were published")
     sources = {machine.more["suite"]: machine.more["source"] for machine in machines}
     for suite, source in sources.items():

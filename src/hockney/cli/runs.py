@@ -71,7 +71,7 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
         documents = [_as_json(run) for run in stored]
         render.print_json("runs", {"store": str(store or default_path()), "runs": documents})
     elif stored:
-        render.records(_COLUMNS, stored)
+        render.records(_COLUMNS, stored, fits=True)
     else:
         render.say(f"There are no runs yet: {typed('quick')} makes one.")
 

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 @click.option("--by-size", is_flag=True, help="One row per size and one column per transport.")
 @click.option("--plot", is_flag=True, help="Plot times and rates; with --tables: published figures and yours.")
 @click.option("--tables", is_flag=True, help="The data sheet of quick, the tables of a classic report, or all pairs.")
-@click.option("-v", "--verbose", is_flag=True, help="With --tables: also definitions, and every finding and caveat.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="With --tables: also definitions, all caveats, and a model's parameters."
+)
 def show(
     reference: str,
     pattern: tuple[str, ...],

@@ -64,7 +64,7 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
             print_sheet(tables, run, missing, findings, verbose=verbose)
             return
         case ClassicReport():
-            print_report(tables, run, missing)
+            print_report(tables, run, missing, verbose=verbose)
         case HighestRates():
             _print_rates(tables, run.id)
         case _:
