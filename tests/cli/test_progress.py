@@ -172,3 +172,11 @@ def test_a_log_has_lines(
         display.progressed(Progress(round=3, points=2, finished=1, elapsed_s=1.0, left_s=4.0, left_most_s=4.0))
     lines = [line for line in capsys.readouterr().err.splitlines() if "points done" in line]
     assert lines == [f"  {one}round 3, 1 of 2 points done, about 4 s to go" for one in said]
+
+
+def test_a_check_says_that_it_measures_again(capsys: pytest.CaptureFixture[str]) -> None:
+    display, plan = ProgressDisplay(), Plan("test", POINTS, time_s=60, launches=6)
+    display.begun(3, plan, goes_on=False, precise=0)
+    display.begun(3, replace(plan, launches=12), goes_on=True, precise=0)
+    said = sentences(capsys.readouterr().err)
+    assert said[1:] == ["run 3 goes on: 3 points in 12 more launches, for 1 min 00 s or longer"]

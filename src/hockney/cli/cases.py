@@ -58,6 +58,11 @@ class Predicted:
     effects: Sequence[Effect] | None = None
     tolerances: Sequence[Tolerances] | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every point has a time that the plan does not skip."""
+        return self.missing.keys() <= {skipped.point for skipped in self.case.plan.skipped}
+
 
 def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
     """A suite on a model. Raises UsageError."""
@@ -130,7 +135,7 @@ def predicted(
             predictions = [Prediction(point, times.time_ns[point]) for point in points if point in times.time_ns]
             failed: Mapping[Point, str] = times.failed
         else:
-            tick = display.simulating("times", len(points) * (1 + DRAWS))
+            tick = display.simulating(f"times on {case.model.name}", len(points) * (1 + DRAWS))
             fit, content_of = case.fit
             predictions, failed = predict_fitted(fit, points, content_of, tick=tick)
         new_ns = {prediction.point: prediction.time_ns for prediction in predictions}

@@ -124,7 +124,8 @@ def predict(
     else:
         for number, each in enumerate(done):
             print_predicted(each, first=number == 0)
-    return ExitCode.DONE if any(each.predictions for each in done) else ExitCode.INCOMPLETE
+    is_whole = all(each.is_whole for each in done) and any(each.predictions for each in done)
+    return ExitCode.DONE if is_whole else ExitCode.INCOMPLETE
 
 
 def _refuse_file(write: Path, machine: str | None) -> None:

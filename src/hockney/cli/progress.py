@@ -49,7 +49,9 @@ class ProgressDisplay(Display):
         points = counted(len(plan.points), "point")
         is_known = run_id == self._run_id
         self._run_id, self._launches, self._launch = run_id, plan.launches, 0
-        if is_known:
+        if is_known:  # a check measures again
+            launches = counted(plan.launches, "more launch", "more launches")
+            self.say(f"run {run_id} goes on: {points} in {launches}, for {format_duration_s(plan.time_s)} or longer")
             return
         transports = counted(len({point.transport for point in plan.points}), "transport")
         left = f"{len(plan.points) - precise} of its {points}" if precise else points
