@@ -12,7 +12,7 @@ from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.model import PatternTraits, Point
 from hockney.suites import Suite
 from hockney.suites.words import check_words
-from hockney.worker.catalogue import Catalogue, OptionInfo, TransportInfo
+from hockney.worker.catalogue import Catalogue, OptionInfo, TransportInfo, load
 from hockney.worker.libraries import Missing
 
 WINDOW = OptionInfo("window", (), "1", 1, 1024, "")
@@ -436,3 +436,11 @@ def test_a_plan_whose_first_round_goes_far_beyond_its_time_is_refused_with_the_t
         make_plan(suite(**series), RunOptions(time_s=1, oversubscribe=True), CATALOGUE, cpus=2)
     few = {**series, "ranks": [2, 3]}
     assert len(make_plan(suite(**few), RunOptions(time_s=0.001, oversubscribe=True), CATALOGUE, cpus=2).points) == 12
+
+
+def test_across_hosts_other_transports_are_named() -> None:
+    """An MPI too, although -t shm loads none."""
+    plan = make_plan(suite(pattern="pingpong"), RunOptions(hosts=("n1", "n2")), load(["shm"]))
+    assert plan.points == ()
+    (skipped,) = plan.skipped
+    assert skipped.reason == "the transport works within one host; across hosts use -t mpi or tcp or udp"

@@ -282,9 +282,10 @@ def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str
             f"more ranks than CPUs ({cpus}) would measure the scheduler; {more}, or add --oversubscribe to hockney run"
         )
     if plan.hosts and "hosts" not in catalogue.transports[point.transport].caps:
+        # MPIs are listed even where -t named none, so that none was looked for.
         every = catalogue.transports.items()
-        able = dict.fromkeys(split_name(name)[0] for name, info in every if "hosts" in info.caps)
-        return f"the transport works within one host; over several: {', '.join(able)}"
+        able = {*(split_name(name)[0] for name, info in every if "hosts" in info.caps), "mpi"}
+        return f"the transport works within one host; across hosts use -t {' or '.join(sorted(able))}"
     if plan.hosts:
         try:
             fill(point.ranks, parse_hosts(",".join(plan.hosts)), point.per_host)
