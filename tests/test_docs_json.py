@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
 from scripts.schemalib.schemas import DOCUMENTS, FOLDER, texts
+from tests.analysis.compare.delayed import plan
 from tests.analysis.compare.made import add_run, curve, slower
-from tests.analysis.compare.slowed import plan
 from tests.analysis.predict.known import copied
 from tests.builders import make_info, make_point
 from tests.cli.support import FACTS, fill

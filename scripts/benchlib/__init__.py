@@ -1,1 +1,1 @@
-"""What scripts/bench is made of: contests between hockney and bare programs, and the table of their ratios."""
+"""The parts of scripts/bench: contests between hockney and bare programs, and the table of their ratios."""

@@ -1,4 +1,4 @@
-"""Bare programs: what hockney is compared with. Built with the same compiler, run with a limit on every wait."""
+"""Bare programs to compare hockney with. Built with the same compiler, run with a limit on every wait."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FLAGS = ("-O3", "-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread")
 
 
 class BareFailed(HockneyError):
-    """A program can't be built, fails, hangs, or says what nobody understands."""
+    """A program can't be built, fails, hangs, or prints something unknown."""
 
 
 def build(compiler: Sequence[str], source: str, executable: Path) -> Path:
@@ -29,9 +29,9 @@ def build(compiler: Sequence[str], source: str, executable: Path) -> Path:
 
 
 def run(argv: Sequence[str], environment: Mapping[str, str | None] | None = None, limit_s: float = 60.0) -> list[str]:
-    """What a program prints, line by line; `environment` is what differs from ours, None takes a variable away.
+    """The output of a program, line by line; `environment` has changes to ours, None removes a variable.
 
-    Every process of it is ended if it takes longer than limit_s. Raises BareFailed.
+    All its processes are ended if it takes longer than limit_s. Raises BareFailed.
     """
     mark = new_mark()
     merged: dict[str, str | None] = {**os.environ, **(environment or {}), MARK: mark}
@@ -57,7 +57,7 @@ def run(argv: Sequence[str], environment: Mapping[str, str | None] | None = None
 
 
 def numbers(lines: Sequence[str], count: int) -> list[list[float]]:
-    """The lines that are `count` numbers and nothing else; what a library prints in between is left out."""
+    """The lines with exactly `count` numbers; other output of a library is ignored."""
     found = []
     for line in lines:
         try:

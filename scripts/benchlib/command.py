@@ -48,7 +48,7 @@ _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
     "models": models,
 }
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
-_ALONE = "models"  # its table on the page is one of its own: it takes CPU time, and no state of the machine counts
+_ALONE = "models"  # its table on the page is separate: it takes CPU time, and the machine state does not matter
 _TABLES = {WHOLE: tuple(part for part in PARTS if part != _ALONE), f"{WHOLE} {_ALONE}": (_ALONE,)}
 _ROUNDS, _ROUNDS_SHORT = 30, 3
 
@@ -112,7 +112,7 @@ def _measure(asked: argparse.Namespace) -> tuple[dict[str, list[Row]], str]:
 
 
 def _part(name: str, place: Place) -> list[Row]:
-    """A part that fails is a row that says so: what others have measured for minutes must not be lost with it."""
+    """The rows of a part. A part that fails is a row with the reason, so the measurements of others are not lost."""
     try:
         return _ONE_BY_ONE[name](place)
     except HockneyError as error:
@@ -120,12 +120,12 @@ def _part(name: str, place: Place) -> list[Row]:
 
 
 def _say(text: str) -> None:
-    """Progress goes beside the table, not into it."""
+    """Progress goes to standard error, not into the table."""
     print(text, file=sys.stderr, flush=True)
 
 
 def _about(known: dict[str, Any], place: Place, took_s: float) -> str:
-    """What was measured on: enough to compare with, and nothing that names the machine or its folders."""
+    """The machine of the measurement: enough to compare with, without names of the machine or its folders."""
     cpu, software, surroundings = known["cpu"], known["software"], known["surroundings"]
     libraries = [info.library.name for info in place.mpis() if info.library is not None]
     others = place.others_cpus

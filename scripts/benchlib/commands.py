@@ -1,5 +1,4 @@
-"""The parts about whole commands: `repeat` (the same figure again and again), `start` (what a user waits for), and
-`large` (what reads large runs)."""
+"""Parts about whole commands: `repeat` (one figure several times), `start` (a user's waiting time), and `large`."""
 
 from __future__ import annotations
 
@@ -36,12 +35,14 @@ ANY = "any"
 # ---- repeat ---------------------------------------------------------------------------------------------------------
 
 _CV = Target("CV ≤ 2 % in each state", high=0.02)
-_MIN_RUNS = 3  # fewer tell nothing about scatter
+_MIN_RUNS = 3  # fewer have no scatter
 
 
 def repeat(place: Place) -> list[Row]:
-    """The part `repeat`: the 8 B figure of an MPI from several runs of the command, each a process of its own; once as
-    it ends by itself, and once over some seconds more, because the machine has moods that last so long."""
+    """The part `repeat`: the 8 B figure of an MPI from several runs of the command, each a separate process.
+
+    Once a run ends by itself, and once it takes some seconds more, because machine states last that long.
+    """
     infos = place.mpis("openmpi") or place.mpis()
     runs = 3 if place.short else 10
     if not infos:
@@ -55,7 +56,7 @@ def repeat(place: Place) -> list[Row]:
 
 
 class Sampled(NamedTuple):
-    """The median of one measurement, what tells its state, and its launch."""
+    """The median of one measurement, its machine probe, and its launch."""
 
     median_ns: float
     signs: MachineProbe
@@ -75,8 +76,10 @@ def _one_run(place: Place, number: int, command: str) -> list[Sampled]:
 
 
 def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
-    """One row for each state: how far the figures of single runs scatter. A run has a figure in a state in which it
-    has enough measurements for an interval; states are told from the measurements of all runs together."""
+    """One row for each state: the scatter of the figures of single runs.
+
+    A run has a figure in a state with enough measurements for an interval. States are classified over the measurements
+    of all runs together."""
     states = classify_all([[one.signs for one in run] for run in runs])
     figures: dict[State, list[float]] = {}
     for run, of_run in zip(runs, states, strict=True):
@@ -175,7 +178,7 @@ def _build_times_ms(place: Place, recipe: Recipe, times: int) -> tuple[list[floa
 
 
 def _build_in_command_ms(recipe: Recipe, folder: Path) -> float:
-    """What finding the worker adds to a command: the import and the first call, in a process that did nothing yet."""
+    """The time to find the worker in a command: the import and the first call, in a fresh process."""
     script = (
         "import sys, time\nfrom pathlib import Path\nbegin_s = time.perf_counter()\n"
         "from hockney.worker.build import Recipe, build_worker\n"
@@ -284,7 +287,7 @@ def _first_paint(place: Place) -> Row:
 
 
 def _peak_mib(arguments: Sequence[str], store: Path) -> float:
-    """The most memory that a command of hockney held at once."""
+    """The peak memory of a command of hockney."""
     argv = [_COMMAND, *arguments]
     environment = {**os.environ, "HOCKNEY_STORE": str(store)}
     with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
@@ -305,7 +308,7 @@ def _timed_s(action: Callable[[], object]) -> float:
 
 
 def _call(arguments: Sequence[str], store: Path | None = None) -> None:
-    """Run a command of hockney to its end. Raises HockneyError with what it said if it fails."""
+    """Run a command of hockney to its end. Raises HockneyError with its message if it fails."""
     environment: Mapping[str, str] = {**os.environ, **({"HOCKNEY_STORE": str(store)} if store else {})}
     argv = [_COMMAND, *arguments]
     try:

@@ -20,7 +20,7 @@ _QUADRUPLES = 3  # a round
 
 @dataclass(frozen=True)
 class _Stream:
-    """Events of one pattern; a delay is spent looking at the clock, as the bare program does."""
+    """Events of one pattern; a delay is spent reading the clock, as in the bare program."""
 
     pattern: str
     bytes: int

@@ -39,7 +39,7 @@ _SIMGRID_OPTIONS = ("--cfg=smpi/host-speed:1Gf", "--cfg=smpi/simulate-computatio
 
 @dataclass(frozen=True)
 class _Job:
-    """What a simulated job took: CPU time, as one process runs one job on one core, and its most memory."""
+    """The costs of a simulated job: CPU time, as one process runs one job on one core, and its peak memory."""
 
     cpu_s: float
     peak_mib: float
@@ -63,7 +63,7 @@ def _millions_per_s(place: Place, worker: Path, number: int) -> float:
     command = "measure pattern=alltoall algorithm=pairwise bytes=64 warmup=0 samples=1"
     place.say(f"models: all-to-all, number {number + 1}")
     place.look_round()
-    # The difference of two lengths: what a job costs besides its messages is in both.
+    # The difference of two numbers of repetitions: the fixed cost of a job is in both.
     whole, part = (_run(place, worker, _TORUS, _RANKS, f"{command} batch={times}") for times in (batch + 1, 1))
     return batch * _RANKS * (_RANKS - 1) / (whole.cpu_s - part.cpu_s) / 1e6
 
@@ -97,7 +97,7 @@ def _many(place: Place, worker: Path, ranks: int, most_gib: float) -> list[Row]:
         return [not_measured(name, time, "left out by --short")]
     place.say(f"models: {ranks:,} ranks")
     command = "measure pattern=barrier samples=1 timeout_s=900 warmup=0"
-    batch = 4  # of one the difference would be lost in what others do to the caches
+    batch = 4  # with one, cache effects of other programs would hide the difference
     part, whole = (_run(place, worker, _SWITCH, ranks, f"{command} batch={times}") for times in (1, batch + 1))
     took_s = (whole.cpu_s - part.cpu_s) / batch
     return [

@@ -21,10 +21,10 @@ _SHOTS = tuple(Shot(size, batch, _SAMPLES, _WARMUP) for size, batch in _BATCHES.
 _PAIRS = 2  # a round
 _WITHIN = Target("0.98–1.02 × bare C", low=0.98, high=1.02)
 
-# NetPIPE's own way: it reports the best of a few trials, each a mean over many repetitions. And it sends back the very
-# buffer that it has received into. What the other side copies was then just written on another CPU, while hockney, OSU
-# and bare C send a buffer of their own, which the copying CPU has in its cache from the time before. Up to 1 KiB that
-# makes no difference, because the library copies the message into memory that it shares; above, it is another measure.
+# NetPIPE's method differs: it reports the best of a few trials, each a mean over many repetitions. It sends back the
+# very buffer that it has received into, which was just written on another CPU. Hockney, OSU and bare C send a separate
+# buffer, which the copying CPU has in its cache. Up to 1 KiB that makes no difference, because the library copies the
+# message into memory that it shares; above, the measures differ.
 _NETPIPE_TRIALS = 3
 _NETPIPE_BATCHES = {8: 4_000, 1 << 10: 2_000, 1 << 16: 200, 1 << 20: 20}
 _NETPIPE_SHOTS = tuple(Shot(size, batch, _NETPIPE_TRIALS, _WARMUP) for size, batch in _NETPIPE_BATCHES.items())
@@ -107,8 +107,7 @@ def _against_netpipe(place: Place) -> Series:
 
 
 def _netpipe(place: Place, info: TransportInfo, program: str, shot: Shot) -> float:
-    """Half a round trip in ns. NetPIPE can't pin itself, so a shell does it; its page has too few digits for ns, and
-    the rate beside the time has more."""
+    """Half a round trip in ns, from the rate, which has more digits. NetPIPE can't pin itself, so a shell does it."""
     page = place.folder / "netpipe.out"
     words = [program, "-l", str(shot.bytes), "-u", str(shot.bytes), "-p", "0", "-n", str(shot.batch), "-o", str(page)]
     cpus = " ".join(map(str, place.cpus))

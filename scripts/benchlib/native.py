@@ -15,7 +15,7 @@ from hockney.stats import median
 from hockney.units import format_bytes
 from hockney.worker.compiler import find_c_compiler
 
-_WINDOW = 16  # what the data sheet calls stream bandwidth
+_WINDOW = 16  # the stream bandwidth of the data sheet
 _STREAM = (Shot(1 << 16, 8, 41), Shot(1 << 22, 1, 15))
 _COPIES = (Shot(1 << 16, 64, 41), Shot(1 << 22, 4, 41))
 _BLOCKS = 20  # of stream_bare.c
@@ -23,8 +23,8 @@ _SOCKET_TARGET = Target("≤ 1.05 × bare C", high=1.05)
 _PINGPONG_REPS = {8: 2000, 1 << 16: 1000}
 _SOCKET_PAIRS = 3  # a round
 _MEASUREMENTS = 3  # a round, to shm's latency
-# Starts a program in a network of its own, in which the kernel does not choose the size of a connection's receive
-# buffer by what the connection carried first: that size alone makes a message take up to a quarter longer.
+# Starts a program in a separate network namespace, where the kernel does not choose a connection's receive buffer by
+# its earlier traffic: that size alone makes a message take up to a quarter longer.
 _BUFFERS_FIXED = (
     *("unshare", "--map-root-user", "--net", "sh", "-c"),
     'ip link set lo up && echo 0 > /proc/sys/net/ipv4/tcp_moderate_rcvbuf && exec "$@"',
@@ -34,7 +34,7 @@ _BUFFERS_FIXED = (
 
 @dataclass
 class Harness:
-    """What the measuring loop itself costs: a ping-pong over a transport that does nothing."""
+    """The cost of the measuring loop: a ping-pong over a transport that does nothing."""
 
     place: Place
     name: str = "null"
@@ -174,7 +174,7 @@ def _with_fixed_buffers(place: Place, size: int) -> Series:
         bare.run([*_BUFFERS_FIXED, "true"])
     except (OSError, bare.BareFailed) as error:
         what = f"{name}: half round trip, {format_bytes(size)}"
-        return Absent(name, what, _SOCKET_TARGET, f"no network of its own: {error}")
+        return Absent(name, what, _SOCKET_TARGET, f"no network namespace: {error}")
     return _against_bare(place, name, "tcp", size, _BUFFERS_FIXED)
 
 

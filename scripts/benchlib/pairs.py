@@ -1,9 +1,9 @@
 """Ratios of two programs that were measured in alternation, each as a quadruple: A, B, B, A.
 
-The machine changes its state from second to second, and every time changes with it. So what is compared is measured
-in turns, as by `hockney compare --interleave` (docs/methods.md): what drifts cancels within a quadruple, and contention
-favours neither side. Each measurement starts its program anew, so a quadruple is a launch pair, too. The ratio is the
-median over quadruples, with its order-statistic interval.
+The machine changes its state from second to second, and every time changes with it. So two programs are measured in
+turns, as by `hockney compare --interleave` (docs/methods.md): drift cancels within a quadruple, and contention favours
+neither side. Each measurement starts its program again, so a quadruple is also a launch pair. The ratio is the median
+over quadruples, with its order-statistic interval.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Quadruple:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a series of quadruples, and how the answer reads.
+    """The quantity of a series of quadruples, and its text.
 
-    `rate_bytes`: the payload behind one value, where the ratio is one of speeds; 0 where it is one of times.
-    `fractional`: show 1.003 and not 1.00, where a target is a matter of percents.
+    `rate_bytes`: the payload behind one value, if the ratio is one of speeds; 0 for times.
+    `fractional`: show 1.003 and not 1.00, for a target within percents.
     """
 
     what: str

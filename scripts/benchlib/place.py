@@ -1,4 +1,4 @@
-"""Where and with what everything is measured: the workers, the CPUs and a folder for what is built."""
+"""The environment of all measurements: the workers, the CPUs and a folder for builds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOOK_S = 0.1
 
 @dataclass(frozen=True)
 class Shot:
-    """How one point is measured: the same for hockney and for the bare program beside it. No `warmup`: one batch."""
+    """The parameters of one point: the same for hockney and for the bare program. No `warmup`: one batch."""
 
     bytes: int
     batch: int
@@ -62,8 +62,8 @@ class Place:
     def launch(self, transport: str, ranks: int = 2) -> StartCommand:
         """How such a job is started."""
         info = self.catalogue.transports[transport]
-        crowded = ranks > len(self.cpus)
-        job = Job(info.executable, info.worker_name, ranks, self.cpus_of(ranks), oversubscribed=crowded)
+        oversubscribed = ranks > len(self.cpus)
+        job = Job(info.executable, info.worker_name, ranks, self.cpus_of(ranks), oversubscribed=oversubscribed)
         return launch(job, info.library)
 
     def cpus_of(self, ranks: int) -> tuple[int, ...]:

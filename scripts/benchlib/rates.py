@@ -1,9 +1,9 @@
-"""How often `hockney check` is wrong on this machine: the body of scripts/check-rates.
+"""Error rates of `hockney check` on this machine: the body of scripts/check-rates.
 
-Half of the checks are of an unchanged transport, half of one that was slowed by a quarter at some sizes; of other
-transports, which can't be slowed, all are unchanged. Each check has a baseline of its own, measured just before. Prints
-every check, and then what docs/methods.md says of them: on what machine and with what load, each rate with its exact
-95 % interval, what was inconclusive and why, and how long it took.
+Half of the checks are of an unchanged transport, half of one that is delayed by a quarter at some sizes. Other
+transports cannot be delayed, so all their checks are of unchanged ones. Each check has a separate baseline, measured
+just before. Prints every check, then the facts for docs/methods.md: the machine and its load, each rate with its exact
+95 % interval, the inconclusive checks with their reasons, and the time taken.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from scipy.stats import binomtest
-from tests.analysis.compare.slowed import SIZES, SLOWED, check_again, load_catalogue, measure, plan, slowed
+from tests.analysis.compare.delayed import DELAYED, SIZES, check_again, delayed, load_catalogue, measure, plan
 
 from hockney.analysis.compare import Verdict
 from hockney.cli.baseline import report_of
@@ -35,7 +35,7 @@ _TIME_S = 2.0  # of a baseline, for each transport
 
 
 def rates(count: int, transports: Sequence[str] = ()) -> int:
-    """Check so many times, and print; what the script ends with: 0, or 2 for a transport that can't do it."""
+    """Run the checks and print them; returns the exit code: 0, or 2 for a transport that can't do it."""
     catalogue = load() if transports else load_catalogue()
     try:
         names = [info.name for info in catalogue.select(transports)]
@@ -47,15 +47,15 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
     if problem:
         print(f"check-rates: {problem}", file=sys.stderr)
         return 2
-    found: dict[str, list[Checked]] = {"unchanged": []} if transports else {"unchanged": [], "slowed": []}
+    found: dict[str, list[Checked]] = {"unchanged": []} if transports else {"unchanged": [], "delayed": []}
     took_s: dict[str, list[float]] = {kind: [] for kind in found}
-    _tell_setting(asked, PATIENCE_S, may_slow="slowed" in found)
+    _print_setting(asked, PATIENCE_S, may_delay="delayed" in found)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "results.db") as store:
         for number in range(1, count + 1):
             for kind, checks in found.items():
                 base = measure(catalogue, store, asked)
                 begun_s = time.monotonic()
-                with slowed() if kind == "slowed" else nullcontext():
+                with delayed() if kind == "delayed" else nullcontext():
                     checks.append(check_again(catalogue, store, base, patience_s=PATIENCE_S))
                 took_s[kind].append(time.monotonic() - begun_s)
                 print(f"{number:3d} {kind:9} {took_s[kind][-1]:5.1f} s {_words(checks[-1])}", flush=True)
@@ -64,14 +64,14 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
                         print(f"    {range_sentence(same, checks[-1].comparison)}", flush=True)
 
     print()
-    _tell("unchanged, false alarms (exit 1)", [checked.is_worse for checked in found["unchanged"]])
-    _tell(
+    _print_rate("unchanged, false alarms (exit 1)", [checked.is_worse for checked in found["unchanged"]])
+    _print_rate(
         "unchanged, inconclusive (exit 3)",
         [report_of(checked).code == ExitCode.INCOMPLETE for checked in found["unchanged"]],
     )
-    if "slowed" in found:
-        _tell_slowed(found["slowed"])
-    _tell_reasons([checked for checks in found.values() for checked in checks])
+    if "delayed" in found:
+        _print_delayed(found["delayed"])
+    _print_reasons([checked for checks in found.values() for checked in checks])
     for kind, times in took_s.items():
         print(f"{kind}, a check took {sorted(times)[len(times) // 2]:.1f} s in the middle, {max(times):.1f} s at most")
     print(f"load at the end: {_load()}")
@@ -83,24 +83,26 @@ def _problem(point: Point, catalogue: Catalogue) -> str | None:
     return catalogue.obstacles([point]).get(point)
 
 
-def _tell_slowed(checks: Sequence[Checked]) -> None:
-    slowed_sizes = set(filter(_is_slowed, SIZES))
-    of_slowed = [_worse_sizes(checked) for checked in checks]
-    _tell("slowed, found (exit 1, at a slowed size)", [any(map(_is_slowed, sizes)) for sizes in of_slowed])
-    _tell("slowed, found at every slowed size", [slowed_sizes <= set(sizes) for sizes in of_slowed])
-    _tell("slowed, inconclusive (exit 3)", [report_of(checked).code == ExitCode.INCOMPLETE for checked in checks])
-    _tell("slowed, called well (exit 0)", [report_of(checked).code == ExitCode.DONE for checked in checks])
-    _tell("slowed, false alarms (at other sizes)", [not all(map(_is_slowed, sizes)) for sizes in of_slowed])
+def _print_delayed(checks: Sequence[Checked]) -> None:
+    delayed_sizes = set(filter(_is_delayed, SIZES))
+    of_delayed = [_worse_sizes(checked) for checked in checks]
+    _print_rate("delayed, found (exit 1, at a delayed size)", [any(map(_is_delayed, sizes)) for sizes in of_delayed])
+    _print_rate("delayed, found at every delayed size", [delayed_sizes <= set(sizes) for sizes in of_delayed])
+    _print_rate(
+        "delayed, inconclusive (exit 3)", [report_of(checked).code == ExitCode.INCOMPLETE for checked in checks]
+    )
+    _print_rate("delayed, called fine (exit 0)", [report_of(checked).code == ExitCode.DONE for checked in checks])
+    _print_rate("delayed, false alarms (at other sizes)", [not all(map(_is_delayed, sizes)) for sizes in of_delayed])
 
 
-def _tell_setting(asked: Plan, patience_s: float, *, may_slow: bool) -> None:
+def _print_setting(asked: Plan, patience_s: float, *, may_delay: bool) -> None:
     known = facts()
-    transports = "shm" if may_slow else ", ".join(dict.fromkeys(point.transport for point in asked.points))
-    slowing = f"slowed by about a quarter from {SLOWED[0]} to {SLOWED[1]} B; " if may_slow else ""
+    transports = "shm" if may_delay else ", ".join(dict.fromkeys(point.transport for point in asked.points))
+    delay = f"delayed by about a quarter from {DELAYED[0]} to {DELAYED[1]} B; " if may_delay else ""
     print(f"{known['cpu'].get('model')}, {len(usable_cpus())} CPUs, {known['os'].get('kernel')}; load {_load()}")
     print(
         f"ping-pongs of {len(SIZES)} sizes over {transports}, "
-        f"{asked.launches} launches in {asked.time_s:g} s; {slowing}patience {patience_s:g} s\n",
+        f"{asked.launches} launches in {asked.time_s:g} s; {delay}patience {patience_s:g} s\n",
         flush=True,
     )
 
@@ -109,7 +111,7 @@ def _load() -> str:
     return "{:.1f} {:.1f} {:.1f} (1, 5, 15 min)".format(*os.getloadavg())
 
 
-def _tell_reasons(checks: Sequence[Checked]) -> None:
+def _print_reasons(checks: Sequence[Checked]) -> None:
     """How many series ended inconclusive, by reason."""
     reasons = Counter(
         ", ".join(reason.code.value for reason in change.reasons)
@@ -125,8 +127,8 @@ def _worse_sizes(checked: Checked) -> list[int]:
     return [change.point.bytes for change in checked.comparison.changes if change.verdict is Verdict.SLOWER]
 
 
-def _is_slowed(size: int) -> bool:
-    return SLOWED[0] <= size <= SLOWED[1]
+def _is_delayed(size: int) -> bool:
+    return DELAYED[0] <= size <= DELAYED[1]
 
 
 def _words(checked: Checked) -> str:
@@ -134,6 +136,6 @@ def _words(checked: Checked) -> str:
     return f"exit {report_of(checked).code}: {counts}; {checked.judged_again} judged again"
 
 
-def _tell(what: str, outcomes: Sequence[bool]) -> None:
+def _print_rate(what: str, outcomes: Sequence[bool]) -> None:
     interval = binomtest(sum(outcomes), len(outcomes)).proportion_ci()
     print(f"{what}: {sum(outcomes)} of {len(outcomes)} ({100 * interval.low:.1f} to {100 * interval.high:.1f} %)")

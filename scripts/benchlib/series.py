@@ -1,4 +1,4 @@
-"""What is measured round after round: each series adds one measurement, or one quadruple for each size, to itself.
+"""Series that are measured round after round: each adds one measurement, or one quadruple for each size.
 
 All series go through the same rounds in random order, so that all see the same states of the machine.
 """
@@ -15,7 +15,7 @@ from scripts.benchlib.table import Row, Target, not_measured
 
 from hockney.errors import HockneyError
 
-_FAILURES_MAX = 3  # what has failed more often is not worth its time limit any more
+_FAILURES_MAX = 3  # after more failures a contest is not worth its time limit
 
 Measured = Mapping[int, float]
 """ns by key; the key is a size in bytes."""
@@ -31,7 +31,7 @@ class Series(Protocol):
         ...
 
     def rows(self) -> list[Row]:
-        """What came out."""
+        """The rows of the table."""
         ...
 
 
@@ -40,7 +40,7 @@ class Contest:
     """Two programs that do the same, measured in alternation; who begins changes from round to round.
 
     `ours` and `theirs` run once and give a time for each size in `questions`. A measurement makes `repeats` quadruples:
-    where a run is short and scatters, more of them tell more than longer runs.
+    for a short run with scatter, more of them are better than longer runs.
     """
 
     name: str

@@ -14,9 +14,9 @@ YES, NO, INCONCLUSIVE, UNKNOWN = "yes", "**no**", "inconclusive", "–"
 
 @dataclass(frozen=True)
 class Target:
-    """A value must lie in [low, high]; None: no limit on that side. `text` is how people read it.
+    """A value must be in [low, high]; None: no limit on that side. `text` is the printed form.
 
-    Without any limit a value is shown for what it tells, and nothing is judged.
+    Without any limit a value is only shown, and not judged.
     """
 
     text: str
@@ -24,7 +24,7 @@ class Target:
     high: float | None = None
 
     def judge(self, value: Interval) -> str:
-        """Met where the whole interval is within the limits, missed where all of it is outside; else inconclusive."""
+        """Met if the whole interval is within the limits, missed if all of it is outside; else inconclusive."""
         if self.low is None and self.high is None:
             return UNKNOWN
         if value.low is None or value.high is None:
@@ -45,7 +45,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what is compared, what it should be, what it is, when that held, and whether it is met."""
+    """One line of the table: the compared things, the target, the value, its conditions, and the verdict."""
 
     what: str
     target: str
@@ -58,7 +58,7 @@ HEAD = Row("what", "target", "measured (95 % interval)", "state, or number", "me
 
 
 def not_measured(what: str, target: Target, why: str) -> Row:
-    """A row for what could not be measured: it is missing with its reason, never silently."""
+    """A row for a missing value: it is shown with its reason, never silently left out."""
     return Row(what, target.text, f"not measured: {why}", UNKNOWN, UNKNOWN)
 
 

@@ -12,7 +12,7 @@ Where = Mapping[str, Coordinate | list[Coordinate]]
 
 
 class Figures:
-    """The figures of a report. Whoever asks for one says what for, and the model's file says so, too."""
+    """The figures of a report. Every use names its purpose, and the model's file repeats it."""
 
     def __init__(self, report: str) -> None:
         self._all = list(published(report))
@@ -63,7 +63,7 @@ def line(points: Mapping[int, float]) -> tuple[float, float]:
 
 
 def between(low: tuple[float, float], high: tuple[float, float]) -> dict[str, float]:
-    """A cost that is a line through two points (bytes, ns); no part of it is negative."""
+    """A cost that is linear through two points (bytes, ns); no part of it is negative."""
     slope = max(0.0, (high[1] - low[1]) / (high[0] - low[0]))
     return cost(fixed=low[1] - slope * low[0], per_byte=slope)
 

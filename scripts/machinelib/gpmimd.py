@@ -252,7 +252,7 @@ def calibrated() -> dict[str, Any]:
 def handled(
     basic: list[dict[str, Any]], handling: float, rest_of_packet: float, hop: float | None = None
 ) -> list[dict[str, Any]]:
-    """The segments, where what a program reads costs its CPU time. Com-1.x has words that it counts only."""
+    """The segments, if reading costs a program CPU time. Com-1.x has words that only it counts."""
     short, long = basic
     later = {"recv_cpu": handling, "rest": rest_of_packet}
     word = short | {"up_to_bytes": WORD, "rest": 0.0}

@@ -1,4 +1,4 @@
-"""The Intel Paragon: the native library, and PVM's ways to send as the copies that the report tells of."""
+"""The Intel Paragon: the native library, and PVM's variants to send, by the copies that the report states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def paragon() -> dict[str, Any]:
     copies = f"a copy is as fast as the wire, {ASSUMED}"
 
     def pvm(source: str, sent: float, received: float, **more: Any) -> dict[str, Any]:
-        """A way to send with so many copies at either end."""
+        """A variant to send, with its copies at either end."""
         return {
             "source": f"{source}; {copies}",
             **more,

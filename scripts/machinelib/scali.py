@@ -1,4 +1,4 @@
-"""The Scali cluster, from messages between two processes; the rest is predicted, but for the barrier."""
+"""The Scali cluster, from messages between two processes; the rest is predicted, except the barrier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hockney.stats.npb import FT_GRIDS, FT_ITERATIONS, ft_operations
 
 US = 1000.0
 STEP_BYTES = 32
-EMPTY_BYTES = 1  # 0 would be any length
+EMPTY_BYTES = 1  # 0 would be any size
 COMPLEX_BYTES = 16
 NPB = "NPB 2.3 FT class A"
 FT_READ_FROM = "Scali-1 has one process per node, Scali-2 two"
@@ -80,7 +80,7 @@ def scali() -> dict[str, Any]:
             "recv_cpu": send,
         },
     ]
-    # On two nodes FT computes for what its exchanges leave: in each a rank sends a half of its half of the grid.
+    # On two nodes FT computes until its exchange: in each a rank sends a half of its half of the grid.
     mops = figures.value("cpu", benchmark=NPB, system="Scali-1", nodes=2)
     operations = ft_operations("A") / 2
     exchanged_bytes = (1 + FT_ITERATIONS) * COMPLEX_BYTES * math.prod(FT_GRIDS["A"]) / 4

@@ -1,4 +1,4 @@
-"""The Cray T3D: puts of a word and long ones, from the least of single pairs; the torus adds what the report says."""
+"""The Cray T3D: puts of a word and long ones, from the least of single pairs; the torus adds the report's costs."""
 
 from __future__ import annotations
 

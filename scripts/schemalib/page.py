@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[2] / "docs/json.md").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class Row:
-    """A key of the page: its path, its type, and what it means."""
+    """A key of the page: its path, its type, and its meaning."""
 
     key: str
     type: str
@@ -24,7 +24,7 @@ class Row:
 
 
 def anchor(title: str) -> str:
-    """Of a heading, as it is linked to."""
+    """The link target of a heading."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 

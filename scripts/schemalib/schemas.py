@@ -115,7 +115,7 @@ def texts() -> dict[str, str]:
 
 
 def write() -> None:
-    """Writes all of them, and removes what is none."""
+    """Write all schemas, and remove obsolete ones."""
     FOLDER.mkdir(exist_ok=True)
     for path in FOLDER.glob("*.json"):
         path.unlink()

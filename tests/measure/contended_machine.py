@@ -1,8 +1,8 @@
-"""A made-up machine with contended cores, independent of any method: measurements at moments, and what they take.
+"""A fake machine with contended cores, independent of any method: measurements at moments, and their times.
 
-Other programs come and go on each core in bursts of a tenth of a second to some seconds; while one is there, what runs
-takes longer. The two CPUs are near or far for tens of seconds, which changes every time by a factor. Speed drifts over
-minutes. Each start of a job has its own memory layout.
+Other programs come and go on each core in bursts of a tenth of a second to some seconds; meanwhile ranks take longer.
+The two CPUs are near or far for tens of seconds, which changes every time by a factor. Speed drifts over minutes. Each
+launch of a job has a different memory layout.
 """
 
 from __future__ import annotations

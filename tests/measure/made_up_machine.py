@@ -1,4 +1,4 @@
-"""A machine made up for the sampler: its clock, its states, its drift and its times are known exactly."""
+"""A fake machine for the sampler: its clock, its states, its drift and its times are known exactly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Machine:
     floor_ns: Callable[[float], float] = lambda now_s: 27.0
     broken: dict[Point, str] = field(default_factory=dict)
     interrupt_after: int | None = None
-    pause_s: float = 1e-3  # what a measurement takes beside its samples
+    pause_s: float = 1e-3  # time of a measurement outside its samples
     drift: Callable[[float], float] = lambda now_s: 1.0  # of all times, which no floor shows
     now_s: float = 0.0
     measurements: list[Measurement] = field(default_factory=list)

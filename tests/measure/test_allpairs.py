@@ -26,7 +26,7 @@ from hockney.results.store import Store
 HERE = Path(__file__).parent
 PREFIX = f"hk-pairs-{os.getpid()}-"
 RANKS = 5
-NEAR_MS, FAR_MS, SLOW_MS = 1.0, 4.0, 15.0  # far apart, for a loaded machine delays packets by ms too
+NEAR_MS, FAR_MS, SLOW_MS = 1.0, 4.0, 15.0  # very different: a loaded machine delays packets by ms, too
 SLOW_PAIR = (1, 4)
 PAIRS = [(a, b) for b in range(RANKS) for a in range(b)]
 NEAR = {(a, b) for a, b in PAIRS if (a < 3) == (b < 3)}
@@ -46,9 +46,9 @@ def ip(*arguments: str) -> None:
 
 
 def remote_shell(script: Path, hosts: Mapping[str, str]) -> Path:
-    """Write a script that starts commands in the namespace of an address, as on a machine of its own.
+    """Write a script that starts commands in the namespace of an address, as on a separate machine.
 
-    It has its own host name and boot id: by the latter hockney knows that several names are one machine.
+    It has a different host name and boot id: by the latter hockney recognises several names of one machine.
     """
     cases = "".join(f"{address}) name={name} ;;\n" for address, name in hosts.items())
     script.write_text(
@@ -90,7 +90,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def measure(agent: Path, store: Path, *words: str) -> str:
-    """What `hockney run` says of these on all ranks, with 8 B over TCP."""
+    """The output of `hockney run` with these words on all ranks, with 8 B over TCP."""
     argv = [sys.executable, "-m", "hockney", "run", *words, "-t", "tcp", "-n", str(RANKS), "--bytes", "8"]
     hosts = ",".join(address(rank) for rank in range(RANKS))
     done = subprocess.run(
@@ -106,10 +106,10 @@ def measure(agent: Path, store: Path, *words: str) -> str:
 
 
 def measured_pairs(agent: Path, store: Path, time: str) -> tuple[str, dict[Load, PairMatrix], list[Finding]]:
-    """What the suite says in that time, its matrices, and the slow pairs that are found."""
+    """The output of the suite in that time, its matrices, and the slow pairs."""
     # So precise that no pair ends before the others: each is seen as often, in every state of the machine.
     said = measure(agent, store, "allpairs", "--precision", "0.1%", "--time", time)
-    # Hosts of their own would not slow each other: these share the CPUs, and what floors and paces say is left out.
+    # Real hosts would not contend: these share the CPUs, so sentences on floors and paces are left out.
     with sqlite3.connect(store) as database:
         database.execute("UPDATE measurement SET pace_ns = NULL, floor_before_ns = 1e6, floor_after_ns = 1e6")
     with Store.open(store, readonly=True) as results:
@@ -123,7 +123,7 @@ def measured_pairs(agent: Path, store: Path, time: str) -> tuple[str, dict[Load,
 
 @pytest.mark.full
 @pytest.mark.timeout(700)
-def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(
+def test_groups_of_hosts_are_distinguished_and_the_slow_pair_is_named(
     agent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for time in ("60s", "240s"):  # a busy machine needs time for intervals
@@ -135,7 +135,7 @@ def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(
     assert set(matrices) == {"idle", "loaded"}
     assert execute(["show", "1", "--tables", "--store", str(store)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    print(said, shown)  # where what follows fails
+    print(said, shown)  # for failures below
     for matrix in matrices.values():
         assert_as_made(matrix)
     names = f"ranks 1 ({PREFIX}1) and 4 ({PREFIX}4)"
@@ -144,8 +144,8 @@ def test_groups_of_hosts_are_told_apart_and_the_slow_pair_is_named(
     assert shown.count(f"{names}: ") == 2
 
 
-def test_both_ends_begin_at_once_however_far_the_others_are(agent: Path, tmp_path: Path) -> None:
-    """Whoever waits for a message waits while it travels: it is not there before the clock starts."""
+def test_both_ends_begin_together_at_any_distance_of_the_others(agent: Path, tmp_path: Path) -> None:
+    """A rank waits for a message while it travels: the message is not there before the clock starts."""
     measure(agent, tmp_path / "r.db", "twoway", "--precision", "99%", "--time", "3s")
     with Store.open(tmp_path / "r.db", readonly=True) as results:
         (series,) = Run(results, 1).series
@@ -159,9 +159,9 @@ def assert_as_made(matrix: PairMatrix) -> None:
     near, far = matrix.classes
     assert (set(near.pairs), set(far.pairs)) == (NEAR, set(PAIRS) - NEAR)
     for one, least_ms in ((near, NEAR_MS), (far, FAR_MS)):
-        # Half a round trip is one delay, and what the way through a kernel, twice, and a program takes.
+        # Half a round trip is one delay, and two passes through a kernel and a program.
         assert least_ms * 1e6 < one.median_ns
         assert one.fastest_ns > least_ms * 1e6
-    slow = max(matrix.outliers, key=lambda outlier: outlier.factor)  # of what a machine's mood may add, none is as slow
+    slow = max(matrix.outliers, key=lambda outlier: outlier.factor)  # machine states alone make no pair as slow
     assert (slow.ranks, slow.class_name) == (SLOW_PAIR, "between hosts, group 2")
     assert slow.time.value > SLOW_MS * 1e6

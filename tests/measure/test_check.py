@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.analysis.compare import slowed
+from tests.analysis.compare import delayed
 from tests.analysis.compare.made import add_run, curve
 from tests.builders import make_point
 from tests.cli.support import call_here
@@ -53,7 +53,7 @@ source = "made up"
 
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
-    return slowed.load_catalogue()
+    return delayed.load_catalogue()
 
 
 def test_a_slowdown_is_found_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +79,8 @@ def test_a_slowdown_is_found_where_it_is(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
-    base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 64), launches=3, time_s=0.3))
-    found = slowed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
+    base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 64), launches=3, time_s=0.3))
+    found = delayed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
     again = Run(store, found.run_id)
     assert [series.point for series in again.series] == [series.point for series in Run(store, base).series]
     assert again.info.plan["launches"] == 6
@@ -94,22 +94,22 @@ def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
 def test_launches_that_a_check_added_are_not_in_the_next_plan(catalogue: Catalogue, store: Store) -> None:
     """A run planned with five launches that got more because it was a check."""
     base = add_run(store, curve("shm", (8,)), launches=30)
-    store._db.execute("UPDATE run SET plan = ?", (json.dumps(slowed.plan("shm", launches=5).as_json()),))
+    store._db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm", launches=5).as_json()),))
     assert _plan(store, base, catalogue).launches == 6
 
 
 def test_a_baseline_of_two_launches_is_refused(catalogue: Catalogue, store: Store) -> None:
-    base = slowed.measure(catalogue, store, slowed.plan(sizes=(8,), launches=2, time_s=0.1))
+    base = delayed.measure(catalogue, store, delayed.plan(sizes=(8,), launches=2, time_s=0.1))
     with pytest.raises(UsageError, match=r"2 launches, and a baseline needs 3. Measure run 1 again with 6"):
-        slowed.check_again(catalogue, store, base)
+        delayed.check_again(catalogue, store, base)
     assert len(store.runs()) == 1
 
 
 def test_a_transport_that_is_gone_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     base = add_run(store, curve("shm", (8,)) | curve("mpi@gone-1.0", (8,)))
-    plan = slowed.plan("shm", sizes=(8,))
+    plan = delayed.plan("shm", sizes=(8,))
     store._db.execute("UPDATE run SET plan = ?", (json.dumps(plan.as_json()),))  # as a real run has one
-    found = slowed.check_again(catalogue, store, base, patience_s=0.1)
+    found = delayed.check_again(catalogue, store, base, patience_s=0.1)
     reasons = {change.point.transport: change.reasons for change in found.comparison.changes}
     facts = {"run": found.run_id, "message": "mpi@gone-1.0 is not here any more"}
     assert reasons["mpi@gone-1.0"] == (Reason(ReasonCode.SKIPPED, facts),)
@@ -122,24 +122,24 @@ def test_only_a_new_library_replaces_one_that_is_gone(catalogue: Catalogue, stor
     plans = []
     for had in (["shm", gone, other], ["shm", gone]):
         base = add_run(store, curve(gone, (8,)) | curve("shm", (8,)), facts={"transports": had})
-        store._db.execute("UPDATE run SET plan = ?", (json.dumps(slowed.plan("shm").as_json()),))
+        store._db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm").as_json()),))
         plans.append(_plan(store, base, here))
     assert [[point.transport for point in plan.points] for plan in plans] == [["shm"], [other, "shm"]]
     assert [skipped.reason for skipped in plans[0].skipped] == [f"{gone} is not here any more"]
 
 
 def test_a_run_stores_which_transports_existed(catalogue: Catalogue, store: Store) -> None:
-    run = slowed.measure(catalogue, store, slowed.plan("shm", sizes=(8,), launches=1, time_s=0.1))
+    run = delayed.measure(catalogue, store, delayed.plan("shm", sizes=(8,), launches=1, time_s=0.1))
     assert store.run(run).info.facts["transports"] == list(catalogue.transports)
 
 
-def test_what_failed_in_the_baseline_is_inconclusive(
+def test_a_failure_of_the_baseline_is_inconclusive(
     catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
         broken.setenv("HOCKNEY_FAULT", "fail 1 64")
-        base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 64), time_s=0.3))
-    found = slowed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
+        base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 64), time_s=0.3))
+    found = delayed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
     (change,) = [change for change in found.comparison.changes if change.point.bytes == 64]
     codes = [(reason.code, reason.facts["run"]) for reason in change.reasons]
     assert codes == [(ReasonCode.FAILED, base), (ReasonCode.SKIPPED, found.run_id)]
@@ -151,28 +151,28 @@ class _FailsInTheEnd(Silent):
 
     def launched(self, launch: Launch) -> None:
         if launch.index == 3:
-            os.environ["HOCKNEY_FAULT"] = f"fail 1 {slowed.SLOWED[0]}"
+            os.environ["HOCKNEY_FAULT"] = f"fail 1 {delayed.DELAYED[0]}"
 
 
 def test_a_suspect_that_fails_later_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
-    base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 16384), time_s=0.5))
-    with slowed.slowed(percent=300):
-        found = slowed.check_again(catalogue, store, base, slowdown=0.9, display=_FailsInTheEnd())
+    base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 16384), time_s=0.5))
+    with delayed.delayed(percent=300):
+        found = delayed.check_again(catalogue, store, base, slowdown=0.9, display=_FailsInTheEnd())
     (change,) = [change for change in found.comparison.changes if change.point.bytes == 16384]
     assert change.verdict is Verdict.INCONCLUSIVE
     assert [(reason.code, reason.facts["run"]) for reason in change.reasons] == [(ReasonCode.FAILED, found.run_id)]
     assert not found.is_whole
 
 
-def test_what_stays_inconclusive_is_measured_on_while_patience_lasts(catalogue: Catalogue, store: Store) -> None:
+def test_inconclusive_series_are_measured_again_while_patience_lasts(catalogue: Catalogue, store: Store) -> None:
     """The baseline was taken in a state of the machine that no machine has: a floor of less than a clock tick."""
-    plan = slowed.plan("shm", sizes=(8,), time_s=0.3)
-    here = store.run(slowed.measure(catalogue, store, plan)).info  # between CPUs of two kinds no floors are compared
+    plan = delayed.plan("shm", sizes=(8,), time_s=0.3)
+    here = store.run(delayed.measure(catalogue, store, plan)).info  # between CPUs of two kinds no floors are compared
     base = add_run(store, curve("shm", (8,)), floor_ns=0.1, facts=here.facts, plan=plan.as_json())
     launches = []
     for patience_s in (0.5, 3.0):
-        clock = itertools.count().__next__  # a second passes from one look to the next
-        found = slowed.check_again(catalogue, store, base, patience_s=patience_s, clock=clock)
+        clock = itertools.count().__next__  # a second passes from one call to the next
+        found = delayed.check_again(catalogue, store, base, patience_s=patience_s, clock=clock)
         (change,) = found.comparison.changes
         assert [reason.code for reason in change.reasons] == [ReasonCode.NO_COMMON_STATE]
         launches.append(len({launch.index for launch in Run(store, found.run_id).launches.values()}))
@@ -181,11 +181,11 @@ def test_what_stays_inconclusive_is_measured_on_while_patience_lasts(catalogue: 
 
 
 def looked(chance: float | None = 0.03, **more: Any) -> SeriesChange:
-    """A series that looks slower by a quarter in new launches."""
+    """A series that seems slower by a quarter in new launches."""
     return SeriesChange(make_point(8), Verdict.SAME, shift=Shift(1.25, 0.9, 1.4, 0.95, 6, 6), chance=chance, **more)
 
 
-def test_what_looks_slower_without_being_certain_is_inconclusive() -> None:
+def test_a_slowdown_without_certainty_is_inconclusive() -> None:
     unsure = settled(looked(), margin=1.05, among=8)
     assert (unsure.verdict, unsure.reasons) == (Verdict.INCONCLUSIVE, (Reason(ReasonCode.NOT_SIGNIFICANT),))
     beyond = replace(looked(), shift=Shift(1.1, 1.064, 1.155, 0.95, 6, 6))
@@ -204,7 +204,7 @@ def test_what_looks_slower_without_being_certain_is_inconclusive() -> None:
         (ReasonCode.OTHER_DEFINITION, {}, False),
     ],
 )
-def test_what_more_launches_may_decide(code: ReasonCode, facts: dict[str, Any], is_open: bool) -> None:
+def test_series_that_more_launches_may_decide(code: ReasonCode, facts: dict[str, Any], is_open: bool) -> None:
     change = SeriesChange(make_point(8), Verdict.INCONCLUSIVE, (Reason(code, facts),))
     assert may_be_decided(change, base_id=1) == is_open
     assert not may_be_decided(looked(), base_id=1)
@@ -213,21 +213,21 @@ def test_what_more_launches_may_decide(code: ReasonCode, facts: dict[str, Any], 
 def test_a_baseline_of_another_version_is_refused(catalogue: Catalogue, store: Store) -> None:
     base = add_run(store, curve("shm", (8,)))  # its plan has nothing but a precision
     with pytest.raises(UsageError, match="stored by another version of hockney"):
-        slowed.check_again(catalogue, store, base)
+        delayed.check_again(catalogue, store, base)
 
 
 def test_a_baseline_without_samples_is_refused(catalogue: Catalogue, store: Store) -> None:
     base = add_run(store, {}, failed=dict.fromkeys(curve(), "no"))
     with pytest.raises(UsageError, match="none of its points has samples"):
-        slowed.check_again(catalogue, store, base)
+        delayed.check_again(catalogue, store, base)
 
 
 def test_a_point_that_fails_now_is_inconclusive(
     catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    base = slowed.measure(catalogue, store, slowed.plan(sizes=(8, 64), time_s=0.3))
+    base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 64), time_s=0.3))
     monkeypatch.setenv("HOCKNEY_FAULT", "fail 1 64")
-    found = slowed.check_again(catalogue, store, base, slowdown=1000, patience_s=1)
+    found = delayed.check_again(catalogue, store, base, slowdown=1000, patience_s=1)
     reasons = {change.point.bytes: [reason.code for reason in change.reasons] for change in found.comparison.changes}
     assert reasons[64] == [ReasonCode.FAILED]
     assert not found.is_whole
@@ -245,9 +245,9 @@ def test_a_wide_interval_without_a_slowdown_is_fine(high: float, verdict: Verdic
 
 
 def test_ctrl_c_decides_nothing(catalogue: Catalogue, store: Store) -> None:
-    base = slowed.measure(catalogue, store, slowed.plan(sizes=(8,), time_s=0.2))
+    base = delayed.measure(catalogue, store, delayed.plan(sizes=(8,), time_s=0.2))
     with pytest.raises(HockneyError, match="stopped, so nothing is decided") as caught:
-        slowed.check_again(catalogue, store, base, display=Silent(stop_after_rounds=1))
+        delayed.check_again(catalogue, store, base, display=Silent(stop_after_rounds=1))
     assert caught.value.exit_code == 3
 
 

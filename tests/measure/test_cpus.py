@@ -112,7 +112,7 @@ def test_a_cpu_for_both_ranks_is_oversubscription(tmp_path: Path) -> None:
         (["--cpus", f"{FIRST}", "--hosts", "localhost"], "--cpus places ranks on this host only"),
     ],
 )
-def test_what_is_no_placement_is_refused_in_a_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_invalid_placements_are_refused_in_a_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
     done = hockney("run", "pingpong", "-t", "shm", *arguments, store=tmp_path / "r.db")
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr

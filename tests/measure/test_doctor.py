@@ -1,4 +1,4 @@
-"""What doctor finds: made-up floors, a machine without a compiler, and this machine."""
+"""Results of doctor: fake floors, a machine without a compiler, and this machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_two_floors_are_two_states_with_their_shares() -> None:
         (PairFigures(floor=(FloorSeen("time-sliced", 40_000.0, 1.0),)), "take turns on a CPU"),
     ],
 )
-def test_what_measuring_shows(measured: PairFigures, said: str) -> None:
+def test_results_of_measuring(measured: PairFigures, said: str) -> None:
     (warning,) = checkup._warnings_after(measured)
     assert said in warning.cause
     assert warning.remedy
@@ -70,7 +70,7 @@ def test_without_a_compiler_it_says_so_and_goes_on(
     assert "apt-get install gcc" in output
 
 
-def test_why_there_is_no_worker_and_what_to_do_stand_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cause_and_remedy_of_a_missing_worker_are_separate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     missing = next(one for one in check_up(0.1).missing if one.name == "worker")
@@ -150,7 +150,7 @@ def test_doctor_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_floor_is_watched_for_the_whole_duration_and_twice_at_least(
     duration_s: float, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each look takes a second."""
+    """Each read of the clock takes a second."""
     floors_ns: list[float] = []
 
     def floor(*_: Any, **__: Any) -> FloorAnswer:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.analysis.compare.slowed import load_catalogue
+from tests.analysis.compare.delayed import load_catalogue
 from tests.builders import make_library
 from tests.cli.support import call_here, write_model
 from tests.measure.test_run import Silent

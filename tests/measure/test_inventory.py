@@ -1,4 +1,4 @@
-"""What is listed as ready, and what as missing with the reason."""
+"""Items that are listed as ready, and items that are missing with the reason."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_suite_that_has_nothing_to_measure(tmp_path: Path) -> None:
     assert "more ranks than CPUs (2)" in (suite.why or "")
 
 
-def test_on_one_cpu_quick_is_ready_and_what_is_not_says_how_it_runs() -> None:
+def test_on_one_cpu_quick_is_ready_and_other_suites_have_a_remedy() -> None:
     suites = {suite.name: suite for suite in take_inventory(cpus=1).suites}
     assert suites["quick"].ready
     assert suites["loggp"].why == (

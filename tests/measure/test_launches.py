@@ -27,7 +27,7 @@ START_S = 0.7
 
 
 class Launches:
-    """Stands for WorkerPool: a launch takes its time to start and has a memory layout of its own."""
+    """Replaces WorkerPool: a launch takes its time to start and has a random memory layout."""
 
     machine: Machine
     cores: ContendedMachine | None
@@ -101,9 +101,7 @@ def test_a_quiet_machine_needs_no_more_than_the_launches_asked_for(
 
 
 @pytest.mark.full
-def test_on_contended_cores_what_is_not_precise_has_more_launches(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_on_contended_cores_imprecise_points_get_more_launches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for seed in (1, 3, 4):
         path = tmp_path / f"{seed}.db"
         precise, took_s, launches = measured(monkeypatch, path, ContendedMachine(seed), more_launches=True)

@@ -17,7 +17,7 @@ from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.build import build_worker
 
-# On arrival, because what is dropped on departure is an error of the send.
+# On arrival: a drop on departure is an error of the send.
 RULES = """
 table inet loss {
     chain input {
@@ -52,7 +52,7 @@ def inside(name: str, *argv: str, text: str | None = None) -> subprocess.Complet
 
 
 def dropped(name: str) -> int:
-    """What the kernel has dropped so far."""
+    """The number of packets that the kernel has dropped."""
     found = re.search(r"counter packets (\d+)", inside(name, "nft", "list", "ruleset").stdout)
     assert found
     return int(found[1])
@@ -67,7 +67,7 @@ def test_every_datagram_that_the_network_drops_is_counted(lossy: str, transport:
     answers, done = converse(Path("ip"), [command], *arguments)
     assert [a["kind"] for a in answers] == ["measure", "bye"], done.stderr
     lost, kernels = answers[0]["counters"]["lost"], dropped(lossy)
-    # About one in a hundred of 2 x 2000 messages; what else was dropped are questions, answers, the verification.
+    # About one in a hundred of 2 x 2000 messages; other drops are questions, answers, the verification.
     assert 10 < sum(lost) < 100
     assert 0.8 * kernels <= sum(lost) <= kernels
     assert all(count > 0 for count in lost)
@@ -83,7 +83,7 @@ def test_other_patterns_come_to_their_end_too(lossy: str, pattern: str) -> None:
     assert sum(sum(answer["counters"]["lost"]) for answer in answers[:-1]) > 0
 
 
-def test_a_run_warns_of_what_it_has_counted(lossy: str, tmp_path: Path) -> None:
+def test_a_run_warns_of_counted_losses(lossy: str, tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", "udp", "--bytes", "64", "--time", "3s"]
     done = inside(lossy, *argv, "--store", str(tmp_path / "r.db"))
     assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
@@ -97,7 +97,7 @@ def test_a_run_warns_of_what_it_has_counted(lossy: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["funnel", "robpush"])
 def test_a_stream_without_acknowledgements_does_not_flood_its_receiver(pattern: str) -> None:
-    """However long it lasts: 200 batches of it are more than any socket has room for."""
+    """At any duration: 200 batches of it exceed the room of any socket."""
     command = measure(pattern, 1024, batch=64, samples=200)
     answers, done = converse(build_worker(), [command], "-t", "udp", "-n", "2")
     assert [a["kind"] for a in answers] == ["measure", "bye"], done.stderr

@@ -42,7 +42,7 @@ def test_with_noise_it_is_the_mean_and_depends_on_the_seed() -> None:
     assert first == pytest.approx(half_round_trip_ns(8) + 3 * 300, rel=0.05)
 
 
-def test_what_fails_has_its_reason_and_leaves_the_others() -> None:
+def test_a_failure_has_its_reason_and_leaves_the_others() -> None:
     put, crowd, trip = make_point(8, pattern="put"), make_point(8, ranks=65), make_point(8)
     times = times_of([put, crowd, trip], {"shm": model()})
     assert times.time_ns == {trip: pytest.approx(SEND + LATENCY + RECEIVE + 34, rel=1e-4)}

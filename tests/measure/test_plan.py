@@ -1,4 +1,4 @@
-"""From suites and asked to points: what is measured, what is skipped and why, what is refused."""
+"""From suites and options to points: measured ones, skipped ones with the reason, and refusals."""
 
 from __future__ import annotations
 
@@ -158,14 +158,14 @@ def test_unknown_words_are_refused(asked: RunOptions, said: str) -> None:
         make_plan(suite(pattern="oneway"), asked, CATALOGUE, cpus=2)
 
 
-def test_a_variant_of_what_is_missing_is_left_out_of_a_suite_but_not_of_a_wish() -> None:
+def test_a_missing_variant_is_left_out_of_a_suite_but_not_of_options() -> None:
     listed = suite(pattern="pingpong", transports=["pvm:raw", "shm"])
     assert {point.transport for point in make_plan(listed, RunOptions(), CATALOGUE, 2).points} == {"shm"}
     with pytest.raises(UsageError, match="pvm:raw is not here: pvmd is not installed; apt install pvm"):
         make_plan(suite(pattern="pingpong"), RunOptions(transports=("pvm:raw",)), CATALOGUE, 2)
 
 
-def test_a_family_of_which_no_library_works_is_told_with_the_reason() -> None:
+def test_a_family_without_a_working_library_has_the_reason() -> None:
     broken = Missing("mpi@lam-7.1", "gcc cannot compile it: mpi.h is not there", "repair or remove this library")
     others = {name: info for name, info in CATALOGUE.transports.items() if not name.startswith("mpi")}
     none = replace(CATALOGUE, transports=others, missing=(broken,))
@@ -173,9 +173,7 @@ def test_a_family_of_which_no_library_works_is_told_with_the_reason() -> None:
         make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi",)), none, 2)
     one = replace(CATALOGUE, missing=(broken,))
     assert make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi",)), one, 2).points
-    with pytest.raises(
-        UsageError, match="unknown transport 'mpi:bogus'"
-    ):  # not what keeps another library from working
+    with pytest.raises(UsageError, match="unknown transport 'mpi:bogus'"):  # not the fault of another library
         make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi:bogus",)), one, 2)
     with pytest.raises(UsageError, match=r"mpi@lam is not here: gcc cannot compile it"):
         make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi@lam",)), one, 2)
@@ -199,7 +197,9 @@ def test_an_unknown_pattern_is_asked_back() -> None:
         ({"pattern": "pingpong", "bytes": 70000}, RunOptions(transports=("udp",)), "above the 65491 B"),
     ],
 )
-def test_what_cannot_run_is_skipped_with_its_reason(series: dict[str, object], asked: RunOptions, reason: str) -> None:
+def test_points_that_cannot_run_are_skipped_with_the_reason(
+    series: dict[str, object], asked: RunOptions, reason: str
+) -> None:
     plan = make_plan(suite(**series), asked, CATALOGUE, cpus=2)
     assert not plan.points
     assert [reason in skipped.reason for skipped in plan.skipped] == [True]
@@ -207,8 +207,8 @@ def test_what_cannot_run_is_skipped_with_its_reason(series: dict[str, object], a
 
 @pytest.mark.parametrize("by_suite", [True, False])
 def test_oversubscription_runs_when_asked_for(by_suite: bool) -> None:
-    crowded = suite(pattern="pingpong", ranks=4).model_copy(update={"oversubscribe": by_suite})
-    plan = make_plan(crowded, RunOptions(oversubscribe=not by_suite), CATALOGUE, cpus=2)
+    oversubscribed = suite(pattern="pingpong", ranks=4).model_copy(update={"oversubscribe": by_suite})
+    plan = make_plan(oversubscribed, RunOptions(oversubscribe=not by_suite), CATALOGUE, cpus=2)
     assert points(plan) == {("shm", "pingpong", 4, 8)}
     assert plan.oversubscribe
 
@@ -231,7 +231,7 @@ def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_
     assert make_plan(suite(pattern="pingpong"), RunOptions(time_s=600.0), CATALOGUE, cpus=2).launches == 1
 
 
-def test_a_point_knows_what_its_pattern_is_on_its_transport() -> None:
+def test_a_point_has_the_traits_of_its_pattern_on_its_transport() -> None:
     """Nothing arrives over a transport that carries nothing."""
     traits = PatternTraits(stream=True, law="messages", links="ends", alone="pingpong")
     catalogue = Catalogue(
@@ -258,7 +258,7 @@ def test_options_are_stored_without_defaults_so_one_point_has_one_name() -> None
 
 
 def wrong_words(*series: dict[str, object], catalogue: Catalogue = CATALOGUE, **given: object) -> list[tuple[str, str]]:
-    """What is wrong in a suite of these tables."""
+    """The errors in a suite of these tables."""
     whole = Suite.model_validate({"name": "a", "title": "A", "transports": "shm", **given, "series": series})
     return check_words(whole, "series", catalogue)
 
@@ -286,7 +286,7 @@ def test_sizes_that_are_named_are_not_refined_unless_asked_for() -> None:
         assert bool(make_plan(pattern_suite("oneway"), asked, CATALOGUE, cpus=2).refine) is refined
 
 
-def test_exact_places_are_looked_for_only_where_asked_and_keep_to_the_grain() -> None:
+def test_exact_places_are_searched_only_on_request_and_keep_the_grain() -> None:
     assert not make_plan(pattern_suite("memload"), RunOptions(sizes=(64, 128)), CATALOGUE, cpus=2).exact
     plan = make_plan(pattern_suite("memload"), RunOptions(sizes=(64, 128), refine=True), CATALOGUE, cpus=2)
     assert plan.exact
@@ -398,7 +398,7 @@ def test_a_table_without_any_point_is_refused() -> None:
         ({"pattern": "memload", "bytes": [8, "L1"]}, (), {(1, 32 << 10)}, {(1, 8)}),
     ],
 )
-def test_what_fits_among_others_is_measured_and_the_rest_skipped(
+def test_points_that_fit_are_measured_and_the_rest_skipped(
     series: dict[str, object], asked: tuple[int, ...], measured: set[tuple[int, int]], skipped: set[tuple[int, int]]
 ) -> None:
     assert not wrong_words(series)

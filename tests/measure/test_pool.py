@@ -16,7 +16,7 @@ from hockney.worker.session import WorkerSession
 
 
 @pytest.mark.parametrize("pattern", ["oneway", "allreduce"])
-def test_a_measurement_holds_what_the_worker_answered(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measurement_holds_the_workers_answer(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[MeasureAnswer] = []
     launches: list[Launch] = []
     measure = WorkerSession.measure

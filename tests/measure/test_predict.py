@@ -1,4 +1,4 @@
-"""What changes of a made-up model gain, and how much change it bears, where both are known in closed form."""
+"""Gains of changes to a model, and its tolerance of changes, where both are known in closed form."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def test_a_funnel_waits_for_its_receiver() -> None:
     assert max(abs(gain) for word, gain in gains.items() if word != "o_r=0.5x") < 0.05
 
 
-def test_the_links_of_a_model_are_a_parameter_of_their_own() -> None:
-    """Its bytes cross two links, as quick as the channel is, at once with it; the slower one counts."""
+def test_the_links_of_a_model_are_a_separate_parameter() -> None:
+    """Its bytes cross two links, as quick as the channel and concurrent with it; the slower one counts."""
     slow = {"bytes_per_s": 1e9 / (2 * PER_BYTE), "source": "made up"}
     gains = {word: gain[PINGPONG] for word, gain in effects(PINGPONG, link=[slow]).items()}
     whole_ns = half_round_trip_ns(SIZE) - GAP + PER_BYTE * SIZE
@@ -120,12 +120,12 @@ def test_the_tolerance_of_a_barrier_is_shared_by_its_rounds() -> None:
     assert set(bandwidth.limits.values()) == {None}
 
 
-def test_what_no_message_delays_bears_any_latency() -> None:
+def test_a_point_without_messages_tolerates_any_latency() -> None:
     latency, bandwidth = tolerance(COMPUTING)
     assert set(latency.limits.values()) == set(bandwidth.limits.values()) == {None}
 
 
-def test_noise_hides_neither_gains_nor_limits() -> None:
+def test_noise_does_not_hide_gains_or_limits() -> None:
     """All models are run with one seed, so both sides of a comparison have the same noise."""
     noisy = {"sim@made-up": model(noise={"law": "lognormal", "sigma": 0.3, "source": "made up"})}
     times_ns = times(PINGPONG, of=noisy["sim@made-up"])

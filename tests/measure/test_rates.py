@@ -82,7 +82,7 @@ def found(notes: Notes, deadline_ns: float) -> tuple[int, float]:
 
 @pytest.mark.parametrize("deadline_us", [15, 100, 10_000, 1_000_000])
 @pytest.mark.parametrize("service_us", [10, 70])
-def test_a_queue_of_known_service_has_its_rate_whatever_the_deadline(service_us: int, deadline_us: int) -> None:
+def test_a_queue_of_known_service_has_its_rate_at_any_deadline(service_us: int, deadline_us: int) -> None:
     """Even a deadline that is far longer than a stream hides no queue that grows."""
     queue = Queue(lambda: service_us * 1e3, way_ns=1000.0)
     sustained, missed = found(search(queue, deadline_us * 1e3), deadline_us * 1e3)
@@ -126,7 +126,7 @@ def test_when_the_time_is_over_no_rate_is_added() -> None:
 
 
 def test_a_search_goes_on_where_it_was_resumed() -> None:
-    """With what was measured before, no rate is tried twice and the result is that of one search."""
+    """With the stored rates, no rate is tried twice and the result is that of an uninterrupted search."""
     queue = Queue(lambda: 10e3)
     first = search(queue, 1e6, budget_s=4)
     known = [measurement for measurements in first.rounds for measurement in measurements]

@@ -1,4 +1,4 @@
-"""What a round leaves behind wherever it is cut short, and which repetitions come before those that are kept."""
+"""Data left by a round that is cut short anywhere, and the repetitions before the kept ones."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def quick(**more: Any) -> Breaking:
 
 
 def calls_of(rounds: int) -> int:
-    """How many calls the instrument gets until so many rounds are over."""
+    """The number of calls of the instrument until this many rounds are over."""
     machine = quick()
     with pytest.raises(KeyboardInterrupt):
         Sampler(plan_of(*POINTS), machine, Stopping(rounds), seed=1, clock=machine.clock).run(1000)
@@ -87,9 +87,7 @@ PLACES = range(1, calls_of(3) + 1)
 
 @pytest.mark.parametrize("at", PLACES)
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), StoreError("full"), RuntimeError("a defect")], ids=repr)
-def test_wherever_a_round_is_cut_short_each_measurement_made_is_stored(
-    error: BaseException, at: int, tmp_path: Path
-) -> None:
+def test_a_round_cut_short_anywhere_stores_each_measurement(error: BaseException, at: int, tmp_path: Path) -> None:
     machine = quick(error=error, at=at)
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), POINTS)
@@ -104,7 +102,7 @@ def test_wherever_a_round_is_cut_short_each_measurement_made_is_stored(
 
 @pytest.mark.parametrize("at", PLACES)
 @pytest.mark.parametrize("skipped", [True, False])
-def test_wherever_a_point_fails_the_others_are_measured_once_in_each_round(skipped: bool, at: int) -> None:
+def test_a_failed_point_leaves_the_others_measured_once_in_each_round(skipped: bool, at: int) -> None:
     machine = quick(error=PointFailed("rank 1 died", skipped=skipped), at=at)
     notes = Stopping(6)
     with pytest.raises(KeyboardInterrupt):
@@ -120,7 +118,7 @@ def test_wherever_a_point_fails_the_others_are_measured_once_in_each_round(skipp
 
 @pytest.mark.parametrize("method", ["measured", "round_done", "point_ended"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), StoreError("full")], ids=repr)
-def test_an_observer_that_raises_is_told_of_each_measurement_once(error: BaseException, method: str) -> None:
+def test_an_observer_that_raises_gets_each_measurement_once(error: BaseException, method: str) -> None:
     class Raising(Notes):
         def round_done(self, measurements: Sequence[Measurement], progress: Any) -> None:
             super().round_done(measurements, progress)

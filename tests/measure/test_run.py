@@ -147,7 +147,7 @@ def test_a_job_that_cannot_start_fails_its_points_only(
     assert "HOCKNEY_FAULT is not understood" in reason
 
 
-def test_launches_start_every_job_anew(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_launches_start_every_job_again(catalogue: Catalogue, tmp_path: Path) -> None:
     display = Silent()
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, display=display, launches=3)
     assert [launch.index for launch in display.launches] == [0, 1, 2]
@@ -167,7 +167,7 @@ def test_a_point_of_several_launches_is_judged_over_all_of_them(catalogue: Catal
 
 
 def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
-    """Each launch is as narrow as asked, but they are twice apart."""
+    """Each launch is narrow enough, but they differ by a factor of two."""
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point(8), make_point(64)])
         for index in range(2):
@@ -276,7 +276,7 @@ def test_ctrl_c_keeps_every_round_and_resume_goes_on(catalogue: Catalogue, tmp_p
     assert measurements == [5, 5]
 
 
-def test_a_run_of_one_launch_is_resumed_as_one(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_a_run_of_one_launch_is_resumed_with_one(catalogue: Catalogue, tmp_path: Path) -> None:
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=1e-6)
     with Store.open(tmp_path / "r.db") as store:
         running.resume("last", catalogue, store, Silent())
@@ -386,11 +386,11 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
 
 
 @pytest.mark.full
-def test_a_full_disk_stops_the_run_and_keeps_what_is_stored(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_a_full_disk_stops_the_run_and_keeps_stored_results(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     plan = Plan("test", (SMALL,), precision=1e-6, time_s=60)
     with Store.open(path) as store:
-        store._db.execute("PRAGMA max_page_count = 40")  # SQLite then says what it says on a full disk
+        store._db.execute("PRAGMA max_page_count = 40")  # SQLite then fails as on a full disk
         with pytest.raises(StoreError, match="full"):
             running.measure(plan, catalogue, store, Silent(), command="test")
     assert not children()
@@ -485,8 +485,8 @@ def test_a_run_goes_on_when_nobody_reads_its_progress(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_run_is_stored_whole_whatever_standard_streams_are_closed(tmp_path: Path) -> None:
-    """What it prints could not be written where standard output is closed; what it measured is there all the same."""
+def test_a_run_is_stored_whole_with_closed_standard_streams(tmp_path: Path) -> None:
+    """Nothing can be printed on a closed standard output; the measurements are stored all the same."""
     path = tmp_path / "r.db"
     line = shlex.join(command("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s", store=path))
     for closed, codes in (("<&-", (0, 3)), (">&-", (3,)), ("2>&-", (0, 3)), ("<&- >&- 2>&-", (3,))):
@@ -503,7 +503,7 @@ def test_a_run_is_stored_whole_whatever_standard_streams_are_closed(tmp_path: Pa
             2,
             "nothing to measure: pairs runs on 2 or more ranks, a multiple of 2",
         ),
-        (["prtt", "--bytes", "8", "-o", "delay_ns=1"], 3, "nothing could be measured"),  # no clock tells it
+        (["prtt", "--bytes", "8", "-o", "delay_ns=1"], 3, "nothing could be measured"),  # no clock shows it
         (["ancor", "--time", "1s"], 3, "nothing could be measured"),  # shm is no byte stream: only null's point is left
     ],
 )

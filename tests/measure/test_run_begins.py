@@ -1,4 +1,4 @@
-"""How a run begins: warnings of what holds for it, with a remedy that is one here, and a stop before it measures."""
+"""The start of a run: warnings of present conditions with a usable remedy, and a stop before it measures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def catalogue() -> Catalogue:
 @pytest.mark.parametrize(
     ("transport", "hosts", "warned"), [("tcp", (), True), ("shm", (), False), ("tcp", ("localhost",), False)]
 )
-def test_what_disturbs_the_loopback_is_said_of_what_uses_it(
+def test_loopback_warnings_name_the_transports_on_it(
     catalogue: Catalogue,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -79,12 +79,12 @@ def test_ctrl_c_before_the_first_measurement_is_an_interruption_that_can_go_on(
 
 
 def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_path: Path) -> None:
-    """Told to spin they would wait for each other's time slices, so nobody is advised to."""
+    """Spinning, they would wait for each other's time slices, so no warning advises it."""
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
         recorder = Recorder(store, run_id, Display())
-        for crowded, added in ((True, False), (False, True)):
-            number = recorder.started(make_launch(oversubscribed=crowded), 0)
+        for oversubscribed, added in ((True, False), (False, True)):
+            number = recorder.started(make_launch(oversubscribed=oversubscribed), 0)
             measurement = make_measurement(make_point(transport="shm"), launch_id=number)
             recorder.measured(replace(measurement, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
             assert bool(recorder.kernel_share.wall_ns) is added
@@ -99,7 +99,7 @@ def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_p
         ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "tcp,self"}, False),
         ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "tcp,posix,self"}, True),
         ("MPICH 4.0.2 (ch4:ucx)", {"UCX_TLS": "^ib"}, True),
-        ("MPICH 5.0.2 (ch4:ucx ofi)", {"UCX_TLS": "tcp"}, True),  # which has shared memory of its own
+        ("MPICH 5.0.2 (ch4:ucx ofi)", {"UCX_TLS": "tcp"}, True),  # which has shared memory besides UCX
         ("Open MPI 4.1.4 (ucx)", {}, True),  # of which nobody knows
     ],
 )

@@ -1,4 +1,4 @@
-"""How a run ends, and how it goes on: what failed before is not forgotten, and what is gone is not called stored."""
+"""The end of a run, and its continuation: failures stay failures, and lost data is not called stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def call(store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return call_here(store.parent, *arguments, "--store", str(store))
 
 
-def test_what_failed_stays_so_when_a_run_is_resumed(tmp_path: Path) -> None:
+def test_a_failure_stays_one_when_a_run_is_resumed(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     call(path, "run", "pingpong", "-t", "shm", "--bytes", "8,64,512", "--time", "1ms", "--precision", "0.001%")
     with Store.open(path) as store:  # as if a rank had been killed
@@ -98,9 +98,7 @@ def test_a_damaged_results_file_is_wrong_usage_for_who_would_go_on_too(tmp_path:
     assert all("it is damaged" in one.stderr for one in done)
 
 
-def test_what_disturbs_a_run_that_goes_on_is_said_to_be_of_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disturbances_of_a_resumed_run_carry_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def busy(*_: object, when: str, **__: object) -> list[Warning_]:
         return [Warning_("load", "machine", f"{when}, other programs kept 3.0 CPUs busy.", "Stop them.")]
 

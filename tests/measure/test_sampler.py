@@ -1,4 +1,4 @@
-"""The sampler against a machine made up for the purpose: its clock, its states and its times are known exactly."""
+"""The sampler on a fake machine: its clock, its states and its times are known exactly."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_when_the_time_is_over_nothing_long_is_calibrated_twice() -> None:
     assert len(machine.measurements) == 2
 
 
-def test_what_was_long_only_as_the_first_is_no_measurement_when_the_time_is_over_either() -> None:
+def test_a_repetition_long_only_at_first_is_no_measurement_at_the_end_of_the_time() -> None:
     machine = Machine(lambda point: 1.5e9 if not machine.measurements else 30.0)
     notes = sample(machine, plan_of(TCP), budget_s=1e-3)
     assert notes.rounds[0][0].batch > 100
@@ -155,7 +155,7 @@ def test_rounds_measurement_every_unfinished_point_once_in_random_order() -> Non
     assert len(set(orders[:-1])) == len(orders) - 1
 
 
-def test_the_end_of_the_budget_is_said_with_what_was_reached() -> None:
+def test_the_end_of_the_budget_is_stored_with_the_precision() -> None:
     machine = Machine(lambda point: 1000.0, noise=0.5)
     notes = sample(machine, plan_of(SHM, precision=0.0001), budget_s=1)
     status, reason = notes.ends[SHM]
@@ -260,12 +260,12 @@ def test_no_size_is_added_when_the_time_is_over() -> None:
     added_s = next(progress.elapsed_s for progress in long.progress if progress.points > len(CURVE))
     short = sample(machine(), plan_of(*CURVE, precision=1e-6, refine=True), budget_s=added_s - 0.01)
     assert [len(measurements) for measurements in short.rounds[:-1]] == [len(CURVE)] * (len(short.rounds) - 1)
-    assert len(short.rounds[-1]) == len(CURVE), "the time was over before the look at which the other run added sizes"
+    assert len(short.rounds[-1]) == len(CURVE), "the time was over before the other run added sizes"
     assert short.added == []
 
 
 def exact_places(machine: Machine, sizes: Sequence[int], grain_bytes: int = 1) -> tuple[list[int], Notes]:
-    """The last size before each jump to the next measured one by a fifth or more, and what was told."""
+    """The last size before each jump to the next measured one by a fifth or more, and the notes."""
     points = [Point("mpi", "pingpong", 2, size) for size in sizes]
     grains = {"pingpong": grain_bytes} if grain_bytes > 1 else {}
     notes = sample(machine, replace(plan_of(*points, refine=True), exact=True, grains=grains))
@@ -330,7 +330,7 @@ def test_a_size_that_fails_does_not_keep_the_others_from_being_refined() -> None
     assert sample(machine, plan_of(*sizes, refine=True)).added
 
 
-def test_what_a_resumed_run_knows_well_enough_is_not_measured_again() -> None:
+def test_a_resumed_run_measures_no_precise_point_again() -> None:
     machine = Machine(lambda point: 30.0)
     first = sample(machine, plan_of(SHM))
     before = len(machine.measurements)
@@ -380,7 +380,7 @@ def test_the_work_of_judging_grows_with_the_measurements_and_no_faster(monkeypat
     measurements = sum(len(measurements) for measurements in notes.rounds)
     assert measurements > 1000
     assert judged[:20] == list(range(2, 42, 2)), "not after each round as long as that is cheap"
-    assert judged[-1] == measurements, "what a point has reached is not told from all of its measurements"
+    assert judged[-1] == measurements, "the precision of a point does not come from all of its measurements"
     assert sum(judged) < 55 * measurements
 
 

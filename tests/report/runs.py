@@ -75,7 +75,7 @@ def options(**given: object) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, str(value)) for name, value in given.items()))
 
 
-def crowded(transport: str, pattern: str, ranks: int, size: int, **given: object) -> Made:
+def oversubscribed(transport: str, pattern: str, ranks: int, size: int, **given: object) -> Made:
     """A point that was skipped because it has more ranks than there are CPUs."""
     return Made(Point(transport, pattern, ranks, size, options(**given)), skipped=CROWDED.format(ranks=ranks))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.report.cells import about, figure, measured, point, reason, report_of, row, shown, tables
-from tests.report.runs import Made, crowded, store_run
+from tests.report.runs import Made, oversubscribed, store_run
 
 from hockney import suites
 from hockney.archive import Published, published, reports
@@ -45,7 +45,7 @@ def test_a_published_row_has_the_point_of_its_size_and_the_ratio(tmp_path: Path)
 
 def test_rows_that_were_not_measured_say_why(tmp_path: Path) -> None:
     made = [
-        crowded("shm", "alltoall", 4, 4),
+        oversubscribed("shm", "alltoall", 4, 4),
         Made(point("shm", "alltoall", 8, 4), failed="rank 1 was killed by SIGKILL"),
         Made(point("shm", "alltoall", 8, 64), skipped="it has no all-to-all"),
         Made(point("shm", "alltoall", 8, 256), measurements=0),
@@ -193,7 +193,7 @@ def test_system_wide_figures_count_as_the_report_does(tmp_path: Path) -> None:
     made = [
         Made(point("shm", "bisection", 16, 4096), 4096, divisor=2, bytes_per_rep=1, timed="slowest"),
         Made(point("shm", "alltoall", 4, 1000), 3000, bytes_per_rep=12_000, timed="slowest"),
-        crowded("shm", "barrier", 16, 0),
+        oversubscribed("shm", "barrier", 16, 0),
     ]
     found = tables(tmp_path, "scabench", made)
     assert figure(row(found["bisection"], "16")[2]) == about(8000)  # eight pairs, each 4096 B in 4096 ns
@@ -211,7 +211,7 @@ def test_npb_is_compared_with_each_machine_by_class_and_nodes(tmp_path: Path) ->
     made = [
         Made(point("shm", "ft", 2, 0, **{"class": "A"}), 7.1e9),
         Made(point("shm", "ft", 1, 0), 1e8),
-        crowded("shm", "ft", 4, 0, **{"class": "A"}),
+        oversubscribed("shm", "ft", 4, 0, **{"class": "A"}),
     ]
     table = tables(tmp_path, "scabench", made)["npb-ft"]
     assert [column.title for column in table.columns] == ["machine", "class", "nodes", "published", "shm"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.report.cells import MPI, about, figure, measured, point, reason, row, tables
-from tests.report.runs import FACTS, Made, crowded
+from tests.report.runs import FACTS, Made, oversubscribed
 
 from hockney.report.classic.values import Measured
 from hockney.report.classic.view import text_of
@@ -107,7 +107,7 @@ def test_where_no_distance_is_known_a_sentence_says_why(
 def test_n_half_is_the_first_size_with_half_of_the_best_rate(tmp_path: Path) -> None:
     times = {8: 100, 64: 120, 256: 190, 4096: 1600, 65536: 32768}
     made = [Made(point("shm", "put", 2, size), time) for size, time in times.items()]
-    table = tables(tmp_path, "t3d", [*made, crowded("shm", "put", 16, 8)])["single_pairs"]
+    table = tables(tmp_path, "t3d", [*made, oversubscribed("shm", "put", 16, 8)])["single_pairs"]
     best = measured(row(table, "Rmax (Rinf)")[2])
     assert figure(best) == about(2560)
     assert best.at_bytes == 4096

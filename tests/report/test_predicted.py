@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.matrix import matrix
 from tests.report.cells import MPI, about, figure, measured, point, reason, report_of, row, shown, tables
-from tests.report.runs import FACTS, Made, crowded, store_run
+from tests.report.runs import FACTS, Made, oversubscribed, store_run
 
 from hockney.archive import published
 from hockney.report.classic import predicted
@@ -62,7 +62,7 @@ def tables_of(path: Path, suite: str, made: Sequence[Made]) -> dict[str, Table]:
 def test_what_needs_more_ranks_than_cpus_is_predicted_next_to_what_was_measured(tmp_path: Path) -> None:
     made = [
         Made(point("shm", "alltoall", 4, 4, algorithm="flat"), 700),
-        crowded("shm", "alltoall", 8, 4, algorithm="flat"),
+        oversubscribed("shm", "alltoall", 8, 4, algorithm="flat"),
     ]
     table = tables_of(tmp_path, "atlas", made)["com-1.3"]
     assert [column.title for column in table.columns] == [
@@ -83,7 +83,11 @@ def test_what_needs_more_ranks_than_cpus_is_predicted_next_to_what_was_measured(
 def test_a_table_that_needs_more_ranks_than_cpus_throughout_is_not_empty(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = [crowded("shm", "funnel", 5, 64), crowded("shm", "pushfarm", 5, 16, senders=2), Made(PINGPONG, 500)]
+    made = [
+        oversubscribed("shm", "funnel", 5, 64),
+        oversubscribed("shm", "pushfarm", 5, 16, senders=2),
+        Made(PINGPONG, 500),
+    ]
     store_run(tmp_path / "r.db", "atlas", made, facts=TWO_CPUS)
     text = shown(tmp_path, capsys)
     funnel = text.partition("Com-1.7")[2].partition("Com-2.1")[0]
@@ -100,7 +104,7 @@ def test_a_table_that_needs_more_ranks_than_cpus_throughout_is_not_empty(
 
 
 def test_what_was_predicted_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [crowded("shm", "funnel", 5, 64), crowded("shm", "multicast", 5, 4, algorithm="native")]
+    made = [oversubscribed("shm", "funnel", 5, 64), oversubscribed("shm", "multicast", 5, 4, algorithm="native")]
     first = tables_of(tmp_path, "atlas", made)
     monkeypatch.setattr("hockney.measure.on_model.times_of", None)
     assert tables_of(tmp_path, "atlas", made)["com-1.7"] == first["com-1.7"]
@@ -111,7 +115,7 @@ def test_what_a_broken_job_left_out_is_predicted_again(tmp_path: Path, monkeypat
     def broken_launch(job: object) -> None:
         raise LaunchFailed("fork", "no process is left")
 
-    made = [crowded("shm", "funnel", 5, 64)]
+    made = [oversubscribed("shm", "funnel", 5, 64)]
     with monkeypatch.context() as patch:
         patch.setattr("hockney.measure.on_model.launch", broken_launch)
         broken = tables_of(tmp_path, "atlas", made)["com-1.7"]
@@ -151,11 +155,11 @@ def test_a_refusal_is_kept_unless_memory_was_short(
 
 
 def test_best_rates_and_means_are_those_of_the_model(tmp_path: Path) -> None:
-    made = [crowded("shm", "bisection", 16, size) for size in (64, 4096)]
+    made = [oversubscribed("shm", "bisection", 16, size) for size in (64, 4096)]
     best = measured(row(tables_of(tmp_path, "scabench", made)["bisection"], "16")[-1])
     assert (best.at_bytes, best.state) == (4096, None)
     assert figure(best) == about(16_000)  # eight pairs; each rank's way out is busy for 4096 ns of a round trip
-    event = row(tables_of(tmp_path, "atlas", [crowded("shm", "robpull", 3, 1024)])["com-3.2"], "3", "0")[-1]
+    event = row(tables_of(tmp_path, "atlas", [oversubscribed("shm", "robpull", 3, 1024)])["com-3.2"], "3", "0")[-1]
     assert figure(event) > 2  # asked, and answered
 
 
@@ -173,13 +177,13 @@ def test_the_t3d_is_compared_with_as_many_ranks_as_it_had(tmp_path: Path) -> Non
 
 def test_ft_computes_as_fast_as_one_rank_did(tmp_path: Path) -> None:
     made = [Made(point("shm", "ft", 1, 0, **{"class": kind}), ns) for kind, ns in (("S", 1e8), ("A", 7.1e9))]
-    table = tables_of(tmp_path, "scabench", [*made, crowded("shm", "ft", 4, 0, **{"class": "A"})])["npb-ft"]
+    table = tables_of(tmp_path, "scabench", [*made, oversubscribed("shm", "ft", 4, 0, **{"class": "A"})])["npb-ft"]
     assert figure(row(table, "Scali-1", "A", "4")[-1]) == pytest.approx(1000, rel=0.1)  # less what its exchanges take
 
 
 def test_a_librarys_own_collective_is_predicted_as_hockneys(tmp_path: Path) -> None:
     """The dissemination of four ranks has two rounds, each of a message."""
-    crowd = crowded("shm", "barrier", 4, 0)
+    crowd = oversubscribed("shm", "barrier", 4, 0)
     table = tables_of(tmp_path, "scabench", [crowd, Made(point("shm", "barrier", 2, 0), 50, algorithm="native")])[
         "barrier"
     ]
@@ -192,8 +196,8 @@ def test_a_librarys_own_collective_is_predicted_as_hockneys(tmp_path: Path) -> N
 
 
 def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = [crowded(name, "funnel", 5, size) for name in ("shm", MPI) for size in (4, 64)]
-    made += [crowded("shm", "multicast", 5, 4, algorithm="native"), crowded(MPI, "outfarm", 5, 4)]
+    made = [oversubscribed(name, "funnel", 5, size) for name in ("shm", MPI) for size in (4, 64)]
+    made += [oversubscribed("shm", "multicast", 5, 4, algorithm="native"), oversubscribed(MPI, "outfarm", 5, 4)]
     found = tables_of(tmp_path, "atlas", made)
     assert reason(row(found["com-1.7"], "4", "4")[-1]) == "not predicted: it lacks pingpong"
     assert reason(row(found["com-1.6"], "4", "4")[-1]) == "not predicted: sim has no native broadcast"
@@ -206,7 +210,7 @@ def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_what_is_far_beyond_the_fit_is_not_predicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MadeUp, "sizes_bytes", (4, 128))
-    made = [crowded("shm", "funnel", 5, size) for size in (256, 1024)]
+    made = [oversubscribed("shm", "funnel", 5, size) for size in (256, 1024)]
     table = tables_of(tmp_path, "atlas", made)["com-1.7"]
     assert figure(row(table, "4", "256")[-1]) > 0
     assert reason(row(table, "4", "1024")[-1]) == (
@@ -215,7 +219,7 @@ def test_what_is_far_beyond_the_fit_is_not_predicted(tmp_path: Path, monkeypatch
 
 
 def test_conclusions_are_judged_on_what_was_measured(tmp_path: Path) -> None:
-    made = [crowded("shm", "outfarm", 5, 4), crowded("shm", "multicast", 5, 4), Made(PINGPONG, 500)]
+    made = [oversubscribed("shm", "outfarm", 5, 4), oversubscribed("shm", "multicast", 5, 4), Made(PINGPONG, 500)]
     report = report_of(tmp_path, "atlas", made, facts=TWO_CPUS)
     verdicts = {judgement.verdict for conclusion in report.conclusions for judgement in conclusion.judgements}
     assert verdicts == {"not testable"}
@@ -234,8 +238,8 @@ def test_no_line_is_wider_than_the_screen(
     monkeypatch.setenv("COLUMNS", str(width))
     names = ("shm", "mpi@mpich-5.0.2", "mpi@mpich-4.0.2")
     made = [Made(point(name, "oneway", 2, 4), 500) for name in names]
-    made += [crowded(name, "alltoall", 62, size, algorithm="flat") for name in names for size in (4, 64)]
-    made += [crowded(name, "pushfarm", ranks, 16, senders=2) for name in names for ranks in (5, 7)]
+    made += [oversubscribed(name, "alltoall", 62, size, algorithm="flat") for name in names for size in (4, 64)]
+    made += [oversubscribed(name, "pushfarm", ranks, 16, senders=2) for name in names for ranks in (5, 7)]
     store_run(tmp_path / "r.db", "atlas", made, facts=TWO_CPUS)
     lines = shown(tmp_path, capsys).splitlines()
     assert [line for line in lines if len(line) > width] == []

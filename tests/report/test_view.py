@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.matrix import matrix
 from tests.report.cells import shown
-from tests.report.runs import Made, crowded, options, store_run
+from tests.report.runs import Made, options, oversubscribed, store_run
 from tests.report.test_classic import stream
 
 from hockney.model import Point
@@ -45,10 +45,10 @@ def test_a_column_without_a_figure_becomes_a_sentence() -> None:
 
 
 def test_a_row_without_a_figure_becomes_a_sentence() -> None:
-    blank = [(ranks, "8", "", *(no("crowded"),) * 3) for ranks in "3456789"]
+    blank = [(ranks, "8", "", *(no("oversubscribed"),) * 3) for ranks in "3456789"]
     view = view_of(grid(FULL, *blank))
     assert view.rows == (FULL,)
-    assert view.left_out == (LeftOut("crowded", tuple(f"{ranks} 8" for ranks in "3456789")),)
+    assert view.left_out == (LeftOut("oversubscribed", tuple(f"{ranks} 8" for ranks in "3456789")),)
     assert view.left_out[0].sentence("(1)") == "Not measured (1): 3 8; 4 8; 5 8; 6 8; 7 8; and 2 more."
 
 
@@ -59,9 +59,9 @@ def test_a_blank_cell_among_figures_stays() -> None:
 
 
 def test_a_published_row_without_a_figure_has_dashes() -> None:
-    view = view_of(grid(FULL, ("4", "8", "7.7", *(no("crowded"),) * 3)))
+    view = view_of(grid(FULL, ("4", "8", "7.7", *(no("oversubscribed"),) * 3)))
     assert view.rows[1] == ("4", "8", "7.7", *(NOTHING,) * 3)
-    assert view.left_out == (LeftOut("crowded", ("4 8",)),)
+    assert view.left_out == (LeftOut("oversubscribed", ("4 8",)),)
 
 
 def test_a_table_without_a_figure_has_what_was_published() -> None:
@@ -130,7 +130,7 @@ def wide(suite: str) -> list[Made]:
              bytes_per_rep=size)
         for name in ("shm", *MPI) for pattern in patterns for size in ((0,) if pattern == "barrier" else (0, 4, 64))
     ]  # fmt: skip
-    return [*made, *(crowded(name, "alltoall", 4, 4) for name in MPI)]
+    return [*made, *(oversubscribed(name, "alltoall", 4, 4) for name in MPI)]
 
 
 @pytest.mark.parametrize("width", matrix([60, 80, 100, 120], short=[60]))

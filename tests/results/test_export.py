@@ -136,7 +136,7 @@ def test_csv_says_unknown_by_an_empty_field(store: Store, full: int) -> None:
 def test_csv_says_where_any_launch_had_more_ranks_than_cpus(store: Store) -> None:
     point = make_point(8)
     run_id = store.create_run(make_info(), [point])
-    numbers = [store.add_launch(run_id, make_launch(oversubscribed=crowded)) for crowded in (False, True)]
+    numbers = [store.add_launch(run_id, make_launch(oversubscribed=oversubscribed)) for oversubscribed in (False, True)]
     for number in numbers:
         store.write_round(run_id, [make_measurement(point, [[10, 30], [20, 20]], launch_id=number)])
     assert {row["oversubscribed"] for row in csv_of(store, run_id)} == {"True"}

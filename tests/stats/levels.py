@@ -1,4 +1,4 @@
-"""Floors on one level or on two, and how well `classify` tells: `python -m tests.stats.levels` prints the table.
+"""Floors on one level or on two, and the accuracy of `classify`: `python -m tests.stats.levels` prints the table.
 
 A run has 40 or 300 measurements, each with a floor before and after it. A level scatters evenly, normally, with wild
 values, to one side, drifts by a third, or is disturbed in bursts. Of two levels the other one is 1.2 to 2 times as

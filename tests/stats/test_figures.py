@@ -68,7 +68,7 @@ def test_message_rate_is_messages_of_a_repetition_over_its_time() -> None:
     "measurement",
     [
         make_measurement(definition=dataclasses.replace(HALF_ROUND_TRIP, bytes_per_rep=0)),
-        make_measurement(elapsed_ns=[[0, 0, 0]] * 2),  # nothing may take less than the clock can tell
+        make_measurement(elapsed_ns=[[0, 0, 0]] * 2),  # no time is below the clock's resolution
     ],
 )
 def test_no_bytes_or_no_time_has_no_rate(measurement: object) -> None:
@@ -122,7 +122,7 @@ def test_definitions_are_never_mixed() -> None:
 
 
 def test_batches_are_never_mixed() -> None:
-    """Four measurements of one repetition, slower by what a barrier leaves, beside six of a hundred."""
+    """Four measurements of one repetition, slower by the rest of a barrier, and six of a hundred."""
     alone = [make_measurement(elapsed_ns=[[9000], [9000]], batch=1, round_=i) for i in range(4)]
     many = [make_measurement(elapsed_ns=[[20_000 + i], [20_000]], batch=100, round_=4 + i) for i in range(6)]
     (figure,) = figures_of(alone + many)
@@ -226,7 +226,7 @@ def test_p99_needs_single_repetitions() -> None:
 
 
 def test_percentiles_are_of_all_events_of_all_measurements() -> None:
-    """1 to 4000 us in four measurements, whatever the order: the p-th percentile is p times the largest."""
+    """1 to 4000 us in four measurements, in any order: the p-th percentile is p times the largest."""
     definition = Definition("root", 1, 0, 0)
     times = np.random.default_rng(7).permutation(np.arange(1, 4001)) * 1000
     measurements = [
@@ -294,7 +294,7 @@ def test_intervals_over_measurements_cover_the_truth() -> None:
 
 
 def test_figures_of_two_states_are_those_of_each_alone() -> None:
-    """What a whole run's scatter is made of: 73 % over both states, 3 % within each."""
+    """The parts of a whole run's scatter: 73 % over both states, 3 % within each."""
     rng = np.random.default_rng(9)
     near = measurements_with_medians(150 * rng.lognormal(0, 0.03, 40), floor_ns=NEAR)
     far = measurements_with_medians(370 * rng.lognormal(0, 0.03, 25), floor_ns=FAR)

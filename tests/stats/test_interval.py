@@ -96,7 +96,7 @@ def test_intervals_cover_the_truth(n: int, shape: str) -> None:
         "lognormal": np.exp(normal * 2),
         "two levels": np.where(rng.random((trials, n)) < 0.7, 100, 500) + normal,
     }[shape]
-    # 0.7 of "two levels" lie on the lower one: the median is where that one's own share reaches 0.5 / 0.7.
+    # 0.7 of "two levels" are on the lower one: the median is where that level's share reaches 0.5 / 0.7.
     truth = {"normal": 100.0, "lognormal": 1.0, "two levels": 100 + 0.565949}[shape]
     found = [median(row) for row in samples]
     covered = sum(each.low is not None and each.high is not None and each.low <= truth <= each.high for each in found)

@@ -1,4 +1,4 @@
-"""Operations as the NPB count them, against what the NPB's own programs printed."""
+"""Numbers of operations by the NPB's definition, against the output of the NPB's programs."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_a_slowdown_is_found_on_a_contended_machine(ratios: list[float]) -> None
 def test_the_machine_is_as_contended_as_it_should_be() -> None:
     machine = ContendedMachine(1)
     times = [machine.takes(at_s / 100) for at_s in range(12_000)]
-    assert np.quantile(times, 0.9) / np.quantile(times, 0.1) > 2  # what a single run would have to cope with
+    assert np.quantile(times, 0.9) / np.quantile(times, 0.1) > 2  # the scatter of a single run
 
 
 def test_too_few_launch_pairs_are_inconclusive() -> None:

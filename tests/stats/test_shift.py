@@ -1,4 +1,4 @@
-"""The shift between few launches: against scipy where it is the same, and what it promises, by simulation."""
+"""The shift between few launches: against scipy for equal cases, and its promises by simulation."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_one_wild_launch_moves_little_and_widens_little() -> None:
     assert wild.high < 1.05
 
 
-def test_margin_is_taken_off_what_is_seen() -> None:
+def test_the_margin_is_subtracted_from_the_shift() -> None:
     rng = np.random.default_rng(6)
     pairs: list[Pair] = [
         (rng.lognormal(0, 0.005, 6).tolist(), rng.lognormal(math.log(1.04), 0.005, 6).tolist()) for _ in range(10)
@@ -78,7 +78,7 @@ def test_launches_alike_by_luck_prove_nothing() -> None:
     assert chance > 0.05
 
 
-def test_undecided_series_do_not_affect_the_others() -> None:
+def test_inconclusive_series_do_not_affect_the_others() -> None:
     rng = np.random.default_rng(8)
     pairs: list[Pair] = [(rng.lognormal(0, 0.02, 6).tolist(), rng.lognormal(0, 0.02, 6).tolist()) for _ in range(5)]
     few: Pair = ([1.0, 5.0], [9.0])

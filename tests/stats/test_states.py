@@ -158,7 +158,7 @@ def test_one_pace_with_noise_is_one_state(noise: float, measurements: int) -> No
 
 
 @pytest.mark.parametrize("slow", [20, 500, 970])
-def test_paces_17_percent_apart_are_two_levels(slow: int) -> None:
+def test_paces_with_a_17_percent_gap_are_two_levels(slow: int) -> None:
     levels = [(2.43, 2.70)] * (1000 - slow) + [(2.43 * 1.17, 2.70)] * slow
     recovered = of_paces(paces_of(levels, 0.02))
     assert {"near", "mixed"}.issuperset(recovered[: 1000 - slow])

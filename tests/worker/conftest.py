@@ -1,4 +1,4 @@
-"""What tests of finding libraries start from."""
+"""Fixtures for tests of finding libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing is installed but what a test makes, in folders under the one returned, and the basic commands."""
+    """Only libraries that a test makes are installed, in folders under the one returned, and the basic commands."""
     basic = tmp_path / "basic"
     basic.mkdir()
     for name in ("sh", "cat", "cc"):

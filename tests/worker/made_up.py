@@ -1,4 +1,4 @@
-"""Made-up libraries for tests: a compiler wrapper and a launcher that say what they are told to."""
+"""Fake libraries for tests: a compiler wrapper and a launcher with given output."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def answer(
 
 
 def refused(tmp_path: Path, model: list[str], ranks: int = 2) -> str:
-    """What a worker says of a model that it doesn't take."""
+    """The worker's error for a model that it refuses."""
     answers, done = simulate(tmp_path, model, ranks, "quit")
     assert (answers, done.returncode) == ([], 2)
     return done.stderr

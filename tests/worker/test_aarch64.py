@@ -1,4 +1,4 @@
-"""What only Arm CPUs run: built here by a cross compiler, and run by an emulator."""
+"""Code for Arm CPUs only: built here by a cross compiler, and run by an emulator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_pattern_on_an_arm_cpu(
     """On one CPU, for emulators before QEMU 8.1 carry a 16-byte store out as two; that it is one shows on silicon."""
     before = run_by()
     recipe = Recipe(compiler=(CROSS if before else "cc",), flags=("-static",), defines=define)
-    monkeypatch.setattr("hockney.worker.build._lse2", lambda: ())  # what is built follows the recipe alone
+    monkeypatch.setattr("hockney.worker.build._lse2", lambda: ())  # the build follows the recipe alone
     words = [*before, str(build_worker(recipe)), "-t", transport, "-n", "2", "--oversubscribed"]
     commands = ["hello", *(measure(pattern, size) for pattern in PATTERNS for size in (8, 48, 64, 5000, 70_001))]
     cpus = os.sched_getaffinity(0)

@@ -91,7 +91,7 @@ def test_a_sweep_is_a_wavefront_from_each_corner(nx: int, ny: int, blocks: int) 
     ends = swept(nx, ny, blocks, compute_ns, 10)
     assert ends[-1] - ends[-2] == ends[-2] - ends[-3]
     assert steady("sweep", nx * ny, nx=nx, ny=ny, blocks=blocks, compute_us=COMPUTE_US) == ends[-1] - ends[-2]
-    stages = 4 * (blocks * compute_ns)  # of one rank, which never computes two blocks at once
+    stages = 4 * (blocks * compute_ns)  # of one rank, which computes one block at a time
     assert ends[-1] - ends[-2] >= stages
 
 

@@ -21,12 +21,12 @@ CPUS = tuple(sorted(os.sched_getaffinity(0)))
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What runs under a name, and what its definition says of a repetition. `why`: null refuses it, in these words."""
+    """The pattern behind a name, and the definition of a repetition. `why`: null refuses it, with these words."""
 
     options: tuple[tuple[str, str], ...]
     why: str
     report: str
-    name: str  # as the archive calls it; what tells several of one name apart stands in brackets
+    name: str  # the archive's name; brackets distinguish several of one name
     pattern: str
     real: str
     ranks: int

@@ -1,4 +1,4 @@
-"""Building workers: what decides a build, what is kept, and every way in which it can fail."""
+"""Building workers: the inputs of a build, the cache, and every failure."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ QUICK = Recipe(flags=("-O0",))  # compiles in half the time
 
 
 def recording(path: Path, log: Path) -> Path:
-    """A compiler that writes down how it is called, and then does it, but optimises nothing."""
+    """A compiler that logs its command line, then compiles without optimising."""
     return script(path, f'echo "$@" >> {log}\nexec {shutil.which("cc")} "$@" -O0')
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that holds the objects of a native worker, so that the tests below compile only what differs."""
+    """A cache with the objects of a native worker, so that the tests below compile only differences."""
     folder = tmp_path_factory.mktemp("cache")
     build_worker(QUICK, folder=folder)
     return folder
@@ -54,7 +54,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "csrc"
 
 
-# ---- what is built --------------------------------------------------------------------------------------------------
+# ---- contents of a build --------------------------------------------------------------------------------------------
 
 
 def test_a_worker_is_built_and_runs(folder: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_worker_that_is_there_costs_no_compiler(folder: Path, monkeypatch: pyt
     assert build_worker(QUICK, folder=folder) == worker
 
 
-def test_nothing_but_what_is_kept_stays_in_the_folder(folder: Path) -> None:
+def test_a_build_leaves_only_results_in_the_folder(folder: Path) -> None:
     worker = build_worker(QUICK, folder=folder)
     assert {path.name for path in folder.iterdir()} == {worker.name, "objects", "probes"}
 
@@ -88,7 +88,7 @@ def test_a_changed_source_is_another_worker(folder: Path, sources: Path, name: s
     assert before.exists()
 
 
-def test_only_what_changed_is_compiled(tmp_path: Path, sources: Path) -> None:
+def test_only_changed_units_are_compiled(tmp_path: Path, sources: Path) -> None:
     log = tmp_path / "log"
     recipe = Recipe(compiler=(str(recording(tmp_path / "mycc", log)),))
     build_worker(recipe, folder=tmp_path / "cache")
@@ -97,7 +97,7 @@ def test_only_what_changed_is_compiled(tmp_path: Path, sources: Path) -> None:
     build_worker(recipe, folder=tmp_path / "cache")
     compiled = [line for line in log.read_text().splitlines() if " -c " in line]
     assert len(compiled) == 1
-    assert "-O0" in compiled[0]  # the unit of what is far from every timed loop
+    assert "-O0" in compiled[0]  # the unit without timed loops
 
 
 def test_defines_flags_and_sources_on_top(folder: Path, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_16_byte_stores_of_aarch64(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "-DHK_LSE2" in log.read_text()
 
 
-def test_two_builders_at_once(tmp_path: Path) -> None:
+def test_two_concurrent_builders(tmp_path: Path) -> None:
     found: list[Path] = []
     builders = [
         threading.Thread(target=lambda: found.append(build_worker(QUICK, folder=tmp_path / "cache"))) for _ in range(2)
@@ -178,14 +178,14 @@ def test_two_builders_at_once(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "cache").iterdir()} == {found[0].name, "objects", "probes"}
 
 
-def test_an_empty_file_in_the_place_of_a_worker_is_built_anew(folder: Path) -> None:
+def test_an_empty_worker_file_is_rebuilt(folder: Path) -> None:
     worker = build_worker(QUICK, folder=folder)
     worker.write_bytes(b"")
     assert build_worker(QUICK, folder=folder) == worker
     subprocess.run([worker, "--version"], check=True, stdout=subprocess.DEVNULL)
 
 
-def test_what_nobody_used_for_a_month_goes(folder: Path) -> None:
+def test_files_unused_for_a_month_are_deleted(folder: Path) -> None:
     worker = build_worker(QUICK, folder=folder)
     long_ago = time.time() - 40 * 86400
     crumbs = folder / "tmp-killed"
@@ -198,7 +198,7 @@ def test_what_nobody_used_for_a_month_goes(folder: Path) -> None:
     assert build_worker(QUICK, folder=folder) == worker
 
 
-# ---- what can go wrong ----------------------------------------------------------------------------------------------
+# ---- failures -------------------------------------------------------------------------------------------------------
 
 
 def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +217,7 @@ def test_a_compiler_in_cc_that_is_not_there(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("stream", ["", ">&2"])
-def test_a_compiler_that_cannot_tell_its_version(stream: str, tmp_path: Path) -> None:
+def test_a_compiler_without_a_version(stream: str, tmp_path: Path) -> None:
     compiler = script(tmp_path / "mycc", f"echo 'mycc: licence expired' {stream}; exit 1")
     with pytest.raises(CompileFailed, match="mycc cannot answer --version: mycc: licence expired"):
         build_worker(Recipe(compiler=(str(compiler),)), folder=tmp_path / "cache")

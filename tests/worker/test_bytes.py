@@ -42,7 +42,7 @@ def test_every_cell_moves_every_byte_and_is_timed_on_both_sides(transport: str) 
         assert answer["bytes_per_rep"] == 40 * cell["size"]
         assert [len(row) for row in answer["elapsed_ns"]] == [2, 2]
         counted, source = answer["counters"], cell["source"]
-        # What a side doesn't do it doesn't count; who blocks never returns without a byte.
+        # A side counts only its own calls; a blocking call never returns without a byte.
         assert counted["reads"][source] == counted["short_reads"][source] == counted["read_would_block"][source] == 0
         assert counted["write_would_block"][1 - source] == 0
         assert cell["write"] == "nonblocking" or counted["write_would_block"] == [0, 0]
@@ -55,7 +55,7 @@ def test_every_cell_moves_every_byte_and_is_timed_on_both_sides(transport: str) 
 @pytest.mark.parametrize("source", matrix([0, 1], short=[0]))
 @pytest.mark.parametrize("transport", CARRIERS)
 def test_a_full_and_an_empty_buffer_are_counted(transport: str, source: int) -> None:
-    """On one CPU the writer fills whatever lies in between before the reader comes, and the reader empties it."""
+    """On one CPU the writer fills all buffers before the reader comes, and the reader empties them."""
     command = measure(
         "stream",
         65_500,
@@ -78,7 +78,7 @@ def test_a_full_and_an_empty_buffer_are_counted(transport: str, source: int) -> 
 
 
 @pytest.mark.parametrize("transport", CARRIERS)
-def test_other_patterns_find_the_transport_as_it_was(transport: str) -> None:
+def test_other_patterns_find_the_transport_unchanged(transport: str) -> None:
     stream = measure("stream", 5000, write="nonblocking", read="nonblocking")
     commands = [stream, measure("pingpong", 70_001), stream, measure("twoway", 70_001, window=8), stream]
     answers = measured(commands, "-t", transport, "-n", "2")

@@ -1,4 +1,4 @@
-"""What either side of oneway and stream computes between messages, on real transports."""
+"""Computing on either side of oneway and stream between messages, on real transports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_oneway_computes_after_each_message(library: Library | None, transport: 
             assert answer.counters["delays"] == (20 if sender_us else 0, 20 if receiver_us else 0)
             sent_ns, received_ns = answer.counters["delay_ns"]
             assert (sent_ns >= 20 * sender_us * NS, received_ns >= 20 * receiver_us * NS) == (True, True)
-            # Acknowledged: the sender has waited for what the receiver computed.
+            # Acknowledged: the sender has waited until the receiver had computed.
             assert min(answer.elapsed_ns[0]) >= 5 * max(sender_us, receiver_us) * NS
         plain = session.measure("oneway", bytes=1000, samples=2)
         assert "delays" not in plain.counters

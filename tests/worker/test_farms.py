@@ -1,4 +1,4 @@
-"""The trigger-farm patterns by the line protocol: every option, what counts, what is refused, contents."""
+"""The trigger-farm patterns by the line protocol: every option, the counts, refusals, contents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.worker.test_native import converse, crowded, measure, measured
+from tests.worker.test_native import converse, measure, measured, oversubscribed
 
 from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import Point
@@ -23,7 +23,7 @@ def catalogue() -> Catalogue:
 
 
 def run(commands: list[str], ranks: int, transport: str = "shm") -> list[dict[str, Any]]:
-    return measured(commands, "-t", transport, *crowded(ranks))
+    return measured(commands, "-t", transport, *oversubscribed(ranks))
 
 
 @pytest.mark.parametrize("transport", ["shm", "unix", "null"])
@@ -59,7 +59,7 @@ def test_robs_with_all_options(pattern: str, transport: str) -> None:
         taken_ns, *others = answer["counters"]["delay_ns"]
         assert others == [0, 0, 0]
         assert (taken_ns > 0) is (delay_us > 0)
-        if kind != "loop":  # which is as long as it was when calibrated
+        if kind != "loop":  # the loop keeps its calibrated duration
             assert taken_ns >= answer["counters"]["delays"][0] * delay_us * 1000
         assert sum(answer["elapsed_ns"][0]) >= taken_ns
 

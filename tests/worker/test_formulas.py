@@ -1,4 +1,4 @@
-"""The formulas of docs/metrics.md are what the worker counts: whose time, its divisor, and the bytes of each rate."""
+"""The worker follows the formulas of docs/metrics.md: the timed ranks, the divisor, and the bytes of each rate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def table(heading: str) -> list[list[str]]:
 
 
 TIMES = table("pattern | one repetition | time")
-# What a rate counts: the formula on the page, and the bytes for p ranks, n bytes and the options, in the time it names.
+# The bytes of a rate: the formula on the page, and their number for p ranks, n bytes and the options.
 RATES: dict[str, Callable[[int, int, dict[str, Any]], float]] = {
     "bytes / time per message": lambda p, n, options: n,
     "2 × bytes × window / wall time": lambda p, n, options: 2 * n * options["window"],
@@ -128,7 +128,7 @@ def test_every_pattern_and_every_rate_on_the_page_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("place", range(len(CASES)), ids=lambda at: f"{CASES[at].pattern} {at}")
-def test_the_page_says_whose_time_counts_and_by_what_it_is_divided(place: int, answers: dict[int, Any]) -> None:
+def test_the_page_names_the_timed_ranks_and_the_divisor(place: int, answers: dict[int, Any]) -> None:
     case, answer = CASES[place], answers[place]
     text = next(row[2] for row in TIMES if row[0] == case.pattern)
     who = re.match("|".join(sorted(TIMED, key=len, reverse=True)), text)

@@ -1,4 +1,4 @@
-"""Lists of hosts and host files, word for word, and what is refused."""
+"""Lists of hosts and host files, word for word, and refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_lists(text: str, written: str) -> None:
         "$(x)",
     ],
 )
-def test_what_is_no_host(text: str) -> None:
+def test_invalid_hosts(text: str) -> None:
     with pytest.raises(UsageError):
         parse_hosts(text)
 
@@ -65,7 +65,7 @@ def test_host_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "# none", "n1 -x", "n1 max=2"])
-def test_what_is_no_host_file(tmp_path: Path, text: str) -> None:
+def test_invalid_host_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "hosts"
     with pytest.raises(UsageError, match="cannot be read"):
         read_hostfile(path)

@@ -14,7 +14,7 @@ EVENTS, DELAY_US = 20, 2000
 
 
 def computed(transport: str, kind: str) -> dict[str, Any]:
-    """What rank 0 takes for 20 delays of 2 ms each, between messages that take microseconds."""
+    """Rank 0's answer for 20 delays of 2 ms each, between messages that take microseconds."""
     command = measure("robpush", 8, batch=4, samples=5, warmup=0, verify="no", delay_us=DELAY_US, delay_kind=kind)
     (answer, _), done = converse(build_worker(), [command], "-t", transport, "-n", "2", "--oversubscribed")
     assert answer["kind"] == "measure", done.stderr
@@ -23,7 +23,7 @@ def computed(transport: str, kind: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("transport", ["unix", "threads"])
-def test_what_a_rank_computes_is_its_user_time(transport: str) -> None:
+def test_computing_is_user_time(transport: str) -> None:
     answer = computed(transport, "loop")
     user_ns, system_ns = answer["cpu_user_ns"][0], answer["cpu_system_ns"][0]
     assert user_ns + system_ns >= 0.5 * EVENTS * DELAY_US * 1000

@@ -29,7 +29,7 @@ SRUN = "srun --overlap --overcommit --kill-on-bad-exit --cpu-bind=none --input=0
 SRUN_ONE = f"{SRUN} --mpi=none --nodes=1 --ntasks=1"
 OPENMPI = "mpiexec -np 3 --oversubscribe --bind-to none --mca mpi_yield_when_idle"
 
-# Launcher: the job on this host, then the same job crowded on two hosts. None: it can't do that.
+# Launcher: the job on this host, then the same job oversubscribed on two hosts. None: not possible.
 EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
     "local": (WORKER, None),
     "openmpi": (f"{OPENMPI} 0 {WORKER}", f"{OPENMPI} 1 --host a:2,b:1 {CROWDED}"),
@@ -60,7 +60,7 @@ EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {
 
 
 def words(line: str) -> tuple[str, ...]:
-    """What stands behind | is one word, for a remote shell."""
+    """Text after | is one word, for a remote shell."""
     plain, bar, remote = line.partition("|")
     return (*plain.split(), *([remote] if bar else []))
 
@@ -69,7 +69,7 @@ def program(name: str) -> str:
     return "" if name in ("local", "ssh") else "mpiexec"
 
 
-def test_whoever_says_whether_open_mpi_yields_is_heard() -> None:
+def test_the_environment_decides_whether_open_mpi_yields() -> None:
     library = make_library()
     for oversubscribed in (False, True):
         for asked, value in ((None, "01"[oversubscribed]), ("1", "1"), ("0", "0")):
@@ -91,7 +91,7 @@ def test_argv(name: str) -> None:
             assert launched.environment == EXPECTED_ENVIRONMENT.get(name, {})
 
 
-def test_a_limit_of_its_own_goes_to_every_rank() -> None:
+def test_a_start_limit_is_passed_to_every_rank() -> None:
     for name in LAUNCHERS:
         job = Job(**{**vars(SPREAD if name == "ssh" else JOB), "program": program(name), "start_limit_s": 300})
         launched = LAUNCHERS[name](job)
@@ -154,7 +154,7 @@ def test_an_unknown_mpi_takes_no_hosts() -> None:
         launch(SPREAD, mpi("mpiexec"))
 
 
-def test_pvm_is_told_where_its_daemon_is() -> None:
+def test_pvm_gets_the_address_of_its_daemon() -> None:
     pvm = make_library("pvm@1", "pvm", Path("/p/lib/pvmd"))
     launched = launch(JOB, pvm)
     assert launched.argv == words(WORKER)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not os.access(SHM, os.W_OK), reason="there is no
 
 
 def takes_names_away(mpi: Library) -> bool:
-    """The MPICH of a distribution takes its files' names away at once, from 4 on and where it uses UCX."""
+    """An MPICH from 4 on that uses UCX removes its files' names immediately."""
     return mpi.kind == "mpich" and not mpi.is_wheel
 
 
@@ -42,7 +42,7 @@ def test_a_killed_job_leaves_no_shared_memory(mpi: Library, victims: int) -> Non
         assert not [path for path in files if path.exists()]
 
 
-def test_what_somebody_has_mapped_stays() -> None:
+def test_mapped_files_stay() -> None:
     ours, other = (SHM / f"{name}_test_{os.getpid()}" for name in ("mpich_shm", "somebody"))
     try:
         for path in (ours, other):
@@ -60,7 +60,7 @@ def test_what_somebody_has_mapped_stays() -> None:
             path.unlink(missing_ok=True)
 
 
-def test_what_cannot_be_removed_keeps_nobody_from_the_others() -> None:
+def test_a_file_that_cannot_be_removed_does_not_stop_the_others() -> None:
     folder, other = (SHM / f"mpich_shm_{name}_{os.getpid()}" for name in ("folder", "other"))
     folder.mkdir()
     other.touch()

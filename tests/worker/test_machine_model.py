@@ -1,4 +1,4 @@
-"""Models of machines: what a file may say, the lines that the worker gets, and one sentence for everything wrong."""
+"""Models of machines: the content of a file, the worker's lines, and one sentence for every error."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
         (SWITCH.replace("kind", "# kind") + COSTS, "topology: it has no kind: add for example kind"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_its_key(text: str, expected: str, tmp_path: Path) -> None:
+def test_errors_name_their_key(text: str, expected: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refusal:
         lines(tmp_path, text)
     assert expected in str(refusal.value)

@@ -79,7 +79,7 @@ def test_two_builds_of_one_version_have_two_names(only: Path, monkeypatch: pytes
     assert [mpi.id for mpi in MPI()[0]] == ["mpi@mpich-4.2.1", "mpi@mpich-4.2.1~2"]
 
 
-def test_the_wheel_comes_first_and_is_known_as_one(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wheel_comes_first_and_is_marked(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(only / "venv", "mpich")
     (only / "venv" / "pyvenv.cfg").touch()
     on_path(monkeypatch, install(only / "system", "openmpi"))
@@ -110,7 +110,7 @@ def test_one_asked_for_that_is_not_there(only: Path, monkeypatch: pytest.MonkeyP
     assert "HOCKNEY_MPICC" in unusable.how
 
 
-def test_each_gets_the_mpiexec_of_its_own_name(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_library_gets_its_mpiexec(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Debian has it: one folder, two libraries, and mpicc and mpiexec may lead to different ones."""
     tools = install(only / "a", "openmpi", wrapper="mpicc.openmpi", launcher="mpiexec.openmpi")
     other = install(only / "b", "mpich", wrapper="mpicc.mpich", launcher="mpiexec.mpich")
@@ -124,7 +124,7 @@ def test_each_gets_the_mpiexec_of_its_own_name(only: Path, monkeypatch: pytest.M
     assert unusable == ()
 
 
-def test_a_stranger_beside_it_is_no_mpiexec(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_foreign_launcher_in_the_folder_is_no_mpiexec(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = install(only / "one", "openmpi", launcher=None)
     script(tools / "mpiexec", "echo HYDRA build details:")
     on_path(monkeypatch, tools)
@@ -134,7 +134,7 @@ def test_a_stranger_beside_it_is_no_mpiexec(only: Path, monkeypatch: pytest.Monk
     assert "there is no mpiexec of the same library next to" in unusable.why
 
 
-def test_a_broken_wrapper_is_told_and_the_rest_is_found(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_wrapper_is_reported_and_the_rest_is_found(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = only / "broken"
     broken.mkdir()
     script(broken / "mpicc", "echo 'mpicc: cannot find its compiler' >&2; exit 127")
@@ -189,7 +189,7 @@ def test_a_launcher_that_was_slow_once_is_asked_again(only: Path, monkeypatch: p
         (None, ["mpi", "pvm", "shmem"]),
     ],
 )
-def test_only_families_that_are_named_are_looked_for(
+def test_only_named_families_are_searched(
     monkeypatch: pytest.MonkeyPatch, words: list[str] | None, asked: list[str]
 ) -> None:
     looked_for: list[str] = []
@@ -225,7 +225,7 @@ def test_an_upgraded_library_is_noticed(only: Path, monkeypatch: pytest.MonkeyPa
     assert MPI()[0][0].id == "mpi@mpich-4.3.10"
 
 
-def test_the_real_ones_are_told_apart() -> None:
+def test_real_libraries_are_distinguished() -> None:
     """A test for each MPI is no test where none is found: here it shows."""
     found = MPI()[0]
     own = {"Open MPI": ("openmpi", False), "MPICH": ("mpich", False), "the wheel of MPICH": ("mpich", True)}

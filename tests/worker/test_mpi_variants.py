@@ -45,7 +45,7 @@ def mailbox_over(library: Library, transport: str) -> Recipe:
 
 
 @EVERY_MPI
-def test_each_is_listed_with_what_it_can_do(mpi: Library) -> None:
+def test_each_variant_is_listed_with_its_capabilities(mpi: Library) -> None:
     found = load(libraries=[mpi]).transports
     for variant in VARIANTS:
         caps = found[f"{mpi.id}:{variant}"].caps
@@ -145,7 +145,7 @@ def test_buffered_sends_of_more_than_the_buffer_holds(mpi: Library) -> None:
 
 @EVERY_MPI
 def test_more_persistent_requests_than_are_kept(mpi: Library) -> None:
-    """A receiver's window of 1024 messages in 1024 places, for more lengths than 16384 requests are enough for."""
+    """A receiver's window of 1024 messages in 1024 places, for more sizes than 16384 requests are enough for."""
     with WorkerSession(job(mpi, "mpi:persistent")) as session:
         session.hello()
         for size in range(8, 26):
@@ -170,7 +170,7 @@ def test_persistent_requests_are_made_before_the_first_sample(mpi: Library) -> N
 
 @EVERY_MPI
 @pytest.mark.full
-def test_more_persistent_requests_under_way_at_once_than_are_kept(mpi: Library) -> None:
+def test_more_pending_persistent_requests_than_are_kept(mpi: Library) -> None:
     """A supervisor with 1024 messages under way to each of 17 senders."""
     options = [("in_flight", "64"), ("senders", "17")]
     with WorkerSession(job(mpi, "mpi:persistent", ranks=19)) as session:

@@ -21,7 +21,7 @@ NATIVE = Recipe()
 DESCRIPTION = describe(build_worker())
 # On a busy machine a rank that spins may wait a time slice for each message; one that hangs ends after its timeout_s.
 pytestmark = pytest.mark.timeout(700)
-# Of messages between two ranks or more; what needs more, or options, has tests of its own.
+# Patterns of messages between two ranks or more; those with more needs, or options, have separate tests.
 _OF_MESSAGES = [
     row
     for row in DESCRIPTION["patterns"]
@@ -41,7 +41,7 @@ THREAD = Recipe(flags=("-g", "-fsanitize=thread"))
 def converse(
     worker: Path, commands: list[str], *arguments: str, env: dict[str, str] | None = None, limit_s: float = 600
 ) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
-    """What a person would do: type lines, read answers."""
+    """The steps of a user: type lines, read answers."""
     done = subprocess.run(
         [worker, *arguments],
         input="".join(f"{line}\n" for line in commands),
@@ -64,8 +64,8 @@ def measured(commands: list[str], *arguments: str, recipe: Recipe = NATIVE, **mo
     return answers[:-1]
 
 
-def crowded(ranks: int) -> list[str]:
-    """The words that start so many ranks here."""
+def oversubscribed(ranks: int) -> list[str]:
+    """The words that start this number of ranks here."""
     return ["-n", str(ranks), *(["--oversubscribed"] if ranks > (os.cpu_count() or 1) else [])]
 
 
@@ -93,7 +93,7 @@ def sizes_around_thresholds(transport: str) -> list[int]:
 def test_every_pattern_on_every_transport(transport: str, ranks: int) -> None:
     patterns = PATTERNS + (FARMS if ranks > 2 else [])
     commands = [measure(pattern, size) for pattern in patterns for size in sizes_around_thresholds(transport)]
-    for answer in measured(commands, "-t", transport, *crowded(ranks)):
+    for answer in measured(commands, "-t", transport, *oversubscribed(ranks)):
         assert len(answer["elapsed_ns"]) == ranks
         assert all(len(row) == 4 and all(ns > 0 for ns in row) for row in answer["elapsed_ns"])
         assert len(answer["cpu_user_ns"]) == ranks
@@ -146,12 +146,12 @@ def test_all_but_the_farms_under_each_sanitizer(transport: str, ranks: int, reci
     commands += [measure(pattern, size) for pattern in ONE_SIDED for size in (8, 1000, 70_000)]
     commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16)]
     commands += [measure("put", 8, quiet="each"), measure("ring", 1000)]
-    measured(commands, "-t", transport, *crowded(ranks), recipe=recipe)
+    measured(commands, "-t", transport, *oversubscribed(ranks), recipe=recipe)
 
 
 @pytest.mark.parametrize("ranks", matrix([2, 3, 5], short=[5]))
 @pytest.mark.parametrize("transport", matrix([*TRANSPORTS, "udp"], short=[*SHORT, "udp"]))
-def test_allreduces_add_up_what_all_ranks_have(transport: str, ranks: int) -> None:
+def test_allreduces_add_up_all_ranks_values(transport: str, ranks: int) -> None:
     commands = [line for line in reductions() if transport != "udp" or "bytes=300000" not in line]
     arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
     answers = measured(commands, *arguments)
@@ -187,7 +187,7 @@ def test_ft_has_the_published_checksums(transport: str, ranks: int) -> None:
         f"measure pattern=ft class={name} samples=1 batch=2 warmup=0"
         for name in (("S", "W") if transport == "shm" else ("S",))
     ]
-    for answer in measured(commands, "-t", transport, *crowded(ranks)):
+    for answer in measured(commands, "-t", transport, *oversubscribed(ranks)):
         assert answer["verified"] is True
         assert (answer["timed"], answer["divisor"], answer["algorithm"]) == ("root", 1, "portable")
         assert answer["bytes_per_rep"] == 0
@@ -232,7 +232,7 @@ def test_ft_on_ranks_that_do_not_divide_its_grid(ranks: int, name: str, most: in
 @pytest.mark.parametrize("transport", ["null", "shm"])
 @pytest.mark.parametrize("ranks", [2, 4, 6])
 def test_bisection_is_a_round_trip_of_every_pair(transport: str, ranks: int) -> None:
-    answers, done = converse(build_worker(), [measure("bisection", 1000)], "-t", transport, *crowded(ranks))
+    answers, done = converse(build_worker(), [measure("bisection", 1000)], "-t", transport, *oversubscribed(ranks))
     assert answers[0]["kind"] == "measure", done.stderr
     assert (answers[0]["timed"], answers[0]["divisor"]) == ("slowest", 2)
     assert (answers[0]["bytes_per_rep"], answers[0]["messages_per_rep"]) == (ranks * 1000, ranks)
@@ -311,7 +311,7 @@ def test_who_waits_for_other_ranks_has_the_limit_that_is_given() -> None:
         input=f"token {'0' * 32}\n",
         capture_output=True,
         text=True,
-        timeout=20,  # below what it waits where nobody says how long
+        timeout=20,  # below the default limit
         check=False,
     )
     assert '"kind":"listening"' in done.stdout
@@ -340,13 +340,13 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], culprit: str) -> None:
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_hello_tells_how_tcp_controls_congestion(ranks: int) -> None:
+def test_hello_has_the_congestion_control_of_tcp(ranks: int) -> None:
     answers, _ = converse(build_worker(), ["hello"], "-t", "tcp", "-n", str(ranks), "--oversubscribed")
     control = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip() if ranks > 1 else "unknown"
     assert f"congestion control {control}," in answers[0]["library"]
 
 
-def test_hello_tells_where_ranks_are() -> None:
+def test_hello_has_the_place_of_each_rank() -> None:
     answers, _ = converse(build_worker(), ["hello id=5"], "-t", "shm", "-n", "2", "--bind", "0,0")
     hello = answers[0]
     assert (hello["kind"], hello["id"], hello["size"]) == ("hello", 5, 2)
@@ -369,7 +369,7 @@ def test_measurements_say_when_they_began_by_the_clock_of_the_kernel() -> None:
     assert second["started_ns"] - first["started_ns"] >= first["wall_ns"][0]
 
 
-def test_the_state_of_the_machine_is_beside_every_point() -> None:
+def test_every_point_has_the_machine_state() -> None:
     point = [measure("pingpong", 8), measure("barrier", 0)]
     for answer in converse(build_worker(), point, "-t", "shm", "-n", "3")[0][:2]:
         assert answer["floor_kind"] == "line"
@@ -406,7 +406,7 @@ def test_a_sum_over_corrupted_vectors_is_wrong(algorithm: str) -> None:
     assert error["message"].startswith("rank 1 got a wrong sum of 64 B: byte 17 is 0x")
 
 
-def test_a_killed_rank_is_told_and_nobody_is_left_behind() -> None:
+def test_a_killed_rank_is_reported_and_no_process_stays() -> None:
     commands = [measure("pingpong", 8), measure("pingpong", 64), measure("pingpong", 8)]
     answers, done = converse(
         build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "kill 1 64"}, limit_s=60
@@ -454,7 +454,7 @@ def test_one_sided_patterns(transport: str, ranks: int) -> None:
     commands += [measure(pattern, 72, source=ranks - 1, target=0) for pattern in ("putpong", "put", "get")]
     commands += [measure(pattern, size, quiet="each") for pattern in ("put", "putring") for size in (0, 8, 1001)]
     commands += [measure("putring", 1001, distance=distance) for distance in range(1, ranks)]
-    answers = measured(commands, "-t", transport, *crowded(ranks))
+    answers = measured(commands, "-t", transport, *oversubscribed(ranks))
     assert all(answer["verified"] is (transport != "null") for answer in answers)
 
 
@@ -499,7 +499,7 @@ def test_loads(transport: str, access: str) -> None:
         (measure("memload", 64), "runs on 1 rank, not on 2"),
     ],
 )
-def test_what_does_not_go_together_is_refused_in_a_sentence(command: str, culprit: str) -> None:
+def test_contradictory_commands_are_refused_in_a_sentence(command: str, culprit: str) -> None:
     answers, _ = converse(build_worker(), [command, measure("pingpong", 8)], "-t", "shm", "-n", "2")
     assert [a["kind"] for a in answers] == ["error", "measure", "bye"]
     assert answers[0]["code"] == "unsupported"

@@ -1,4 +1,4 @@
-"""A payload that arrives wrong fails the point, whatever the pattern, the rank that receives it and the block."""
+"""A payload that arrives wrong fails the point, for every pattern, receiving rank and block."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("twoway", {"window": 3}, (3, 3, 0, 0)),
     ("pairs", {"window": 3}, (0, 0, 3, 3)),
     ("alltoall", {}, (3, 3, 3, 3)),
-    ("allreduce", {"algorithm": "doubling"}, (1, 1, 1, 1)),  # a scratch for what others have
+    ("allreduce", {"algorithm": "doubling"}, (1, 1, 1, 1)),  # a scratch for the others' values
     ("allreduce", {"algorithm": "parts"}, (1, 1, 2, 1)),
     ("outfarm", {}, (0, 1, 1, 1)),
     ("multicast", {}, (0, 1, 1, 1)),
@@ -34,7 +34,7 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("pushfarm", {"senders": 1}, (1, 1, 1, 1)),
     ("pullfarm", {"senders": 2}, (1, 1, 1, 3)),
     ("pullfarm", {"senders": 1}, (1, 1, 2, 2)),
-    ("eventbuilder", {"senders": 2}, (0, 0, 0, 2)),  # what starts and ends an event is shorter
+    ("eventbuilder", {"senders": 2}, (0, 0, 0, 2)),  # the messages that start and end an event are shorter
     ("eventbuilder", {"senders": 1, "in_flight": 2, "shift": "yes"}, (0, 0, 1, 1)),
     ("robpush", {}, (3, 0, 0, 0)),
     ("robpush", {"read": "parallel", "buffers": 2}, (6, 0, 0, 0)),
@@ -47,7 +47,7 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("halo2d", {"nx": 4}, (2, 2, 2, 2)),
     ("halo3d", {"nx": 1, "ny": 2, "nz": 2}, (4, 4, 4, 4)),
     ("sweep", {"blocks": 2}, (4, 4, 4, 4)),
-    ("ringreduce", {}, (4, 4, 4, 4)),  # a place for what is added, and one for each other rank's part of the sum
+    ("ringreduce", {}, (4, 4, 4, 4)),  # a place for the addend, and one for each other rank's part of the sum
     ("paramserver", {}, (3, 1, 1, 1)),
     ("paramserver", {"servers": 2}, (2, 2, 2, 2)),
     ("putpong", {}, (1, 1, 0, 0)),
@@ -61,7 +61,7 @@ def wrong_places(pattern: str, batch: int, options: dict[str, object]) -> set[tu
     """The places of ranks in which one changed bit fails the point, each tried alone."""
     places = [(rank, place) for rank in range(RANKS) for place in range(PLACES)]
     first_bytes = 72 if pattern == "putpong" else 64  # its last word comes alone
-    parts = RANKS if pattern == "ringreduce" else 1  # of what is named, each a message
+    parts = RANKS if pattern == "ringreduce" else 1  # of each block, each a message
     commands = [
         measure(
             pattern, parts * (first_bytes + 8 * (rank * PLACES + place)), batch=batch, samples=1, warmup=0, **options
@@ -93,7 +93,7 @@ def test_each_wrong_block_of_each_rank_fails_the_point(
 
 def test_every_pattern_that_carries_a_payload_is_here() -> None:
     carrying = {row["name"] for row in DESCRIPTION["patterns"] if row["payload"]}
-    # ft verifies checksums, and stream has no messages: both have tests of their own. memcpy sends nothing.
+    # ft verifies checksums, and stream has no messages: both have separate tests. memcpy sends nothing.
     assert carrying - {"ft", "stream", "memcpy"} == {pattern for pattern, _, _ in BLOCKS}
 
 

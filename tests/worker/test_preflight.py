@@ -1,4 +1,4 @@
-"""What a host says of itself, read without any host: tests/truth asks real ones."""
+"""A host's answer about itself, read without any host: tests/truth asks real ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hockney.worker.starters import Starter
 
 
 def shell(tmp_path: Path, ending: str = "") -> Starter:
-    """A remote shell that runs here whatever it is told, for any host; its answer ends with more lines."""
+    """A remote shell that runs any command here, for any host; its answer ends with more lines."""
     program = tmp_path / "shell"
     program.write_text(f'#!/bin/sh\nshift\nsh -c "$*" | sed "/^end$/d"\n{ending}echo end\n', encoding="ascii")
     program.chmod(0o755)
@@ -25,7 +25,7 @@ def starter(program: Path) -> Starter:
     return Starter((str(program), "{hosts}", "{worker}"), is_shell=True)
 
 
-def test_this_host_says_what_it_is(tmp_path: Path) -> None:
+def test_this_host_describes_itself(tmp_path: Path) -> None:
     (host,) = preflight([Host("here")], [Path("/bin/true")], shell(tmp_path))
     assert host["name"] == "here"
     assert all(host[key] for key in ("hostname", "machine", "kernel", "cpus"))

@@ -80,15 +80,15 @@ def round_trips(session: WorkerSession, sizes: Sequence[int], of: Callable[[Sequ
 
 @EVERY_TRANSPORT
 def test_loggp_from_four_times_of_each_size(where: str | Library) -> None:
-    """Whatever a loaded machine measures: parameters of all sizes, or a reason why not.
+    """On a loaded machine too: parameters of all sizes, or a reason why not.
 
-    A size that was disturbed may lie on no line, also the first or the last.
+    A disturbed size may be off every line, also the first or the last.
     """
     with session_on(where) as session:
         session.hello()
         trips = round_trips(session, SIZES, median)
         session.close()
-    for row in trips:  # nobody is quicker than what it waits for
+    for row in trips:  # no rank is quicker than the one that it waits for
         assert row.one_delayed_ns >= DELAY_NS
         assert row.spaced_ns >= MESSAGES * DELAY_NS
     found = fit_loggp(trips)

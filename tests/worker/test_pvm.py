@@ -1,4 +1,4 @@
-"""PVM: made-up installations to be found, and real jobs, whatever happens to their daemon."""
+"""PVM: fake installations, and real jobs, with any fault of their daemon."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ needs_pvm = pytest.mark.skipif(not FOUND, reason="no PVM here: apt-get install p
 
 
 def install(root: Path, version: str = "3.4.6", *, header: bool = True) -> Path:
-    """A made-up PVM, all of it in its own folder."""
+    """A fake PVM in one folder."""
     script(root / "lib" / "pvmd", "exit 0")
     if header:
         (root / "include").mkdir()
@@ -49,7 +49,7 @@ def install(root: Path, version: str = "3.4.6", *, header: bool = True) -> Path:
 
 @pytest.fixture
 def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing is installed but what a test makes: not even where the real compiler looks by itself."""
+    """Only libraries that a test makes are installed; the real compiler's default folders are hidden, too."""
     compiler = shutil.which("cc")
     assert compiler
     cc = script(
@@ -89,7 +89,7 @@ def test_two_builds_of_one_version_have_two_names(only: Path, monkeypatch: pytes
     assert [pvm.id for pvm in find_pvms()[0]] == ["pvm@3.4.6", "pvm@3.4.6~2"]
 
 
-def test_half_an_installation_is_told(only: Path) -> None:
+def test_an_incomplete_installation_is_reported(only: Path) -> None:
     root = install(only / "usual", header=False)
     usable, (unusable,) = find_pvms()
     assert usable == ()
@@ -125,7 +125,7 @@ def works_in(process: psutil.Process, room: Path) -> bool:
 
 
 def members(room: Path) -> list[psutil.Process]:
-    """All living processes that work in the room, but for the test itself."""
+    """All living processes that work in the room, except the test itself."""
     return [process for process in psutil.process_iter() if process.pid != os.getpid() and works_in(process, room)]
 
 
@@ -155,7 +155,7 @@ def test_all_variants_are_there() -> None:
 @needs_pvm
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("ranks", matrix([2, 3], short=[3]))
-def test_every_variant_carries_every_length(room: Path, transport: str, ranks: int) -> None:
+def test_every_variant_carries_every_size(room: Path, transport: str, ranks: int) -> None:
     with job(transport, ranks) as session:
         hello = session.hello()
         assert hello.library.startswith("PVM 3.")

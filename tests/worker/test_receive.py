@@ -1,4 +1,4 @@
-"""Ping-pong's ways to receive on every transport that is here: what arrives is right, and each is a way of its own."""
+"""Ping-pong's variants to receive on every transport here: the payload is right, and each variant is distinct."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_each_way_to_receive(library: Library | None, transport: str) -> None:
         session.close()
 
 
-def test_what_a_late_receiver_waits_is_not_in_the_time() -> None:
-    """Of a rank's wall time at the most the rest, whatever else the machine does."""
+def test_the_time_excludes_a_late_receivers_wait() -> None:
+    """At most the rest of a rank's wall time, under any load of the machine."""
     with session_of(None, "unix") as session:
         session.hello()
         answer = session.measure("pingpong", bytes=65_000, batch=8, samples=10, options=[("receive", "late")])

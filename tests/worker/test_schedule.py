@@ -1,6 +1,6 @@
 """Events on schedule: on a virtual clock each latency is known exactly; S, R and W are those of test_applications.
 
-All times are multiples of the 50 ns between two looks of the supervisor.
+All times are multiples of the 50 ns between two polls of the supervisor.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def latencies(pattern: str, ranks: int = 3, **options: Any) -> list[int]:
 
 
 @pytest.mark.parametrize(("pattern", "hops"), FARMS.items())
-def test_events_with_time_between_them_take_what_one_takes(pattern: str, hops: int) -> None:
+def test_spaced_events_take_as_long_as_one(pattern: str, hops: int) -> None:
     assert latencies(pattern, rate_hz=10_000) == [hops * HOP] * EVENTS
     assert latencies(pattern, rate_hz=10_000, compute_us=10) == [hops * HOP + COMPUTE_NS] * EVENTS
 
 
 @pytest.mark.parametrize(("pattern", "hops"), FARMS.items())
-def test_with_one_in_flight_what_an_event_waits_for_the_one_before_counts(pattern: str, hops: int) -> None:
-    """Started late, and counted from the schedule: else all would look alike, and the farm quick."""
+def test_with_one_in_flight_the_wait_for_the_previous_event_counts(pattern: str, hops: int) -> None:
+    """Started late, and counted from the schedule: else all events would seem equally quick."""
     each_ns, period_ns = hops * HOP + COMPUTE_NS, 5_000
     expected = [each_ns + event * (each_ns - period_ns) for event in range(EVENTS)]
     assert latencies(pattern, rate_hz=200_000, compute_us=10) == expected
@@ -83,7 +83,7 @@ def test_a_rate_that_is_no_divisor_of_a_second_does_not_drift() -> None:
 
 @pytest.mark.parametrize(("pattern", "hops"), FARMS.items())
 def test_schedules_on_a_model(pattern: str, hops: int, tmp_path: Path) -> None:
-    """The same closed forms, but for a look: the supervisor of a model looks at most 1 us apart."""
+    """The same closed forms, except for a poll: the supervisor of a model polls at least once per us."""
     model = lines(send_cpu=S, recv_cpu=R, latency=W)
 
     def taken(ranks: int, **options: Any) -> list[int]:
@@ -105,7 +105,7 @@ def test_schedules_on_a_model(pattern: str, hops: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("transport", ["shm", "unix", "pipe", "tcp:nonblock", "threads"])
 @pytest.mark.parametrize("pattern", FARMS)
 def test_schedules_on_real_transports(pattern: str, transport: str) -> None:
-    """Also with messages that no transport takes at once while the supervisor only looks."""
+    """Also with messages that no transport takes immediately while the supervisor only polls."""
     shapes = [(size, senders, in_flight) for size in (8, 5000, 300_000) for senders in (1, 2) for in_flight in (1, 8)]
     commands = [
         measure(pattern, size, senders=senders, in_flight=in_flight, rate_hz=5000, batch=1, samples=20, warmup=5)
@@ -120,7 +120,7 @@ def test_schedules_on_real_transports(pattern: str, transport: str) -> None:
 
 @pytest.mark.parametrize("transport", ["shm", "unix", "null"])
 def test_an_event_builder_with_shifted_destinations(transport: str) -> None:
-    """Rounds end at the end of a repetition, and of the events on schedule, whatever their number."""
+    """Rounds end at the end of a repetition, and of the events on schedule, for any number of them."""
     commands = [
         measure("eventbuilder", size, senders=senders, in_flight=in_flight, shift=shift, **more)
         for size in (8, 5000)
@@ -143,7 +143,7 @@ def test_an_event_builder_with_shifted_destinations(transport: str) -> None:
          "shift=yes needs rounds of 4 events, one for each builder: in_flight must be 4 or more"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_on_schedule_is_refused(transport: str, ranks: int, line: dict[str, Any], why: str) -> None:
+def test_points_without_a_schedule_are_refused(transport: str, ranks: int, line: dict[str, Any], why: str) -> None:
     commands = [measure("eventbuilder", 8, **{"batch": 1, **line}), measure("pingpong", 8)]
     answers, _ = converse(build_worker(), commands, "-t", transport, "-n", str(ranks), "--oversubscribed")
     assert [answer["kind"] for answer in answers] == ["error", "measure", "bye"]

@@ -46,8 +46,8 @@ ENDLESS = 10**12
 
 def job(mpi: Library | None = None, transport: str = "shm", ranks: int = 2, recipe: Recipe = NATIVE) -> StartCommand:
     executable = build_worker(mpi.recipe if mpi else recipe)
-    crowded = ranks > len(CPUS)
-    return launch(Job(executable, "mpi" if mpi else transport, ranks, CPUS, oversubscribed=crowded), mpi)
+    oversubscribed = ranks > len(CPUS)
+    return launch(Job(executable, "mpi" if mpi else transport, ranks, CPUS, oversubscribed=oversubscribed), mpi)
 
 
 def faulty(wish: str, ranks: int = 2) -> StartCommand:
@@ -64,7 +64,7 @@ def mark_of(session: WorkerSession) -> str:
 
 @contextmanager
 def nothing_stays(session: WorkerSession) -> Iterator[None]:
-    """After the block no process of the session is left, whoever its parent is."""
+    """After the block no process of the session is left, under any parent."""
     mark = mark_of(session)
     pids = session.pids
     yield
@@ -74,9 +74,9 @@ def nothing_stays(session: WorkerSession) -> Iterator[None]:
 
 @contextmanager
 def within_10_s_of(limit_s: float) -> Iterator[None]:
-    """A bound that is promised, not a speed: what hangs costs no more than that beyond its limit, however it ends.
+    """A promised bound, not a speed: a hang costs no more than 10 s beyond its limit.
 
-    Time in which the machine was busy with others is no part of it: so much later does a short sleep end.
+    Time in which the machine was busy with others is excluded: a short sleep then ends equally late.
     """
     is_over = threading.Event()
     stalls_s: list[float] = []
@@ -111,7 +111,7 @@ def soon(action: Callable[[], object]) -> Iterator[None]:
     timer.join()
 
 
-# ---- what works ----------------------------------------------------------------------------------------------------
+# ---- answers -------------------------------------------------------------------------------------------------------
 
 
 @EVERY_JOB
@@ -151,7 +151,7 @@ def test_more_ranks_than_cpus(mpi: Library | None) -> None:
     ],
     ids=["by itself", "two copies", "tcp"],
 )
-def test_an_open_mpi_tells_what_carries_the_bytes(chosen: dict[str, str], path: str) -> None:
+def test_an_open_mpi_names_its_device(chosen: dict[str, str], path: str) -> None:
     mpis = [mpi for mpi in MPIS if mpi.id.startswith("mpi@openmpi-4.")]
     if not mpis:
         pytest.skip("Open MPI 4 is not here")
@@ -172,7 +172,7 @@ def test_ft_is_verified(mpi: Library | None, ranks: int, name: str) -> None:
         assert answer.algorithm == ("native" if mpi else "portable")
 
 
-# ---- what is refused -----------------------------------------------------------------------------------------------
+# ---- refusals ------------------------------------------------------------------------------------------------------
 
 
 def test_a_refusal_has_its_reason_and_leaves_the_session_usable() -> None:
@@ -221,7 +221,7 @@ def test_a_corrupt_payload_is_named_and_the_session_goes_on() -> None:
         assert session.measure("pingpong", bytes=8).verified
 
 
-def test_rubbish_on_standard_output_is_kept_apart() -> None:
+def test_other_lines_on_standard_output_are_noise() -> None:
     with WorkerSession(faulty("rubbish 0 64")) as session:
         session.hello()
         assert session.measure("pingpong", bytes=64, samples=200).samples == 200
@@ -358,7 +358,7 @@ def test_native_ranks_on_several_hosts(agent: Path) -> None:
         session.close()
 
 
-def test_a_host_that_cannot_be_reached_is_told_at_once(agent: Path) -> None:
+def test_an_unreachable_host_is_reported_immediately(agent: Path) -> None:
     session = WorkerSession(remote_job(agent, ("127.0.0.1", "nowhere"), 2))
     with (
         pytest.raises(
@@ -389,8 +389,8 @@ def test_a_rank_killed_on_another_host_ends_the_job(agent: Path) -> None:
             session.measure("pingpong", batch=ENDLESS, timeout_s=60)
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells of the end of a process by a descriptor")
-def test_a_launcher_that_has_ended_is_not_waited_for_whoever_keeps_its_pipes_open() -> None:
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux reports the end of a process by a descriptor")
+def test_an_ended_launcher_is_not_waited_for_though_its_pipes_stay_open() -> None:
     left_behind = ("sh", "-c", "sleep 60 & read hello; echo no such host >&2; exit 7")
     session = WorkerSession(StartCommand("mpiexec", left_behind), start_limit_s=30)
     session.start()
@@ -402,7 +402,7 @@ def test_a_launcher_that_has_ended_is_not_waited_for_whoever_keeps_its_pipes_ope
 
 
 @pytest.mark.parametrize("mpi", [mpi for mpi in MPIS if mpi.kind == "mpich"], ids=lambda mpi: mpi.name)
-def test_an_mpich_tells_the_device_that_it_was_built_for(mpi: Library) -> None:
+def test_an_mpich_names_its_device(mpi: Library) -> None:
     said = subprocess.run([mpi.program.with_name("mpichversion")], capture_output=True, text=True, check=True).stdout
     device = re.search(r"^MPICH Device:\s*(.+?)\s*$", said, re.MULTILINE)
     assert device is not None
@@ -428,7 +428,7 @@ def test_the_mpiexec_of_another_library_is_recognised(mpi: Library) -> None:
 
 
 def test_the_answers_are_json_for_people_too() -> None:
-    """What docs/protocol.md shows: type a line, read a line."""
+    """The example of docs/protocol.md: type a line, read a line."""
     line = "measure pattern=pingpong bytes=8 batch=10 samples=3\n"
     done = subprocess.run(job().argv, input=line, capture_output=True, text=True, timeout=60, check=True)
     answers = [json.loads(text[4:]) for text in done.stdout.splitlines() if text.startswith("@hk ")]

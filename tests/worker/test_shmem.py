@@ -78,7 +78,7 @@ def test_open_mpis_is_here() -> None:
 
 
 @EVERY_SHMEM
-def test_what_it_can_do(shmem: Library) -> None:
+def test_capabilities(shmem: Library) -> None:
     found = load(libraries=[shmem]).transports
     for name in (shmem.id, f"{shmem.id}:static"):
         assert found[name].caps == {"one_sided", "payload", "spins"}
@@ -108,8 +108,8 @@ def test_a_session_from_hello_to_quit_without_a_crash_at_its_end(shmem: Library,
 @EVERY_SHMEM
 @pytest.mark.parametrize("ranks", matrix([2, 3, 4], short=[3]))
 @pytest.mark.parametrize("transport", VARIANTS)
-def test_collectives_are_the_librarys_own(shmem: Library, transport: str, ranks: int) -> None:
-    """More of them than there are sync arrays, an odd and an even number of words, and every byte is looked at."""
+def test_the_librarys_collectives(shmem: Library, transport: str, ranks: int) -> None:
+    """More collectives than sync arrays, an odd and an even number of words, and every byte is verified."""
     native = [("algorithm", "native")]
     patterns = [
         ("alltoall", []),
@@ -131,7 +131,7 @@ def test_collectives_are_the_librarys_own(shmem: Library, transport: str, ranks:
 
 
 @EVERY_SHMEM
-def test_what_its_collectives_do_not_take_is_refused_and_the_job_goes_on(shmem: Library) -> None:
+def test_unsupported_collectives_are_refused_and_the_job_continues(shmem: Library) -> None:
     refused = [
         ("alltoall", 6, "auto", "alltoall of shmem accepts multiples of 4 B, not 6 B"),
         ("alltoall", 0, "auto", "alltoall of shmem accepts multiples of 4 B, not 0 B"),  # an empty call

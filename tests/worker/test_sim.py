@@ -1,4 +1,4 @@
-"""Simulated machines: what each cost does to a time, by closed forms."""
+"""Simulated machines: the effect of each cost on a time, by closed forms."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_half_a_round_trip_is_the_sum_of_its_costs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["pingpong", "prtt"])
 @pytest.mark.parametrize("protocol", ["eager", "rendezvous"])
-def test_what_brings_ranks_together_delays_no_sample(protocol: str, pattern: str, tmp_path: Path) -> None:
-    """Whoever left the barrier first would wait for the other's receive, or for the token that is under way."""
+def test_synchronising_ranks_delays_no_sample(protocol: str, pattern: str, tmp_path: Path) -> None:
+    """The first rank out of the barrier would wait for the other's receive, or for the pending token."""
     short = ["cost latency 300 0 0", "cost transfer 900 0 0", "cost send_cpu 100 0 0", "cost recv_cpu 20 0 0"]
     long = ["cost latency 2000 0 0", *short[1:]]
     model = ["topology switch", "class all any", "segment 8 eager 0", *short, f"segment 0 {protocol} 0", *long]
@@ -70,13 +70,13 @@ def test_a_funnel_waits_for_the_receiver(tmp_path: Path) -> None:
 
 
 def test_a_node_works_on_a_message_while_it_comes(tmp_path: Path) -> None:
-    """Seven transfers at once: only the time of the node adds up."""
+    """Seven concurrent transfers: only the time of the node adds up."""
     model = protocol("synchronous", latency=50, transfer=1000, in_=200)
     (receiver, *_) = times(tmp_path, model, 8, "funnel", 8, batch=100)
     assert receiver[0] == pytest.approx(100 * 7 * 200, rel=0.02)
 
 
-def test_whoever_receives_too_sends_more_slowly(tmp_path: Path) -> None:
+def test_a_rank_that_also_receives_sends_more_slowly(tmp_path: Path) -> None:
     for both, step in ((0, 100), (400, 400)):
         model = lines(out=100, both=both, latency=10)
         (rank0, *_) = times(tmp_path, model, 5, "alltoall", 8, batch=100)
@@ -86,7 +86,7 @@ def test_whoever_receives_too_sends_more_slowly(tmp_path: Path) -> None:
 
 
 def test_an_exchange_takes_longer_than_half_a_round_trip(tmp_path: Path) -> None:
-    """Of three ranks in a ring, too: nobody's answer, and nobody in a stream, has a message of its own on the way."""
+    """Also among three ranks in a ring. An answer, or a message of a stream, never meets another one."""
     more: list[dict[str, Any]] = [{}, {"in_": 5}]
     for costs in more:
         model = lines(send_cpu=100, recv_cpu=20, latency=1000, transfer=10, exchange=300, **costs)
@@ -104,7 +104,7 @@ def test_messages_that_meet_take_longer(tmp_path: Path) -> None:
         assert times(tmp_path, model, 2, "pingpong", 8, batch=100)[0][0] == pytest.approx(100 * 2 * 1050, rel=0.01)
 
 
-def test_what_is_left_for_a_late_receive(tmp_path: Path) -> None:
+def test_the_rest_of_a_message_for_a_late_receive(tmp_path: Path) -> None:
     """The receiver computes for longer than a message takes; the rest of four packets is three of them."""
     delay = {"receiver_compute_us": 10, "until": "sent", "batch": 100}
     for costs, rest in (({}, 1000), ({"rest": "30 0 100"}, 330)):
@@ -121,7 +121,7 @@ def test_a_channel_carries_on_for_those_who_wait_for_several(tmp_path: Path) -> 
     assert times(tmp_path, model, 2, "oneway", 8, batch=1000, until="sent")[0][0] == 1000 * 1000
 
 
-def test_messages_that_lie_there_cost_a_copy(tmp_path: Path) -> None:
+def test_waiting_messages_cost_a_copy(tmp_path: Path) -> None:
     model = lines(latency=100, recv_cpu=10, late="5 1 0")
     assert times(tmp_path, model, 2, "oneway", 100, batch=10, until="sent")[1] == [10 * (10 + 5 + 100)]
 
@@ -159,7 +159,7 @@ def test_computing_is_cpu_time(tmp_path: Path) -> None:
     assert point["counters"]["delay_ns"][0] == 5 * 3000
 
 
-def test_computing_takes_what_the_machine_needs(tmp_path: Path) -> None:
+def test_computing_takes_the_machines_time(tmp_path: Path) -> None:
     model = ["compute 8700 1.153", *lines()]
     assert times(tmp_path, model, 2, "robpush", 8, delay_us=100)[0] == [124_000]
 
@@ -194,7 +194,7 @@ def test_a_synchronous_message_is_there_when_the_receive_comes(tmp_path: Path) -
     assert late == [[10 * 5200]] * 2  # only the transfer follows the receive
 
 
-def test_segments_by_length(tmp_path: Path) -> None:
+def test_segments_by_size(tmp_path: Path) -> None:
     model = ["topology switch", "class all any", "segment 64 eager 0", "cost latency 100 0 0", "segment 0 eager 0"]
     model += ["cost latency 5000 0 0"]
     for size, latency in ((0, 100), (64, 100), (65, 5000), (1 << 30, 5000)):
@@ -227,8 +227,8 @@ def test_ranks_of_a_node_share_its_cpu(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("pattern", "asked_ns"), [("robpush", 0), ("robpull", 20_000)])
-def test_receiving_beside_computing(tmp_path: Path, pattern: str, asked_ns: int) -> None:
-    """With one ROB an event is read while the one before is computed: within a slice only as far as one request."""
+def test_receiving_during_computing(tmp_path: Path, pattern: str, asked_ns: int) -> None:
+    """With one ROB an event is read while the previous one is computed: within a slice only as far as one request."""
     model = protocol("synchronous", transfer=20_000)
     for delay_us in (1, 400):
         elapsed = times(tmp_path, model, 2, pattern, 8, batch=10, samples=2, delay_us=delay_us, buffers=2)
@@ -236,10 +236,10 @@ def test_receiving_beside_computing(tmp_path: Path, pattern: str, asked_ns: int)
 
 
 def event_ns(robs: int, message_ns: int, asked_ns: int, delay_ns: int, slice_ns: int, events: int = 256) -> float:
-    """Another simulation, of two processes on one CPU: the time of an event in the long run.
+    """An independent simulation, of two processes on one CPU: the time of an event in the long run.
 
-    The receiver takes a message from each ROB in turn, without the CPU while one is on its way but with it before the
-    next; then it hands the event over and goes on. Whoever computes gives way at the second tick after it began.
+    The receiver takes a message from each ROB in turn. It needs no CPU while one is on its way, but does before the
+    next; then it hands the event over and continues. The computing process yields at the second tick after it began.
     """
     now, ends, left, is_handed_over = 0, [0], 0, False
     ready_at, step, steps = 0, 0, robs * (2 if asked_ns else 1)

@@ -1,4 +1,4 @@
-"""Byte streams on models: what a write and a read cost, who waits for whom, and whose CPU is busy."""
+"""Byte streams on models: the costs of a write and a read, the waits, and the busy CPU."""
 
 from __future__ import annotations
 

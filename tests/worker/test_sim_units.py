@@ -34,7 +34,7 @@ def test_the_engine(compiler: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("protocol", ["eager", "rendezvous", "synchronous"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_every_pattern_under_sanitizers(compiler: str, protocol: str, tmp_path: Path) -> None:
-    """Two ranks share a CPU, all share links; and what is measured is the same without sanitizers."""
+    """Two ranks share a CPU, all share links; and results are the same without sanitizers."""
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")

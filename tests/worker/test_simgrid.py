@@ -118,8 +118,8 @@ def times_ns(command: StartCommand, points: Sequence[Point], *, verify: bool = F
     return times
 
 
-def apart(folder: Path, model: Model, points: Sequence[Point]) -> dict[str, float]:
-    """Points whose times on the model and in SimGrid are more than 5 % apart, and by how much."""
+def differing(folder: Path, model: Model, points: Sequence[Point]) -> dict[str, float]:
+    """Points whose times on the model and in SimGrid differ by more than 5 %, and by how much."""
     ranks = points[0].ranks
     lines = folder / "lines"
     lines.write_text(compiled(model, ranks), encoding="utf-8")
@@ -132,7 +132,7 @@ def apart(folder: Path, model: Model, points: Sequence[Point]) -> dict[str, floa
 @NEEDS_SMPI
 @pytest.mark.parametrize("costs", [NETWORK, MEMORY], ids=["network", "memory"])
 def test_both_engines_agree_without_contention(tmp_path: Path, costs: str) -> None:
-    assert apart(tmp_path, model_of(tmp_path, costs), POINTS) == {}
+    assert differing(tmp_path, model_of(tmp_path, costs), POINTS) == {}
 
 
 @NEEDS_SMPI
@@ -148,7 +148,7 @@ def test_a_fitted_machine(tmp_path: Path) -> None:
         assert isinstance(fit, Fit)
         fitted = Model.from_content("fitted", fit.content(8))
     assert path.read_text().splitlines()[3:] == platform_of(fitted).xml.splitlines()[3:]
-    assert apart(tmp_path, fitted, POINTS) == {}
+    assert differing(tmp_path, fitted, POINTS) == {}
 
 
 @NEEDS_SMPI
@@ -179,7 +179,7 @@ def test_every_pair_has_its_way(tmp_path: Path, topology: str, ranks: int) -> No
         for size in (8, 1_000_000)
         for source, target in ((0, 1), (0, ranks - 1), (1, ranks // 2))
     ]
-    assert apart(tmp_path, model, points) == {}
+    assert differing(tmp_path, model, points) == {}
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_every_pair_has_its_way(tmp_path: Path, topology: str, ranks: int) -> No
         ('kind = "switch"\nnodes = 5000', NETWORK, "ranks: at most 4096, not 5000; ask for fewer"),
     ],
 )
-def test_what_simgrid_cannot_hold(tmp_path: Path, topology: str, costs: str, why: str) -> None:
+def test_models_that_simgrid_cannot_express(tmp_path: Path, topology: str, costs: str, why: str) -> None:
     with pytest.raises(UsageError) as refusal:
         platform_of(model_of(tmp_path, costs, topology))
     assert str(refusal.value) == f"{tmp_path / 'machine.toml'} cannot be a platform of SimGrid: {why}"
@@ -225,7 +225,7 @@ def test_what_simgrid_cannot_hold(tmp_path: Path, topology: str, costs: str, why
     ids=["nothing", "gap", "tiny"],
 )
 def test_odd_costs_make_a_platform(tmp_path: Path, costs: str) -> None:
-    """A port needs a bandwidth, whatever messages cost, and no latency is below zero."""
+    """A port needs a bandwidth for any costs of messages, and no latency is below zero."""
     title = "<a> -- b --->\u0007"
     model = model_of(tmp_path, f'[[class.all.segment]]\nsource = "made up"\n{costs}', 'kind = "switch"\nnodes = 2')
     model = Model.from_content(title, {**model.content, "title": title})
@@ -238,7 +238,7 @@ def test_odd_costs_make_a_platform(tmp_path: Path, costs: str) -> None:
         assert all(0 <= float(part.partition(":")[2]) < 1e12 for part in settings[name].split(";"))
 
 
-def test_what_is_left_out_is_named(tmp_path: Path) -> None:
+def test_omissions_are_named(tmp_path: Path) -> None:
     more = 'ranks_per_node = 2\n[noise]\nlaw = "lognormal"\nsigma = 0.1\nsource = "made up"'
     late = NETWORK.replace("latency = 12000", "latency = 12000\nlate = 10")
     assert platform_of(model_of(tmp_path, NETWORK)).left_out == ()

@@ -1,4 +1,4 @@
-"""Streams of events on a virtual clock: what a send, a receive and the way of a message cost is known exactly.
+"""Streams of events on a virtual clock: the costs of a send, a receive and the way of a message are known exactly.
 
 So is the time of every sample. All is in ns: S and R occupy the sender and the receiver, W is the way of a message
 without its bytes; virtual.c says how they combine.
@@ -95,7 +95,7 @@ def test_with_two_buffers_the_first_answer_comes_while_the_processor_computes(ro
     event = overlapped + (robs - 1) * (answer_at(size) + R)
     processor, *_ = samples_of("robpull", size, robs + 1, delay_us=DELAY // 1000, buffers=2)
     assert (answer_at(size) > S + DELAY) is (size == 100_000), "either is the longer one"
-    # A sample begins when a delay has ended: then comes the rest of what was asked for before it.
+    # A sample begins when a delay has ended: then the rest of earlier requests arrives.
     assert processor[:-1] == [BATCH * event] * (SAMPLES - 1)
     assert processor[-1] == BATCH * event - S
 

@@ -66,7 +66,7 @@ MEASURE: dict[str, Any] = {
 
 
 class Stub:
-    """Makes launches of a small Python program that has `tell`, `hear`, and the usual modules."""
+    """Makes launches of a small Python program that has `answer`, `hear`, and the usual modules."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -76,8 +76,8 @@ class Stub:
         path.write_text(
             "import json, os, signal, subprocess, sys, time\n"
             f"inf, nan = float('inf'), float('nan')\nHELLO = {HELLO!r}\nMEASURE = {MEASURE!r}\n"
-            "def tell(answer):\n"
-            "    text = answer if isinstance(answer, bytes) else json.dumps(answer).encode()\n"
+            "def answer(content):\n"
+            "    text = content if isinstance(content, bytes) else json.dumps(content).encode()\n"
             "    sys.stdout.buffer.write(b'\\n@hk ' + text + b'\\n')\n"
             "    sys.stdout.buffer.flush()\n"
             "def hear():\n    return sys.stdin.readline()\n" + body
@@ -100,15 +100,15 @@ def ask(launched: StartCommand) -> WorkerSession:
 
 def answering(answer: object, verb: str = "measure") -> str:
     """A stub that gives this answer to one command; its hello is right unless hello is that command."""
-    greeting = "" if verb == "hello" else "hear(); tell(HELLO)\n"
-    return f"{greeting}hear(); tell({answer!r}); hear()\n"
+    greeting = "" if verb == "hello" else "hear(); answer(HELLO)\n"
+    return f"{greeting}hear(); answer({answer!r}); hear()\n"
 
 
 # ---- answers -------------------------------------------------------------------------------------------------------
 
 
 def test_a_right_answer_is_read(stub: Stub) -> None:
-    launched = stub.launch(answering(MEASURE) + "tell({'v': 1, 'kind': 'bye', 'id': 3})\n")
+    launched = stub.launch(answering(MEASURE) + "answer({'v': 1, 'kind': 'bye', 'id': 3})\n")
     with WorkerSession(launched) as session:
         assert session.hello().floor_why is None
         answer = session.measure("pingpong", bytes=8, batch=1, samples=2)
@@ -209,7 +209,8 @@ for n in range(5000):
 sys.stdout.flush()
 sys.stdout.buffer.write(b"x" * 3_000_000 + b"\\n" + b"\\x00\\xff\\n" + b"@hkx\\n" + b"no end")
 sys.stdout.buffer.flush()
-hear(); tell(HELLO); print("@ hk", flush=True); hear(); tell(MEASURE); hear(); tell({"v": 1, "kind": "bye", "id": 3})
+hear(); answer(HELLO); print("@ hk", flush=True)
+hear(); answer(MEASURE); hear(); answer({"v": 1, "kind": "bye", "id": 3})
 """
     with WorkerSession(stub.launch(body)) as session:
         session.hello()
@@ -267,11 +268,11 @@ def test_a_longer_limit_is_not_advised_where_it_would_not_help(stub: Stub) -> No
 def test_a_missing_answer_times_out(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     with pytest.raises(WorkerTimedOut, match="no end after 1 s in pingpong of 8 B"):
-        ask(stub.launch("hear(); tell(HELLO); hear(); time.sleep(600)"))
+        ask(stub.launch("hear(); answer(HELLO); hear(); time.sleep(600)"))
 
 
 def test_half_an_answer_is_a_protocol_error(stub: Stub) -> None:
-    body = "hear(); tell(HELLO); hear(); sys.stdout.write('@hk ' + json.dumps(MEASURE)[:50]); sys.exit(0)"
+    body = "hear(); answer(HELLO); hear(); sys.stdout.write('@hk ' + json.dumps(MEASURE)[:50]); sys.exit(0)"
     with pytest.raises(ProtocolError, match="Invalid JSON"):
         ask(stub.launch(body))
 
@@ -281,18 +282,18 @@ def test_half_an_answer_is_a_protocol_error(stub: Stub) -> None:
     [
         ("sys.exit(5)", "the worker ended with exit code 5: libfoo: out of credits"),
         ("os.kill(os.getpid(), 11)", "the worker was killed by SIGSEGV: libfoo: out of credits"),
-        ("tell({'v':1,'kind':'lost','id':0,'rank':3,'signal':9,'exit':0})", "rank 3 was killed by SIGKILL: libfoo"),
+        ("answer({'v':1,'kind':'lost','id':0,'rank':3,'signal':9,'exit':0})", "rank 3 was killed by SIGKILL: libfoo"),
     ],
 )
 def test_an_early_end_names_the_rank_and_the_cause(stub: Stub, end: str, text: str) -> None:
-    body = f"hear(); tell(HELLO); hear(); print('libfoo: out of credits', file=sys.stderr, flush=True); {end}"
+    body = f"hear(); answer(HELLO); hear(); print('libfoo: out of credits', file=sys.stderr, flush=True); {end}"
     with pytest.raises(WorkerDied) as death:
         ask(stub.launch(body))
     assert str(death.value).startswith(text)
     assert death.value.exit_code == 3  # of the command: measured in part
 
 
-def test_children_in_sessions_of_their_own_are_ended_too(stub: Stub) -> None:
+def test_children_in_other_sessions_are_ended_too(stub: Stub) -> None:
     hidden = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
     body = f"""
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -301,7 +302,7 @@ child = subprocess.Popen(["sh", "-c", shell], stdout=subprocess.PIPE)
 child.stdout.readline()
 orphan = "import subprocess as s, sys; s.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True)"
 subprocess.run([sys.executable, "-c", orphan, "{hidden}"], stdout=subprocess.DEVNULL)
-hear(); tell(HELLO); time.sleep(600)
+hear(); answer(HELLO); time.sleep(600)
 """
     session = WorkerSession(stub.launch(body))
     session.start()
@@ -382,7 +383,7 @@ def test_the_reason_is_the_first_cause() -> None:
 
 def test_no_descriptor_leaks(stub: Stub) -> None:
     before = psutil.Process().num_fds()
-    for body in (answering({}), "sys.exit(1)", "hear(); tell(HELLO)"):
+    for body in (answering({}), "sys.exit(1)", "hear(); answer(HELLO)"):
         with pytest.raises(WorkerError):
             ask(stub.launch(body))
     assert psutil.Process().num_fds() == before

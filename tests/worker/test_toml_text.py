@@ -1,4 +1,4 @@
-"""A model as text: what is read from it is what was written."""
+"""A model as text: reading it gives the written values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STRANGE: dict[str, Any] = {
 }
 
 
-def test_whatever_stands_in_it_is_read_again(tmp_path: Path) -> None:
+def test_a_written_model_is_read_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "strange.toml"
     path.write_text(toml(STRANGE, "a head\nof two lines"), encoding="utf-8")
     assert path.read_text(encoding="utf-8").startswith("# a head\n# of two lines\n")

@@ -25,7 +25,7 @@ def test_every_pattern_arrives_or_is_counted(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_what_overflows_is_lost_counted_and_not_called_verified(transport: str) -> None:
+def test_overflow_is_lost_and_counted_and_not_verified(transport: str) -> None:
     """60 MB come to a rank that sends as much before it reads, on its one CPU: no buffer holds that."""
     flood = measure("twoway", 60_000, window=1024, batch=1, samples=2)
     commands = [measure("pingpong", 8), flood, measure("pingpong", 8)]
@@ -54,7 +54,7 @@ def test_the_longest_message_and_one_byte_more() -> None:
     ids=["message", "sum"],
 )
 def test_wrong_is_lost_only_where_something_was_lost(point: dict[str, str], at_rank: int, sender: int) -> None:
-    """A transport that may lose messages is still told of those that it changes."""
+    """A transport that may lose messages still gets a report of corrupted ones."""
     words = dict(point)
     command = measure(words.pop("pattern"), 64, **words)
     said = {}

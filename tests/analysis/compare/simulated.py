@@ -1,6 +1,6 @@
 """Error rates of comparisons and checks on simulated launches; `scripts/check-rates --simulated 1000` prints the table.
 
-The launches violate what the method assumes: heavy tails, skewed outliers, correlated neighbours, a different scatter
+The launches violate the method's assumptions: heavy tails, skewed outliers, correlated neighbours, a different scatter
 on each side, and drift that moves each series, the floor and the pace by different amounts.
 """
 

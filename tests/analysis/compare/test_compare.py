@@ -128,7 +128,7 @@ def test_a_stream_of_few_events_is_marked(store: Store, pattern: str, batch: int
     assert [change.is_short for change in compare_runs(store, *runs).changes] == [is_short]
 
 
-# ---- what is inconclusive -------------------------------------------------------------------------------------------
+# ---- inconclusive series --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("times", [1.0, 5.0])
@@ -258,7 +258,7 @@ def test_which_state_is_compared(
     assert most_telling(list(side), side, side)[0] == chosen
 
 
-def test_machines_of_two_cpu_models_have_levels_of_their_own(store: Store) -> None:
+def test_machines_of_two_cpu_models_have_separate_levels(store: Store) -> None:
     base = add_run(store, curve(), floor_ns=30, facts={"cpu": {"model": "A"}})
     new = add_run(store, slower(curve(), 1.8, 0, 1 << 20), floor_ns=60, seed=2, facts={"cpu": {"model": "B"}})
     found = compare_runs(store, base, new)
@@ -291,14 +291,14 @@ def test_samples_of_a_point_that_failed_decide_nothing(store: Store, side: int) 
     assert reasons_of(store, runs) == [(ReasonCode.FAILED, runs[side])]
 
 
-def test_what_both_runs_lack_names_both(store: Store) -> None:
+def test_a_reason_common_to_both_runs_names_both(store: Store) -> None:
     runs = [add_run(store, curve(), unsteady={make_point(8)}, seed=seed) for seed in (1, 2)]
     assert reasons_of(store, runs) == [(ReasonCode.NO_STEADY_STATE, run) for run in runs]
     runs = [add_run(store, curve(), failed={make_point(131072): f"rank {seed} hung"}, seed=seed) for seed in (1, 2)]
     assert reasons_of(store, runs, 131072) == [(ReasonCode.FAILED, run) for run in runs]
 
 
-def test_what_both_plans_skipped_is_no_series(store: Store) -> None:
+def test_a_point_skipped_in_both_plans_is_no_series(store: Store) -> None:
     skipped = make_point(131072)
     base, new = (add_run(store, curve(), failed={skipped: "-"}, seed=seed) for seed in (1, 2))
     for run in (base, new):
@@ -417,7 +417,7 @@ def test_differences_of_the_environments_are_named(
     assert found == {"hockney": ("0.0.9", "0.1.0"), **expected}
 
 
-def test_what_disturbed_a_run_is_listed(store: Store) -> None:
+def test_disturbances_of_a_run_are_listed(store: Store) -> None:
     base, new = add_run(store, curve()), add_run(store, curve(), seed=2)
     busy = "When the run began, other programs kept 1.0 CPUs busy."
     store.add_warning(new, Warning_("load", "machine", busy, "Stop them."))
@@ -425,7 +425,7 @@ def test_what_disturbed_a_run_is_listed(store: Store) -> None:
     for share in ("3 %", "5 %"):  # a run that is resumed checks again
         store.add_warning(new, Warning_("steal", "machine", f"The hypervisor took {share}.", "Use its host."))
     during = [f"During {when} launches, sh kept 0.8 CPUs busy." for when in ("3 of 5", "2 of 5 more")]
-    for cause in during:  # but those launches stay as they were
+    for cause in during:  # but those launches stay unchanged
         store.add_warning(new, Warning_("others", "machine", cause, "Stop it."))
     found = compare_runs(store, base, new).disturbances
     assert {one.run for one in found} == {new}
@@ -445,7 +445,7 @@ def test_what_disturbed_a_run_is_listed(store: Store) -> None:
         ((1.25, 1.4, 1.3, 2.0), [3, 1]),
     ],
 )
-def test_what_moved_more_than_twice_as_much_is_a_range_of_its_own(
+def test_a_change_more_than_twice_as_large_is_a_separate_range(
     store: Store, factors: Sequence[float], together: list[int], is_faster: bool
 ) -> None:
     points = {make_point(2**at): 1000.0 for at in range(3, 3 + len(factors))}

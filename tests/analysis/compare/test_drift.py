@@ -53,7 +53,7 @@ def test_a_change_that_the_floor_shares_is_drift(store: Store, swapped: bool) ->
 
 
 def test_a_change_that_every_other_transport_shares_is_drift(store: Store) -> None:
-    """One transport that stayed as it was shows that the machine did."""
+    """One transport that stayed unchanged shows that the machine did."""
     both, steady = curve("shm") | curve("tcp"), curve("pipe")
     base = add_run(store, both | steady)
     moved = slower(both, 1.08, 0, 1 << 20)
@@ -137,7 +137,7 @@ def test_runs_in_the_other_order_have_the_other_answer(store: Store) -> None:
 @pytest.mark.parametrize(
     ("ratio", "facts", "has_no_cause", "drifting"),
     [
-        (1.25, [{"software": {"commit": value}} for value in "12"], True, []),  # what is measured is not hockney
+        (1.25, [{"software": {"commit": value}} for value in "12"], True, []),  # hockney is not the measured program
         (0.8, [{"software": {"commit": value}} for value in "12"], True, []),
         (1.25, [{"software": {"libc": value}} for value in "12"], False, []),
         (1.0, [{"software": {"commit": value}} for value in "12"], False, []),
@@ -148,7 +148,7 @@ def test_runs_in_the_other_order_have_the_other_answer(store: Store) -> None:
 def test_a_change_without_a_known_cause_may_be_drift(
     store: Store, ratio: float, facts: Sequence[dict[str, Any]], has_no_cause: bool, drifting: list[str]
 ) -> None:
-    """Where ranks sleep while they wait, whatever else changed."""
+    """Ranks that sleep while they wait, with any other change."""
     both = curve("tcp") | curve("shm")
     base = add_run(store, both, facts=facts[0])
     found = compare_runs(store, base, add_run(store, slower(both, ratio, 8, 8), seed=2, facts=facts[-1]))

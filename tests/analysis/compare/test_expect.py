@@ -1,4 +1,4 @@
-"""Thresholds from a file: kept, missed, inconclusive, and every mistake of a file at once."""
+"""Limits from a file: kept, missed, inconclusive, and a list of all errors in a file."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_state_with_too_few_measurements_for_an_interval_may_not_break_the_lim
     assert found.outcome is Outcome.MET
 
 
-def test_what_was_not_measured_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
+def test_a_point_without_measurements_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     run = add_run(store, curve(sizes=(64,)), failed={make_point(8): "rank 1 hung"})
     text = of_8_bytes('latency = "<= 1 s"') + "\n" + of_8_bytes('latency = "<= 1 s"').replace("8", "1024")
     failed, missing = judged(catalogue, store, run, text)
@@ -118,7 +118,7 @@ def test_a_limit_for_all_cpus_with_no_series_is_inconclusive(catalogue: Catalogu
     assert (found.reason, found.subject) == (LimitReason.NO_SERIES, "oneway of 8 B on shm")
 
 
-def test_what_is_wrong_is_told_with_its_place(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_errors_name_their_place(catalogue: Catalogue, tmp_path: Path) -> None:
     def places(text: str) -> set[str]:
         path = tmp_path / "expect.toml"
         path.write_text(text)
@@ -180,7 +180,7 @@ def test_what_is_wrong_is_told_with_its_place(catalogue: Catalogue, tmp_path: Pa
         ),
     ],
 )
-def test_what_can_be_of_no_figure_is_refused(catalogue: Catalogue, tmp_path: Path, line: str, said: str) -> None:
+def test_limits_that_match_no_figure_are_refused(catalogue: Catalogue, tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "expect.toml"
     given = {one.partition(" = ")[0] for one in line.splitlines()}
     others = [one for one in of_8_bytes('latency = "<= 1 s"').splitlines() if one.partition(" = ")[0] not in given]
@@ -190,7 +190,7 @@ def test_what_can_be_of_no_figure_is_refused(catalogue: Catalogue, tmp_path: Pat
     assert said in str(caught.value)
 
 
-def test_what_a_pattern_never_does_is_refused_before_it_is_measured(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_impossible_points_are_refused_before_measuring(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "expect.toml"
     tables = (
         'pattern = "oneway"\nranks = 1\nlatency = "<= 1 s"',
@@ -250,7 +250,7 @@ def test_ranks_and_size_that_are_not_given_are_those_that_are_measured(catalogue
         ("far", "near", False),
     ],
 )
-def test_a_state_is_meant_whatever_its_floor_and_not_slowed(seen: str, wanted: str, same: bool) -> None:
+def test_a_state_matches_with_any_floor_but_not_contended(seen: str, wanted: str, same: bool) -> None:
     assert is_state(seen, parse_state(wanted)) == same
 
 
@@ -283,7 +283,7 @@ def test_a_limit_may_be_for_the_pairs_of_a_class(catalogue: Catalogue, store: St
 
 
 def test_each_launch_is_judged_by_the_limits_for_the_class_of_its_ranks(catalogue: Catalogue, store: Store) -> None:
-    """Ranks that share a core in four launches, and are farther apart in two, of which one is the last."""
+    """Ranks that share a core in four launches, and are more distant in two, one of them the last."""
     topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
     point = make_point(8)
     run = add_run(
@@ -305,7 +305,7 @@ def test_each_launch_is_judged_by_the_limits_for_the_class_of_its_ranks(catalogu
     assert of_none.outcome is Outcome.INCONCLUSIVE
 
 
-def test_what_failed_in_every_class_is_said_of_each(catalogue: Catalogue, store: Store) -> None:
+def test_a_failure_in_every_class_is_reported_for_each(catalogue: Catalogue, store: Store) -> None:
     topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
     run = add_run(
         *(store, curve(sizes=(64,))),
@@ -320,10 +320,10 @@ def test_what_failed_in_every_class_is_said_of_each(catalogue: Catalogue, store:
         assert (found.outcome, found.message) == (Outcome.INCONCLUSIVE, "failed: rank 1 hung")
 
 
-def test_what_failed_in_a_later_launch_is_inconclusive_in_its_class_too(catalogue: Catalogue, store: Store) -> None:
-    """Ranks 0 and 1 share a core in the first launch, where they were measured; then they failed, farther apart.
+def test_a_failure_in_a_later_launch_is_inconclusive_in_its_class_too(catalogue: Catalogue, store: Store) -> None:
+    """Ranks 0 and 1 share a core in the first launch, with measurements; then they failed, on distant cores.
 
-    Ranks 1 and 2 are of one package in both, and keep the limit.
+    Ranks 1 and 2 share a package in both, and keep the limit.
     """
     topology = Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),))
     pair, other = (

@@ -143,7 +143,7 @@ def slow(rng: np.random.Generator, pattern: str, kind: str) -> Slow:
 
 
 def measurements(pattern: str, of: Machine) -> list[tuple[Measurement, State]]:
-    """Measurements as a run stores them: ranks leave a barrier almost at once, and a sample has many repetitions."""
+    """Measurements in a run's form: ranks leave a barrier almost together, and a sample has many repetitions."""
     made = []
     for _ in range(_MEASUREMENTS):  # enough for an interval
         samples = []

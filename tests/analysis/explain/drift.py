@@ -41,9 +41,9 @@ def told(
     facts: Mapping[str, Any] = FACTS,
     **launched: Any,
 ) -> list[Finding]:
-    """What a detector says of a run of these measurements, of a job that was `launched` so.
+    """The result of a detector on a run of these measurements, of a job with these launches.
 
-    `statuses` are those of its points, in the order in which they were first measured.
+    `statuses` are those of its points, in the order of their first measurement.
     """
     points = list(dict.fromkeys(measurement.point for measurement in measurements))
     with Store.open(path) as store:
@@ -76,7 +76,7 @@ class Uneven(Machine):
 
 
 def false_switches(every_s: float, by: float, seed: int) -> list[str]:
-    """The switches that are reported of a straight curve, but for those that may be drift."""
+    """The reported switches of a straight curve, except those that may be drift."""
     machine = Uneven(straight, pause_s=0.05, drift=drifts(every_s, by), random=random.Random(seed))
     return [str(one.facts) for one in switches_of(machine)]
 
@@ -97,10 +97,10 @@ def switches_of(machine: Machine) -> list[Finding]:
 def main() -> None:
     cases = list(itertools.product((7.0, 15.0, 23.0, 31.0), (0.1, 0.2, 0.3), (1, 7)))
     false = [bool(false_switches(*case)) for case in cases]
-    print(f"straight curves of which a switch is told: {sum(false)} of {len(false)}")
+    print(f"straight curves with a reported switch: {sum(false)} of {len(false)}")
     found = [(places(*case, last), last) for case, last in itertools.product(cases, (1000, 4040, 8255))]
     exact = [told == [(last, last + 1)] for told, last in found]
-    print(f"jumps found to a byte: {sum(exact)} of {len(exact)}; not told: {sum(not told for told, _ in found)}")
+    print(f"jumps found to a byte: {sum(exact)} of {len(exact)}; not reported: {sum(not told for told, _ in found)}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Made-up machines without a known topology; `python -m tests.analysis.explain.places` prints the rates.
 
 Two to four core complexes of two to six ranks each, at least six ranks in all. Between complexes a message takes 1.5 to
-5 times as long as within one, on every second machine that has three or more longer still between two halves of them.
-Each pair has nine measurements, which err by normal noise, and a share of its own, a third of that noise. A slow pair
-takes 1.5 to 3 times as long as it should, a slow rank does with everyone. A slow switch is one of three or four: its
-ranks take 1.5 to 3 times as long with each other, with all others, or both.
+5 times as long as within one. On every second machine with three or more complexes it takes longer still between two
+halves. Each pair has nine measurements with normal noise, and a fixed share, a third of that noise. A slow pair takes
+1.5 to 3 times as long, a slow rank with every other rank. A slow switch is one of three or four: its ranks take 1.5 to
+3 times as long with each other, with all others, or both.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def with_slow_pair(noise: float, machines: int, seed: int = 2) -> Score:
 
 
 def with_slow_rank(noise: float, machines: int, seed: int = 3) -> Score:
-    """It is named, or pairs of it are."""
+    """Score whether the rank is named, or pairs of it are."""
     rng = np.random.default_rng(seed)
     score = Score(machines)
     for _ in range(machines):
@@ -130,7 +130,7 @@ def with_slow_rank(noise: float, machines: int, seed: int = 3) -> Score:
 
 
 def with_slow_switch(noise: float, machines: int, seed: int = 4) -> Score:
-    """Named is the switch, with all of its ranks and no other; accused are pairs and ranks without a rank of it."""
+    """Named is the switch, with exactly its ranks; accused are pairs and ranks without a rank of it."""
     rng = np.random.default_rng(seed)
     score = Score()
     while score.machines < machines:

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 class Made:
-    """One run: what its measurements saw, by formulas for its times."""
+    """One run: the probes of its measurements, by formulas for its times."""
 
     def __init__(self, rng: np.random.Generator, noise: float) -> None:
         self.rng, self.noise = rng, noise
@@ -42,7 +42,7 @@ class Made:
         return self.start_ns + self.per_byte_ns * size
 
     def late(self, count: int) -> Floats:
-        """By how much some of so many measurements were held up."""
+        """The delays of some of this many measurements."""
         return np.where(self.rng.random(count) < 0.05, self.rng.uniform(1.2, 2, count), 1.0)
 
     def seen(self, time_ns: float) -> Estimate:
@@ -68,13 +68,13 @@ class Made:
         return Curve(transport, pattern, ranks, options, "near", points, algorithm=algorithm)
 
     def lines(self, *factors: tuple[str, float, int]) -> Reading:
-        """Patterns, each of which takes so many times what the line says, among so many ranks."""
+        """Patterns, each with its factor of the line's time, on its number of ranks."""
         return reading(
             *(self.curve(name, lambda size, by=by: by * self.line(size), ranks=ranks) for name, by, ranks in factors)  # type: ignore[misc]
         )
 
 
-# ---- what each detector is given; `least` is the effect over the detector's threshold -------------------------------
+# ---- input of each detector; `least` is the effect over the detector's threshold ------------------------------------
 
 
 def duplex(made: Made, least: float) -> Reading:
@@ -92,13 +92,13 @@ def allreduce(made: Made, least: float) -> Reading:
 
 
 def layer(made: Made, least: float) -> Reading:
-    """What a library adds to shared memory, whatever the size; or nothing, for half as much is a difference too."""
+    """The cost that a library adds to shared memory at any size; or nothing, as half of it is a difference too."""
     added = made.curve("pingpong", lambda size: made.line(size) * (1 + 0.03 * (least if least > 1 else 0)))
     return reading(made.curve("pingpong", made.line, transport="shm"), added)
 
 
 def flat(made: Made, least: float) -> Reading:
-    """Level to 64 B; or a time that has grown by three times what is called alike where it is four times as long."""
+    """Level to 64 B; or a time that has grown by three times the tolerance at four times the size."""
     made.per_byte_ns = made.start_ns * 3 * 0.03 / 24
     return reading(made.curve("pingpong", lambda size: made.line(max(size - 64, 0) if least > 1 else size - 8)))
 

@@ -1,4 +1,4 @@
-"""Readings of known truth: curves made up from formulas, with intervals as narrow as asked."""
+"""Readings of known truth: curves made from formulas, with intervals of given width."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hockney.stats.fit import Estimate
 
 _BY_NAME = {one.what: one for one in (*DETECTORS, *ODDITIES)}
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
-# What a kernel would call a page, and a last-level cache that fits among the sizes of tests.
+# A kernel's page, and a last-level cache whose size is among those of tests.
 
 
 def _transport(carrier: str, *limits: tuple[str, int, str | None], below: str | None = None) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def reading(*curves: Curve, **more: Any) -> Reading:
 
 
 def found(what: str, of: Reading) -> list[Finding]:
-    """What one detector finds; it must have had what it needs."""
+    """The findings of one detector; it must have had the data it needs."""
     result = _BY_NAME[what].find(of)
     assert not isinstance(result, NotChecked), result
     return list(result)
@@ -95,5 +95,5 @@ def not_checked(what: str, of: Reading) -> NotChecked:
 
 
 def gaps_of(of: Explanation) -> dict[str, NotChecked]:
-    """What was not checked, by its name."""
+    """Checks that were not made, by name."""
     return {gap.what: gap for gap in of.not_checked}

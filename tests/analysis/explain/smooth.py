@@ -1,6 +1,7 @@
 """How often smooth curves get a protocol switch: `python -m tests.analysis.explain.smooth` prints the rates.
 
-24 sizes up to 4 MiB. Times scatter by normal noise; each is known to its noise, or to what two launches leave of it.
+24 sizes up to 4 MiB. Times scatter by normal noise. The error of each is its noise, or the uncertainty after two
+launches.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def curve_of(times: Times, noise: float, random: np.random.Generator, *, is_of_t
 def answers(
     made: Callable[[np.random.Generator], Times], noise: float, curves: int, *, is_of_two: bool
 ) -> Counter[str]:
-    """How many of so many random curves have a confirmed, and how many a suspected switch."""
+    """The numbers of random curves with a confirmed, and with a suspected switch."""
     count: Counter[str] = Counter()
     for seed in range(curves):
         random = np.random.default_rng(seed)

@@ -34,7 +34,7 @@ def test_each_segment_is_a_line() -> None:
     assert below.relative_rms < 1e-6
 
 
-def test_a_line_between_sizes_close_together_is_a_transition_and_tells_no_rate(
+def test_a_line_between_close_sizes_is_a_transition_without_a_rate(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """From 8,128 to 8,191 B the time climbs from one protocol to the next, by 20 ns a byte."""
@@ -55,8 +55,8 @@ def test_a_line_between_sizes_close_together_is_a_transition_and_tells_no_rate(
     assert "/s" not in row
 
 
-def test_each_size_of_a_line_has_what_it_misses() -> None:
-    """0.6 % above the line at one size; what lies on no line is none of its sizes."""
+def test_each_size_of_a_line_has_its_residual() -> None:
+    """0.6 % above the line at one size; a size off every line belongs to none."""
     made = curve(lambda size: (500 + 0.1 * size) * {512: 1.006, 1024: 2.0}.get(size, 1.0))
     (one,) = lines_of(reading(made))[0]
     assert one.sizes_bytes == tuple(size for size in SIZES if size != 1024)
@@ -80,7 +80,7 @@ def test_sizes_on_no_line_are_named_with_their_times(capsys: pytest.CaptureFixtu
     assert lines_of(reading(curve()))[1] == []
 
 
-def test_patterns_beside_the_first_have_lines_of_their_own() -> None:
+def test_further_patterns_have_separate_lines() -> None:
     """In every state, and where they have a curve: two sizes are just figures."""
     trips, ways = curve(line(500, 0.1)), curve(line(200, 0.05), "oneway", options={"window": 16})
     slow = curve(line(400, 0.1), "oneway", options={"window": 16}, state="far")
@@ -148,7 +148,7 @@ def test_a_value_with_a_long_arm_is_a_range(value: Estimate | None, printed: str
     assert with_arm(value, lambda number: f"{number:.0f}") == printed
 
 
-def test_what_the_figures_do_not_tell_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+def test_undetermined_parameters_are_dashes(capsys: pytest.CaptureFixture[str]) -> None:
     print_lines(lines_of(reading(curve(lambda size: 500 + 5 * (size % 3), sizes=SIZES)))[0])
     row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("pingpong on shm"))
     assert " - " in row.replace("8 B - 64 KiB", "")
@@ -185,7 +185,7 @@ def test_loggp_is_printed_by_segment(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_four_sizes_on_both_sides_of_a_switch_are_no_line() -> None:
-    """Any three of four may lie on one, here all but 8 KiB: that is as well the first of another protocol."""
+    """Any three of four may be on a line, here all except 8 KiB, which may as well begin another protocol."""
 
     def time_ns(size: int) -> float:
         return 100 + size / 12.3 if size <= 4040 else 1500 + size / 16.7

@@ -21,7 +21,7 @@ from hockney.stats.fit import NoFit
 
 SIZES = [0, 64, 512, 1024, 4096, 16384]
 DELAY_NS = 100_000
-OVER_NS = 20  # what a delay takes more than was asked for
+OVER_NS = 20  # the excess of a delay over its setting
 LACKS = "needs prtt with one message and several, with a delay and without, each with an interval"
 NEAR, FAR, MIXED = (27.0, 27.0), (184.0, 184.0), (27.0, 184.0)
 
@@ -45,9 +45,9 @@ def store(
     oversubscribed: bool = False,
     hosts: Sequence[tuple[str, ...]] = (),
 ) -> list[FittedTrips]:
-    """What is fitted to a run of which each (floors, measurements, points and their times) tells a part.
+    """The fit to a run; each (floors, measurements, points and their times) gives a part of it.
 
-    With `hosts` each part is a launch of its own on these.
+    With `hosts` each part is a separate launch on these.
     """
     every = [(floors, measurements, list(times)) for floors, measurements, times in told]
     with Store.open(path) as results:
@@ -98,7 +98,7 @@ def checked(one: FittedTrips, machine: Machine) -> None:
     check(found, machine, 0.01)
 
 
-def test_each_state_has_its_parameters_or_says_what_it_lacks(tmp_path: Path) -> None:
+def test_each_state_has_its_parameters_or_a_reason(tmp_path: Path) -> None:
     alone = [(point, time) for point, time in points() if not point.options]
     near, far = store(tmp_path / "r.db", (NEAR, 7, points()), (FAR, 6, alone))
     assert (near.state, far.state) == ("near", "far")
@@ -118,7 +118,7 @@ def test_ranks_and_options_are_not_thrown_together(tmp_path: Path) -> None:
         checked(one, machine)
 
 
-def test_each_launch_has_the_class_of_its_own_ranks(tmp_path: Path) -> None:
+def test_each_launch_has_the_class_of_its_ranks(tmp_path: Path) -> None:
     parts = (NEAR, 8, points()), (NEAR, 7, points(LARGE))
     near, far = store(tmp_path / "r.db", *parts, hosts=[("a", "a"), ("a", "b")])
     assert (near.pair_class, far.pair_class) == ("one host", "between hosts")
@@ -132,14 +132,14 @@ def test_each_delay_is_the_one_that_was_counted_with_it(tmp_path: Path) -> None:
     checked(found, SMALL)
 
 
-def test_too_few_measurements_mixed_ones_and_crowded_ranks_give_no_parameters(tmp_path: Path) -> None:
+def test_too_few_measurements_mixed_ones_and_oversubscribed_ranks_give_no_parameters(tmp_path: Path) -> None:
     (few,) = store(tmp_path / "few.db", (NEAR, 3, points()))
     assert few.fit == NoFit(LACKS)
     mixed = store(
         tmp_path / "mixed.db", (NEAR, 6, list(points())[:1]), (FAR, 6, list(points())[:1]), (MIXED, 7, points())
     )
     assert {one.state for one in mixed} == {"near", "far"}
-    assert store(tmp_path / "crowded.db", (NEAR, 7, points()), oversubscribed=True) == []
+    assert store(tmp_path / "oversubscribed.db", (NEAR, 7, points()), oversubscribed=True) == []
 
 
 def test_a_size_whose_delay_is_too_short_is_left_out_alone(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ SAMPLES, SAMPLE_NS = 40, 20_000
 def measurements(
     rate_per_s: float = 0.0, length_ns: Callable[[np.random.Generator], float] | None = None, transport: str = "shm"
 ) -> list[Measurement]:
-    """300 measurements of 40 samples of 20 us; disturbances come at random and delay the sample that runs."""
+    """300 measurements of 40 samples of 20 us; outliers come at random and delay the current sample."""
     random = np.random.default_rng(1)
     made = []
     for _ in range(300):

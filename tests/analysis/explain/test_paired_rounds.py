@@ -1,4 +1,4 @@
-"""Jumps are judged by the rounds that measured both sizes: so drift is told from a change of protocol."""
+"""Jumps are judged by the rounds that measured both sizes: this separates drift from a change of protocol."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_jump_between_sizes_that_too_few_rounds_measured_is_suspected(tmp_path
     assert "--refine" in switch.fix.argv
 
 
-def test_what_the_same_rounds_do_not_show_is_drift_or_suspected(tmp_path: Path) -> None:
+def test_a_jump_missing_in_common_rounds_is_drift_or_suspected(tmp_path: Path) -> None:
     machine = Machine(straight, noise=0.001, drift=lambda now_s: 1.0 if now_s < 1 else 1.3)
     points = pingpongs(LONG)
     half = len(points) // 2
@@ -71,7 +71,7 @@ def test_a_single_size_above_its_line_is_no_switch(tmp_path: Path) -> None:
 
 
 def test_a_line_that_begins_below_zero_is_a_jump_at_its_documented_size(tmp_path: Path) -> None:
-    """As of a pipe: what it holds, 64 KiB, already takes longer, and from there on each byte takes more than before."""
+    """As with a pipe: its capacity, 64 KiB, already takes longer, and from there on each byte takes more."""
     sizes = [*(1024 << n for n in range(6)), 38976, 44352, 55104, 60096, *(65536 << n for n in range(5))]
     machine = Machine(
         lambda point: 18_500 + 0.13 * point.bytes if point.bytes < 65536 else 0.86 * point.bytes - 20_800, noise=0.003

@@ -60,7 +60,7 @@ def test_like_pairs_are_one_class(tmp_path: Path) -> None:
     [(4, [(1, 3)], (1, 3), 6), (6, [(min(4, a), max(4, a)) for a in (0, 1, 2, 3, 5)], (4,), 5)],
     ids=["a pair", "a rank, not each of its pairs"],
 )
-def test_what_is_slow_is_named(
+def test_slow_ranks_and_pairs_are_named(
     ranks: int, slow: list[tuple[int, int]], named: tuple[int, ...], of_pairs: int, tmp_path: Path
 ) -> None:
     (matrix,) = matrices(tmp_path, idle(ranks, dict.fromkeys(slow, 1300.0), 1000.0))
@@ -128,7 +128,7 @@ def test_a_pair_is_the_median_of_both_directions(tmp_path: Path) -> None:
     assert matrix.classes[0].slowest_ns == pytest.approx((1200 + 1003) / 2, abs=2)
 
 
-def test_classes_are_what_cpus_share(tmp_path: Path) -> None:
+def test_classes_follow_the_topology(tmp_path: Path) -> None:
     topology = Topology(
         source="sysfs",
         cores=((0, 1), (2, 3), (4, 5), (6, 7)),
@@ -148,7 +148,7 @@ def test_classes_are_what_cpus_share(tmp_path: Path) -> None:
 
 
 def test_a_pair_is_judged_over_all_launches(tmp_path: Path) -> None:
-    """Pair (0, 1) is slow in all of six launches, pair (2, 3) in four of them."""
+    """Pair (0, 1) is slow in all of six launches, pair (2, 3) in four."""
     quick = idle(4, {(0, 1): 1300.0}, 1000.0, measurements=12)
     slow = idle(4, {(0, 1): 1300.0, (2, 3): 1300.0}, 1000.0, measurements=24)
     made = [dataclasses.replace(one, then=then) for one, then in zip(slow, quick, strict=True)]
@@ -157,7 +157,7 @@ def test_a_pair_is_judged_over_all_launches(tmp_path: Path) -> None:
     assert [outlier.ranks for outlier in matrix.outliers] == [(0, 1)]
 
 
-def test_the_class_is_what_ranks_share_in_every_launch(tmp_path: Path) -> None:
+def test_the_class_holds_in_every_launch(tmp_path: Path) -> None:
     topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
     (matrix,) = matrices(
         tmp_path,

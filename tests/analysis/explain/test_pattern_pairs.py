@@ -124,7 +124,7 @@ def test_a_multicast_slower_than_messages() -> None:
             pattern("multicast", 900, ranks=4, options={"until": "sent"}, algorithm="native"),
             pattern("multicast", 500, ranks=4, algorithm="portable"),
         ),
-        # a stream hides what an exchange waits for
+        # a stream hides the waits of an exchange
         (pattern("alltoall", 9000, ranks=4, algorithm="native"), pattern("pairs", 500, ranks=4)),
         # one of many pairs
         (barrier_of(2000), pattern("pingpong", 500, ranks=4, options={"source": 2, "target": 3})),
@@ -135,7 +135,7 @@ def test_a_multicast_slower_than_messages() -> None:
     ],
     ids=["another clock", "a stream", "one of many pairs", "hockney's own", "oversubscribed"],
 )
-def test_what_is_timed_differently_is_not_compared(curves: tuple[Curve, ...]) -> None:
+def test_patterns_timed_differently_are_not_compared(curves: tuple[Curve, ...]) -> None:
     assert isinstance(slower_than_parts(reading(*curves)), NotChecked)
 
 
@@ -199,13 +199,13 @@ def floors_of(time_ns: float, transport: str, precision: float = 0.005, **more: 
     [(500, "shm", True), (60, "shm", False), (20_000, "tcp", False), (300, MPI, False), (500, MPI, True)],
 )
 def test_a_short_message_far_above_the_floor(time_ns: float, transport: str, is_above: bool) -> None:
-    """What goes through the kernel has no usual factor."""
+    """Transports through the kernel have no usual factor."""
     found = floors_of(time_ns, transport)
     assert [finding.subject.transport for finding in found] == ([transport] if is_above else [])
 
 
 @pytest.mark.parametrize(("precision", "is_above"), [(0.01, True), (0.2, True), (0.4, False)])
-def test_the_whole_interval_is_above_what_is_usual(precision: float, is_above: bool) -> None:
+def test_the_whole_interval_is_above_the_usual_limit(precision: float, is_above: bool) -> None:
     """170 ns are 4.25 floors, and 3 are usual."""
     assert bool(floors_of(170, "shm", precision)) is is_above
 

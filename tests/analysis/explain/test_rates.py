@@ -1,4 +1,4 @@
-"""Detectors on runs of known truth: rates of 1,000 runs stand in docs/validation.md, 200 are held to bounds here."""
+"""Detectors on runs of known truth: docs/validation.md has the rates of 1,000 runs, 200 must keep bounds here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RUNS = 200
 
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
-def test_what_is_there_is_told_and_what_is_not_there_is_not(case: Case, noise: float) -> None:
+def test_effects_are_found_and_none_are_invented(case: Case, noise: float) -> None:
     false, found = case.rates(noise, RUNS)
     assert false <= 0.05
     if noise <= case.noise:

@@ -69,7 +69,7 @@ def test_a_run_becomes_curves(tmp_path: Path) -> None:
     assert of.floors["shm", 2].value == pytest.approx(30)
 
 
-def test_only_the_state_that_most_measurements_saw_is_looked_at(tmp_path: Path) -> None:
+def test_only_the_state_with_most_measurements_is_read(tmp_path: Path) -> None:
     slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, measurements=7, floor_ns=200.0)
     point = Made(Point("shm", "pingpong", 2, 8), 500.0, divisor=2, measurements=9, then=slow)
     (only,) = read(tmp_path / "r.db", [point]).curves
@@ -77,7 +77,7 @@ def test_only_the_state_that_most_measurements_saw_is_looked_at(tmp_path: Path) 
     assert only.points[0].time_ns.value == pytest.approx(500, rel=0.01)
 
 
-def test_the_state_that_knows_most_sizes_is_looked_at_though_another_has_more_measurements(tmp_path: Path) -> None:
+def test_the_state_with_most_sizes_is_read_though_another_has_more_measurements(tmp_path: Path) -> None:
     """As where the machine changes while --refine measures a few sizes over and over."""
     slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, measurements=90, floor_ns=200.0)
     points = [*pingpongs(sizes=SIZES[1:]), Made(Point("shm", "pingpong", 2, 8), 500.8, divisor=2, then=slow)]
@@ -137,7 +137,7 @@ def test_layers_of_different_states_are_not_subtracted() -> None:
     assert layers_of(reading(curve(), curve(line(900), transport="mpi@x-1", state="far"))) == []
 
 
-def test_the_direct_ways_of_pvm_stand_on_a_unix_domain_socket() -> None:
+def test_the_direct_variants_of_pvm_use_a_unix_domain_socket() -> None:
     ways = [curve(line(900), transport=name) for name in ("pvm@3.4.6", "pvm@3.4.6:raw", "pvm@3.4.6:raw-daemon")]
     found = layers_of(reading(curve(line(500), transport="unix"), *ways))
     assert [(one.upper, one.lower) for one in found] == [("pvm@3.4.6", "unix"), ("pvm@3.4.6:raw", "unix")]
@@ -145,9 +145,7 @@ def test_the_direct_ways_of_pvm_stand_on_a_unix_domain_socket() -> None:
 
 
 @pytest.mark.parametrize("hosts", [("here", "here"), ("here", "there")])
-def test_between_hosts_a_library_is_set_beside_tcp_and_within_one_it_is_not(
-    tmp_path: Path, hosts: tuple[str, ...]
-) -> None:
+def test_a_library_is_compared_with_tcp_between_hosts_only(tmp_path: Path, hosts: tuple[str, ...]) -> None:
     slower = [replace(one, time_ns=one.time_ns + 400) for one in pingpongs("mpi@x-1")]
     made = [*pingpongs("tcp"), *slower]
     found = explained(tmp_path / "r.db", made, hosts=hosts).layers
@@ -162,7 +160,7 @@ def test_a_difference_that_is_not_seen_is_said_to_be_none() -> None:
 
 
 def layers_between(added: list[tuple[float, float]]) -> list[tuple[int, int, bool]]:
-    """The ranges, and whether a difference is seen, where so many ns (and either arm) are added at sizes from 8 B."""
+    """The ranges, and whether there is a difference, with these ns (and half-widths) added at sizes from 8 B."""
     lower, upper = curve(line(1000, 0)), curve(line(1000, 0), transport="mpi@x-1")
     points = [
         replace(point, time_ns=Estimate(1000 + more, 1000 + more - arm, 1000 + more + arm))
@@ -335,7 +333,7 @@ def test_the_greatest_effect_comes_first() -> None:
 
 
 def test_a_finding_is_added_by_one_record() -> None:
-    """It is looked for, named, and printed by its facts before it has any wording."""
+    """It is searched, named, and printed by its facts before it has any wording."""
 
     def slow(of: Reading) -> list[Finding] | NotChecked:
         points = [(one, point) for one in of.of("pingpong") for point in one.points if point.time_ns.low > 900]

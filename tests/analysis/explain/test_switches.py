@@ -1,4 +1,4 @@
-"""Protocol switches and bends on curves of known truth: what is there is found, what is not is not invented."""
+"""Protocol switches and bends on curves of known truth: real ones are found, and none are invented."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stepped(after: int, jump_ns: float, transport: str = OPENMPI, **more: Any) -
 
 
 def switches(made: Curve, answer: str = "", **more: Any) -> list[Finding]:
-    """The switches of a curve but for documented sizes without a trace, or those of one answer."""
+    """The switches of a curve except documented sizes without a trace, or those of one answer."""
     findings = found("protocol switches", reading(made, **{"libraries": LIBRARIES, **more}))
     return [one for one in findings if one.facts.get("answer", "") in ([answer] if answer else ["", *ANSWERS])]
 
@@ -108,7 +108,7 @@ def test_a_cache_that_ends_where_the_time_jumps_may_be_the_cause(cache_bytes: in
     ("transport", "last_bytes", "threshold", "more"),
     [
         ("mpi@mpich-5.0.2", 4096, "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE", {}),
-        ("mpi@mpich-4.0.2", 4096, None, {}),  # UCX sends up to 8,256 B at once
+        ("mpi@mpich-4.0.2", 4096, None, {}),  # UCX sends up to 8,256 B eagerly
         ("mpi@mpich", 4096, None, {}),  # of no known version
         ("mpi@mpich-4.0.2", 8255, "UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE", {}),
         ("tcp", 8192, "net.ipv4.tcp_rmem (default)", {"facts": {"network": {"tcp_receive_buffer_bytes": 8192}}}),
@@ -175,7 +175,7 @@ def test_a_documented_size_that_the_curve_passes_straight_is_not_seen() -> None:
     made = stepped(2048, 1500.0)
     (unseen,) = switches(made, "not seen")
     assert (unseen.facts["thresholds"], unseen.effect) == (["btl_vader_max_send_size"], 0.0)
-    few = (8, 64, 512, 1024, 8192, 262144, 1 << 20, 4 << 20)  # too far apart around 4 KiB
+    few = (8, 64, 512, 1024, 8192, 262144, 1 << 20, 4 << 20)  # too distant around 4 KiB
     assert switches(curve(line(), transport=OPENMPI, sizes=few), "not seen") == []
 
 

@@ -1,4 +1,4 @@
-"""The documented sizes of a transport, and what the environment of a run had set instead."""
+"""The documented sizes of a transport, and the values that a run's environment had set instead."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_size_that_the_run_had_set_replaces_the_default(after: int, is_cause: 
         ("mpi@openmpi-5.0.1", "OMPI_MCA_btl_sm_eager_limit", "8192", 8192 - 56 + 1),
     ],
 )
-def test_what_a_variable_sets(transport: str, variable: str, value: str, first_bytes: int) -> None:
+def test_values_of_variables(transport: str, variable: str, value: str, first_bytes: int) -> None:
     (changed,) = [one for one in documented(transport, **{variable: value}) if one.set_value]
     assert (changed.first_bytes, changed.set_value) == (first_bytes, f"{variable}={value}")
 
@@ -165,7 +165,7 @@ def test_a_value_that_is_no_size_leaves_the_size_unknown(transport: str, variabl
     assert len(documented(transport, **{variable: value})) == len(documented(transport)) - 1
 
 
-def test_without_what_carries_the_bytes_nothing_is_documented() -> None:
+def test_without_a_device_nothing_is_documented() -> None:
     assert list(thresholds_of(OPENMPI, {}, "Open MPI 4.1.4")) == []
 
 
@@ -181,6 +181,6 @@ def test_sizes_of_memory_are_none_where_ucx_may_use_only_sockets() -> None:
 
 
 @pytest.mark.parametrize(("value", "is_there"), [("0", False), ("no", False), ("1", True)])
-def test_a_size_of_what_was_switched_off_is_none(value: str, is_there: bool) -> None:
+def test_a_disabled_feature_has_no_size(value: str, is_there: bool) -> None:
     names = [one.name for one in documented(MPICH, MPIR_CVAR_CH4_CMA_ENABLE=value)]
     assert ("MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD" in names) is is_there

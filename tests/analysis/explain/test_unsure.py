@@ -1,4 +1,4 @@
-"""An interval that says nothing makes no finding, whatever the values say."""
+"""An interval without information makes no finding, for any values."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def widened(of: Reading) -> Reading:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_what_a_machine_of_the_archive_shows_is_gone_where_nothing_is_sure(name: str) -> None:
+def test_findings_of_an_archived_machine_vanish_without_certainty(name: str) -> None:
     findings = explain(widened(read_machine(machines()[name])), (*DETECTORS, *ODDITIES)).findings
-    # Derived figures, and parts and wholes, are compared as they were printed.
+    # Derived figures, and parts and wholes, are compared as printed.
     assert {one.code for one in findings} <= {"derived figure", "part longer than the whole"}
 
 
@@ -65,7 +65,7 @@ def test_the_effect_of_a_ratio_is_that_of_its_bound(value: float, low: float, hi
     assert [finding.effect for finding in found] == pytest.approx([abs(2 * nearest - 1)])
 
 
-def test_the_height_of_a_jump_between_sizes_far_apart_is_a_range() -> None:
+def test_the_height_of_a_jump_between_distant_sizes_is_a_range() -> None:
     """From 256 B to 1 KiB the lines come nearer each other: by 600 ns at the one, by 216 at the other."""
     sizes = (8, 64, 128, 256, 1024, 2048, 8192, 65536)
     made = curve(lambda size: 100 + (0.6 * size if size <= 256 else 728 + 0.1 * size), sizes=sizes)
@@ -79,7 +79,7 @@ def test_the_height_of_a_jump_between_sizes_far_apart_is_a_range() -> None:
     assert unknown.facts["jump_ns"].high > 3 * unknown.facts["jump_ns"].low
 
 
-def test_a_line_that_determines_neither_start_nor_rate_is_left_out_with_a_reason() -> None:
+def test_a_line_without_start_and_rate_is_left_out_with_a_reason() -> None:
     random = np.random.default_rng(3)
     made = curve(lambda size: 500.0 * 10 ** random.uniform(-2, 2), sizes=SIZES[:4])
     lines, _, gaps = lines_of(reading(made))

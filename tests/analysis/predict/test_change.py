@@ -1,4 +1,4 @@
-"""Changes of models: what each name stands for, and what is refused."""
+"""Changes of models: the meaning of each name, and refusals."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def test_computing_and_cpus_need_no_table() -> None:
     assert after("cpu.per_node=2")["cpu"] == {"per_node": 2, "source": "cpu.per_node=2"}
 
 
-def test_what_two_classes_share_is_changed_once() -> None:
+def test_a_parameter_that_two_classes_share_is_changed_once() -> None:
     """Made by a program, a table may be there twice."""
     shared = content()
     shared["put"] = shared["class"]
     assert segment("L=2x", of=Model.from_content("shared", shared))["latency"] == {"fixed_ns": 2 * LATENCY}
 
 
-def test_changes_follow_each_other_and_leave_the_model_as_it_was() -> None:
+def test_changes_follow_each_other_and_leave_the_model_unchanged() -> None:
     before = model()
     assert segment("L=2x", "L=+1us", of=before)["latency"] == {"fixed_ns": 2 * LATENCY + 1000}
     assert before == model()

@@ -153,8 +153,8 @@ def test_a_blocking_send_that_waits_for_its_receiver_is_a_rendezvous() -> None:
     assert long["exchange"]["fixed_ns"] == 101 - 61
 
 
-def test_a_receiver_handles_one_message_after_another_whatever_was_measured() -> None:
-    """Two streams at once that are faster than one leave nothing for the receiver."""
+def test_a_receiver_always_handles_one_message_after_another() -> None:
+    """Two concurrent streams that are faster than one leave nothing for the receiver."""
     fit = fit_of(basics(256, 1000, 500, 400))
     assert time_ns(fit, "funnel", 256, ranks=9) == pytest.approx(8 * 500, rel=0.1)
 

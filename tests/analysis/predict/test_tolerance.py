@@ -1,4 +1,4 @@
-"""The search for what may be added, on times that are known functions of it."""
+"""The search for the tolerated addition, on times that are known functions of it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_jump_is_all_three() -> None:
     assert found.limits == dict.fromkeys((0.01, 0.02, 0.05), pytest.approx(777, rel=3e-3))
 
 
-def test_what_never_slows_a_pattern_has_no_limit() -> None:
+def test_an_addition_without_effect_has_no_limit() -> None:
     assert of_latency(lambda added_ns: PLAIN_NS) == Tolerance(dict.fromkeys((0.01, 0.02, 0.05)), ())
     found = of_latency(lambda added_ns: PLAIN_NS * (1 + 0.015 * (1 - math.exp(-added_ns))))
     assert found.limits[0.01] is not None

@@ -1,12 +1,12 @@
-"""What is beside the rates of truth.py, made from the truth that a fit does not know.
+"""Reference values for the rates of truth.py, made from the truth that a fit does not know.
 
 Parameters: the least error of any unbiased method, the bound of Cramer and Rao (C. R. Rao, Linear Statistical Inference
-and Its Applications, 2nd ed., Wiley 1973, 5a), for who knows the segments, the outliers and the noise. A value whose
-standard error is that bound's lies within 2 % of the truth by the chance of a normal one.
+and Its Applications, 2nd ed., Wiley 1973, 5a). It assumes that the segments, the outliers and the noise are known. A
+value with that bound as standard error is within 2 % of the truth with a normal probability.
 
-Switches: the least squares of all divisions, relative to the true times, for who knows how large the noise is, how many
-sizes a segment has at least, that there are no outliers, and perhaps how many switches there are. That is no bound, but
-far more than a fit knows.
+Switches: the least squares of all divisions, relative to the true times. This assumes that the noise, the least number
+of sizes of a segment, the absence of outliers, and perhaps the number of switches are known. That is no bound, but far
+more than a fit knows.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def errors_of_line(sizes: Floats, t0: float, slope: float, covariance: Floats) -
 
 
 def noise_of(sizes: int, noise: float | Floats) -> Floats:
-    """The covariance of times that err by normal noise of this part each, or of their own.
+    """The covariance of times with normal noise of this fraction each, or a different one for each.
 
-    That noise grows with the time tells, too.
+    Noise that grows with the time is itself informative.
     """
     found: Floats = np.eye(sizes) * noise**2 / (1 + 2 * noise**2)
     return found
@@ -50,14 +50,14 @@ def noise_of(sizes: int, noise: float | Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Division:
-    """Of a curve into segments: what its lines leave, the sum of squares relative to the true times."""
+    """A division of a curve into segments: the sum of squares left by its lines, relative to the true times."""
 
     starts: list[int]
     squares: float
 
 
 def best_divisions(sizes: Floats, times: Floats, true_times: Floats, sizes_min: int) -> list[Division]:
-    """Into one segment of so many sizes at least, into two, and so on up to SEGMENTS_MAX."""
+    """The best division into one segment of at least this many sizes, into two, and so on up to SEGMENTS_MAX."""
     n = len(sizes)
     costs = np.full((n, n + 1), np.inf)
     for first in range(n):
@@ -94,7 +94,8 @@ def errors_of_loggp(sizes: Floats, truth: Sequence[float], messages: int, noise:
     From all four times of all sizes, for who knows that o_s and o_r don't depend on the size, and that L grows by G.
     """
     ones, zeros = np.ones(len(sizes)), np.zeros(len(sizes))
-    # How often the parameters stand in PRTT(1, 0), PRTT(n, 0), PRTT(1, d) and PRTT(n, d) less its delays.
+    # The number of times that the parameters occur in PRTT(1, 0), PRTT(n, 0), PRTT(1, d) and PRTT(n, d) less its
+    # delays.
     counts = [
         (2 * ones, 2 * ones, 2 * ones, zeros, 2 * sizes),
         (2 * ones, 2 * ones, 2 * ones, (messages - 1) * ones, (messages + 1) * sizes),

@@ -1,4 +1,4 @@
-"""Base, hops and changes of direction: known truths come back, and what can't be told is said."""
+"""Base, hops and changes of direction: known truths come back, and undetermined ones are reported."""
 
 from __future__ import annotations
 

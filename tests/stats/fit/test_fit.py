@@ -71,7 +71,7 @@ def test_intervals_cover_a_line_with_lack_of_fit(grid: str, alike: float, unequa
 
 
 def test_precise_times_do_not_rule_a_line_that_misses_them() -> None:
-    """All sizes are off by 15 %, three of them surely: the interval of the rate is as wide as without errors."""
+    """All sizes are off by 15 %, three with certainty: the interval of the rate is as wide as without errors."""
     rng = np.random.default_rng(7)
     errors = [0.005 if size >= 32768 else 0.05 for size in SIZES]
     times = (np.array(line(SIZES)) * np.exp(rng.normal(0, 0.15, len(SIZES)))).tolist()

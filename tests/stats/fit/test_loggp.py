@@ -69,7 +69,7 @@ def test_residuals_by_line_and_size() -> None:
     assert set(found.residuals) == {"half_round_trip", "per_message", "send", "busy"}
     of_bursts = found.residuals["per_message"]
     assert max(range(len(sizes)), key=lambda at: of_bursts[at]) == odd
-    # Nearly all of what the burst takes more, which is no part of the line.
+    # Nearly all of the burst's extra time, which is no part of the line.
     assert 0.1 < of_bursts[odd] < 0.2
     assert all(max(map(abs, found.residuals[name])) < 1e-9 for name in ("half_round_trip", "send", "busy"))
     squares = [one**2 for missed in found.residuals.values() for one in missed]

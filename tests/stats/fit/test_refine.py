@@ -104,7 +104,7 @@ def test_a_straight_line_has_no_sizes_to_add(noise: float) -> None:
     assert sizes_to_add(curve) == []
 
 
-def test_three_sizes_on_a_steep_slope_are_looked_into() -> None:
+def test_three_sizes_on_a_steep_slope_are_refined() -> None:
     """Measured with MPICH 5.0.2: a fit takes the sizes from 8,064 to 8,191 B for a line, but there are two jumps."""
     times_ns = {
         1024: 1330, 2048: 1160, 4096: 1430, 7552: 1920, 7872: 1960, 8000: 1970, 8064: 1980, 8128: 2770, 8191: 3330,

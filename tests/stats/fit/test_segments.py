@@ -102,7 +102,7 @@ def test_a_smooth_curve_is_curved(curve: Callable[[float], float], sizes: int, n
 @pytest.mark.parametrize("noise", [0.003, 0.01])
 @pytest.mark.parametrize("octaves", [2, 3, 4])
 def test_a_smooth_knee_is_no_jump(octaves: float, noise: float) -> None:
-    """The rate falls by half around 64 KiB: from 90 to 10 % of the way over so many powers of two."""
+    """The rate falls by half around 64 KiB: from 90 to 10 % of the change over this many powers of two."""
     rng = np.random.default_rng(6)
 
     def knee(size: float) -> float:
@@ -176,7 +176,7 @@ def test_no_fit_says_why(sizes: list[int], times_ns: list[float], reason: str) -
     assert fit_segments(sizes, times_ns) == fit_line(sizes, times_ns) == NoFit(reason)
 
 
-def test_unequal_lengths_are_refused() -> None:
+def test_unequal_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="differ in number"):
         fit_segments([1, 2, 3], [1.0])
     with pytest.raises(ValueError, match="differ in number"):
@@ -249,7 +249,7 @@ def test_values_known_to_2_percent_are_within_2_percent() -> None:
 
 
 def test_values_are_as_precise_as_the_least_possible_error() -> None:
-    """Short segments tell little of one of their parameters; what they tell is used."""
+    """Short segments say little about one of their parameters; all of it is used."""
     for switched in (False, True):
         found = score(noise=0.01, switched=switched, outliers=0)
         assert found.within == pytest.approx(found.best, abs=0.03 * found.intervals)

@@ -1,6 +1,6 @@
 """LogGP's parameters of machines that are simulated event by event: messages, a wire, two processors, one clock each.
 
-Nothing here is of the fit: what the pattern `prtt` takes comes out of the events, its errors out of repetitions.
+Nothing here uses the fit: events give the times of `prtt`, repetitions their errors.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def fitted(machine: Simulated, seed: int, *, errors: bool) -> LogGP | None:
 
 @pytest.fixture(scope="module")
 def fits() -> dict[bool, list[tuple[LogGP, dict[str, float]]]]:
-    """By whether the fit is told the errors."""
+    """The fits, by whether the fit gets the errors."""
     return {
         errors: [
             (found, truth_of(machine))

@@ -58,7 +58,7 @@ class Curve:
 
 
 def sizes_of(count: int) -> list[int]:
-    """So many sizes up to 4 MiB; the smallest of the grid are left out where there are too many."""
+    """This many sizes up to 4 MiB, without the smallest of the grid if there are too many."""
     grid = sorted({round(step * 2**n) for n in range(23) for step in GRIDS[count] if step * 2**n <= 1 << 22})
     return [0, *grid[-(count - 1) :]]
 
@@ -99,7 +99,7 @@ def _lines(rng: np.random.Generator, firsts: Sequence[int], noise: float) -> lis
 
 
 def _miss(size: Floats, times: Floats) -> float:
-    """What the best single line leaves of times without noise: root of the sum of squares, relative."""
+    """The residual of the best single line of times without noise: root of the sum of squares, relative."""
     columns = np.stack([np.full(len(size), 1.0), size / size[-1]], axis=1) / times[:, None]
     best, *_ = np.linalg.lstsq(columns, np.ones(len(size)), rcond=None)
     return float(np.linalg.norm(columns @ best - 1))
@@ -107,7 +107,7 @@ def _miss(size: Floats, times: Floats) -> float:
 
 @dataclass
 class Parameters:
-    """Counts of fitted parameters beside the truth."""
+    """Counts of fitted parameters and their true values."""
 
     intervals: int = 0
     covered: int = 0
@@ -117,7 +117,7 @@ class Parameters:
     best: float = 0.0  # values that would be within 2 % at the least error of any unbiased method
 
     def count(self, estimate: Estimate, truth: float, least: float) -> None:
-        """One of them, which no unbiased method knows to a standard error below `least` of it."""
+        """One of them; no unbiased method has a standard error below `least` of it."""
         near = abs(estimate.value / truth - 1) <= 0.02
         self.intervals += 1
         self.covered += estimate.low <= truth <= estimate.high
@@ -269,8 +269,11 @@ class Machine:
         heavy: bool = False,
         known: bool = False,
     ) -> RoundTrips:
-        """Noise is of the communication; a delay ends when the clock says so. It is one fraction of all four times, or
-        each one's own; `heavy` has wild ones among it, and where it is `known`, it is to a quarter."""
+        """Noise is of the communication; a delay ends by the clock.
+
+        Noise is one fraction of all four times, or different for each. `heavy` has wild values; `known` noise is known
+        to a quarter.
+        """
         calls = [(1, 0.0), (MESSAGES, 0.0), (1, DELAY_NS), (MESSAGES, DELAY_NS)]
         delays = np.array([messages * delay_ns for messages, delay_ns in calls])
         busy = np.array([self.round_trip_ns(size, *call) for call in calls]) - delays
@@ -292,10 +295,10 @@ LOGGP = {"L": "latency_ns", "o_s": "send_ns", "o_r": "receive_ns", "g": "gap_ns"
 def loggp_score(
     *, noise: float = 0.0, machines: int = 200, wide: bool = False, known: bool = False, sizes: Sequence[int] = ()
 ) -> dict[str, Parameters]:
-    """Of each parameter of random machines of one segment, measured at 36 sizes or those given.
+    """The parameters of random machines of one segment, measured at 36 sizes or those given.
 
-    `wide`: L, o_s and o_r lie anywhere between 100 ns and 10 us, g between a third and five times the longer overhead,
-    and noise is heavy. Without `noise` each time has its own of 0.3 to 10 %.
+    `wide`: L, o_s and o_r are anywhere between 100 ns and 10 us, g between a third and five times the longer overhead,
+    and noise is heavy. Without `noise` each time has a different one of 0.3 to 10 %.
     """
     rng = np.random.default_rng(12)
     scores = {name: Parameters() for name in LOGGP}

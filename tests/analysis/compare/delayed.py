@@ -1,4 +1,4 @@
-"""Checks of a transport that can be slowed down, for the tests and scripts/check-rates."""
+"""Checks of a transport that can be delayed, for the tests and scripts/check-rates."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from hockney.worker.build import Recipe
 from hockney.worker.catalogue import Catalogue, load
 
 SIZES = (8, 64, 512, 4096, 16384, 32768, 65536, 131072)
-SLOWED = (16384, 65536)  # bytes, first and last
-TRANSPORT = "fault"  # that can be slowed
+DELAYED = (16384, 65536)  # bytes, first and last
+TRANSPORT = "fault"  # that can be delayed
 
 
 def load_catalogue() -> Catalogue:
@@ -30,7 +30,7 @@ def load_catalogue() -> Catalogue:
 
 
 def plan(*transports: str, sizes: tuple[int, ...] = SIZES, launches: int = 5, time_s: float = 2.0) -> Plan:
-    """Ping-pongs over these transports, by default over the one that can be slowed."""
+    """Ping-pongs over these transports, by default over the one that can be delayed."""
     points = tuple(Point(name, "pingpong", 2, size) for name in transports or (TRANSPORT,) for size in sizes)
     return Plan("test", points, time_s=time_s, launches=launches, timeout_s=60)
 
@@ -63,9 +63,9 @@ def check_again(
 
 
 @contextmanager
-def slowed(percent: int = 23) -> Iterator[None]:
-    """Inside, ping-pongs of the sizes SLOWED on `fault` take this much longer, and some % more for waiting."""
-    os.environ["HOCKNEY_FAULT"] = f"slow 1 {SLOWED[0]} {SLOWED[1]} {percent}"
+def delayed(percent: int = 23) -> Iterator[None]:
+    """Inside, ping-pongs of the sizes DELAYED on `fault` take this much longer, and some % more for waiting."""
+    os.environ["HOCKNEY_FAULT"] = f"slow 1 {DELAYED[0]} {DELAYED[1]} {percent}"
     try:
         yield
     finally:
