@@ -1,4 +1,4 @@
-"""Points, measurements and runs made up for tests, with everything that a test does not care about filled in."""
+"""Points, measurements and runs for tests, with defaults for everything that a test does not set."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def make_pattern(
 
 
 def make_transport(name: str, caps: Iterable[str] = ("send", "nonblocking", "payload"), **more: Any) -> TransportInfo:
-    """A transport as a worker would describe it. The native worker says what fits it, as of its `worker_name`."""
+    """A transport as a worker would describe it. The native worker checks its points, as of its `worker_name`."""
     made = {"summary": f"how {name} sends", "native": frozenset(), "max_bytes": 0, "executable": build_worker()}
     return TransportInfo(**{"name": name, "worker_name": "shm", "caps": frozenset(caps), **made, **more})
 
@@ -145,7 +145,7 @@ def copied_tree(copy: Path) -> Path:
     """A copy of the sources, tests and documents, to be changed, in this folder."""
     root = Path(__file__).parents[1]
     for name in ("src", "tests", "docs"):
-        shutil.copytree(root / name, copy / name)  # with what Python compiled: times and sizes are kept
+        shutil.copytree(root / name, copy / name)  # with Python's caches: times and sizes are kept
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml"):
         shutil.copy(root / name, copy / name)
     (copy / "scripts").symlink_to(root / "scripts")

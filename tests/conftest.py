@@ -1,7 +1,6 @@
-"""What holds for every test: seeds are fixed, long matrices run with --full, and where all runtimes must be present a
-skip is a failure.
+"""Rules for every test: seeds are fixed, long matrices run with --full. With all runtimes required, a skip fails.
 
-What MPICH leaves behind where a test kills its launcher is removed at the end.
+Files that MPICH leaves behind after a test kills its launcher are removed at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _START_S = 5  # a job that began less long ago may still read its file
 ALL_RUNTIMES = os.environ.get("HOCKNEY_ALL_RUNTIMES") == "1"
 
 
-# A shell starts what it puts into the background with Ctrl-C ignored, and many a test presses it.
+# A shell starts background programs with Ctrl-C ignored, and many tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # Where it is exported, tables are folded to it in a pipe too.
 os.environ.pop("COLUMNS", None)
@@ -53,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked `full`, unless asked for with --full or by its own name."""
+    """Leave out tests marked `full`, unless they are selected by --full or by name."""
     if config.getoption("--full") or any("::" in argument for argument in config.args):
         return
     left_out = [item for item in items if item.get_closest_marker("full")]
@@ -79,7 +78,7 @@ _OF_OTHERS = _of_hydra()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Remove what killed launchers left behind; make the run fail if it passed with a skip."""
+    """Remove files left by killed launchers; make the run fail if it passed with a skip."""
     for path in _of_hydra() - _OF_OTHERS:
         with contextlib.suppress(OSError):  # gone, or somebody else's
             if time.time() - path.stat().st_mtime > _START_S:

@@ -1,8 +1,8 @@
 """A large made-up run, to measure how fast a command reads one: `python -m tests.large FILE [LAUNCHES [KIND]]`.
 
 5,000 series of 10 transports, 10 measurements each, 200 samples a measurement: 10 million samples. KIND is `plain` (5
-patterns, 100 sizes each) or `varied` (all that `explain` looks for: 16 patterns, up to 8 ranks, options, pairs of
-ranks, switches). Each call adds a run to the file; of several launches each has its part of the measurements.
+patterns, 100 sizes each) or `varied` (all that `explain` searches: 16 patterns, up to 8 ranks, options, pairs of ranks,
+switches). Each call adds a run to the file; several launches share the measurements evenly.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _measurement(point: Point, launch_id: int, round_: int, random: np.random.Ge
 
 
 def _time_ns(point: Point, options: Mapping[str, str]) -> float:
-    """A straight line from 100 ns on, with steps at 4 KiB and at 64 KiB; of several messages so many times that."""
+    """A straight line from 100 ns on, with steps at 4 KiB and at 64 KiB, times the number of messages."""
     size = point.bytes
     one_ns = 100 + 0.05 * size + (300 if size > 4096 else 0) + (2000 if size > 65536 else 0)
     if point.pattern == "prtt":

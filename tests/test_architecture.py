@@ -1,4 +1,4 @@
-"""What holds for the code as a whole: imports point one way, and light commands load nothing heavy."""
+"""Rules for the code as a whole: imports point one way, and light commands load nothing heavy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hockney.worker import build
 
 PACKAGE = Path(__file__).parents[1] / "src" / "hockney"
-# The rooms, from the top down: a room imports only what stands after it. docs/architecture.md shows the same.
+# The rooms, from the top down: a room imports only rooms after it. docs/architecture.md shows the same.
 ROOMS = [
     "cli",
     "report",
@@ -83,7 +83,7 @@ def test_transports_see_nothing_of_any_pattern() -> None:
 
 
 @pytest.mark.parametrize("family", list(build._FAMILY_SOURCES))
-def test_who_asks_for_the_family_is_told(family: str) -> None:
+def test_the_family_is_listed(family: str) -> None:
     """Only some units are: in another, a file that asks would be compiled for no family, and nobody would say so."""
     asks = re.compile(r"\bHK_FAMILY_(?!H\b)")
     for (unit, options), sources in build._units(build.Recipe(family)).items():

@@ -1,4 +1,4 @@
-"""What a suite asks for and can't have costs one sentence, and the rest of the suite is measured."""
+"""A suite's impossible requests cost one sentence each, and the rest of the suite is measured."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def is_a_sentence(text: str | None) -> bool:
     return text is not None and "\n" not in text and "Traceback" not in text and 10 < len(text) < 200
 
 
-def test_what_can_not_be_had_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_impossible_requests_are_reported_and_the_rest_is_measured(tmp_path: Path) -> None:
     catalogue = load(recipe=COARSE, libraries=())
     catalogue = Catalogue(catalogue.patterns, catalogue.transports, (Missing("pvm", "no PVM was found", "install it"),))
     outcome, ended = measure(

@@ -34,7 +34,7 @@ NEAR, FAR = 27.0, 184.0
 WITHIN = Target("0.98–1.02 × bare C", low=0.98, high=1.02)
 
 
-ALONE = (0.63, 0.62)  # what the fixed loop takes on each CPU
+ALONE = (0.63, 0.62)  # the time of the fixed loop on each CPU
 
 
 # ---- targets and the table ------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_the_real_page_has_its_markers() -> None:
 # ---- quadruples -----------------------------------------------------------------------------------------------------
 
 
-def test_what_changes_within_and_between_quadruples_is_no_scatter_of_the_ratio() -> None:
+def test_changes_within_and_between_quadruples_are_no_scatter_of_the_ratio() -> None:
     drifting = [
         Quadruple((130 * now, 130 * now**4), (128 * now**2, 128 * now**3)) for now in (0.9, 1.0, 1.1, 3.0, 0.5, 2)
     ]
@@ -170,7 +170,7 @@ def test_several_quadruples_a_measurement_take_turns_too() -> None:
     assert len(one.quadruples[8]) == 3
 
 
-def test_what_fails_again_and_again_is_given_up_and_the_rest_goes_on() -> None:
+def test_repeated_failures_are_given_up_and_the_rest_continues() -> None:
     said: list[str] = []
     calls = []
 
@@ -190,7 +190,7 @@ def test_what_fails_again_and_again_is_given_up_and_the_rest_goes_on() -> None:
     assert shown.met == NO
 
 
-def test_what_is_not_here_has_a_row_with_the_reason() -> None:
+def test_missing_libraries_have_a_row_with_the_reason() -> None:
     (shown,) = Absent("mpi", "mpi: half round trip", WITHIN, "no MPI is here").rows()
     assert (shown.measured, shown.met) == ("not measured: no MPI is here", UNKNOWN)
 
@@ -198,7 +198,7 @@ def test_what_is_not_here_has_a_row_with_the_reason() -> None:
 # ---- scatter between runs -------------------------------------------------------------------------------------------
 
 
-def test_scatter_is_told_within_each_state() -> None:
+def test_scatter_is_given_within_each_state() -> None:
     def run(value_ns: float, floor_ns: float, measurements: int = 8, launch: int = 1) -> list[Sampled]:
         return [Sampled(value_ns, MachineProbe((floor_ns, floor_ns)), launch)] * measurements
 
@@ -221,7 +221,7 @@ def test_scatter_is_told_within_each_state() -> None:
     assert shown.met == INCONCLUSIVE
 
 
-def test_what_a_library_prints_between_the_numbers_is_left_out() -> None:
+def test_output_of_a_library_between_the_numbers_is_ignored() -> None:
     lines = ["Warning: no InfiniBand 2 3", "8 130.50 128.00", "", "1024 240.0 238.1", "1 2"]
     assert numbers(lines, 3) == [[8.0, 130.5, 128.0], [1024.0, 240.0, 238.1]]
 

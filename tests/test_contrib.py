@@ -1,4 +1,4 @@
-"""What contrib/ offers to other tools works: the ReFrame test on a stand-in for ReFrame, the scripts as they are."""
+"""The offers of contrib/ to other tools work: the ReFrame test on a stand-in for ReFrame, the scripts unchanged."""
 
 from __future__ import annotations
 

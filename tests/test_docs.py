@@ -1,4 +1,4 @@
-"""Documents are part of the product: what exists is in them, and what stands in them works."""
+"""Documents are part of the product: they are complete, and their commands work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DESCRIPTION = describe(build_worker())
 
 @pytest.mark.parametrize("page", ["README.md", *(path.name for path in (ROOT / "docs").glob("*.md"))])
 def test_no_line_of_text_is_longer_than_a_screen(page: str) -> None:
-    """Rows of tables can't be wrapped, and what was printed is shown as it was."""
+    """Rows of tables can't be wrapped, and printed output is shown unchanged."""
     text = re.sub(r"^```.*?^```$", "", PAGES[page], flags=re.MULTILINE | re.DOTALL)
     assert not [line for line in text.splitlines() if len(line) > _COLUMNS_MAX and not line.startswith("|")]
 
@@ -172,7 +172,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 
 def _anchors(page: str) -> set[str]:
-    """Of a page's headings, as they are linked to."""
+    """The link targets of a page's headings."""
     titles = re.findall(r"^#+ (.*)", page, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -208,7 +208,7 @@ def test_the_page_of_commands_has_every_option_and_no_other() -> None:
 
 
 def test_every_environment_variable_is_on_the_page_of_commands() -> None:
-    """Those of hockney, and those of others that it reads by name, but for what it sets or hands on itself."""
+    """Those of hockney, and those of others that it reads by name, except those that it sets or passes on."""
     package = ROOT / "src" / "hockney"
     code = "".join(path.read_text(encoding="utf-8") for end in ("py", "c") for path in package.rglob(f"*.{end}"))
     names = set(re.findall(r'(?:environ\.get|environ\[|getenv|environment\.get)\(?"([A-Z_]{2,})"', code))
@@ -274,7 +274,7 @@ def test_no_cell_of_a_table_is_an_essay(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", [name for name in PAGES if (ROOT / "docs" / name).exists()])
-def test_page_opens_with_what_it_is_for(page: str) -> None:
+def test_page_opens_with_its_purpose(page: str) -> None:
     assert re.match(r"# .+\n\nThis page [^.]+[.:]", PAGES[page])
 
 
@@ -283,13 +283,13 @@ def test_no_page_names_a_place_of_somebodys_machine() -> None:
         assert not re.search(r"(?<![\w.])/(home|root|work|tmp)/", text), name
 
 
-def test_the_page_on_checking_holds_what_is_understood(tmp_path: Path) -> None:
+def test_the_page_on_checking_has_valid_expectations(tmp_path: Path) -> None:
     """Its file of limits is read, and its numbers of launches are those of the code."""
     page = PAGES["checking.md"]
     path = tmp_path / "expect.toml"
     path.write_text(re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0])
     assert len(load_expectations(path, load()).expect) == 2
-    # How many launches a check takes: the page, the help and what is done say one number.
+    # The number of launches of a check is the same on the page, in the help and in the code.
     check = hockney.get_command(click.Context(hockney), "check")
     assert check is not None
     assert f"in {LAUNCHES} launches or more" in " ".join(page.split())
@@ -313,7 +313,7 @@ def shorter(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the tutorial's commands were run, in their order, with a store of their own."""
+    """The folder of the tutorial's commands, run in their order, with a separate store."""
     folder = tmp_path_factory.mktemp("tutorial")
     (folder / "mine.toml").write_text(shorter(blocks("toml")[0]))
     lines = [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]

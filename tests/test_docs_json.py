@@ -1,4 +1,4 @@
-"""docs/json.md is what `--json` prints: every key stands on the page with its type, and the page has no other."""
+"""docs/json.md describes the output of `--json`: every key is on the page with its type, and the page has no other."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ def walked(value: Any, rows: dict[str, Row], path: str = "") -> Iterator[tuple[s
             yield from walked(below, rows, path)
 
 
-def check_page(documents: Documents, *sections: str, lacking: tuple[str, ...] = ()) -> None:
-    """All keys of the documents stand in these sections with their types, and no other does.
+def check_page(documents: Documents, *sections: str, optional: tuple[str, ...] = ()) -> None:
+    """All keys of the documents are in these sections with their types, and no other is.
 
-    A key that the page calls absent may be missing, and so may those that begin with a text in `lacking`. The schema of
-    each document takes it.
+    Keys that the page calls absent may be missing, and so may those that begin with a text in `optional`. Each document
+    follows its schema.
     """
     for document in documents:
         if "format" in document:
@@ -102,7 +102,7 @@ def check_page(documents: Documents, *sections: str, lacking: tuple[str, ...] = 
     seen: dict[str, list[Any]] = {}
     for path, value in itertools.chain.from_iterable(walked(document, rows) for document in documents):
         seen.setdefault(path, []).append(value)
-    assert [path for path in seen if path not in rows] == [], f"keys that {sections} of docs/json.md lack"
+    assert [path for path in seen if path not in rows] == [], f"keys that {sections} of docs/json.md does not have"
     for path, values in seen.items():
         row = rows[path]
         assert "?" in row.type or None not in values, f"docs/json.md: {path} may be null"
@@ -112,7 +112,7 @@ def check_page(documents: Documents, *sections: str, lacking: tuple[str, ...] = 
     unseen = [
         path for path in rows if path not in seen and not f"{path}.".startswith(tuple(f"{key}." for key in absent))
     ]
-    assert [path for path in unseen if not path.startswith(lacking or ("\0",))] == [], "no document has these"
+    assert [path for path in unseen if not path.startswith(optional or ("\0",))] == [], "no document has these"
 
 
 # ---- the documents --------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def read(capsys: pytest.CaptureFixture[str]) -> Read:
 
 
 def compared(path: Path) -> list[tuple[int, int]]:
-    """Runs of which something is slower, inconclusive, apart, in one alone, disturbed, drifting and otherwise."""
+    """Runs with differences of every kind: slower, inconclusive, in one alone, disturbed, drifting and others."""
     sizes = [2**n for n in range(3, 17)]
     times = {point: ns + (2000 if point.bytes > 2048 else 0) for point, ns in curve("tcp", sizes).items()}
     told: dict[str, Any] = {"facts": {"sleeping": ["tcp"], "hostname": "a"}, "suite": "pingpong"}
@@ -190,7 +190,7 @@ def test_check_of_what_is_expected(tmp_path: Path, read: Read) -> None:
 
 
 def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What no made-up run has all of is made up itself."""
+    """No run has all of it, so the explanation is built here."""
     one = Estimate(2.0, 1.0, 3.0)
     where = ("shm", "pingpong", 2, "one core", "near")
     loggp = LogGP(8, 64, one, one, one, one, one, one, (8, 64), {"send": (0.1, 0.2)}, 0.1)
@@ -226,12 +226,12 @@ def test_show(tmp_path: Path, read: Read) -> None:
 
 
 def test_run_says_more_than_show(tmp_path: Path, read: Read) -> None:
-    """The page marks what it has more, and so does the test of `show`, which would miss it."""
+    """The page marks the keys that only `run` has; the test of `show` would miss them."""
     words = ("pingpong", "-t", "shm", "--bytes", "8", "--time", "0.2s", "--store", tmp_path / "r.db")
     found = read("run", *words, codes=(0, 3))  # 3: so short a run may be without an interval
     shown = read("show", "--store", tmp_path / "r.db")
     assert set(found) - set(shown) == {"run", "store", "failed_points", "missing"}
-    check_page([found], "show-run-and-quick", lacking=("missing.", "warnings."))
+    check_page([found], "show-run-and-quick", optional=("missing.", "warnings."))
     assert all(
         "absent in show" in row.meaning
         for row in SECTIONS["show-run-and-quick"]
@@ -273,7 +273,7 @@ def test_tables(tmp_path: Path, read: Read) -> None:
         ("matrix-of-pairs", pairs, "12"),
     ):
         documents = [read("show", number, "--tables", "--store", path) for number in numbers]
-        check_page(documents, "show-run-and-quick", part, lacking=("warnings.",))
+        check_page(documents, "show-run-and-quick", part, optional=("warnings.",))
 
 
 def test_highest_rates(tmp_path: Path, read: Read) -> None:
@@ -281,7 +281,7 @@ def test_highest_rates(tmp_path: Path, read: Read) -> None:
     for name, times_us in (("found", {1000: in_time, 2000: late}), ("none", {1000: late}), ("all", {1000: [500]})):
         store_search(tmp_path / name, times_us)
     documents = [read("show", "--tables", "--store", tmp_path / name) for name in ("found", "none", "all")]
-    check_page(documents, "show-run-and-quick", "highest-rates", lacking=("warnings.",))
+    check_page(documents, "show-run-and-quick", "highest-rates", optional=("warnings.",))
 
 
 def test_runs(tmp_path: Path, read: Read) -> None:
@@ -322,13 +322,13 @@ def test_predict_validate(tmp_path_factory: pytest.TempPathFactory, read: Read) 
 
 
 def test_list(read: Read) -> None:
-    """What is ready differs from machine to machine."""
+    """Ready items differ from machine to machine."""
     kinds = ("launchers.", "transports.", "suites.")
-    check_page([read("list"), read("list", "matrix"), read("list", "transports")], "list", lacking=kinds)
+    check_page([read("list"), read("list", "matrix"), read("list", "transports")], "list", optional=kinds)
 
 
 def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The facts are this machine's, which may have neither caches nor interfaces that are known."""
+    """The facts are this machine's, which may not know caches or interfaces."""
     warning = Warning_("floor", "machine", "It moves.", "Wait.")
     missing = (Missing("pvm", "PVM is not here", "install it"),)
     moment = Moment(0.5, 0.1, 1.5, (Program("cc", 12, 1.5),))
@@ -340,8 +340,8 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     for found in (Checkup(facts(), moment, measured, (warning,), missing), nothing):
         monkeypatch.setattr("hockney.measure.doctor.check_up", lambda found=found: found)
         documents.append(read("doctor"))
-    lacking = ("facts.topology.caches.", "facts.topology.nodes.", "facts.network.interfaces.")
-    check_page(documents, "doctor", lacking=lacking)
+    optional = ("facts.topology.caches.", "facts.topology.nodes.", "facts.network.interfaces.")
+    check_page(documents, "doctor", optional=optional)
 
 
 def test_self_test(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +356,7 @@ def test_errors(tmp_path: Path, read: Read) -> None:
 
 
 def test_import_and_export(tmp_path: Path, read: Read) -> None:
-    """Of what hockney measured, with and without samples, and of what another benchmark did."""
+    """With and without samples, and for an imported run."""
     fill(tmp_path / "r.db")
     sample = Path(__file__).parent / "results/formats/samples/osu_latency.txt"
     check_page([read("import", sample, "--store", tmp_path / "r.db")], "import")
@@ -380,7 +380,7 @@ def test_every_command_has_a_schema_that_is_that_of_the_page() -> None:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_schema_refuses_what_is_no_such_document(name: str) -> None:
+def test_a_schema_refuses_other_documents(name: str) -> None:
     schema = json.loads((FOLDER / f"hockney-{name}.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     head = {"format": f"hockney-{name}", "version": JSON_VERSION}

@@ -44,13 +44,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Installed:
-    """The wheel in an environment of its own; its folders for data and caches are empty."""
+    """The wheel in a separate environment; its folders for data and caches are empty."""
 
     def __init__(self, folder: Path, wheel: Path, *, alone: bool) -> None:
         self.folder = folder
         venv.create(folder / "env", with_pip=True, symlinks=True)
         python = folder / "env/bin/python"
-        if not alone:  # what it depends on is that of this environment, without the checkout
+        if not alone:  # dependencies come from this environment, without the checkout
             (site,) = (folder / "env/lib").glob("python3*/site-packages")
             (site / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
         how = [] if alone else ["--no-deps"]
@@ -119,7 +119,7 @@ def test_a_shell_completes_commands_options_and_words(hockney: Installed) -> Non
     assert completed("hockney show la") == {"last", "last~1"}
 
 
-def test_it_works_with_nothing_but_what_it_asks_for(wheel: Path, tmp_path: Path) -> None:
+def test_it_works_with_its_dependencies_alone(wheel: Path, tmp_path: Path) -> None:
     """All that it depends on comes from the package index, at its newest."""
     hockney = Installed(tmp_path, wheel, alone=True)
     assert hockney("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s").count("pingpong")

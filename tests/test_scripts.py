@@ -108,7 +108,7 @@ def small(tmp_path: Path) -> Checkout:
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """A small checkout that is set up. Tests leave it as it is."""
+    """A small checkout that is set up. Tests do not change it."""
     checkout = Checkout(tmp_path_factory.mktemp("ready"), small=True)
     status, out, err = checkout.start(checkout.root / "hockney", "a", "b  c")
     assert (status, out) == (0, "started a b  c\n")
@@ -196,7 +196,7 @@ def test_killed_set_up_recovers(small: Checkout, kill: Callable[[subprocess.Pope
 
 
 @pytest.mark.full
-def test_two_first_starts_at_once(small: Checkout) -> None:
+def test_two_concurrent_first_starts(small: Checkout) -> None:
     starts = [small.popen() for _ in range(2)]
     results = [finish(start) for start in starts]
     assert [(status, out) for status, out, _ in results] == [(0, "started\n")] * 2
@@ -254,7 +254,7 @@ def test_python_without_ensurepip(small: Checkout) -> None:
 
 
 @pytest.mark.full
-def test_the_tests_install_what_makes_the_environment(small: Checkout) -> None:
+def test_the_tests_install_the_tools_for_the_environment(small: Checkout) -> None:
     """As root on a made-up Debian, where all is installed but python3-venv."""
     small.replace_python(WITHOUT_ENSUREPIP)
     for name in ("runtimes", "setup-dev", "test"):

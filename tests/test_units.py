@@ -165,14 +165,14 @@ WRITTEN: Mapping[Callable[[Any], str], Mapping[float, str]] = {
 @pytest.mark.parametrize(
     ("parse", "text", "expected"), [(parse, *each) for parse, texts in READ.items() for each in texts.items()]
 )
-def test_what_is_read(parse: Callable[[str], Any], text: str, expected: Any) -> None:
+def test_valid_texts_are_parsed(parse: Callable[[str], Any], text: str, expected: Any) -> None:
     assert parse(text) == (pytest.approx(expected) if isinstance(expected, float) else expected)
 
 
 @pytest.mark.parametrize(
     ("parse", "text", "said"), [(parse, text, said) for parse, texts, said in REFUSED for text in texts]
 )
-def test_what_is_refused(parse: Callable[[str], Any], text: str, said: str) -> None:
+def test_invalid_texts_are_refused(parse: Callable[[str], Any], text: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)) as refused:
         parse(text)
     assert str(refused.value).startswith("'")
@@ -181,12 +181,12 @@ def test_what_is_refused(parse: Callable[[str], Any], text: str, said: str) -> N
 @pytest.mark.parametrize(
     ("write", "value", "text"), [(write, *each) for write, texts in WRITTEN.items() for each in texts.items()]
 )
-def test_what_is_written(write: Callable[[float], str], value: float, text: str) -> None:
+def test_values_are_formatted(write: Callable[[float], str], value: float, text: str) -> None:
     assert write(value) == text
 
 
 @pytest.mark.parametrize("text", ["5", "7", "0.5", "0.00001", "0.00000002", "12.345", "100", "1000000"])
-def test_a_percentage_is_written_as_it_was_given(text: str) -> None:
+def test_a_percentage_is_printed_unchanged(text: str) -> None:
     assert units.percent_digits(units.parse_increase(f"{text}%")) == text
 
 

@@ -10,7 +10,7 @@ from hockney.archive import Published, machines, published, reports
 from hockney.errors import UsageError
 
 COUNT = {"atlas": 208, "scabench": 37, "t3d": 29, "ancor": 10, "paragon": 6}
-DIGEST = {  # of every figure with its place, as they were checked against the reports
+DIGEST = {  # of every figure with its place, as verified against the reports
     "atlas": "fb46ae5906a46fe4",
     "scabench": "a3d2b868f02c5d43",
     "t3d": "7a300455503c9954",
@@ -52,7 +52,7 @@ def test_known_figures(report: str, where: dict[str, int | str], printed: str, u
     assert (figure.printed, figure.value, figure.unit) == (printed, float(printed), unit)
 
 
-def test_what_a_report_does_not_have_is_no_figure() -> None:
+def test_a_blank_in_a_report_is_no_figure() -> None:
     assert one("scabench", system="Cray T3E", nodes=2).value is None
     assert "delay_us" not in one("atlas", benchmark="Com-1.1", bytes=4).at
     with pytest.raises(UsageError, match="scabench"):
@@ -75,6 +75,6 @@ def test_every_figure_belongs_to_one_machine_and_every_machine_to_a_report() -> 
     assert all(report.author and report.date and report.title in report.source for report in reports().values())
 
 
-def test_what_the_report_calls_around_is_known_less_exactly_than_its_digits() -> None:
+def test_approximate_figures_are_less_exact_than_their_digits() -> None:
     around = {one.value: one.within for one in published("ancor") if one.note.startswith('"around')}
     assert around == {615: 5, 1000: 500, 100: 5}

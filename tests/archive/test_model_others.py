@@ -91,7 +91,7 @@ def over_pairs(pattern: str) -> list[float]:
 
 
 def long_puts(pattern: str) -> tuple[float, int]:
-    """Best rate, and the words at which half of it is reached."""
+    """Best rate, and the words that reach half of it."""
     times_us = on_variant("t3d", "", 16, pattern, [8 * words for words in WORDS])
     rates = {size // 8: size / time_us for size, time_us in times_us.items()}
     best = max(rates.values())

@@ -61,7 +61,7 @@ def middle(found_errors: Mapping[Place, float]) -> float:
 
 # ---- gpmimd ----------------------------------------------------------------------------------------------------------
 
-BASIC = {  # pattern, the column that counts ranks, what it leaves out of them
+BASIC = {  # pattern, the column that counts ranks, ranks missing in it
     "Com-1.1": ("oneway", "processors", 0),
     "Com-1.2": ("twoway", "processors", 0),
     "Com-1.3": ("alltoall", "processors", 0),
@@ -112,7 +112,7 @@ def robs(name: str, benchmark: str) -> tuple[Table, Table]:
 
 
 def is_exception(benchmark: str) -> Callable[[Place], bool]:
-    """An all-to-all of 62 lacks bandwidth somewhere; the funnel of 4 is probably one of 8."""
+    """An all-to-all of 62 is slow for its bandwidth; the funnel of 4 is probably one of 8."""
     return {"Com-1.3": lambda point: point[0] == 62, "Com-1.7": lambda point: point[0] == 4}.get(
         benchmark, lambda _: False
     )

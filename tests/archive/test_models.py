@@ -1,4 +1,4 @@
-"""The models of the archive's machines: each is what the script makes of the published figures, and says from which."""
+"""The models of the archive's machines: each is the script's result from the published figures, and names them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hockney.worker.machine_model import MODELS, builtin_models, load_model
 from hockney.worker.machine_text import compiled
 
 
-def test_each_model_is_what_the_script_makes_of_the_figures() -> None:
+def test_each_model_is_the_scripts_result() -> None:
     written = texts()
     assert sorted(written) == builtin_models()
     for name, text in written.items():

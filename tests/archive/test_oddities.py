@@ -1,4 +1,4 @@
-"""What is odd in the published figures, each by its own test; docs/explain.md has the same list.
+"""Oddities in the published figures, each with a test; docs/explain.md has the same list.
 
 Every finding is computed from the figures: the last tests change them, and the findings change with them.
 """
@@ -93,13 +93,13 @@ def test_5_different_data_cost_more_beyond_the_cache_of_8_kib() -> None:
     assert typed("gpmimd", "data beyond a cache").subject.sizes_bytes == (8192, 13568)
 
 
-def test_6_all_to_all_among_62_lacks_bandwidth_not_time_per_message() -> None:
+def test_6_all_to_all_among_62_loses_bandwidth_not_time_per_message() -> None:
     law = typed("gpmimd", "broken scaling law", "alltoall", "bandwidth")
     assert law.facts["at"] == 61
     assert law.subject.sizes_bytes == (64, 256, 1024)
 
 
-def test_7_two_ways_at_once_are_no_full_duplex() -> None:
+def test_7_two_directions_together_are_no_full_duplex() -> None:
     limit = typed("gpmimd", "duplex limit", cause="directions slow each other down")
     facts = [limit.facts[name] for name in ("first_bytes", "last_bytes")]
     assert facts == [4, 1024]
@@ -122,7 +122,7 @@ def test_9_a_delay_is_not_timed_by_a_clock() -> None:
 
 def test_10_pull_is_not_linear_in_its_senders_and_push_is() -> None:
     law = typed("gpmimd", "kinked scaling law")
-    assert (law.subject.pattern, law.facts["senders"]) == ("pullfarm", [8, 26])  # 2, 4, 6 and 16 lie on one line
+    assert (law.subject.pattern, law.facts["senders"]) == ("pullfarm", [8, 26])  # 2, 4, 6 and 16 are on one line
     assert law.facts["most_off_ns"] == pytest.approx(11_100, abs=50)
     assert law.effect == pytest.approx(0.061, abs=0.001)
 
@@ -179,10 +179,10 @@ def test_17_around_1_millisecond_does_not_show_that_a_blocking_write_costs_per_b
 
 def test_scali_does_not_say_whether_two_way_counts_one_direction_so_no_duplex_ratio_follows() -> None:
     assert not with_code("scali", "duplex limit")
-    typed("gpmimd", "duplex limit")  # Com-1.2 says what it divides by
+    typed("gpmimd", "duplex limit")  # Com-1.2 states its divisor
 
 
-def test_what_the_figures_cannot_show_has_a_reason() -> None:
+def test_statements_without_figures_have_a_reason() -> None:
     names = {detector.what for detector in (*DETECTORS, *ODDITIES)}
     unseen = {row["what"] for row in rows_of(FOLDER / "unseen.toml")}
     for machine in machines():
@@ -195,7 +195,7 @@ def test_what_the_figures_cannot_show_has_a_reason() -> None:
     assert "a picture" in gaps_of(explained("paragon"))["a blip at the page size"].detail
 
 
-def test_figures_that_keep_the_laws_show_nothing_of_it() -> None:
+def test_figures_that_keep_the_laws_show_no_oddity() -> None:
     """The same machine with the funnel as it should be."""
     reading = read_machine(machines()["gpmimd"])
 

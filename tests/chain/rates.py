@@ -116,7 +116,7 @@ def _of(figures: Sequence[Figure], name: str) -> str:
 
 
 def main() -> None:
-    """Print the tables over so many machines of each kind."""
+    """Print the tables for the given number of machines of each kind."""
     count = int(sys.argv[1])
     catalogue = load(["shm"])
     with tempfile.TemporaryDirectory() as path:

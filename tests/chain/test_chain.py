@@ -1,4 +1,4 @@
-"""The whole chain on made-up machines: what is planted comes out, and nothing else is named. rates.py has the rates."""
+"""The whole chain on model machines: planted faults come out, and nothing else is named. rates.py has the rates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def catalogue() -> Catalogue:
 
 
 def is_right(figure: Figure, machine: CurveMachine) -> bool:
-    """Within 2 % or its interval, and of times what skewed noise takes from a median."""
+    """Within 2 % or its interval, and for times also within the shift of a median by skewed noise."""
     skew = _SKEWED * machine.noise.amount if machine.noise.law == "exponential" and figure.name.endswith("_ns") else 0.0
     return figure.is_covered or abs(figure.estimate.value - figure.truth) <= NEAR * figure.truth + skew
 
@@ -78,7 +78,7 @@ def test_loggp(seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("slow", SLOW)
 @pytest.mark.parametrize("seed", [2, 3])  # the short form has the first
-def test_what_is_slow_is_named_and_nothing_else(slow: Slow, seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
+def test_the_slow_part_is_named_and_nothing_else(slow: Slow, seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = planted(Random(seed), slow)
     explanation = explained(machine.content, load_suite("allpairs"), catalogue, tmp_path, seed=seed, ranks=machine.size)
     assert verdict(machine, named(explanation)) == "right"

@@ -17,7 +17,7 @@ def filled_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    """Runs `hockney` in a fresh folder with an empty store; with variables of its own, in a process of its own."""
+    """Runs `hockney` in a fresh folder with an empty store, given variables and a separate process."""
 
     def in_folder(*arguments: str, **variables: str) -> Ended:
         is_plain = variables.keys() <= {"HOCKNEY_STORE", "COLUMNS"} and arguments

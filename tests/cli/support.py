@@ -1,4 +1,4 @@
-"""What the tests of the command line share: how it is called, and a results file with every kind of series."""
+"""Shared by the tests of the command line: its call, and a results file with every kind of series."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def command_line(*arguments: str) -> list[str]:
 
 
 def call(folder: Path, *arguments: str, **variables: str) -> Ended:
-    """Run `hockney` in a process of its own, in `folder`."""
+    """Run `hockney` in a separate process, in `folder`."""
     return subprocess.run(
         command_line(*arguments),
         cwd=folder,
@@ -90,7 +90,7 @@ def call_here(folder: Path, *arguments: str, **variables: str) -> Ended:
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    """What a command prints with --json among its arguments, where all goes well."""
+    """The output of a command with --json among its arguments, which must succeed."""
     assert execute(arguments) == 0
     output = capsys.readouterr()
     assert output.err == ""
@@ -118,7 +118,7 @@ def make_measurement(point: Point, launch_id: int, round_: int, time_ns: float, 
 
 
 def write_model(path: Path, latency_ns: int) -> None:
-    """A model of two nodes on which a message takes so long, whatever its size."""
+    """A model of two nodes on which a message of any size takes this latency."""
     path.write_text(
         'title = "made up"\n[topology]\nkind = "switch"\nnodes = 2\nsource = "made up"\n'
         f'[[class.all.segment]]\nlatency = {latency_ns}\nsource = "made up"\n'

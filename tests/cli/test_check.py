@@ -139,7 +139,7 @@ def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> 
 
 
 def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
-    """Whatever this machine does meanwhile, nothing here takes a thousand times as long."""
+    """Under any load of this machine, nothing here takes a thousand times as long."""
     options = ("--bytes", "8,64", "--time", "1s", "--launches", "5", "--label", "base")
     measured = call(tmp_path, "run", "pingpong", "-t", "shm", *options)
     assert measured.returncode in (0, 3), measured.stderr  # 3: no interval in so little time
@@ -168,7 +168,7 @@ def test_command_prints_what_the_baseline_could_not_tell(tmp_path: Path) -> None
     assert any("rank 1\\x07 hung" in message for message in messages)
 
 
-def test_command_refuses_what_can_be_no_baseline_in_a_sentence(tmp_path: Path) -> None:
+def test_command_refuses_an_unusable_baseline_in_a_sentence(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve(sizes=(8,)), launches=1, label="single")
         add_run(opened, {}, failed={make_point(8): "rank 1 hung"}, label="failed")
@@ -187,7 +187,7 @@ def test_command_refuses_what_can_be_no_baseline_in_a_sentence(tmp_path: Path) -
 
 @pytest.mark.parametrize("content", [None, b"", b"no database", b"SQLite format 3\0" + bytes(5000)])
 def test_command_without_a_usable_results_file_has_measured_nothing(tmp_path: Path, content: bytes | None) -> None:
-    """3 would look like noise to a script."""
+    """A script would take 3 for noise."""
     if content is not None:
         (tmp_path / "results.db").write_bytes(content)
     done = call_here(tmp_path, "check", "--baseline", "base")

@@ -1,4 +1,4 @@
-"""What holds for every command: help with an example, --json, --store; and what each shows of a filled store."""
+"""Rules for every command: help with an example, --json, --store; and the output for a filled store."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def test_help_fits_the_width(width: int) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_table_of_commands_says_what_the_commands_say(name: str) -> None:
+def test_the_table_of_commands_has_their_summaries(name: str) -> None:
     assert (command(name).help or "").partition("\n")[0] == COMMANDS[name]
     assert {"--json", "--store"} <= {option for parameter in command(name).params for option in parameter.opts}
     assert command(name).name == name
 
 
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
-    """A start costs what is imported; a test with a stop-watch would depend on the machine."""
+    """Imports take most of a start; a test with a stop-watch would depend on the machine."""
     heavy = ("rich", "numpy", "scipy", "pydantic", "psutil", "cpuinfo", "hockney.worker", "hockney.suites")
     code = (
         "import sys; from hockney.cli import execute; "
@@ -123,9 +123,9 @@ def test_bare_command_names_the_last_run(filled_store: Path, capsys: pytest.Capt
     assert [entry["name"] for entry in read["commands"]] == list(COMMANDS)
 
 
-def test_bare_command_works_beside_a_broken_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bare_command_works_with_a_broken_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = tmp_path / "broken.db"
-    broken.write_text("this is no database, whatever its name says\n" * 40)
+    broken.write_text("this is no database\n" * 40)
     assert execute(["--store", str(broken)]) == 0
     output = capsys.readouterr().out
     assert "hockney quick" in output
@@ -138,7 +138,7 @@ def test_version(cli: Cli) -> None:
     assert cli("--version").stdout == f"hockney {__version__}\n"
 
 
-# ---- what is stored -------------------------------------------------------------------------------------------------
+# ---- stored runs ----------------------------------------------------------------------------------------------------
 
 
 def test_runs(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -391,7 +391,7 @@ def test_completion_answers_with_commands_and_runs(cli: Cli, filled_store: Path)
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("runs",), ("show", "last"), ("list",)])
 def test_a_pipe_gets_plain_text(arguments: tuple[str, ...], cli: Cli, filled_store: Path) -> None:
-    """Also where a variable asks for colours, and on what calls itself a terminal."""
+    """Also if a variable asks for colours, and on a file that claims to be a terminal."""
     ended = cli(*arguments, HOCKNEY_STORE=str(filled_store), TERM="xterm-256color")
     assert ended.returncode == 0
     assert ended.stderr == ""
@@ -437,7 +437,7 @@ def test_a_terminal_gets_a_table(tmp_path: Path, filled_store: Path, no_color: s
     ],
     ids=" ".join,
 )
-def test_a_shell_is_told_the_rest_of_a_word(
+def test_a_shell_gets_the_rest_of_a_word(
     typed: list[str], offered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from click.shell_completion import ShellComplete
@@ -458,7 +458,7 @@ def test_without_a_compiler_nothing_is_measured_and_a_sentence_says_why(cli: Cli
     assert re.fullmatch(r"hockney: no C compiler found: [^\n]*; install one with: [^\n]*\n", ended.stderr)
 
 
-def test_what_a_failing_compiler_says_is_passed_on(cli: Cli, tmp_path: Path) -> None:
+def test_messages_of_a_failing_compiler_are_passed_on(cli: Cli, tmp_path: Path) -> None:
     compiler = tmp_path / "badcc"
     compiler.write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo badcc 1.0 && exit\necho "a.c:1: error: no" >&2\nexit 1\n'

@@ -18,7 +18,7 @@ from hockney.model import Warning_
 from hockney.results.store import Store
 
 OPENMPI = "mpi@openmpi-4.1.4"
-BUDGET = 5  # lines beside one for each range
+BUDGET = 5  # lines besides one for each range
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_a_row_names_the_transports_of_both_runs(
     assert said in screen(tmp_path, capsys, "1", "2")
 
 
-def test_all_lists_what_has_no_common_state(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_lists_series_without_a_common_state(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = screen(folder, capsys, "base", "far", "--all", code=3).splitlines()
     assert sum(line.endswith("no common state   inconclusive") for line in lines) == 4
     assert sum(line.startswith("inconclusive: 24 series have no common machine state") for line in lines) == 1

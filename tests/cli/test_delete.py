@@ -1,4 +1,4 @@
-"""`hockney delete`: what goes, what stays, and what is refused."""
+"""`hockney delete`: deleted runs, kept runs, and refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rows_in(path: Path) -> dict[str, int]:
         return {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
 
 
-def test_a_deleted_run_is_gone_with_all_that_was_measured_of_it_and_no_other(cli: Cli, path: Path) -> None:
+def test_a_deleted_run_is_gone_with_its_measurements_and_no_other(cli: Cli, path: Path) -> None:
     other = cli("show", "1", "--json").stdout
     ended = cli("delete", "last")
     assert ended.returncode == 0, ended.stderr

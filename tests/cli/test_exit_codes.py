@@ -1,4 +1,4 @@
-"""How commands end: exit codes, what goes to which stream, and never a traceback."""
+"""The end of commands: exit codes, the output of each stream, and never a traceback."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hockney.model import Point, RunStatus
 from hockney.results.store import Store
 
 
-def test_unknown_command_says_what_was_meant(cli: Cli) -> None:
+def test_unknown_command_suggests_a_known_one(cli: Cli) -> None:
     ended = cli("runz")
     assert ended.returncode == 2
     assert ended.stdout == ""
@@ -233,7 +233,7 @@ def test_output_that_is_cut_or_cannot_be_written(
 
 
 def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
-    """Doctor is stopped while it asks a program that says nothing, so that its process surely reads what it is sent."""
+    """Doctor is stopped while it waits for a program without output, so that its process reads the signal in time."""
     silent = tmp_path / "git"
     silent.write_text("#!/bin/sh\nexec sleep 600\n")
     silent.chmod(0o755)
@@ -252,12 +252,12 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
     out, said = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "Traceback" not in said
-    assert said.splitlines()[-1] == "hockney: stopped by Ctrl-C"  # nothing is stored of it
+    assert said.splitlines()[-1] == "hockney: stopped by Ctrl-C"  # it stores nothing
     assert out == ""
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
-def test_a_stopped_measurement_says_what_is_kept(has_begun: bool, tmp_path: Path) -> None:
+def test_a_stopped_measurement_says_how_much_is_kept(has_begun: bool, tmp_path: Path) -> None:
     def stop(display: ProgressDisplay) -> None:
         if has_begun:
             display.begun(1, Plan("test", (Point("shm", "pingpong", 2, 8),)), goes_on=False, precise=0)
@@ -275,7 +275,7 @@ def _let_sigint_in() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def test_results_and_complaints_keep_apart(cli: Cli, filled_store: Path) -> None:
+def test_results_and_errors_have_separate_streams(cli: Cli, filled_store: Path) -> None:
     good = cli("runs", "--store", str(filled_store))
     assert good.returncode == 0
     assert good.stderr == ""

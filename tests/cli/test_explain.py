@@ -78,7 +78,7 @@ def test_the_screen_of_a_recorded_quick(
 
 
 def finding(code: str, transport: str = "", effect: float = 0.1, state: str = "near", **facts: Any) -> Finding:
-    fix = Fix("Look at everything again and again", ("hockney", "list"))
+    fix = Fix("Read everything again and again", ("hockney", "list"))
     return Finding(code, Subject(transport, "pingpong", 2, state), facts or {"some_ns": 5.0}, fix=fix, effect=effect)
 
 

@@ -41,7 +41,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "results.db"
 
 
-def test_what_is_not_said_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_properties_are_unknown(capsys: pytest.CaptureFixture[str]) -> None:
     found = read(capsys, "import", SAMPLES / "osu_latency.txt", "-t", "mpi@openmpi-4.1.4", "-l", "old")
     assert found["outputs"] == [{"file": "osu_latency.txt", "tool": "OSU MPI Latency Test (Version 2.0)", "points": 24}]
     run = read(capsys, "show", "old")
@@ -67,7 +67,7 @@ def test_outputs_given_together_are_launches(tmp_path: Path, capsys: pytest.Capt
     read(capsys, "import", *names)
     figure = read(capsys, "show")["series"][10]["figures"][0]
     assert (figure["n_launches"], figure["interval_over"]) == (6, "launches")
-    # 1 KiB: the launches are 0.5 % apart; the interval holds what the two printed digits leave open, too.
+    # 1 KiB: the launches differ by 0.5 %; the interval includes the rounding error of the two printed digits, too.
     assert figure["low_ns"] < figure["value_ns"] - 5 < figure["value_ns"] + 5 < figure["high_ns"]
 
 
@@ -116,7 +116,7 @@ def test_the_last_digit_is_no_difference(tmp_path: Path, capsys: pytest.CaptureF
     assert change["verdict"] in ("no difference seen", "inconclusive")
 
 
-def test_an_import_is_set_against_a_run_of_its_own(
+def test_an_import_is_compared_with_a_run(
     cli: Cli, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Both times are shown; the machine state of one is not known, so there is no verdict."""
@@ -196,7 +196,7 @@ def test_every_view_takes_an_import(cli: Cli, capsys: pytest.CaptureFixture[str]
         (["SOURCES.md"], "its format is unknown; known are iperf3 JSON, nccl-tests text, IMB text, OSU micro-benchm"),
     ],
 )
-def test_what_cannot_be_imported(
+def test_files_that_cannot_be_imported(
     words: list[str], sentence: str, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = [str(SAMPLES / word) if "." in word else word for word in words]

@@ -73,7 +73,7 @@ def times_us(folder: Path, reference: str = "last") -> dict[tuple[str, str, int,
 
 
 def _key(point: Point) -> tuple[str, str, int, int]:
-    """The variant of the model, and what it was asked for."""
+    """The variant of the model, and the point."""
     return point.transport.rpartition(".toml")[2], point.pattern, point.ranks, point.bytes
 
 

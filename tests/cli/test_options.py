@@ -23,7 +23,7 @@ BASE = {
     "--transport": "shm", "--ranks": "2", "--bytes": "8,64", "--option": "window=2", "--precision": "90%",
     "--time": "30s", "--launches": "1", "--limit": "30s",
 }  # fmt: skip
-# What it takes -> what changes in the plan, or in every point.
+# An option -> its change of the plan, or of every point.
 CHANGES: dict[str, tuple[str | None, dict[str, Any]]] = {
     "--transport": ("threads", {"transport": {"threads"}}),
     "--ranks": ("3", {"ranks": {3}}),
@@ -139,7 +139,7 @@ def test_the_plan_of_a_dry_run_is_the_one_that_is_stored(
     ]
 
 
-# ---- commands that measure with options of their own ----------------------------------------------------------------
+# ---- commands with separate options of measuring ---------------------------------------------------------------------
 
 
 class Stopped(UsageError):
@@ -242,7 +242,7 @@ def test_every_option_of_compare_is_in_the_plan_or_named_here() -> None:
         (("--patience", "9s"), {"patience_s": 9.0}),
     ],
 )
-def test_an_option_of_check_changes_just_what_it_names(
+def test_an_option_of_check_changes_just_its_field(
     words: tuple[str, ...], changed: dict[str, Any], filled_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[dict[str, Any]] = []

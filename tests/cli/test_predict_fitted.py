@@ -24,7 +24,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copied(tmp_path_factory)
 
 
-def test_predictions_are_nearly_what_was_measured(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_predictions_are_close_to_measurements(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = document(capsys, "predict", "--validate", "--from", "last", "--store", str(known), "--json")
     (validation,) = shown["validation"]
     points = validation["points"]
@@ -36,7 +36,7 @@ def test_predictions_are_nearly_what_was_measured(known: Path, capsys: pytest.Ca
         sum(error <= 0.1 for error in errors) / len(errors),
     )
     assert statistics.median(errors) < 0.01
-    # The switch at 8000 B is documented nowhere, so 6000 B lie on its wrong side. Puts end with a wait, which counts.
+    # The switch at 8000 B is documented nowhere, so 6000 B are on its wrong side. Puts end with a wait, which counts.
     assert {row["point"]["bytes"] for row in points if abs(row["error"]) > 0.02} == {6000, 64}
     assert errors[-1] < 0.12
 
@@ -109,7 +109,7 @@ def test_real_cpus_are_measured_and_predicted(capsys: pytest.CaptureFixture[str]
         (("pingpong", "-n", "16", "--topology", "torus:2x2"), "room for 4 ranks"),
     ],
 )
-def test_what_a_run_cannot_answer(
+def test_questions_that_a_run_cannot_answer(
     words: tuple[str, ...], said: str, known: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert execute(["predict", *words, "--store", str(known)]) == 2
@@ -125,7 +125,7 @@ def test_a_run_without_basic_figures_says_how_to_measure_them(cli: Cli) -> None:
     assert "hockney predict --validate" in cli("predict", "--validate", "--from", "1").stderr
 
 
-def test_what_is_shorter_than_all_measured_messages_is_not_predicted(
+def test_messages_shorter_than_all_measured_ones_are_not_predicted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = [Made(Point("tcp:spin", "pingpong", 2, size), 1000 + size, 2) for size in (8, 65536, 1 << 20)]

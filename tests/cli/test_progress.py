@@ -1,4 +1,4 @@
-"""What is printed on standard error while a run measures."""
+"""Progress on standard error while a run measures."""
 
 from __future__ import annotations
 

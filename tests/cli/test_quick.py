@@ -22,10 +22,10 @@ FIGURES = ("latency_ns", "bandwidth_bytes_per_s", "bidirectional_bytes_per_s", "
 LINE = ("r_inf_bytes_per_s", "n_half_bytes")
 
 
-def lacking(sheet: dict[str, Any]) -> set[tuple[str, str]]:
-    """Which figures no row has of a kind of transport, in whatever state of the machine; likewise its layer.
+def missing(sheet: dict[str, Any]) -> set[tuple[str, str]]:
+    """The figures that no row has, by kind of transport, in any machine state; likewise its layer.
 
-    r_inf and n_1/2 must be somewhere on the sheet: what a line tells of a single transport may honestly be none.
+    r_inf and n_1/2 must be somewhere on the sheet: the line of a single transport may honestly give none.
     """
     kinds = ("shm", "tcp", *(("mpi",) if MPI()[0] else ()))
     wanted = {(kind, name) for kind in kinds for name in FIGURES} | {("any", name) for name in LINE}
@@ -39,7 +39,7 @@ def lacking(sheet: dict[str, Any]) -> set[tuple[str, str]]:
 
 @pytest.mark.full
 def test_quick_prints_every_figure_of_its_sheet(tmp_path: Path) -> None:
-    """On a machine that others disturb it may need more time than is given here at first: then it goes on."""
+    """On a machine with other load it may need more than the first budget: then it continues."""
 
     def say(*arguments: str) -> tuple[Any, str, int]:
         argv = command(*arguments, "--json", store=tmp_path / "r.db")
@@ -48,7 +48,7 @@ def test_quick_prints_every_figure_of_its_sheet(tmp_path: Path) -> None:
 
     sheet, said, code = say("quick", "--time", "15s")
     looks = re.findall(r"^  first figure: (.*): [\d.]+ [mnu]?s$", said, re.MULTILINE)
-    assert looks[0] == "pingpong 8 B on shm"  # not what the harness costs by itself
+    assert looks[0] == "pingpong 8 B on shm"  # not the cost of the harness
     assert any(look.endswith(" on null") for look in looks)
     assert (sheet["format"], sheet["version"], sheet["run"], sheet["launches_per_job"]) == (
         "hockney-quick",
@@ -58,10 +58,10 @@ def test_quick_prints_every_figure_of_its_sheet(tmp_path: Path) -> None:
     )
     for _ in range(6):
         assert code == (0 if sheet["rows"] else 3), said  # as without --json
-        if not lacking(sheet):
+        if not missing(sheet):
             break
         sheet, said, code = say("run", "--resume")
-    assert lacking(sheet) == set()
+    assert missing(sheet) == set()
     for row in sheet["rows"]:
         assert row["state"]
         assert row["floor_ns"] > 0
@@ -102,7 +102,7 @@ def test_a_sheet_is_shown_again_and_by_a_resumed_run(tmp_path: Path) -> None:
         assert "pingpong on shm, 2 ranks" not in said
 
 
-def test_a_sheet_without_intervals_shows_medians_and_what_to_do(tmp_path: Path) -> None:
+def test_a_sheet_without_intervals_shows_medians_and_the_remedy(tmp_path: Path) -> None:
     arguments = command("run", "quick", "-t", "shm", "--time", "100ms", store=tmp_path / "r.db")
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 3, done.stderr  # nothing on the sheet: measured in part

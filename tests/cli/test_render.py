@@ -1,4 +1,4 @@
-"""How tables and figures look."""
+"""The form of tables and figures."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_titles_and_warnings_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("width", [60, 100])
-def test_notes_are_wrapped_in_a_pipe_and_what_logs_are_searched_for_is_not(
+def test_notes_are_wrapped_in_a_pipe_but_searchable_lines_are_not(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -164,7 +164,7 @@ def test_a_number_is_not_parted_from_its_unit(number: str, rest: str) -> None:
     assert render.wrapped("there are 2 birds", 11) == ["there are 2", "birds"]
 
 
-def test_json_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_names_its_document(capsys: pytest.CaptureFixture[str]) -> None:
     render.print_json("show", {"values": np.array([1, 2]), "value": np.float64(0.5), "names": {"b", "a"}})
     document = json.loads(capsys.readouterr().out)
     assert document == {
@@ -176,7 +176,7 @@ def test_json_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_json_refuses_what_it_cannot_say() -> None:
+def test_json_refuses_unknown_types() -> None:
     with pytest.raises(ValueError, match="JSON"):
         render.print_json("show", {"value": float("nan")})
     with pytest.raises(TypeError, match="has no JSON form"):
@@ -218,7 +218,7 @@ def test_interval(low_ns: float | None, high_ns: float | None, text: str) -> Non
     ("point", "is_drawn"),
     [((1, 5.0), True), ((8, 0.5), True), ((0, 5.0), False), ((8, 0.0), False), ((8, -1.0), False)],
 )
-def test_a_plot_has_what_has_a_logarithm(
+def test_a_plot_has_only_values_with_a_logarithm(
     point: tuple[int, float], is_drawn: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_plot("Times", {"this curve": [point], "other": [(4, 2.0)]}, "ns")

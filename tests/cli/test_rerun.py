@@ -68,7 +68,7 @@ def test_commands_are_printed_as_the_launcher_of_a_checkout_was_started(
         ("Bob's run", "Measure run 1 again with 10 launches"),
     ],
 )
-def test_what_no_command_line_repeats_is_said(command: str, text: str) -> None:
+def test_runs_that_no_command_line_repeats_are_named(command: str, text: str) -> None:
     assert repeated(command) == Fix(text)
     assert fix_text(repeated(command)) == text
 
@@ -109,12 +109,12 @@ def test_runs_that_variables_distinguish_can_be_measured_in_alternation(
 
 
 @pytest.mark.parametrize("name", ["--json", "--"])
-def test_a_label_that_looks_like_an_option_is_one_word(name: str) -> None:
+def test_a_label_that_begins_like_an_option_is_one_word(name: str) -> None:
     fix = repeated(f"hockney run pingpong --label {name} -t shm", 2)
     assert command_line(fix) == "hockney run pingpong -t shm --launches 2"
 
 
-def test_an_argument_that_looks_like_an_option_stays_one() -> None:
+def test_an_argument_that_begins_like_an_option_stays_one() -> None:
     assert command_line(repeated("hockney run -t shm -- -odd.toml", 2)) == (
         "hockney run -t shm --launches 2 -- -odd.toml"
     )

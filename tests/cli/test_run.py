@@ -1,4 +1,4 @@
-"""`hockney run`: several patterns at once, what it shows of several transports, and what it writes or leaves alone."""
+"""`hockney run`: several patterns together, tables of several transports, and files written or left unchanged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_several_patterns_are_one_run_with_a_column_for_each_transport(cli: Cli,
         ("pingpong,", "unknown pattern ''"),
     ],
 )
-def test_what_is_no_pattern_among_several_is_named(cli: Cli, what: str, said: str) -> None:
+def test_an_unknown_pattern_among_several_is_named(cli: Cli, what: str, said: str) -> None:
     ended = cli("run", what, "-t", "shm")
     assert ended.returncode == 2
     assert said in ended.stderr
@@ -87,7 +87,7 @@ def test_quiet_shows_the_result_alone(cli: Cli) -> None:
     assert "pingpong on shm" in ended.stdout
 
 
-def test_dry_run_says_what_would_be_measured_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
+def test_dry_run_lists_the_points_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
     words = ("run", "pingpong,memload", "-t", "shm,tcp", "--bytes", "8,64", "--time", "7s", "--launches", "2")
     ended = cli(*words, "--dry-run")
     assert (ended.returncode, ended.stderr) == (0, "")

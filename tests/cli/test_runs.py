@@ -1,4 +1,4 @@
-"""`hockney runs`: what is known of each run, and runs that get another label."""
+"""`hockney runs`: the facts of each run, and new labels of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hockney.results.store import Store
 
 @pytest.fixture
 def path(tmp_path: Path, filled_store: Path) -> Path:
-    """A results file of one's own: run 1 has the label base, run 2 all that a run can have."""
+    """A results file for one test: run 1 has the label base, run 2 everything that a run can have."""
     return Path(shutil.copy(filled_store, tmp_path / "results.db"))
 
 
@@ -68,7 +68,7 @@ def test_points_are_counted_alike_however_a_run_ends(cli: Cli, tmp_path: Path) -
     assert [(one["measured_points"], one["planned_points"]) for one in runs] == [(2, 3)] * 3
 
 
-def test_the_document_of_a_run_is_what_is_stored(cli: Cli, path: Path) -> None:
+def test_the_document_of_a_run_has_the_stored_facts(cli: Cli, path: Path) -> None:
     with Store.open(path, readonly=True) as store:
         stored = store.runs()
     documents = json.loads(cli("runs", "--json").stdout)["runs"]
@@ -100,7 +100,7 @@ def test_a_label_that_could_name_no_run_is_refused(label: str, path: Path, capsy
         assert store.runs()[0].label == "base"
 
 
-def test_completion_knows_what_can_be_labelled(cli: Cli, filled_store: Path) -> None:
+def test_completion_knows_runs_to_label(cli: Cli, filled_store: Path) -> None:
     asked = {"_HOCKNEY_COMPLETE": "bash_complete", "HOCKNEY_STORE": str(filled_store)}
     names = cli(**asked, COMP_WORDS="hockney runs --label b", COMP_CWORD="3")
     assert names.stdout == "plain,base\n"

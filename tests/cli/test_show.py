@@ -1,4 +1,4 @@
-"""`hockney show`: the figures of a run, what has none, and how both look."""
+"""`hockney show`: the figures of a run, series without figures, and the form of both."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_plot(cli: Cli, tmp_path: Path) -> None:
 
 
 def shown(cli: Cli, *words: str, **variables: str) -> str:
-    """What `hockney show` prints of the newest run in the folder of the test."""
+    """The output of `hockney show` for the newest run in the test's folder."""
     ended = cli("show", "last", *words, **variables)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -164,7 +164,7 @@ def test_launches_of_a_run(asked: int, made: int, text: str, cli: Cli, tmp_path:
 
 
 def test_a_narrow_table_hides_columns_or_is_split(cli: Cli, tmp_path: Path) -> None:
-    """What tells the rows of a part apart stands in each."""
+    """Each part repeats the columns that distinguish its rows."""
     with stored(tmp_path) as (store, number):
         for index in range(12):
             launch = store.add_launch(number, make_launch(index=index))

@@ -1,4 +1,4 @@
-"""What reaches a terminal or a report: nothing in it steers who reads it, and no width hangs it."""
+"""Text on a terminal or in a report: nothing in it controls the terminal, and no width hangs it."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_screens_of_recorded_runs_fit_the_width(
     width: int, recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Only a command or an address may be longer, on a line of its own."""
+    """Only a command or an address may be longer, on a separate line."""
     monkeypatch.setattr(render, "is_terminal", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("HOCKNEY_STORE", str(recorded))

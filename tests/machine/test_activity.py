@@ -1,4 +1,4 @@
-"""What others take: steal and load out of two looks at /proc."""
+"""Load of others: steal and CPU time from two reads of /proc."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.machine.trees import grow, program, stat
 from hockney.machine import Moment, StealMeter, Watch
 
 
-def test_steal_is_the_fraction_between_two_looks(tmp_path: Path) -> None:
+def test_steal_is_the_fraction_between_two_reads(tmp_path: Path) -> None:
     grow(tmp_path, {"proc/stat": stat((100, 100, 0), (100, 100, 0))})
     meter = StealMeter(root=tmp_path)
     grow(tmp_path, {"proc/stat": stat((130, 120, 0), (120, 120, 10))})
@@ -62,7 +62,7 @@ def watched(
     own_s: float,
     cpus: tuple[int, ...] | None = None,
 ) -> Moment:
-    """What a watch says of 10 s in which our own jobs used so much CPU time."""
+    """The result of a watch over 10 s in which hockney's jobs used this much CPU time."""
     own, clock = iter((5.0, 5.0 + own_s)), iter((100.0, 110.0))
     grow(root, before)
     watch = Watch(lambda: next(own), cpus, root=root, clock=lambda: next(clock))
@@ -70,8 +70,8 @@ def watched(
     return watch.read()
 
 
-def test_others_took_what_our_jobs_did_not(tmp_path: Path) -> None:
-    """Also what programs took that are gone: nobody can name them any more."""
+def test_others_used_the_rest_of_the_cpu_time(tmp_path: Path) -> None:
+    """Including programs that have ended, whose names are unknown."""
     moment = watched(
         tmp_path,
         {"proc/stat": stat((0, 0, 0), (0, 0, 0))},
@@ -82,15 +82,15 @@ def test_others_took_what_our_jobs_did_not(tmp_path: Path) -> None:
     assert moment.busy_cpus == pytest.approx(0.3)
 
 
-def test_interrupts_are_nobodys(tmp_path: Path) -> None:
-    """A kernel that counts them apart would else show those of our own messages as another program."""
+def test_interrupts_are_not_counted(tmp_path: Path) -> None:
+    """A kernel with separate counts for them would else show our messages' interrupts as another program."""
     line = "cpu  700 0 500 0 0 100 600 0 0 0\ncpu0 700 0 500 0 0 100 600 0 0 0\n"
     moment = watched(tmp_path, {"proc/stat": stat((0, 0, 0))}, {"proc/stat": line}, own_s=12.0)
     assert (moment.busy_cpus, moment.programs) == (0.0, ())
 
 
-def test_programs_that_are_seen_were_busy_at_the_least(tmp_path: Path) -> None:
-    """Where the ticks of all missed some of what our jobs used; one that began meanwhile did all its work then."""
+def test_visible_programs_give_a_lower_bound(tmp_path: Path) -> None:
+    """The ticks of all may miss some of our jobs' time; a program that began meanwhile did all its work then."""
     before = {"proc/stat": stat((0, 0, 0), (0, 0, 0)), **program(7, "cc1", 1000), **program(8, "sh", 5, began=3)}
     after = {
         "proc/stat": stat((900, 100, 0), (600, 400, 0)),
@@ -101,12 +101,12 @@ def test_programs_that_are_seen_were_busy_at_the_least(tmp_path: Path) -> None:
     moment = watched(tmp_path, before, after, own_s=15.0)
     assert [(one.name, one.pid, one.cpus) for one in moment.programs] == [("another", 8, 0.5), ("cc1", 7, 0.25)]
     assert moment.busy_cpus == 0.75
-    # On which CPUs they were is not told, so it is no sign where only some are ours to use.
+    # Their CPUs are unknown, so they are no sign if only some CPUs are ours to use.
     some = watched(tmp_path, before, after, own_s=8.0, cpus=(0,))
     assert some.busy_cpus == pytest.approx(0.1)
 
 
-def test_a_short_watch_tells_nothing_and_the_next_begins_anew(tmp_path: Path) -> None:
+def test_a_short_watch_is_unknown_and_the_next_begins_again(tmp_path: Path) -> None:
     clock = iter((0.0, 0.2, 1.2))
     watch = Watch(lambda: 0.0, root=tmp_path, clock=lambda: next(clock))
     grow(tmp_path, {"proc/stat": stat((20, 0, 0))})

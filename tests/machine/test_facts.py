@@ -1,4 +1,4 @@
-"""What is known about a machine, on made-up ones and on this one; and what is warned of."""
+"""Facts about a machine, on fake ones and on this one; and warnings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_niceness_is_a_fact() -> None:
     assert int(done.stdout) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)
 
 
-def test_facts_of_a_machine_that_tells_nothing(tmp_path: Path) -> None:
+def test_facts_of_a_machine_without_any(tmp_path: Path) -> None:
     facts = machine.facts(tmp_path, {})
     assert facts["cpu"]["model"] is None
     assert facts["cpu"]["boost"] is None
@@ -98,7 +98,7 @@ def test_interfaces_of_hardware_buffers_and_the_board(tmp_path: Path) -> None:
     }
 
 
-def test_facts_of_a_machine_that_tells_all(tmp_path: Path) -> None:
+def test_facts_of_a_machine_with_all(tmp_path: Path) -> None:
     cpu = "sys/devices/system/cpu"
     files = {
         "proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU\ncpu MHz\t: 2100.5\n"
@@ -172,7 +172,7 @@ def test_model_of_other_architectures(cpuinfo: str, model: str | None, tmp_path:
         ({"hostname": "a", "machine_id": "1"}, {"hostname": "b", "machine_id": None}, None),
     ],
 )
-def test_what_tells_another_machine(then: dict[str, Any], now: dict[str, Any], said: str | None) -> None:
+def test_evidence_of_another_machine(then: dict[str, Any], now: dict[str, Any], said: str | None) -> None:
     found = machine.another_machine(then, now)
     assert found is None if said is None else found is not None and said in found
 
@@ -281,7 +281,7 @@ def facts(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def test_more_ranks_than_cpus_are_told_which_transports_sleep(facts: dict[str, Any]) -> None:
+def test_the_advice_for_more_ranks_than_cpus_names_transports_that_sleep(facts: dict[str, Any]) -> None:
     changed = {**facts, "limits": {**facts["limits"], "usable_cpus": "0-1"}}
     (warning,) = [
         one for one in machine.warnings_before(changed, ranks=8, moment=QUIET) if one.kind == "oversubscription"
@@ -312,9 +312,7 @@ def test_a_quiet_machine_needs_no_warning(facts: dict[str, Any]) -> None:
         ("environment", "UCX_TLS", "tcp", 2, "environment", "change what is measured: UCX_TLS."),
     ],
 )
-def test_what_is_warned_of(
-    part: str, name: str, value: object, ranks: int, kind: str, said: str, facts: dict[str, Any]
-) -> None:
+def test_warnings(part: str, name: str, value: object, ranks: int, kind: str, said: str, facts: dict[str, Any]) -> None:
     changed = copy.deepcopy(facts)
     changed[part][name] = value
     (warning,) = machine.warnings_before(changed, ranks=ranks, moment=QUIET)
@@ -335,13 +333,13 @@ def test_what_is_warned_of(
         (Moment(0.3, steal=0.0, busy_cpus=2.0), "load", "kept 2.0 CPUs busy."),
     ],
 )
-def test_what_a_moment_shows(moment: Moment, kind: str, said: str, facts: dict[str, Any]) -> None:
+def test_warnings_of_a_moment(moment: Moment, kind: str, said: str, facts: dict[str, Any]) -> None:
     (warning,) = machine.warnings_before(facts, moment=moment)
     assert warning.kind == kind
     assert said in warning.cause
 
 
-def test_a_moment_is_named_for_who_reads_of_it(facts: dict[str, Any]) -> None:
+def test_a_warning_names_its_moment(facts: dict[str, Any]) -> None:
     moment = Moment(0.3, steal=0.05, busy_cpus=2.0)
     found = machine.warnings_before(facts, moment=moment, when="A moment ago")
     assert [warning.cause.split(",")[0] for warning in found] == ["A moment ago"] * 2
@@ -366,7 +364,7 @@ def others(*cpus: float, programs: tuple[Program, ...] = ()) -> list[Moment]:
         ),
     ],
 )
-def test_what_others_took_during_launches(launches: list[Moment], goes_on: bool, said: str) -> None:
+def test_load_of_others_during_launches(launches: list[Moment], goes_on: bool, said: str) -> None:
     (warning,) = machine.warnings_during(launches, goes_on=goes_on)
     assert (warning.kind, warning.cause) == ("others", said)
     assert warning.remedy

@@ -1,4 +1,4 @@
-"""The topology as sysfs and hwloc tell it, and where ranks go on it."""
+"""The topology from sysfs and hwloc, and the placement of ranks on it."""
 
 from __future__ import annotations
 

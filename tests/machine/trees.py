@@ -1,4 +1,4 @@
-"""Machines made up out of the files by which Linux tells of them."""
+"""Fake machines, made of the files in which Linux describes them."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ def stat(*cpus: tuple[int, int, int]) -> str:
 
 
 def program(pid: int, name: str, ticks: int, *, began: int = 1, flags: int = 0, state: str = "S") -> dict[str, str]:
-    """/proc/PID/stat of a program that has used so many ticks of CPU time, a third of them in the kernel."""
+    """/proc/PID/stat of a program that has used these ticks of CPU time, a third of them in the kernel."""
     times = f"{ticks - ticks // 3} {ticks // 3}"
     return {f"proc/{pid}/stat": f"{pid} ({name}) {state} 1 1 1 0 -1 {flags} 0 0 0 0 {times} 0 0 20 0 1 0 {began} 0\n"}

@@ -37,7 +37,7 @@ def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[st
 
 
 def shown(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """What `hockney show --tables` prints of the last run."""
+    """The output of `hockney show --tables` for the last run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOCKNEY_STORE", str(path / "r.db"))  # with --store, printed commands may be longer than a line
         assert execute(["show", "--tables", *words]) == 0

@@ -57,7 +57,7 @@ class Made:
     by_rank: Sequence[float] | None = None  # the ranks' own times, where they differ
     counters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     cpu_share: Sequence[float] | None = None  # CPU time over wall time, by rank
-    late_ns: float = 0.0  # what one sample of each measurement took more, another one on each rank
+    late_ns: float = 0.0  # the delay of one sample of each measurement, a different one on each rank
     batch: int = 1000
     measurements: int = 9
     floor_ns: float = 30.0
@@ -94,7 +94,7 @@ def store_run(
     warnings: Sequence[Warning_] = (),
     **info: Any,
 ) -> None:
-    """Store a run of these points. Each measurement's three samples are one apart, so medians are exact.
+    """Store a run of these points. Each measurement's three samples differ by one, so medians are exact.
 
     `pinned`: rank r was on CPU r, else all were on CPU 0. `hosts` are those of the ranks; without, all are one;
     `tcp/2` has two ranks on each.
@@ -194,7 +194,7 @@ LIBRARIES = {
 
 
 def recorded_quick() -> list[Made]:
-    """The points of a real run of `quick` on a virtual machine: 10 transports, some of it with a contended core."""
+    """The points of a real run of `quick` on a virtual machine: 10 transports, some with a contended core."""
     made: dict[Point, Made] = {}
     with (Path(__file__).parent / "quick.csv").open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines):

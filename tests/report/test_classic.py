@@ -59,13 +59,13 @@ def test_rows_that_were_not_measured_say_why(tmp_path: Path) -> None:
     assert reason(row(table, "62", "1024")[3]) == "not asked for in this run"
 
 
-def test_basic_figures_stand_in_no_table(tmp_path: Path) -> None:
+def test_basic_figures_are_in_no_table(tmp_path: Path) -> None:
     basic = replace(point("shm", "oneway", 2, 4, window=16), role="basic")
     table = tables(tmp_path, "atlas", [Made(basic, 100), Made(point("shm", "oneway", 2, 4), 330)])["com-1.1"]
     assert [column.title for column in table.columns] == ["packet size", "published", "shm"]
 
 
-def test_what_only_this_machine_has_stands_below_without_a_published_figure(tmp_path: Path) -> None:
+def test_rows_of_this_machine_alone_come_last_without_a_published_figure(tmp_path: Path) -> None:
     made = [
         Made(point("shm", "alltoall", 2, 64), 500, timed="slowest"),
         Made(point("shm", "pushfarm", 3, 16), 900),
@@ -79,7 +79,7 @@ def test_what_only_this_machine_has_stands_below_without_a_published_figure(tmp_
     assert len(found["com-1.3"].rows) == 17
 
 
-def test_more_ranks_than_a_row_asks_for_make_no_second_row_that_looks_the_same(tmp_path: Path) -> None:
+def test_more_ranks_than_a_row_asks_for_make_no_second_equal_row(tmp_path: Path) -> None:
     made = [Made(point("shm", "oneway", ranks, 4), 100 * ranks) for ranks in (2, 3, 4)]
     table = tables(tmp_path, "atlas", made)["com-1.1"]
     assert [one[0] for one in table.rows] == ["4", "64", "256", "1024"]
@@ -103,7 +103,7 @@ def test_farms_are_found_by_senders_and_receivers(tmp_path: Path) -> None:
     assert figure(row(found["com-1.7"], "4", "64")[3]) == about(7.63)
 
 
-def test_the_delay_taken_stands_beside_the_delay_asked_for(tmp_path: Path) -> None:
+def test_the_real_delay_is_next_to_the_given_one(tmp_path: Path) -> None:
     counters = {"delays": (0.0, 0.0, 20.0), "delay_ns": (0.0, 0.0, 20 * 110_000.0)}
     made = [
         Made(point("shm", "robpush", 3, 64, delay_us=100), 143_700, counters=counters),
@@ -261,7 +261,7 @@ def test_both_sides_of_a_stream(source: int, tmp_path: Path) -> None:
 
     summary = found["summary"]
     modes = "nonblocking", "blocking"
-    here = len(modes) + 2  # what, published, this machine
+    here = len(modes) + 2  # name, published, this machine
     assert [text_of(one[3]) for one in summary.rows if one[:2] == modes] == ["615", "12.2", "", "", "20"]
     assert summary.columns[here].title == transport
     overhead = measured(row(summary, *modes, "overhead, us")[here])
@@ -288,7 +288,7 @@ def test_the_line_of_the_overhead_goes_through_all_sizes_that_were_measured(tmp_
 # ---- paragon ---------------------------------------------------------------------------------------------------------
 
 
-def test_methods_beside_the_fastest_native_one(tmp_path: Path) -> None:
+def test_methods_compared_with_the_fastest_native_one(tmp_path: Path) -> None:
     def curve(transport: str, factor: float) -> list[Made]:
         return [
             Made(point(transport, "pingpong", 2, size), factor * (1000 + size), divisor=2, bytes_per_rep=2 * size)
@@ -342,7 +342,7 @@ def test_jumps_and_outliers_of_a_curve(times: list[float], found: list[tuple[str
     assert jumps_of([(size, time, 0.001) for size, time in zip(SIZES, times, strict=False)]) == found
 
 
-# ---- what was published ----------------------------------------------------------------------------------------------
+# ---- published figures ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suite", sorted(reports()))
@@ -361,7 +361,7 @@ def test_every_published_figure_is_printed(
     assert {one.printed or "na" for one in published(suite)} <= words
 
 
-# ---- how they look ---------------------------------------------------------------------------------------------------
+# ---- the form of tables ---------------------------------------------------------------------------------------------
 
 ONE_OF_EACH = {
     "atlas": Made(point("shm", "oneway", 2, 4), 660),

@@ -1,4 +1,4 @@
-"""What the reports conclude, judged by figures: those that they published themselves, and made-up ones."""
+"""Conclusions of the reports, judged by figures: published ones, and simulated ones."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_nothing_else_is_evaluated(expression: str) -> None:
 
 
 @pytest.mark.parametrize(("report", "spec"), ALL, ids=[spec["id"] for _, spec in ALL])
-def test_a_conclusion_holds_of_what_was_published(report: str, spec: dict[str, object], tmp_path: Path) -> None:
-    """Where all of its figures were: the expression then says what the report says."""
+def test_a_conclusion_holds_for_the_published_figures(report: str, spec: dict[str, object], tmp_path: Path) -> None:
+    """If all of its figures were published, the expression agrees with the report."""
     found = concluded(tmp_path, report, [ONE_OF_EACH[report]])[str(spec["id"])]
     assert found.holds or found.judgements[0].reason
     named = {node.id for node in ast.walk(ast.parse(found.holds or "0")) if isinstance(node, ast.Name)}
@@ -96,8 +96,8 @@ def test_every_name_finds_its_row_and_column(tmp_path: Path) -> None:
     }
 
 
-def test_a_print_that_several_names_share_is_of_none(tmp_path: Path) -> None:
-    """72 MB/s is what the native library reached, not psend."""
+def test_a_figure_that_several_names_share_belongs_to_none(tmp_path: Path) -> None:
+    """The native library reached 72 MB/s, not psend."""
     found = concluded(tmp_path, "paragon", [ONE_OF_EACH["paragon"]])
     assert (found["paragon-psend"].figures, found["paragon-psend"].published) == ((), "place 2: almost as efficient")
 
@@ -197,7 +197,7 @@ def test_computing_between_messages_is_set_against_the_plain_stream(tmp_path: Pa
     assert (only.verdict, [round(one.value) for one in only.figures]) == ("holds", [642, 970])
 
 
-def test_what_was_not_measured_is_not_testable_and_what_has_no_interval_inconclusive(
+def test_conclusions_without_figures_are_not_testable_and_without_intervals_inconclusive(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = [replace(one, measurements=2) for one in streams()]

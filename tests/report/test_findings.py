@@ -65,7 +65,7 @@ def facts_of_analysis() -> set[str]:
 
 
 def unknown_facts(templates: Any) -> Iterator[str]:
-    """A template that names one is left out without a word, as one whose fact a finding happens not to have."""
+    """A template with an unknown fact is silently left out, like one whose fact a finding does not have."""
     known = facts_of_analysis()
     texts, parts = [templates], []
     while texts:

@@ -1,4 +1,4 @@
-"""Tables of a report that were measured on a model of its machine: errors, reproduced figures, what is not modelled."""
+"""Tables of a report that were measured on a model of its machine: errors, reproduced figures, omissions."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_errors_count_only_on_figures_that_were_not_used(tmp_path: Path) -> None
     assert figure(largest) == about(max(errors))
 
 
-def test_a_variant_for_some_points_has_no_column_of_its_own(tmp_path: Path) -> None:
+def test_a_variant_for_some_points_has_no_separate_column(tmp_path: Path) -> None:
     table = tables_of(tmp_path, "atlas", made(), facts=facts())["com-1.4"]
     assert table.columns[-1].title == "model"
     assert figure(cell(table, "4", "4")) == about(13)
@@ -98,7 +98,7 @@ def test_parameters_that_a_variant_changes_name_it(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_not_modelled_says_why(tmp_path: Path) -> None:
+def test_rows_without_a_model_have_a_reason(tmp_path: Path) -> None:
     table = tables_of(tmp_path, "atlas", made(), facts=facts())["com-1.7"]
     assert reason(cell(table, "4", "4")) == "not modelled: its row is doubtful"
 

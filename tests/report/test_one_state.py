@@ -1,4 +1,4 @@
-"""That the tables compare and put together figures of one state only, and say what they leave out."""
+"""Tables compare and combine figures of one state only, and name their omissions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_of_one_size_the_figures_with_an_interval_count(tmp_path: Path) -> None:
 
 
 def test_median_and_fastest_sample_stand_side_by_side(tmp_path: Path) -> None:
-    """mpptest reports the fastest pass. Samples of a made-up measurement are one apart, over a batch of 1,000."""
+    """mpptest reports the fastest pass. Samples of this measurement differ by one, over a batch of 1,000."""
     made = [replace(oneway(0, 100), then=oneway(0, 50, FAR_NS, measurements=1)), oneway(1024, 1000)]
     table = tables(tmp_path, "scabench", made)["one-way"]
     assert [column.title for column in table.columns[3:]] == ["shm", "shm: fastest"]
@@ -102,7 +102,7 @@ def test_native_is_the_fastest_and_a_ratio_is_within_one_state(tmp_path: Path) -
 # ---- pairs of ranks -------------------------------------------------------------------------------------------------
 
 
-def test_where_all_send_at_once_each_rank_and_its_target_are_a_pair(tmp_path: Path) -> None:
+def test_if_all_send_together_each_rank_and_its_target_are_a_pair(tmp_path: Path) -> None:
     """Largest and smallest are of one rank to one target, and not of a mean over the ranks."""
     made = [
         Made(point("shm", "putring", 3, 8, **given), 0, timed="mean", by_rank=times)
@@ -141,8 +141,8 @@ def test_the_rate_at_which_a_writer_stores_is_called_so(tmp_path: Path) -> None:
     assert [figure(cell) for cell in row(table, "average latency")[2:]] == [about(0.003), about(0.06)]
 
 
-def test_a_launch_counts_once_however_often_it_measured(tmp_path: Path) -> None:
-    """Two launches that differ: what a rank took and its CPU time vary from launch to launch, as times do."""
+def test_a_launch_counts_once_with_any_number_of_measurements(tmp_path: Path) -> None:
+    """Two launches that differ: a rank's time and its CPU time vary from launch to launch, as times do."""
     last = replace(stream(1000), by_rank=(8000, 9000), cpu_share=(1.0, 0.8), measurements=3)
     first = replace(stream(1000), by_rank=(1000, 2000), cpu_share=(1.0, 0.1), measurements=3, then=last)
     found = tables(tmp_path, "ancor", [first], launches=({}, {}))
@@ -186,7 +186,7 @@ def delayed(taken_us: float, **given: object) -> Made:
     return Made(point("shm", "robpush", 3, 64, **given), 143_700, counters=counters)
 
 
-def test_a_quotient_of_counters_is_of_the_measurements_beside_it(tmp_path: Path) -> None:
+def test_a_quotient_of_counters_is_of_its_measurements(tmp_path: Path) -> None:
     in_two_states = replace(
         delayed(110, delay_us=100), then=replace(delayed(500, delay_us=100), floor_ns=FAR_NS, measurements=7)
     )
@@ -197,7 +197,7 @@ def test_a_quotient_of_counters_is_of_the_measurements_beside_it(tmp_path: Path)
     assert measured(taken).oversubscribed
 
 
-def test_a_quotient_of_counters_is_of_the_series_beside_it(tmp_path: Path) -> None:
+def test_a_quotient_of_counters_is_of_its_series(tmp_path: Path) -> None:
     made = [delayed(500, delay_us=0), delayed(7)]  # the second is the plainer way to ask for the same
     taken = row(tables(tmp_path, "atlas", made)["com-3.1"], "3", "64", "0")[5]
     assert figure(taken) == about(7)
@@ -207,7 +207,7 @@ def test_a_quotient_of_counters_is_of_the_series_beside_it(tmp_path: Path) -> No
 
 
 def stepped(few: int | None = None, far: int | None = None) -> list[Made]:
-    """A straight ping-pong, but for one size that took three times as long."""
+    """A straight ping-pong, except one size that took three times as long."""
     return [
         Made(
             Point("shm", "pingpong", 2, size, options()),
@@ -230,7 +230,7 @@ def test_a_size_without_an_interval_is_no_jump(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_too_few_measurements_look_different_from_what_is_computed(
+def test_too_few_measurements_have_a_different_mark_from_computed_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = [stream(size) for size in (1, 1000, 65500)]

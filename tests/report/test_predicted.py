@@ -46,20 +46,20 @@ class MadeUp:
 
 
 def fitted(run: Run, transport: str) -> MadeUp | NoFit:
-    return NoFit("it lacks pingpong") if transport == MPI else MadeUp()
+    return NoFit("no pingpong was measured") if transport == MPI else MadeUp()
 
 
 @pytest.fixture(autouse=True)
 def _made_up_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predicted, "fit_machine", fitted)
-    monkeypatch.setattr(MadeUp, "title", uuid.uuid4().hex)  # no test sees what another one kept
+    monkeypatch.setattr(MadeUp, "title", uuid.uuid4().hex)  # no test sees the cache of another one
 
 
 def tables_of(path: Path, suite: str, made: Sequence[Made]) -> dict[str, Table]:
     return tables(path, suite, made, facts=TWO_CPUS)
 
 
-def test_what_needs_more_ranks_than_cpus_is_predicted_next_to_what_was_measured(tmp_path: Path) -> None:
+def test_points_with_more_ranks_than_cpus_are_predicted_next_to_measured_ones(tmp_path: Path) -> None:
     made = [
         Made(point("shm", "alltoall", 4, 4, algorithm="flat"), 700),
         oversubscribed("shm", "alltoall", 8, 4, algorithm="flat"),
@@ -76,7 +76,7 @@ def test_what_needs_more_ranks_than_cpus_is_predicted_next_to_what_was_measured(
     assert (figure(measured), none) == (about(0.7), "")
     *_, absent, guessed = row(table, "8", "4")
     assert reason(absent).startswith("skipped: more ranks than CPUs")
-    assert figure(guessed) == about(0.9 + 0.7)  # all seven come at once, and are received one after the other
+    assert figure(guessed) == about(0.9 + 0.7)  # all seven come together, and are received one after the other
     assert ASSUMED in table.notes
 
 
@@ -103,7 +103,7 @@ def test_a_table_that_needs_more_ranks_than_cpus_throughout_is_not_empty(
     assert (guessed["low"], guessed["high"], guessed["exact"], guessed["computed"]) == (None, None, False, True)
 
 
-def test_what_was_predicted_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [oversubscribed("shm", "funnel", 5, 64), oversubscribed("shm", "multicast", 5, 4, algorithm="native")]
     first = tables_of(tmp_path, "atlas", made)
     monkeypatch.setattr("hockney.measure.on_model.times_of", None)
@@ -111,7 +111,7 @@ def test_what_was_predicted_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert figure(row(first["com-1.7"], "4", "64")[-1]) > 0
 
 
-def test_what_a_broken_job_left_out_is_predicted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_of_a_broken_job_are_predicted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken_launch(job: object) -> None:
         raise LaunchFailed("fork", "no process is left")
 
@@ -178,7 +178,7 @@ def test_the_t3d_is_compared_with_as_many_ranks_as_it_had(tmp_path: Path) -> Non
 def test_ft_computes_as_fast_as_one_rank_did(tmp_path: Path) -> None:
     made = [Made(point("shm", "ft", 1, 0, **{"class": kind}), ns) for kind, ns in (("S", 1e8), ("A", 7.1e9))]
     table = tables_of(tmp_path, "scabench", [*made, oversubscribed("shm", "ft", 4, 0, **{"class": "A"})])["npb-ft"]
-    assert figure(row(table, "Scali-1", "A", "4")[-1]) == pytest.approx(1000, rel=0.1)  # less what its exchanges take
+    assert figure(row(table, "Scali-1", "A", "4")[-1]) == pytest.approx(1000, rel=0.1)  # less the time of its exchanges
 
 
 def test_a_librarys_own_collective_is_predicted_as_hockneys(tmp_path: Path) -> None:
@@ -199,16 +199,16 @@ def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[
     made = [oversubscribed(name, "funnel", 5, size) for name in ("shm", MPI) for size in (4, 64)]
     made += [oversubscribed("shm", "multicast", 5, 4, algorithm="native"), oversubscribed(MPI, "outfarm", 5, 4)]
     found = tables_of(tmp_path, "atlas", made)
-    assert reason(row(found["com-1.7"], "4", "4")[-1]) == "not predicted: it lacks pingpong"
+    assert reason(row(found["com-1.7"], "4", "4")[-1]) == "not predicted: no pingpong was measured"
     assert reason(row(found["com-1.6"], "4", "4")[-1]) == "not predicted: sim has no native broadcast"
     views = {name: view_of(table) for name, table in found.items()}
     assert views["com-1.7"].left_out[-1].sentence("(2)") == f"Not predicted (2): {MPI}."
     assert views["com-1.5"].left_out[-1].sentence("(2)") == "Not predicted (2)."
     assert [column.kind for column in views["com-1.5"].columns] == ["key", "key", "published"]
-    assert shown(tmp_path, capsys).count("not predicted: it lacks pingpong") == 1
+    assert shown(tmp_path, capsys).count("not predicted: no pingpong was measured") == 1
 
 
-def test_what_is_far_beyond_the_fit_is_not_predicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_far_beyond_the_fit_are_not_predicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MadeUp, "sizes_bytes", (4, 128))
     made = [oversubscribed("shm", "funnel", 5, size) for size in (256, 1024)]
     table = tables_of(tmp_path, "atlas", made)["com-1.7"]
@@ -218,7 +218,7 @@ def test_what_is_far_beyond_the_fit_is_not_predicted(tmp_path: Path, monkeypatch
     )
 
 
-def test_conclusions_are_judged_on_what_was_measured(tmp_path: Path) -> None:
+def test_conclusions_are_judged_on_measurements(tmp_path: Path) -> None:
     made = [oversubscribed("shm", "outfarm", 5, 4), oversubscribed("shm", "multicast", 5, 4), Made(PINGPONG, 500)]
     report = report_of(tmp_path, "atlas", made, facts=TWO_CPUS)
     verdicts = {judgement.verdict for conclusion in report.conclusions for judgement in conclusion.judgements}

@@ -1,4 +1,4 @@
-"""What people are shown of a classic report's tables: nothing wider than a line, nothing that is blank throughout."""
+"""The screens of a classic report's tables: nothing wider than a line, no column that is blank throughout."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_published_row_without_a_figure_has_dashes() -> None:
     assert view.left_out == (LeftOut("oversubscribed", ("4 8",)),)
 
 
-def test_a_table_without_a_figure_has_what_was_published() -> None:
+def test_a_table_without_a_figure_has_the_published_ones() -> None:
     rows = [(ranks, "8", "1", *(no(reason),) * 3) for ranks, reason in (("2", "a"), ("4", "b"))]
     view = view_of(grid(*rows))
     assert view.rows == (("2", "8", "1"), ("4", "8", "1"))
@@ -100,7 +100,7 @@ def test_published_figures_alone_have_a_column_for_each_value_of_the_last_key() 
 
 
 def wide(suite: str) -> list[Made]:
-    """A run with many transports: some can do all, some lack a pattern, and most points have too many ranks."""
+    """A run with many transports: some can do all, some have no such pattern, and most points have too many ranks."""
     if suite == "t3d":
         made = [
             Made(Point(f"{name}:rma", pattern, 2, size), 100 + size, bytes_per_rep=size)
@@ -145,7 +145,7 @@ def test_no_line_of_a_report_is_wider_than_the_line(
     assert "published" in text
 
 
-def test_what_is_missing_has_a_number_and_its_reason_is_printed_once(
+def test_a_missing_figure_has_a_number_and_its_reason_is_printed_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_run(tmp_path / "r.db", "t3d", wide("t3d"))
@@ -158,7 +158,7 @@ def test_what_is_missing_has_a_number_and_its_reason_is_printed_once(
     assert "State of the machine: unknown" not in text  # of one rank there is nothing to know
 
 
-def test_a_load_stands_below_what_was_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_load_is_below_the_published_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store_run(tmp_path / "r.db", "t3d", wide("t3d"))
     lines = shown(tmp_path, capsys).splitlines()
     place = next(

@@ -1,4 +1,4 @@
-"""A store in a folder of its own, with or without a run."""
+"""A store in a fresh folder, with or without a run."""
 
 from __future__ import annotations
 

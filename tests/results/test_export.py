@@ -142,7 +142,7 @@ def test_csv_says_where_any_launch_had_more_ranks_than_cpus(store: Store) -> Non
     assert {row["oversubscribed"] for row in csv_of(store, run_id)} == {"True"}
 
 
-def test_json_says_what_it_is_and_what_was_asked(store: Store, full: int) -> None:
+def test_json_names_its_format_and_the_request(store: Store, full: int) -> None:
     found = json_of(store, full)
     assert (found["format"], found["version"]) == ("hockney-export", 3)
     assert set(found) == {"format", "version", "run", "facts", "launches", "warnings", "series"}

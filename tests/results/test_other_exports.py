@@ -135,7 +135,7 @@ def test_osu_text_is_read_by_the_importer(made: Path, capsys: pytest.CaptureFixt
 def test_osu_text_is_read_as_reframe_reads_it(
     header: str, size: int, value: float, made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    r"""The library of ReFrame (hpctestlib/microbenchmarks/mpi/osu.py) looks for `^SIZE` and takes `^SIZE\s+(\S+)`."""
+    r"""The library of ReFrame (hpctestlib/microbenchmarks/mpi/osu.py) searches `^SIZE` and takes `^SIZE\s+(\S+)`."""
     table = osu(made, capsys).partition(header)[2].partition("\n# OSU")[0]
     match = re.search(rf"^{size}\s+(\S+)", table, re.MULTILINE)
     assert match
@@ -148,7 +148,7 @@ def test_osu_text_is_of_the_transports_asked_for(filled: Path, capsys: pytest.Ca
     assert re.findall(r"# Made by hockney \S+: (.*)", text) == ["pingpong on mpi@openmpi-4.1.4, 2 ranks, state near"]
 
 
-def test_what_osu_does_not_have_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_patterns_without_an_osu_text_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store_run(tmp_path / "r.db", "mine", MADE[-1:])
     assert execute(["export", "--osu", "--store", str(tmp_path / "r.db")]) == 2
     assert "OSU has no such table: run 1 has no figure of pingpong, oneway" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`import hockney`: what a notebook or a script sees of the results."""
+"""`import hockney`: the results as a notebook or a script sees them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_public_names() -> None:
         hockney.opne  # noqa: B018
 
 
-def test_public_classes_say_what_each_name_is() -> None:
+def test_public_classes_document_each_name() -> None:
     for kind in (hockney.Results, hockney.Run, hockney.Series):
         assert kind.__doc__
     for name in ("elapsed_ns", "times_ns", "figures"):
@@ -141,7 +141,7 @@ def test_unknown_run(results: hockney.Results) -> None:
 # ---- a run -----------------------------------------------------------------------------------------------------------
 
 
-def test_run_says_what_is_known(run: hockney.Run) -> None:
+def test_run_has_its_facts(run: hockney.Run) -> None:
     assert (run.id, run.label, run.status) == (2, "new", RunStatus.DONE)
     assert run.info == make_info("new")
     assert run.facts["cpu"] == {"model": "Ω-9", "cores": 2}
@@ -187,7 +187,7 @@ def test_select_of_several_says_which(run: hockney.Run) -> None:
     )
 
 
-def test_select_of_none_says_what_there_is(run: hockney.Run) -> None:
+def test_select_of_none_lists_known_names(run: hockney.Run) -> None:
     with pytest.raises(UsageError) as caught:
         run.select(transport="udp")
     assert str(caught.value) == (

@@ -1,4 +1,4 @@
-"""What patterns and transports of a run are: stored with it; of earlier runs, one list."""
+"""Traits of a run's patterns and transports: stored with it; for earlier runs, one list."""
 
 from __future__ import annotations
 

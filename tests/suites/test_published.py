@@ -129,7 +129,7 @@ def test_every_published_figure_has_a_point_in_its_suite(report: str) -> None:
 
 
 @pytest.mark.parametrize("report", ["scabench", "t3d"])
-def test_a_peak_is_looked_for_from_short_to_long_messages(report: str) -> None:
+def test_a_peak_is_searched_from_short_to_long_messages(report: str) -> None:
     """A rate that still grows with the last size is no peak."""
     for pattern in {POINTS[figure.benchmark](figure)["pattern"] for figure in published(report)
                     if figure.metric in ("peak_bandwidth", "Rmax", "aggregate_bandwidth")}:  # fmt: skip

@@ -1,4 +1,4 @@
-"""Suite files: those that come with hockney, and what is said of wrong ones."""
+"""Suite files: those that come with hockney, and errors in others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hockney.worker.catalogue import load
 
 RIGHT = """
 name = "mine"
-title = "A suite of one's own"
+title = "My suite"
 transports = "shm"
 precision = "2%"
 time = "1m"
@@ -51,7 +51,7 @@ def test_a_suite_of_ones_own(tmp_path: Path) -> None:
     assert second.options == {"window": "16", "until": "sent"}
 
 
-def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
+def test_all_errors_are_reported_with_their_place(tmp_path: Path) -> None:
     wrong = """
     nmae = "mine"
     precision = "150%"
@@ -116,7 +116,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place_and_value(line: str, said: str, tmp_path: Path) -> None:
+def test_errors_name_their_place_and_value(line: str, said: str, tmp_path: Path) -> None:
     lines = {"name": "name = 'a'", "title": "title = 'b'", "series": "series = [{ pattern = 'pingpong' }]"}
     lines[line.partition(" ")[0]] = line
     path = write(tmp_path, "\n".join(lines.values()))
@@ -136,7 +136,7 @@ def test_what_is_wrong_is_said_with_its_place_and_value(line: str, said: str, tm
         ("name = 'a'\ntitle = 'b'\nprecision = nan\n[[series]]\npattern = 'pingpong'", "precision"),
     ],
 )
-def test_what_is_no_suite(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_suites(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         load_suite(write(tmp_path, text))
 
@@ -183,7 +183,7 @@ def test_a_share_of_a_cache_is_a_multiple_of_the_grain() -> None:
     assert [str(CacheShare(1, 1, 2)), str(CacheShare(3, 4)), str(CacheShare(2))] == ["L1/2", "4*L3", "L2"]
 
 
-def test_a_synchronous_send_stands_next_to_the_asynchronous_one() -> None:
+def test_a_synchronous_send_is_next_to_the_asynchronous_one() -> None:
     """Com-1.1: the T9000's send returned when its message was taken."""
     plan = make_plan(load_suite("atlas"), RunOptions(transports=("shm", "shm:sync")), load(), cpus=2)
     sizes: dict[str, list[int]] = {}
@@ -193,7 +193,7 @@ def test_a_synchronous_send_stands_next_to_the_asynchronous_one() -> None:
     assert sizes == {"shm": [4, 64, 256, 1024], "shm:sync": [4, 64, 256, 1024]}
 
 
-def test_basic_series_stay_as_they_are_whatever_is_asked() -> None:
+def test_basic_series_ignore_options() -> None:
     """Predictions need them on two ranks with their own options; a model is fitted already."""
     asked = RunOptions(transports=("shm",), ranks=(4,), options=(("window", "4"),))
     plan = make_plan(load_suite("atlas"), asked, load(), cpus=8)

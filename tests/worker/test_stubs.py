@@ -221,7 +221,7 @@ hear(); answer(MEASURE); hear(); answer({"v": 1, "kind": "bye", "id": 3})
 
 
 def test_a_flood_on_standard_error_is_bounded(stub: Stub) -> None:
-    body = "hear()\nfor n in range(200_000):\n    print('warning number', n, file=sys.stderr)\ntell(HELLO); hear()\n"
+    body = "hear()\nfor n in range(200_000):\n    print('warning number', n, file=sys.stderr)\nanswer(HELLO); hear()\n"
     with WorkerSession(stub.launch(body)) as session:
         session.hello()
         assert len(session.said) <= 1 << 16

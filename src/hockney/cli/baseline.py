@@ -17,7 +17,6 @@ from hockney.report import changes
 from hockney.units import format_bytes
 
 _NOTES_MAX = 3
-_SLOWDOWN = 0.05
 _JUNIT_KINDS = {Verdict.SLOWER: "failure", Verdict.INCONCLUSIVE: "skipped"}
 
 
@@ -32,7 +31,7 @@ def check_baseline(
             results,
             display,
             command=command_line("check"),
-            max_slowdown=_SLOWDOWN if max_slowdown is None else max_slowdown,
+            max_slowdown=0.05 if max_slowdown is None else max_slowdown,
             time_s=time_s,
             patience_s=PATIENCE_S if patience_s is None else patience_s,
         )

@@ -14,14 +14,12 @@ if TYPE_CHECKING:
     from hockney.analysis.compare import Comparison, Range, SeriesChange
     from hockney.model import Point
 
-_ITEMS_MAX = 3  # differences listed in one line
-
 
 def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
     """Notes for the reader besides the series, the most important first."""
     lines = []
     for word, items in changes.environment_items(comparison).items():
-        shown = items if everything else items[: 1 if word == "disturbed" else _ITEMS_MAX]
+        shown = items if everything else items[: 1 if word == "disturbed" else 3]
         more = f"; {len(items) - len(shown)} more in --json" if len(shown) < len(items) else ""
         lines += [f"{word}: {'; '.join(shown)}{more}"] if items else []
     lines += [f"Fix: {fix_text(fix)}" for fix in comparison.fixes]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _FINDINGS_MAX, _LINES_MAX = 10, 40  # of a screen without --all
 _NOTES_MAX, _NAMES_MAX = 3, 6
-_AROUND_LOGGP = 5  # lines: a blank one, the title, the heads of the columns, and the note
 
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
@@ -131,7 +130,8 @@ def _print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None
     for lines in (*notes, *shown):
         render.lines(lines)
     hidden: dict[str, Sequence[object]] = {"finding": groups[len(shown) :], "layer": explanation.layers}
-    if len(explanation.loggp) + _AROUND_LOGGP <= room:
+    # Around the table: a blank line, the title, the heads of the columns, and the note.
+    if len(explanation.loggp) + 5 <= room:
         fits.print_loggp(explanation.loggp)
     else:
         hidden["LogGP fit"] = explanation.loggp

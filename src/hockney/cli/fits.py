@@ -11,7 +11,6 @@ from hockney.cli.render import Column
 from hockney.stats.fit import Estimate, LogGP
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
-_RANGE_MIN = 0.5  # an interval whose longer arm is this fraction of the value is printed as a range
 _HOLDS = {True: "yes", False: "no", None: "unknown"}
 _OF_LINE: dict[str, Callable[[Line], str]] = {
     "t_0": lambda line: with_arm(line.t0_ns, format_ns),
@@ -87,4 +86,4 @@ def with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
     if value.low <= 0:  # none of these values can be
         return f"at most {text(value.high)}" if value.high > 0 else "below 0"
     arm = value.relative
-    return f"{text(value.value)} ±{arm:.1%}" if arm < _RANGE_MIN else f"{text(value.low)} to {text(value.high)}"
+    return f"{text(value.value)} ±{arm:.1%}" if arm < 0.5 else f"{text(value.low)} to {text(value.high)}"

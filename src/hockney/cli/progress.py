@@ -24,7 +24,6 @@ from hockney.measure.recorder import Display
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 
-_REDRAW_S = 0.25
 _LOG_S = 30.0
 
 
@@ -137,7 +136,7 @@ class ProgressDisplay(Display):
 
     def _draw(self, figure: str) -> None:
         since_s = time.monotonic() - self._drawn_s
-        if self._quiet or since_s < (_REDRAW_S if self._terminal else _LOG_S):
+        if self._quiet or since_s < (0.25 if self._terminal else _LOG_S):
             return
         self._drawn_s = time.monotonic()
         if not self._terminal:

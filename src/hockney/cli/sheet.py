@@ -26,8 +26,6 @@ from hockney.worker.libraries import Missing
 
 _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the run was saved
 _FINDINGS_MAX = 4
-_FINDING_CHARACTERS = 190  # two lines of a screen of 100 columns
-_CAVEATS_MAX = 5
 _VAGUE = 0.25  # of a fitted value: with a wider interval it is marked
 _NOTHING = "–"
 _FORMATS: dict[str, Callable[[float], str]] = {
@@ -209,7 +207,8 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
             group, lambda finding: names.get(finding.subject.transport, finding.subject.transport)
         )
         for part in filter(None, more):
-            text += f" {part}" if lines_max is None or len(text) + len(part) < _FINDING_CHARACTERS else ""
+            # Two lines of a screen of 100 columns.
+            text += f" {part}" if lines_max is None or len(text) + len(part) < 190 else ""
         bullets.append(f"{'!' if group[0].fix else '·'} {text}")
     layers = [
         f"{rows[layer.upper].name} adds {format_ns(layer.added_ns)} to {rows[layer.lower].full_name}"
@@ -246,4 +245,4 @@ def _caveat_lines(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[F
     if verbose:
         return [line for text in caveats for line in render.wrapped(f"! {text}", rest="  ")]
     width = max(render.line_width() - 3, 40)
-    return [f"! {textwrap.shorten(text, width, placeholder=' …')}" for text in caveats[:_CAVEATS_MAX]]
+    return [f"! {textwrap.shorten(text, width, placeholder=' …')}" for text in caveats[:5]]

@@ -17,7 +17,6 @@ from hockney.suites import load_suite
 from hockney.units import format_bytes
 from hockney.worker.machine_model import Model
 
-_SHORT_BYTES = 64  # shorter messages take as long
 DRAWS = 20  # their minimum and maximum enclose about 95 %
 
 
@@ -33,11 +32,11 @@ def predict_fitted(
     def models(each: Fit) -> Models:
         return dict.fromkeys((point.transport for point in points), Model.from_content(fit.transport, content_of(each)))
 
-    shortest = fit.sizes_bytes[0]
+    shortest = fit.sizes_bytes[0]  # up to 64 B, shorter messages take as long
     missing = {
         point: f"no message shorter than {format_bytes(shortest)} was measured: hockney run basics has them"
         for point in points
-        if point.bytes < shortest > _SHORT_BYTES
+        if point.bytes < shortest > 64
     }
     times = times_of([point for point in points if point not in missing], models(fit), tick=tick)
     known = list(times.time_ns)

@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
     from hockney.analysis.explain.pairs import PairMatrix
 
-_COLORS = 10  # that the page has for lines
 _MARKS = "os^D"
 _VERDICTS = {"slower": "c1", "faster": "c0", "inconclusive": "c7", "no difference seen": "c2"}
 _RAMP = ("#fde78c", "#cbba69", "#968f76", "#6b6a76", "#3e4a6c", "#00204d")  # from light to dark, as on the page
 _WIDTH_IN, _HEIGHT_IN, _ROW_IN = 8.0, 4.6, 0.26
-_LABEL_MAX = 44  # letters
 _Box = tuple[float, float, float, float]  # left, low, right, high
 _TAIL_SHARES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
@@ -155,7 +153,7 @@ def _draw_chart(axes: Axes, chart: Chart, view: View, places: Mapping[str, int],
 
 def _look(place: int, line: Line, colors: dict[str, str]) -> tuple[str, str]:
     place = place if line.color is None else line.color
-    ink = colors["soft"] if line.kind == "reference" else colors[f"c{place % _COLORS}"]
+    ink = colors["soft"] if line.kind == "reference" else colors[f"c{place % 10}"]
     return ink, _MARKS[place % len(_MARKS)]
 
 
@@ -364,7 +362,7 @@ def _overlap(box: _Box, other: _Box) -> bool:
     return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
 
 
-def _text(text: str, most: int = _LABEL_MAX) -> str:
+def _text(text: str, most: int = 44) -> str:
     """A text that may come from outside, on one line; of a long one both ends, since the run comes last."""
     line = " ".join(printable(text).split())
     return line if len(line) <= most else f"{line[: most - 9]}…{line[-8:]}"

@@ -102,7 +102,7 @@ def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
         who, whose = f"rank {names[0]} with {outlier.of_pairs} others", "its"
     else:
         who, whose = f"ranks {' and '.join(names)}" + (f" with {outlier.reach}" if outlier.reach else ""), "their"
-    doubt = "; the distance may be longer (topology unknown)" if outlier.may_be_farther else ""
+    doubt = "; they may be more distant (topology unknown)" if outlier.may_be_farther else ""
     than = f"{whose} class ({outlier.class_name}, {format_ns(outlier.class_ns)})"
     return f"{who}: {format_ns(outlier.time.value)}, {outlier.factor:.2f}x {than}{doubt}"
 

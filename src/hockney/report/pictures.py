@@ -22,7 +22,6 @@ from hockney.report.html.predictions import predictions_of
 from hockney.report.html.reports import report_charts
 from hockney.units import counted
 
-_DOTS_PER_INCH = 150
 _AT_ONCE, _PICTURE_S = 50, 0.15
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -54,7 +53,7 @@ def write_pictures(material: Material, folder: Path, form: str, say: Callable[[s
             path = folder / f"{picture.name}.{form}"
             figure = drawn(picture, places)
             metadata = {"Date": None} if form == "svg" else None
-            figure.savefig(path, dpi=_DOTS_PER_INCH, bbox_inches="tight", pad_inches=0.2, metadata=metadata)
+            figure.savefig(path, dpi=150, bbox_inches="tight", pad_inches=0.2, metadata=metadata)
             size_bytes += path.stat().st_size
     return size_bytes
 

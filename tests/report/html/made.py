@@ -51,7 +51,7 @@ def made_points(slower: float = 1.0) -> Iterator[Made]:
 
 
 def store_made(path: Path, label: str = "weekly", slower: float = 1.0) -> None:
-    """Store a run of it."""
+    """Store the run of this made page."""
     warning = Warning_("load", "machine", f"Busy: {HOSTILE}.", BREAKOUT)
     store_run(
         path,
@@ -68,7 +68,7 @@ def store_made(path: Path, label: str = "weekly", slower: float = 1.0) -> None:
 
 
 def write_large_page(folder: Path, ranks: int = 512, transports: int = 100) -> Path:
-    """The page of a run with so many curves of 7 sizes, and a matrix of so many ranks; pair (3, 5) takes 4 us."""
+    """The page of a run with many curves of 7 sizes, and a matrix of many ranks; pair (3, 5) takes 4 us."""
     store_run(
         folder / "large.db",
         "mine",

@@ -34,7 +34,7 @@ LABELS = """() => [...drawn.entries()].filter(([, state]) => state.chart).flatMa
 
 @dataclass
 class Seen:
-    """What a page did besides showing itself."""
+    """Side effects of a page: requests, messages and errors."""
 
     messages: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
@@ -128,7 +128,7 @@ def test_transports_states_and_patterns_are_switched(browser: Browser, page_file
     assert names_drawn(page) == set()
 
 
-def test_memcpy_is_a_reference_of_both_charts_and_a_curve_of_its_own(browser: Browser, page_file: Path) -> None:
+def test_memcpy_is_a_reference_of_both_charts_and_a_separate_curve(browser: Browser, page_file: Path) -> None:
     page, _ = opened(browser, page_file)
     option = "drawn.get(document.getElementById('curve-rate')).chart.getOption()"
     points = page.evaluate(f"{option}.series.find(each => each.name === 'memcpy').data.map(each => each.point)")
@@ -192,7 +192,7 @@ def test_the_keyboard_walks_along_a_curve_and_a_matrix(browser: Browser, page_fi
     assert re.match(r"Rank 1 .* to rank|Rank 1 .* to 1", page.locator(".reading").inner_text())
 
 
-def test_a_prediction_says_what_it_is_of(browser: Browser, page_file: Path) -> None:
+def test_a_prediction_names_its_run(browser: Browser, page_file: Path) -> None:
     page, _ = opened(browser, page_file)
     chart = page.locator("[data-chart=predictions-chart]")
     assert not chart.locator("canvas").first.evaluate(BLANK)

@@ -62,7 +62,7 @@ def parsed(text: str) -> Elements:
 
 
 def figures_of(page: str) -> dict[str, Any]:
-    """What the page embeds."""
+    """The embedded data of a page."""
     (text,) = (text for _, attributes, text in parsed(page).inlined if attributes.get("id") == "data")
     data: dict[str, Any] = json.loads(text)
     return data
@@ -142,10 +142,12 @@ def test_every_section_is_there_and_linked(page: str) -> None:
     assert targets <= ids
 
 
-def test_the_verdict_answers_what_people_ask(page: str) -> None:
+def test_the_verdict_answers_common_questions(page: str) -> None:
     text = " ".join(" ".join(parsed(page).texts).split())
     assert "A message of 8 B takes 48.2 ns" in text  # how fast
-    assert "At 8 B, threads and shm show no measurable difference; of libraries, Open MPI 4.1.4 " in text  # what to use
+    assert (
+        "At 8 B, threads and shm show no measurable difference; of libraries, Open MPI 4.1.4 " in text
+    )  # the transport to use
     assert "is fastest (121 ns, 2.5 times as long); through the kernel, unix is fastest (14.0 us, " in text
     assert "Strongest problem, on shm: slow rank or pair. Ranks 1, 3 take 210 ns, 3.00 times their class" in text
     assert "Half of the figures are known to ±" in text  # how sure

@@ -1,4 +1,4 @@
-"""The charts of the page as pictures: each is drawn, its texts are in it, and labels lie apart."""
+"""The charts of the page as pictures: each is drawn, its texts are in it, and labels do not overlap."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_picture_has_the_title_and_the_name_of_every_line(pictures: list[Pictu
             assert picture.chart.title in texts
             assert not picture.chart.x.title or picture.chart.x.title in texts
             lines = [line for line in picture.view.lines if line.points]
-            # The note says what the line of equality is.
+            # The note explains the line of equality.
             names = [line.name for line in lines if (picture.chart.kind, line.kind) != ("points", "reference")]
             for name in (*names, *picture.view.names):
                 short = name.removesuffix(", model")[:30]
@@ -83,13 +83,13 @@ def test_a_picture_has_the_title_and_the_name_of_every_line(pictures: list[Pictu
             assert any(text.startswith(picture.view.name[:60]) for text in texts)  # a long one is shortened
 
 
-def test_a_picture_says_what_was_measured_and_in_which_unit(folder: Path) -> None:
+def test_a_picture_names_its_run_and_unit(folder: Path) -> None:
     texts = texts_of(folder / "curves-pingpong-2-ranks-time.svg")
     assert {"64 B", "1 MiB", "1 us", f"run 1 ({LABEL}), run 2 ({LABEL})"} <= {*texts}
     assert "1 GB/s" in texts_of(folder / "curves-pingpong-2-ranks-bandwidth.svg")
 
 
-def test_labels_of_lines_lie_apart(folder: Path) -> None:
+def test_labels_of_lines_do_not_overlap(folder: Path) -> None:
     for name in ("time", "bandwidth"):
         elements = ElementTree.parse(folder / f"curves-pingpong-2-ranks-{name}.svg").iter(TEXT)
         labels = [

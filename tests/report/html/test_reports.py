@@ -1,4 +1,4 @@
-"""The figures of the five reports: the models' points are what the models give, the published ones what was printed."""
+"""The figures of the five reports: points are the results of the models, or the published values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lines(name: str, kind: str) -> list[Line]:
     ],
 )
 def test_points_are_those_of_the_models(tmp_path: Path, cli: Cli, report: str, arguments: list[str]) -> None:
-    """scripts/draw-machines writes them anew."""
+    """scripts/draw-machines writes them again."""
     done = cli("run", *arguments, "-q")
     assert done.returncode == 0, done.stderr
     variant = arguments[2].partition("@")[2].partition(":")[2]
@@ -77,7 +77,7 @@ def test_the_stream_has_four_modes_with_three_graphs_each() -> None:
     assert sorted(speeds) == [10.5e6, 10.6e6, 12.2e6, 12.2e6]
 
 
-def test_levels_say_what_they_are() -> None:
+def test_levels_have_names() -> None:
     names = [line.name for name in ("sci", "paragon", "t3d") for line in lines(name, "reference")]
     assert "between nodes, 0 B: 6.30 us" in names
     assert "NX, asymptote: 72.0 MB/s" in names

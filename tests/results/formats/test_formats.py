@@ -1,4 +1,4 @@
-"""Outputs of other benchmarks, as these printed them (samples/SOURCES.md), and what is wrong with them."""
+"""Real outputs of other benchmarks (samples/SOURCES.md), and errors in them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def said(output: Output) -> tuple[str | None, str, int | None, str, dict[str, st
     return output.pattern, output.transport, output.ranks, output.timed, dict(output.options), output.window
 
 
-# What each output says, its number of sizes, and the time of one of them in ns.
+# The properties of each output, its number of sizes, and the time of one of them in ns.
 SAID = {
     "np-tcp.out": [("pingpong", "netpipe", 2, "root", {}, None)],
     "np-openmpi.out": [("pingpong", "netpipe", 2, "root", {}, None)],
@@ -53,7 +53,7 @@ SAID = {
 FIGURES = [
     ("np-tcp.out", 0, 82, 1, 9454.1),
     ("np-mpich.out", 0, 82, 1, 141.9),
-    ("iperf3-udp.json", 0, 1, 32768, 1.31232e6),  # what was received
+    ("iperf3-udp.json", 0, 1, 32768, 1.31232e6),  # the received bytes
     ("osu_latency.txt", 0, 24, 65536, 58280.0),
     ("osu_bw-cuda.txt", 0, 17, 1024, 3417.7),  # 1024 B / 299.62 MB/s
     ("osu_mbw_mr.txt", 0, 12, 1024, 948.1),  # 48 pairs x 1024 B / 51844.46 MB/s
@@ -68,7 +68,7 @@ FIGURES = [
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_what_an_output_says(name: str) -> None:
+def test_properties_of_an_output(name: str) -> None:
     assert list(map(said, outputs_of(name))) == SAID[name]
 
 
@@ -120,7 +120,7 @@ def test_each_interval_of_iperf3_is_a_measurement() -> None:
     assert output.rows[0].times_ns == pytest.approx(expected)
 
 
-def test_datagrams_without_what_was_received_are_refused() -> None:
+def test_datagrams_without_received_bytes_are_refused() -> None:
     document = json.loads(text_of("iperf3-udp.json"))
     del document["end"]["sum_received"]
     with pytest.raises(UsageError, match="not what iperf3 -J prints"):
@@ -173,7 +173,7 @@ NCCL = "#  size  count  type  redop  root  time  algbw  busbw #wrong\n"
         ('{"figures": 3}', "it is JSON, but not what iperf3 -J prints of a test"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text: str, sentence: str) -> None:
+def test_errors_name_their_line(text: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=r"cannot import out\.txt") as caught:
         read_outputs(text, "out.txt")
     assert sentence in str(caught.value)
@@ -194,7 +194,7 @@ def test_a_run_that_failed(name: str, sentence: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SAID if not name.startswith(("np-", "osu"))])
 def test_no_half_of_a_file_is_read(name: str) -> None:
-    """Of NetPIPE and OSU the end cannot be told: a whole line may be the last one."""
+    """NetPIPE and OSU have no end mark: any whole line may be the last one."""
     text = text_of(name)
     for part in range(1, 20):
         with pytest.raises(UsageError):
@@ -203,7 +203,7 @@ def test_no_half_of_a_file_is_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", SAID)
 def test_a_damaged_text_is_an_error_or_output(name: str) -> None:
-    """Whatever stands in it, the answer is a sentence or figures above 0."""
+    """For any content the answer is a sentence or figures above 0."""
     text = text_of(name)
     for at in range(0, len(text), max(1, len(text) // 200)):
         for what in ("", "-", "9" * 50, "\x00", "\n", "e400"):

@@ -1,4 +1,4 @@
-"""Samples come back as they were, and a damaged blob is an error, never other numbers."""
+"""Samples come back unchanged, and a damaged blob is an error, never other numbers."""
 
 from __future__ import annotations
 

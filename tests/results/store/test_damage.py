@@ -1,4 +1,4 @@
-"""A damaged results file: what is wrong is named and left out, the rest is shown, and nothing ends in a traceback."""
+"""A damaged results file: damage is named and left out, the rest is shown, and nothing ends in a traceback."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMANDS = (
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("damage") / "whole.db"
     fill(path)
-    run_sql(path, "PRAGMA journal_mode = DELETE")  # all of it is in one file
+    run_sql(path, "PRAGMA journal_mode = DELETE")  # everything is in one file
     return path
 
 

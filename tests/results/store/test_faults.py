@@ -1,4 +1,4 @@
-"""A full disk, a killed program, several writers: what was acknowledged is there, and nothing is damaged."""
+"""A full disk, a killed program, several writers: acknowledged data is there, and nothing is damaged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POINTS = [make_point(size) for size in (8, 64, 4096)]
 
 
 def samples_of(round_: int, point: Point) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """What a round measured can be told from its number, so that every byte can be checked afterwards."""
+    """The samples of a round follow from its number, so that every byte can be verified afterwards."""
     return np.random.default_rng([round_, point.bytes]).integers(0, 2**40, (2, 200))
 
 
@@ -43,7 +43,7 @@ def write(store: Store, run_id: int, round_: int) -> None:
 
 
 def assert_whole(path: Path, run_id: int, rounds: int) -> None:
-    """Exactly so many rounds, each whole, every sample as written, and the file is sound and can be written."""
+    """This many whole rounds, every sample as written, and the file is sound and can be written."""
     with Store.open(path) as store:
         assert store.run(run_id).rounds == rounds
         for stored in store.points(run_id):
@@ -117,7 +117,7 @@ def fill(folder: Path) -> None:
 
 
 def fill_with_rounds(disk: Path) -> tuple[Store, int, int, str]:
-    """A store beside a ballast, its run, how many rounds that has, and the sentence that ended it."""
+    """A store next to a ballast, its run, the number of its rounds, and the sentence that ended it."""
     (disk / "ballast").write_bytes(bytes(400_000))
     store = Store.open(disk / "results.db")
     run_id = begin(store)
@@ -181,7 +181,7 @@ store.close()
 
 @pytest.fixture
 def writer(path: Path, child_environment: dict[str, str]) -> Callable[..., subprocess.Popen[str]]:
-    """Starts a program that writes rounds into a run of its own and says `run round` when one is acknowledged."""
+    """Starts a program that writes rounds into a new run and prints `run round` when one is acknowledged."""
 
     def start(rounds: int, before: Callable[[], None] | None = None) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -196,7 +196,7 @@ def writer(path: Path, child_environment: dict[str, str]) -> Callable[..., subpr
 
 
 def test_file_size_is_limited(path: Path, writer: Callable[..., subprocess.Popen[str]]) -> None:
-    """A quota looks like this too: writes fail, but not because the disk is full."""
+    """As with a quota: writes fail, but not because the disk is full."""
     child = writer(10_000, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000)))
     said = child.communicate(timeout=120)[0].splitlines()
     assert child.returncode == 0
@@ -233,7 +233,7 @@ def test_killed_writer_loses_nothing_acknowledged(
     assert_whole(path, 1, stored)
 
 
-# ---- several at once -------------------------------------------------------------------------------------------------
+# ---- concurrent programs ---------------------------------------------------------------------------------------------
 
 
 def test_several_runs_into_one_store(path: Path, writer: Callable[..., subprocess.Popen[str]]) -> None:

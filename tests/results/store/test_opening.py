@@ -91,7 +91,7 @@ def test_only_the_users_own_folder_is_made(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("how", [{"readonly": True}, {"create": False}, {}])
-def test_what_keeps_nothing(path: Path, how: dict[str, bool]) -> None:
+def test_opening_that_creates_nothing(path: Path, how: dict[str, bool]) -> None:
     os.mkfifo(path)
     for one in (Path("/dev/null"), path):
         with pytest.raises(WrongStoreError, match=f"results file {one}: it is not a file"):
@@ -107,7 +107,7 @@ def test_names_with_unusual_characters(tmp_path: Path) -> None:
         assert len(store.runs()) == 1
 
 
-def test_file_says_what_it_is(path: Path) -> None:
+def test_file_has_an_application_id(path: Path) -> None:
     fill(path)
     expected = {"application_id": 0x484B4E59, "user_version": len(schema.MIGRATIONS), "journal_mode": "wal"}
     assert {name: run_sql(path, f"PRAGMA {name}")[0][0] for name in expected} == expected
@@ -215,7 +215,7 @@ def test_when_measurements_of_an_earlier_version_began_is_not_known(
         earlier.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:5])
         schema.migrate(db)
     db.execute("ATTACH ? AS fresh", (str(fresh),))
-    for table in ("run", "launch", "point", "visit", "visit_samples"):  # as they were called
+    for table in ("run", "launch", "point", "visit", "visit_samples"):  # their earlier names
         columns = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
         today = columns.replace("visit", "measurement"), table.replace("visit", "measurement")
         db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {today[0]} FROM fresh.{today[1]}")
@@ -256,7 +256,7 @@ def test_damaged_file(path: Path) -> None:
     assert "damaged" in refused(path, readonly=True)
 
 
-def test_file_that_may_not_be_written_is_refused_at_once_but_can_be_read(shared: Path) -> None:
+def test_read_only_file_is_refused_for_writing_but_can_be_read(shared: Path) -> None:
     path = shared / "results.db"
     fill(path)
     path.chmod(0o444)
@@ -329,7 +329,7 @@ with Store.open() as store:
 """
 
 
-def test_programs_that_make_the_store_at_once(tmp_path: Path, child_environment: dict[str, str]) -> None:
+def test_programs_that_create_the_store_concurrently(tmp_path: Path, child_environment: dict[str, str]) -> None:
     """Its folder too."""
     path = tmp_path / "data" / "hockney" / "results.db"
     environment = {name: value for name, value in child_environment.items() if name != "HOCKNEY_STORE"}
@@ -346,7 +346,7 @@ def test_programs_that_make_the_store_at_once(tmp_path: Path, child_environment:
 
 
 def test_only_a_file_that_holds_results_is_one(tmp_path: Path) -> None:
-    """Not another program's database, nor what has the right number in the right place by chance."""
+    """Neither another program's database, nor a file with the right number in the right place by chance."""
     fill(tmp_path / "results")
     head = (tmp_path / "results").read_bytes()[:100]
     run_sql(tmp_path / "database", "CREATE TABLE t (x)")

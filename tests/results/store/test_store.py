@@ -1,4 +1,4 @@
-"""What goes into the store comes back as the same values, and runs are found by what people call them."""
+"""Stored values come back the same, and runs are found by their names."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_summaries_hold_the_time_by_definition(store: Store, run_id: int) -> Non
     assert (of_root.counters, of_slowest.counters) == ({}, {"lost": (1.0, 2.0)})
 
 
-def test_states_are_told_from_all_measurements_of_the_run(store: Store, run_id: int) -> None:
+def test_states_are_classified_over_all_measurements_of_the_run(store: Store, run_id: int) -> None:
     floors = [(27.0, 28.0), (184.0, 190.0), (28.0, 186.0), None]
     store.write_round(run_id, [make_measurement(make_point(64), floor_ns=floor) for floor in floors])
     store.write_round(run_id, [make_measurement(make_point(8), floor_ns=(30.0, 28.0))])
@@ -169,7 +169,7 @@ def test_states_are_told_from_all_measurements_of_the_run(store: Store, run_id: 
     assert [state.name for state in sixty_four.states] == ["near", "far", "mixed", "unknown"]
 
 
-def test_states_are_told_from_paces_and_per_transport(store: Store, run_id: int) -> None:
+def test_states_follow_from_paces_and_per_transport(store: Store, run_id: int) -> None:
     far = make_point(8, "tcp")
     store.add_points(run_id, [far])
     alone, shared = ((0.63, 0.63), (0.63, 0.63)), ((0.63, 1.1), (0.63, 1.1))
@@ -336,7 +336,7 @@ def test_unknown_run_number_is_a_usage_error(store: Store) -> None:
         ("last~4", 1),
         ("nightly", 4),  # the newest of its name
         ("nightly~1", 2),
-        ("a~1", 3),  # a label that looks like a step back from one
+        ("a~1", 3),  # a label in the form of a step back
         ("2026", 1),  # a number that is a label only
         ("5", 5),  # a number wins over the label that run 1 does not have
     ],

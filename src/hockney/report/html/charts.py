@@ -12,8 +12,6 @@ Scale = Literal["log2", "log10", "linear", "names", "tail", "time"]
 Kind = Literal["measured", "model", "published", "reference"]
 PointValues = tuple[float, float, float | None, float | None]  # x, y, and the interval of the value
 
-_DIGITS = 5  # that a value keeps: intervals are wider than the sixth
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -66,7 +64,7 @@ def plain(value: float | None) -> float | int | None:
         return None
     if isinstance(value, int):
         return value
-    short = float(f"{value:.{_DIGITS}g}")
+    short = float(f"{value:.5g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 

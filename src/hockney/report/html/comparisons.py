@@ -14,7 +14,6 @@ from hockney.report.html.material import Material
 from hockney.results.runs import Run
 from hockney.stats.shift import Shift
 
-_DRAWN_MAX = 40  # ranges in a chart: the farthest from no change
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
 
 
@@ -78,7 +77,7 @@ def _distance(alike: Range) -> float:
 
 def _chart(chart_id: str, title: str, comparison: Comparison) -> Chart | None:
     ranges = sorted((alike for alike in comparison.ranges if _shifts(alike)), key=_distance, reverse=True)
-    ranges = sorted(ranges[:_DRAWN_MAX], key=lambda alike: -statistics.median(s.ratio for s in _shifts(alike)))
+    ranges = sorted(ranges[:40], key=lambda alike: -statistics.median(s.ratio for s in _shifts(alike)))
     if not ranges:
         return None
     names = names_of(comparison)

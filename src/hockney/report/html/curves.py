@@ -15,7 +15,6 @@ from hockney.stats import MIXED, time_of
 
 COPY = "memcpy"  # the reference of other curves
 _HARNESS = "null"
-_SIZES_MIN = 3  # of a curve that is drawn
 _OF_PAIRS = {"source", "target", "round"}  # options that name a pair of ranks: these points are in the matrices
 _Key = tuple[str, str, int, str]  # transport, pattern with options, ranks, state
 
@@ -45,7 +44,7 @@ class CurveData:
     @property
     def is_drawn(self) -> bool:
         """Whether it has enough sizes for a curve."""
-        return sum(size > 0 for size in self.sizes) >= _SIZES_MIN
+        return sum(size > 0 for size in self.sizes) >= 3
 
     def at(self, size: int) -> tuple[float, float | None, float | None] | None:
         """The time of a size with its interval."""

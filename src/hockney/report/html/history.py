@@ -9,7 +9,6 @@ from hockney.report.html.material import Material
 from hockney.results.runs import Run
 from hockney.units import format_bytes
 
-_RUNS_MAX = 60  # the newest
 _VIEWS = (("pingpong", 8, "time"), ("oneway window=16", 1 << 20, "rate"), ("oneway window=16", 1 << 16, "rate"))
 
 
@@ -21,7 +20,7 @@ def history_chart(material: Material) -> Chart | None:
     known = [each for each in material.results.runs() if each.label == label and each.status is not RunStatus.RUNNING]
     if len(known) < 2:
         return None
-    runs = [material.results.run(each.id) for each in known[-_RUNS_MAX:]]
+    runs = [material.results.run(each.id) for each in known[-60:]]
     curves = {run.id: material.curves if run.id == material.run.id else curves_of(run) for run in runs}
     views = []
     for pattern, size, quantity in _VIEWS:

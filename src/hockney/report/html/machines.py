@@ -13,7 +13,6 @@ from hockney.report.html.material import Material
 from hockney.results.runs import Run
 
 _SCALE = {"us": 1e3, "MB/s": 1e6}  # to ns and bytes/s
-_LATENCY_BYTES_MAX = 64
 
 _Where = Mapping[str, Coordinate | list[Coordinate]]
 
@@ -130,7 +129,7 @@ def _measured(material: Material, run: Run) -> list[Line]:
     """The smallest ping-pong and the best rate of each transport, in the state that tables show."""
     lines = []
     for curve in pingpongs(material, run):
-        sizes = [size for size in curve.sizes if 0 < size <= _LATENCY_BYTES_MAX]
+        sizes = [size for size in curve.sizes if 0 < size <= 64]
         time, rate = curve.at(sizes[0]) if sizes else None, best_rate(curve)
         if time is not None and rate:
             name = material.name_of(curve.transport) + (f", run {run.id}" if material.others else "")

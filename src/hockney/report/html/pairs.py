@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 MISSING = 0xFFFF
-_LARGEST = 0xFFFE
-_INCONCLUSIVE_MAX = 5
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ def matrix_item(material: Material, matrix: PairMatrix) -> MatrixItem:
         name=f"{where}, {load}{options}",
         classes=tuple(map(class_text, matrix.classes)),
         outliers=tuple(outlier_text(outlier, matrix.hosts) for outlier in matrix.outliers),
-        inconclusive=tuple(inconclusive_text(pair, matrix.hosts) for pair in matrix.inconclusive[:_INCONCLUSIVE_MAX]),
+        inconclusive=tuple(inconclusive_text(pair, matrix.hosts) for pair in matrix.inconclusive[:5]),
         missing=matrix.missing,
         oversubscribed=matrix.oversubscribed,
     )
@@ -77,7 +75,7 @@ def matrix_json(matrix: PairMatrix, name: str) -> dict[str, Any]:
     times = matrix_times_ns(matrix)
     known = times[~np.isnan(times)]
     low, high = float(known.min()), float(known.max())
-    step = max(math.log(high / low), 1e-9) / _LARGEST
+    step = max(math.log(high / low), 1e-9) / (MISSING - 1)
     numbers = np.full(times.shape, MISSING, dtype="<u2")
     is_known = ~np.isnan(times)
     numbers[is_known] = np.rint(np.log(times[is_known] / low) / step).astype("<u2")

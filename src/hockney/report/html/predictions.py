@@ -16,7 +16,6 @@ from hockney.report.words import ERROR_COLUMNS, error_cells
 from hockney.stats.fit import NoFit
 from hockney.units import counted, format_bytes
 
-_POINTS_MIN = 3  # of a transport: fewer show nothing
 _POINTS_MAX = 300  # of all transports: each is simulated
 
 
@@ -70,7 +69,8 @@ def _fits(material: Material) -> Sequence[Fit]:
         series.point.transport for series in material.run.series if series.point.transport != "null"
     )
     fits = [fit_to_check(material.run, transport) for transport in transports]
-    return [fit for fit in fits if not isinstance(fit, NoFit) and len(fit.figures.others) >= _POINTS_MIN]
+    # Fewer points of a transport show nothing.
+    return [fit for fit in fits if not isinstance(fit, NoFit) and len(fit.figures.others) >= 3]
 
 
 def _thinned(fit: Fit, most: int) -> Fit:

@@ -6,9 +6,6 @@ from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
 from hockney.report.html.material import Material
 from hockney.units import format_bytes
 
-_RANKS_MIN = 2  # numbers of ranks of a curve
-_VIEWS_MAX = 40
-
 
 def ranks_chart(material: Material) -> Chart | None:
     """A picture for each pattern and size that two numbers of ranks or more were measured of; None without any."""
@@ -23,13 +20,13 @@ def ranks_chart(material: Material) -> Chart | None:
         of_view = tuple(
             Line(_name(material, run, transport), sorted(points), transport=transport)
             for (run, transport), points in lines.items()
-            if len({point[0] for point in points}) >= _RANKS_MIN
+            if len({point[0] for point in points}) >= 2
         )
         if of_view:
             shown.append(View(f"{pattern} of {format_bytes(size)}" if size >= 0 else pattern, of_view))
     if not shown:
         return None
-    step = -(-len(shown) // _VIEWS_MAX)
+    step = -(-len(shown) // 40)
     return Chart(
         id="ranks",
         title="Scaling over ranks",

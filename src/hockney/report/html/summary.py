@@ -20,8 +20,6 @@ from hockney.stats import Estimate
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 _KINDS = {"memory": "through shared memory", "library": "of libraries", "kernel": "through the kernel"}
-_GRAVE = 0.25  # effect of a finding that the verdict names
-_EVIDENCE_MAX = 150  # characters that it quotes
 
 
 @dataclass(frozen=True)
@@ -236,7 +234,7 @@ def _gravest(material: Material) -> Finding | None:
     if material.explanation is None:
         return None
     groups = [group[0] for group in grouped(material.explanation.findings)]
-    wrong = [each for each in groups if is_problem(each) and each.effect >= _GRAVE]
+    wrong = [each for each in groups if is_problem(each) and each.effect >= 0.25]
     return next((each for each in wrong if each.fix), wrong[0] if wrong else None)
 
 
@@ -247,7 +245,7 @@ def _wrong(material: Material, finding: Finding | None) -> str:
     values = {name: fact.value if isinstance(fact, Estimate) else fact for name, fact in finding.facts.items()}
     short = replace(finding, facts=values)  # the list of findings has the intervals
     evidence = evidence_of(short)
-    shown = f" {evidence[:1].upper()}{evidence[1:]}" if len(evidence) <= _EVIDENCE_MAX else ""
+    shown = f" {evidence[:1].upper()}{evidence[1:]}" if len(evidence) <= 150 else ""
     title = f"{title_of(short)}.{shown}".rstrip()
     return f"Strongest problem, on {about}: {title}" if about else f"Strongest problem: {title}"
 

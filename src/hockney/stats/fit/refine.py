@@ -13,8 +13,6 @@ from itertools import pairwise
 from hockney.stats.fit import JUMP, NoFit, SegmentFit, Switch, fit_segments
 from hockney.stats.interval import Interval
 
-_RATIO = 1.12  # neighbours closer than this are near enough, unless the exact place is asked for
-
 
 def sizes_to_add(curve: Sequence[tuple[int, Interval]], *, grain_bytes: int = 1, exact: bool = False) -> list[int]:
     """Sizes worth measuring, ascending, for a curve of (bytes, time) with an interval each; none: it is known.
@@ -69,7 +67,8 @@ def _leaps(sizes: Sequence[int], times_ns: Sequence[float], errors: Sequence[flo
 
 def _inside(low: int, high: int, grain: int, *, exact: bool) -> set[int]:
     """Sizes to add between two neighbours; none where they are close enough."""
-    is_wide = high > max(8, low * _RATIO)
+    # Closer neighbours are near enough, unless the exact place is searched.
+    is_wide = high > max(8, low * 1.12)
     if high - low <= grain or not (is_wide or exact):
         return set()
     sizes = {_middle(low, high, grain)}
