@@ -92,7 +92,7 @@ def iperf(bed: Bed, server: str, *options: str) -> dict[str, Any]:
         return dict(json.loads(said(bed, "n1", "iperf3", "--json", "--client", server, *options))["end"])
 
 
-def test_hosts_differ_in_what_tells_machines_apart(bed: Bed) -> None:
+def test_hosts_differ_like_separate_machines(bed: Bed) -> None:
     paths = ("/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/hostname")
     told = {said(bed, name, "cat", *paths) for name in bed.names}
     assert len(told) == len(bed.names)
@@ -140,7 +140,7 @@ def test_a_host_that_is_cut_is_gone(bed: Bed) -> None:
     assert said(bed, "n1", "ssh", "n5", "hostname") == "n5\n"
 
 
-def test_nothing_outlives_whoever_made_the_bed(bed: Bed, tmp_path: Path) -> None:
+def test_nothing_outlives_the_maker_of_the_bed(bed: Bed, tmp_path: Path) -> None:
     mark = f"1234.{os.getpid()}"
     script = f'ssh n2 "sleep {mark}" & echo up; wait'
     with subprocess.Popen(

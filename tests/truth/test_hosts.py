@@ -64,7 +64,7 @@ def test_more_ranks_than_one_host_has(two_hosts: Bed, tmp_path: Path) -> None:
     assert launch.hosts == ("n1", "n1", "n2", "n2")
 
 
-def test_each_host_pins_ranks_to_cpus_of_its_own(make_bed: MakeBed, tmp_path: Path) -> None:
+def test_each_host_pins_ranks_to_its_cpus(make_bed: MakeBed, tmp_path: Path) -> None:
     last = usable_cpus()[-1]
     bed = make_bed(Host(), Host(cpus=[last]))
     for transport in ("tcp", "mpi@mpich", "mpi@openmpi"):
@@ -98,7 +98,7 @@ def launches_of(path: Path) -> list[Launch]:
         return list(Run(store, 1).launches.values())
 
 
-def test_hosts_are_asked_what_they_are(two_hosts: Bed, tmp_path: Path) -> None:
+def test_hosts_describe_themselves(two_hosts: Bed, tmp_path: Path) -> None:
     done = run(two_hosts, tmp_path / "r.db", "n1,n2", "--launches", "1")
     assert done.returncode in (0, 3), done.stderr
     with Store.open(tmp_path / "r.db", readonly=True) as store:
@@ -201,7 +201,7 @@ def test_two_names_of_one_machine_are_refused(two_hosts: Bed, tmp_path: Path) ->
     assert "n1 and 10.77.0.1 are one machine" in done.stderr
 
 
-def test_ranks_that_share_a_cpu_are_marked_wherever_a_figure_is_printed(make_bed: MakeBed, tmp_path: Path) -> None:
+def test_ranks_that_share_a_cpu_are_marked_next_to_every_figure(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(*[Host(cpus=usable_cpus()[:1])] * 2)
     path = tmp_path / "r.db"
     done = run(bed, path, "n1,n2", "-n", "4", "--launches", "1")

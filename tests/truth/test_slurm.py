@@ -33,7 +33,7 @@ def slurm(make_bed: MakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def batch(slurm: Slurm, folder: Path, nodes: int, line: str) -> str:
-    """What a job of that line prints. sbatch would wait in steps of 10 s."""
+    """The output of a job of that line. sbatch would wait in steps of 10 s."""
     script, out, end = folder / "job.sh", folder / "out", folder / "end"
     script.write_text(f"#!/bin/sh\nexport HOCKNEY_STORE={folder}/r.db\n{line}\necho $? >{end}\n", encoding="utf-8")
     submitted = slurm.run(["sbatch", f"--nodes={nodes}", f"--output={out}", str(script)])

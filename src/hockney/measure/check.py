@@ -108,7 +108,7 @@ def _compared(store: Store, base_id: int, run_id: int, margin: float, first_laun
 
 
 def or_not_slower(change: SeriesChange, margin: float) -> SeriesChange:
-    """Fine instead of a wide interval, if the interval has no slowdown beyond the margin, at any speedup."""
+    """The change, but fine if its wide interval has no slowdown beyond the margin."""
     is_decided = change.has(ReasonCode.WIDE_INTERVAL) and change.reach <= margin
     return replace(change, verdict=Verdict.SAME, reasons=()) if is_decided else change
 

@@ -101,7 +101,7 @@ class WorkerPool:
     # ---- sampler.Instrument ------------------------------------------------------------------------------------------
 
     def clock_ns(self, point: Point) -> float:
-        """What reading the clock costs in this point's job. Raises PointFailed."""
+        """The cost of reading the clock in this point's job. Raises PointFailed."""
         return self._job(point).launched.clock_ns
 
     def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:

@@ -1,4 +1,4 @@
-"""The hosts that a batch system has given to this job, as its environment tells them."""
+"""The hosts that a batch system has given to this job, from its environment."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Allocation:
 
 
 def find_allocation(environment: Mapping[str, str], *, nodefile: str = "", hostlist: str = "") -> Allocation | None:
-    """The innermost allocation that an environment tells of, or None.
+    """The innermost allocation in an environment, or None.
 
-    `nodefile` is what stands in PBS_NODEFILE, `hostlist` what `flux hostlist local` prints. Raises UsageError for a
+    `nodefile` is the content of PBS_NODEFILE, `hostlist` the output of `flux hostlist local`. Raises UsageError for a
     list of hosts that cannot be read.
     """
     if "FLUX_URI" in environment:

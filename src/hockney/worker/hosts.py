@@ -109,7 +109,7 @@ def _expand(word: str) -> Iterable[Host]:
 
 
 def _names(text: str) -> list[str]:
-    """`n[08-10]` -> n08, n09, n10; several brackets make every combination; none of what is written wrong."""
+    """`n[08-10]` -> n08, n09, n10; several brackets make every combination; empty for a syntax error."""
     match = _SPANS.fullmatch(text)
     if match is None:
         return [text]

@@ -1,7 +1,7 @@
 """Launchers: pure functions from a job to the command lines that start it.
 
-A command line is a tuple of words, never a shell string, but for what a remote shell is handed. Ranks pin themselves
-(`--bind`), so every launcher is told to bind nothing: two that bind would fight.
+A command line is a tuple of words, never a shell string, except the command for a remote shell. Ranks pin themselves
+(`--bind`), so every launcher is set to bind nothing: two that bind would conflict.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from hockney.worker.pmi import pmi_type
 from hockney.worker.starters import SRUN, SSH, Starter, find_starter, read_template
 
 START_LIMIT_S = 60
-"""How long a job may take to start where nobody says it: a batch system or a slow network may need some of it."""
+"""The default limit for the start of a job: a batch system or a slow network may need some of it."""
 
 JOIN_ADDRESS = "@ADDRESS@"
-"""Stands in the command lines of joining hosts for HOST:PORT, which rank 0 tells when it listens."""
+"""Placeholder in the command lines of joining hosts for HOST:PORT, which rank 0 reports when it listens."""
 
 YIELDS = "OMPI_MCA_mpi_yield_when_idle"
 """The variable that says whether Open MPI's waits yield the CPU; hockney says so where it is not set."""
@@ -29,13 +29,13 @@ YIELDS = "OMPI_MCA_mpi_yield_when_idle"
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be started. Rank r of a machine is pinned to `cpus[r % len(cpus)]`; empty: not pinned.
+    """A job to start. Rank r of a machine is pinned to `cpus[r % len(cpus)]`; empty: not pinned.
 
-    `hosts` empty means this host; else ranks fill the hosts in blocks, and each host pins them to CPUs of its own.
-    `program` is the launcher's executable, `is_wheel` whether it is from a Python environment. `yields` is what the
-    environment says of Open MPI's waits, if it does. `starter` starts ranks on hosts where the library's own launcher
-    does not; `pmi` is how they find each other under srun, empty: as the site has it. `model`: the lines of the machine
-    that ranks live on, and `seed` of its noise.
+    `hosts` empty means this host; else ranks fill the hosts in blocks, and each host pins them to its CPUs. `program`
+    is the launcher's executable, `is_wheel` whether it is from a Python environment. `yields` is the environment's
+    setting for Open MPI's waits, if any. `starter` starts ranks on hosts if the library's launcher does not; `pmi` is
+    how they find each other under srun, empty: the site's default. `model`: the lines of the ranks' machine, and `seed`
+    of its noise.
     """
 
     executable: Path
@@ -56,9 +56,9 @@ class Job:
 
 @dataclass(frozen=True)
 class StartCommand:
-    """How a job is started: `argv`, and in a job joined over TCP one of `joins` for each further host.
+    """The commands that start a job: `argv`, and in a job joined over TCP one of `joins` for each further host.
 
-    `environment` is what differs from our own; None takes a variable away.
+    `environment` has changes to ours; None removes a variable.
     """
 
     launcher: str
@@ -150,7 +150,7 @@ def _host_list(job: Job) -> str:
 
 def _mpiexec(job: Job, *options: str, **environment: str) -> StartCommand:
     argv = (job.program, *options, *_worker(job))
-    # A wheel that sees the system's library folder takes the system's libfabric instead of its own, and breaks.
+    # A wheel that sees the system's library folder loads the system's libfabric, and breaks.
     path: dict[str, str | None] = {"LD_LIBRARY_PATH": None} if job.is_wheel else {}
     return StartCommand(Path(job.program).name, argv, {**environment, **path})
 
@@ -163,8 +163,8 @@ def local(job: Job) -> StartCommand:
 def openmpi(job: Job) -> StartCommand:
     """Open MPI's mpiexec.
 
-    It counts cores, not hardware threads, so every job is allowed to oversubscribe, and whether waits yield, which
-    that would change, is said by us, or by the user. Containers run as root; without the two variables it refuses to.
+    It counts cores, not hardware threads, so every job may oversubscribe. That would change whether waits yield, so
+    hockney or the user sets it. Containers run as root; without the two variables it refuses to.
     """
     return _mpiexec(
         job,
@@ -198,7 +198,7 @@ def intel(job: Job) -> StartCommand:
 
 
 def mpiexec(job: Job) -> StartCommand:
-    """Any other MPI's mpiexec: only what the MPI standard says of it."""
+    """Any other MPI's mpiexec, with the options of the MPI standard only."""
     if job.hosts:
         raise UsageError(f"hosts cannot be given to {job.program}: nobody knows its options for them")
     return _mpiexec(job, "-n", str(job.ranks))
@@ -263,7 +263,7 @@ def _places(job: Job) -> list[str]:
 
 
 def _settings(job: Job, kind: str) -> dict[str, str | None]:
-    """As variables what a library's own launcher is told by options."""
+    """The options of a library's launcher, as environment variables."""
     settings: dict[str, str | None] = {"LD_LIBRARY_PATH": None} if job.is_wheel else {}
     if kind in ("openmpi", "oshrun"):
         settings[YIELDS] = job.yields or ("1" if job.oversubscribed else "0")

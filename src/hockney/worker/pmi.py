@@ -16,7 +16,7 @@ _OF_KIND = {"openmpi": "pmix", "oshrun": "pmix", "mpich": "pmi2", "intel": "pmi2
 
 
 def pmi_type(library: Library, executable: Path, environment: Mapping[str, str]) -> str:
-    """What srun's --mpi is to be; empty where the site or the user decides that. Raises LaunchFailed without any.
+    """The value of srun's --mpi; empty if the site or the user sets it. Raises LaunchFailed without any.
 
     A library that is linked with a PMI needs that one. Open MPI loads PMIx when it starts; MPICH has PMI-2 within.
     """

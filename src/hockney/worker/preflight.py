@@ -1,4 +1,4 @@
-"""The pre-flight of a run on several hosts: all are asked at once what they are, before anything is measured.
+"""The pre-flight of a run on several hosts: all describe themselves concurrently, before measuring.
 
 A host that does not have a worker, because the cache folder is not shared, gets a copy at the same path.
 """
@@ -24,7 +24,7 @@ from hockney.worker.starters import Starter
 _LIMIT_S = 10
 _COPY_LIMIT_S = 60
 _AT_ONCE = 64
-# What a host is, for sh; its arguments are workers, `--`, and launchers of libraries, each with the library's name. An
+# Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with the library's name. An
 # interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
 _ASK = r"""
 PATH=$PATH:/usr/sbin:/sbin
@@ -81,7 +81,7 @@ class HostsUnusable(WorkerError):
 def preflight(
     hosts: Sequence[Host], workers: Sequence[Path], starter: Starter, libraries: Iterable[Library] = ()
 ) -> list[dict[str, Any]]:
-    """What each host is, in the order given; `starter` leads to them. Takes seconds.
+    """The facts of each host, in the order given; `starter` leads to them. Takes seconds.
 
     Raises HostsUnusable, naming every host that does not answer or cannot run the workers; UsageError for two names of
     one machine.
@@ -138,7 +138,7 @@ def _copy(worker: Path, argv: Sequence[str]) -> str:
 
 
 def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
-    """What a host says of itself, or why it says nothing."""
+    """A host's facts, or why there are none."""
     started_s = time.time()
     # Without a terminal, so that ssh cannot ask for a password.
     options: dict[str, Any] = {

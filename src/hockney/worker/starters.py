@@ -1,6 +1,6 @@
-"""What starts a command on hosts: ssh, srun, flux, or a template of the user's own.
+"""Starters run a command on hosts: ssh, srun, flux, or a template of the user.
 
-A starter is a command line in which {hosts}, {ranks}, {per_host} and {worker} stand for what it starts and where.
+A starter is a command line in which {hosts}, {ranks}, {per_host} and {worker} are placeholders.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hockney.worker.errors import LaunchFailed
 from hockney.worker.hosts import Host
 
 LAUNCHER_WORDS = ("auto", "mpiexec", "srun", "ssh", "flux")
-"""What --launcher takes, besides a template."""
+"""The words that --launcher accepts, besides a template."""
 
 _PLACEHOLDERS = ("ranks", "hosts", "per_host", "worker")
 _EXAMPLE = "for example 'mytool -n {ranks} --hosts {hosts} {worker}'"
@@ -67,7 +67,7 @@ _FLUX_HOST = (
 
 
 def find_starter(asked: str, hosts: Sequence[Host], environment: Mapping[str, str]) -> Starter:
-    """What starts native ranks on hosts: as is asked for, else as the hosts' allocation has it, else ssh.
+    """The starter of native ranks on hosts: from the option, else from the hosts' allocation, else ssh.
 
     A template without {hosts} cannot lead to one of them, so it starts libraries' ranks alone. Raises LaunchFailed for
     a wrong HOCKNEY_RSH.
@@ -102,7 +102,7 @@ def _is_in_flux(environment: Mapping[str, str]) -> bool:
 
 
 def check_launcher(asked: str, source: str = "--launcher") -> str:
-    """The word or template as it is. Raises UsageError where it is none."""
+    """The word or template unchanged. Raises UsageError for anything else."""
     if asked in LAUNCHER_WORDS:
         return asked
     if "{" not in asked:

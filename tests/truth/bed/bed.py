@@ -3,9 +3,8 @@
     with Bed([Host(), Host(rate_mbit=100), Host(delay_ms=1)]) as bed:
         bed.run("n1", ["ping", "-c1", "n3"])
 
-Hosts n1, n2, … have host names, boot ids, /dev/shm and network interfaces of their own, and an ssh server each; they
-share this machine's CPUs, files and clock. Nothing of a bed outlives the process that made it, however that ends:
-see up.sh.
+Hosts n1, n2, … have separate host names, boot ids, /dev/shm, network interfaces and ssh servers; they share this
+machine's CPUs, files and clock. Everything of a bed ends with the process that made it, in every case: see up.sh.
 """
 
 from __future__ import annotations
@@ -110,9 +109,9 @@ class Bed:
     # ---- commands ---------------------------------------------------------------------------------------------------
 
     def argv(self, host: str, command: Sequence[str]) -> list[str]:
-        """What runs a command on a host, in the current folder and environment, as if you sat at it."""
+        """The command line that runs a command on a host, in the current folder and environment."""
         cpus = self._hosts[host].cpus
-        # The command must end with whoever is killed in its place: nsenter, which stays outside.
+        # The command must end with the process killed in its place: nsenter, which stays outside.
         there = (
             "setpriv",
             "--pdeathsig",

@@ -1,9 +1,9 @@
-"""A real Slurm on the hosts of a bed, private to it: its daemons run inside, and end with it whatever happens.
+"""A real Slurm on the hosts of a bed, private to it: its daemons run inside, and always end with it.
 
     with Bed([Host(), Host()]) as bed, Slurm(bed, folder) as slurm:
         slurm.run(["sbatch", "--wait", "--nodes=2", "job.sh"])
 
-All its files lie in the folder given, and its ports are those of the hosts' own networks.
+All its files are in the given folder, and its ports belong to the hosts' networks.
 """
 
 from __future__ import annotations
