@@ -29,7 +29,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Fix:
-    """What to do: one imperative sentence without its full stop, and the command that does it, if there is one.
+    """A remedy: one imperative sentence without its full stop, and the command that does it, if there is one.
 
     `argv` begins with the program. `run_facts` are those of the run that the command repeats: cli/rerun.py puts its
     environment and its CPUs before the command.
@@ -42,7 +42,7 @@ class Fix:
 
 @dataclass(frozen=True)
 class Finding:
-    """One result of a detector. `cause` is a code, "" where none is known.
+    """One result of a detector. `cause` is a code, "" if none is known.
 
     `effect` orders findings: the fraction of a time or rate that is at stake (1: it doubles).
     """

@@ -23,7 +23,7 @@ INTERLEAVED = "interleaved"
 
 
 def resume(run: int, info: RunInfo) -> Fix:
-    """Continue a run, or repeat it where it is one side of an interleaved pair: no side continues alone."""
+    """Continue a run, or repeat both sides of an interleaved pair: no side continues alone."""
     if info.is_imported:
         return _more_outputs(run)
     if INTERLEAVED in info.plan:
@@ -102,7 +102,7 @@ def alternate(base: RunInfo, new: RunInfo) -> Fix | None:
 
 
 def _words(command: str, replaced: Collection[str] = _REPLACED) -> list[str]:
-    """The words of a stored command that its repetition keeps; none where it is no command line."""
+    """The words of a stored command that its repetition keeps; none if it is no command line."""
     try:
         given = shlex.split(command)
     except ValueError:  # an open quotation: another program may store any text

@@ -92,7 +92,7 @@ def transports_of(run: Run, words: Sequence[str]) -> list[str]:
 
 
 def _fits(run: Run, transports: Sequence[str]) -> list[Fit]:
-    """Raises HockneyError where a transport that is named has no fit, or none has."""
+    """The fits of the named transports. Raises HockneyError if one of them has no fit, or none has."""
     fits = {name: fit_machine(run, name) for name in transports_of(run, transports)}
     fitted = [fit for fit in fits.values() if isinstance(fit, Fit)]
     for name, fit in fits.items():

@@ -56,7 +56,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """From the table above: importing every command for one line each would take most of the time."""
+        """List the commands from the table above: importing each for one line would take most of the time."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -69,7 +69,7 @@ class Commands(click.Group):
 
 
 def docs_folder() -> Path:
-    """Where the pages are: in the package where it was installed, next to its sources in a checkout."""
+    """The folder of the pages: in the package if it was installed, next to its sources in a checkout."""
     package = Path(__file__).parents[1]
     installed = package / "docs"
     return installed if installed.is_dir() else package.parents[1] / "docs"

@@ -163,7 +163,7 @@ def stored_runs(store: Path | None) -> list[RunSummary]:
 
 
 def check_label(label: str | None) -> None:
-    """Raises UsageError for a label that cannot name a run."""
+    """Refuse a label that cannot name a run. Raises UsageError."""
     if label is None:
         return
     if label.isdecimal() or label == "last" or "~" in label:
@@ -173,7 +173,7 @@ def check_label(label: str | None) -> None:
 
 
 def refuse_output(option: str, path: Path, needed: Collection[Path] = (), *, is_folder: bool = False) -> None:
-    """Raises UsageError where a file or folder cannot be written, or a file is `needed` or holds results of hockney."""
+    """Raises UsageError if a file or folder cannot be written, or a file is `needed` or holds results of hockney."""
     from hockney.results.store.opening import is_results_file
 
     wanted, other = ("folder", "file") if is_folder else ("file", "folder")

@@ -107,7 +107,7 @@ def _value(limit: Judged) -> str:
 
 
 def _judged_json(limit: Judged, run_id: int) -> dict[str, Any]:
-    """Of the two limits only one is there, because their units differ."""
+    """A judged limit as JSON. It has only one of the two limits, because their units differ."""
     return {
         "place": limit.place,
         "subject": limit.subject,

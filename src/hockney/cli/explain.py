@@ -54,7 +54,7 @@ def explain(reference: str | None, machine: str | None, everything: bool, *, as_
 
 
 def _of_run(reference: str | None, store: Path | None) -> tuple[Explanation, dict[str, str]]:
-    """With the readable names of its transports."""
+    """The explanation of a run, with the readable names of its transports."""
     from hockney.analysis.explain import explain_run
     from hockney.report.names import readable_names
     from hockney.results.runs import open_results

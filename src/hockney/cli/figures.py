@@ -70,7 +70,7 @@ _COLUMNS: tuple[tuple[str, Column, Callable[[_Row], str]], ...] = (
 
 
 def figures_in(series: Series, state: str | None, *, or_most: bool = False) -> list[Figure]:
-    """Those in one state of the machine; in every one where that is None.
+    """The figures in one machine state, or in all states if that is None.
 
     `or_most`: where the point has none, that in the state with most of its measurements.
     """

@@ -169,7 +169,7 @@ class ProgressDisplay(Display):
 
 
 def short_text(plan: Plan) -> str:
-    """That the time of a plan is too short, and how much is enough."""
+    """The warning that the time of a plan is too short, with a time that is enough."""
     first_s = first_rounds_s(plan.points, plan.launches)
     return (
         f"The time is too short for confidence intervals: one round takes about {format_duration_s(first_s)}. "

@@ -221,7 +221,7 @@ def records(columns: Mapping[Column, Callable[[Any], str]], members: Iterable[An
 
 
 def _least_width(column: Column, longest: int) -> int:
-    """As narrow as a column can be: titles and sentences are broken between words."""
+    """The least width of a column: titles and sentences are broken between words."""
     longest_word = max(map(len, _BEFORE_UNIT.sub(_HARD_BLANK, column.title).split(" ")))
     return max(longest_word, min(_WRAP_MIN, longest) if column.wrap else longest)
 

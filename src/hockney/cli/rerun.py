@@ -25,7 +25,7 @@ def typed(*words: object) -> str:
 
 
 def _joined(argv: Sequence[str]) -> str:
-    """As the user types it, with --store if that was given; HOCKNEY_STORE still holds for a command that is copied."""
+    """The command in shell syntax, with --store if that was given; HOCKNEY_STORE still holds for a copied command."""
     store, words = named_store.get(), list(argv)
     if store is not None and words[0] == "hockney" and not _WITHOUT_STORE & {words[1]} and "--store" not in words:
         end = words.index("--") if "--" in words else len(words)

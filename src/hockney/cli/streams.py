@@ -50,7 +50,7 @@ def remark(text: str) -> None:
 
 
 def is_reader_gone() -> bool:
-    """Whether nobody reads standard output any more."""
+    """Whether the reader of standard output is gone."""
     poll = select.poll()
     try:
         poll.register(sys.stdout, 0)  # errors are reported without asking

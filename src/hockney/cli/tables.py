@@ -129,7 +129,7 @@ def print_pairs(matrices: Iterable[PairMatrix]) -> None:
 
 
 def pairs_as_json(matrices: Iterable[PairMatrix]) -> dict[str, Any]:
-    """For --json: `time_ns[source][target]` with its interval, null on the diagonal and where nothing was measured."""
+    """For --json: `time_ns[source][target]` with its interval, null on the diagonal and for pairs without one."""
     documents = []
     for matrix in matrices:
         document = asdict(matrix)

@@ -145,7 +145,7 @@ def another_machine(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | No
 
 
 def library_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those variables, of an environment or of stored facts, that make libraries measure something else."""
+    """The variables in an environment, or in stored facts, that affect measurements of libraries."""
     settings = _settings(environment).items()
     return {name: value for name, value in settings if name not in ("LD_LIBRARY_PATH", "OMP_NUM_THREADS")}
 

@@ -49,7 +49,7 @@ def choose_cpus(ranks: int, topology: Topology | None = None, usable: Iterable[i
 
 
 def refuse_unusable(cpus: Iterable[int]) -> None:
-    """Raises UsageError for CPUs that ranks were placed on by the user and that this process may not use."""
+    """Refuse CPUs of the user's placement that this process may not use. Raises UsageError."""
     asked = set(cpus)
     if asked and not can_pin():
         raise UsageError("ranks can't be placed on CPUs here, because the system refuses to pin them: leave out --cpus")

@@ -46,7 +46,7 @@ def first_rounds_s(points: Sequence[Point], launches: int) -> float:
 
 
 def is_too_short(time_s: float, first_s: float, launches: int) -> bool:
-    """Whether there will hardly be any interval where the first rounds of all launches take first_s.
+    """Whether hardly any interval is possible if the first rounds of all launches take first_s.
 
     One launch takes six measurements, without which no median has an interval; several take fewer of each.
     """
@@ -54,7 +54,7 @@ def is_too_short(time_s: float, first_s: float, launches: int) -> bool:
 
 
 def enough_text(first_s: float) -> str:
-    """A --time in which intervals can be had, where first rounds take first_s."""
+    """A --time that is enough for intervals, if the first rounds take first_s."""
     enough_s = max(MIN_MEASUREMENTS * first_s, 2 * SPAN_S)
     return f"{math.ceil(enough_s)}s" if enough_s <= 120 else f"{math.ceil(enough_s / 60)}m"
 

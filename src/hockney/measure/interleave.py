@@ -121,7 +121,7 @@ class _BothSides:
         """As Observer; no size is added."""
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """As Observer. Where one side could not measure a point, the other skips it."""
+        """As Observer. If one side could not measure a point, the other skips it."""
         failed = self.side
         for side, recorder in enumerate(self._recorders):
             if status in NOT_MEASURED and side != failed:

@@ -123,7 +123,7 @@ class RunOptions:
 
 
 def pattern_suite(*patterns: str) -> Suite:
-    """Patterns as a suite: all sizes, more where a curve bends, launches as time allows, a minute for each."""
+    """Patterns as a suite: all sizes, more at the bends of a curve, launches as time allows, a minute for each."""
     table = {pattern: {"pattern": pattern, "bytes": "0:4M", "refine": True} for pattern in patterns}
     name = ",".join(table)
     series = tuple(map(SuiteSeries.model_validate, table.values()))
@@ -302,7 +302,7 @@ def refuse_empty(plan: Plan, *, what: str = "measure") -> None:
 
 
 def cpus_for(ranks: int, placed: Sequence[int], cpus: int) -> int:
-    """How many CPUs that many ranks have: those that the user placed them on, or `cpus` where hockney chooses."""
+    """The number of CPUs for this many ranks: those of the user's placement, or `cpus` if hockney places them."""
     return len(set(placed[:ranks])) or cpus
 
 

@@ -75,11 +75,11 @@ class Work:
         return 0 if self.is_long else max(1, self.batch // FILL)
 
     def wants_check(self) -> bool:
-        """Whether the next measurement verifies the payload: once per point, and always where it is short."""
+        """Whether the next measurement verifies the payload: once per point, and always if it is short."""
         return not self.probes or self.point.bytes <= 1 << 16
 
     def begin_anew(self) -> None:
-        """As many measurements again as a point needs, and over as long a time."""
+        """Begin again: the point needs as many measurements again, over as long a time."""
         self.asked_at, self.first_s, self.narrow_checks = len(self.probes), None, 0
 
     @property

@@ -34,7 +34,7 @@ class Tolerances:
 def tolerances_of(
     times_ns: Mapping[Point, float], models: Models, *, with_curves: bool, tick: Tick = lambda: None
 ) -> list[Tolerances]:
-    """Those of points with these times, which are above 0."""
+    """The tolerances of points with these times, which are above 0."""
     tolerances = []
     for point, time_ns in times_ns.items():
         if time_ns > 0:

@@ -54,7 +54,7 @@ class Bracket:
 
 
 class RateSampler(Sampler):
-    """One launch of a plan with a deadline: rates are added to each of its points as sizes are to a curve."""
+    """One launch of a plan with a deadline: it adds rates to each point, as a sampler adds sizes to a curve."""
 
     def __init__(
         self,

@@ -105,7 +105,7 @@ class Recorder:
         self.store.add_points(self.run_id, points)
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """Of several launches the worst end of a point stands."""
+        """Store the worst end of a point over several launches."""
         before = self.statuses.get(point, PointStatus.PRECISE)
         if _WORST_FIRST.index(status) <= _WORST_FIRST.index(before):
             self.statuses[point] = status

@@ -73,7 +73,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run begins or is resumed: its next round and launch, and the earlier measurements that count.
+    """The beginning of a new or resumed run: its next round and launch, and the earlier measurements that count.
 
     `alike`: a measurement of each point that has any, whose batch is used again.
     `several`: points are judged over all launches. `precise`, `failed`: how many points are so already; they are not
@@ -242,7 +242,7 @@ def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mappi
 
 
 def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, int]:
-    """The plan that a run goes on with, and how many launches are left. Raises UsageError where nothing is left."""
+    """The plan of a resumed run, and the number of launches left. Raises UsageError if nothing is left."""
     measurable = [row for row in points if row.status not in NOT_MEASURED]
     plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan, f"run {stored.id}")
     # With its skipped points, so that a run of which all was refused does not end as done.

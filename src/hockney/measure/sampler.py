@@ -227,7 +227,7 @@ class Sampler:
             work.is_long, work.samples = work.batch == 1, 1
 
     def _calibrate_schedule(self, work: Work) -> None:
-        """A sample is one event; choose how many, fewer where the events of a measurement would exceed its limit."""
+        """Choose the number of events: a sample is one event, and a measurement must keep its limit."""
         rate_hz = work.point.rate_hz
         events = min(10, rate_hz)
         trial = self._measure(work, 1, samples=events, warmup=1)
@@ -235,7 +235,7 @@ class Sampler:
         work.samples = max(1, min(events_on_schedule(rate_hz), int(self._stream_ns / each_ns)))
 
     def _wanted_batch(self, work: Work, measurement: Measurement) -> int:
-        """As many repetitions as make reading the clock cost less than 1 % of a batch.
+        """The number of repetitions for which reading the clock costs less than 1 % of a batch.
 
         Of a stream, also enough for its ends to weigh little, and no more than fit a third of the time limit.
         """
@@ -252,7 +252,7 @@ class Sampler:
         return max(1, min(math.ceil(wanted), int(self._stream_ns / each_ns / (1 + 1 / FILL))))
 
     def _long_repetition(self, work: Work) -> Measurement | None:
-        """A single repetition that is long enough to be a measurement; None where repetitions are shorter.
+        """A single repetition that is long enough to be a measurement; None if repetitions are shorter.
 
         The very first repetition may be long because it is the first, so a second one decides, if there is time.
         """
@@ -270,7 +270,7 @@ class Sampler:
         return sum(len(work.probes) for work in self._work.values())
 
     def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
-        """End precise points, add sizes where a curve bends if `refine`, and return the points that go on."""
+        """End precise points, add sizes at bends if `refine`, and return the points that continue."""
         # States are classified over all measurements of the run: more measurements make surer levels.
         everything = list(self._work.values())
         self._judged = self._measurements_made()
@@ -298,7 +298,7 @@ class Sampler:
         return work.precision is not None and work.precision <= self._plan.precision
 
     def _refine(self, unfinished: set[Point]) -> list[Work]:
-        """Sizes where a curve leaves its line, once all its points have ended.
+        """Add sizes where a curve leaves its line, once all its points have ended.
 
         Also sizes that were measured already, but in another machine state than the rest of the curve.
         """

@@ -18,13 +18,13 @@ def traits_json(patterns: Iterable[Any], transports: Iterable[Any]) -> dict[str,
 
 
 def pattern_traits(facts: Mapping[str, Any], name: str) -> PatternTraits:
-    """Those of a pattern in the run with these facts."""
+    """The traits of a pattern in the run with these facts."""
     stored = ((facts.get("traits") or {}).get("patterns") or {}).get(name)
     return PatternTraits(**_known(stored, PatternTraits)) if stored else _EARLIER_PATTERNS.get(name, PatternTraits())
 
 
 def transport_traits(facts: Mapping[str, Any], name: str) -> TransportTraits:
-    """Those of a transport in the run with these facts."""
+    """The traits of a transport in the run with these facts."""
     stored = ((facts.get("traits") or {}).get("transports") or {}).get(name)
     if not stored:
         base, _, variant = split_placed(name)[0].partition(":")

@@ -48,7 +48,7 @@ def _shares_core(probe: MachineProbe, when: int) -> bool:
 
 
 def pace_limits(probes: Iterable[MachineProbe]) -> dict[Ranks, list[float]]:
-    """For each rank's CPU the pace above which it is contended."""
+    """The pace of each rank's CPU above which it is contended."""
     paces_ns: dict[Place, list[float]] = {}
     lists: dict[Ranks, list[list[float]]] = {}
     for probe in probes:

@@ -114,7 +114,7 @@ class _Side:
 
 
 def _trimmed(ordered: FloatArray) -> tuple[FloatArray, FloatArray | float, int]:
-    """Of each row the trimmed mean and its variance by the winsorized values, and how many values are in it."""
+    """The trimmed mean of each row, its variance by the winsorized values, and the number of values in it."""
     import numpy as np
 
     count = ordered.shape[1]

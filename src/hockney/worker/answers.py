@@ -30,7 +30,7 @@ class _Answer(_Strict):
 
 
 class Rank(_Strict):
-    """Where one rank lives. `cpu` is -1 where the system does not say; `cpus_usable` then is 0.
+    """The place of one rank. `cpu` is -1 if the system does not say; `cpus_usable` then is 0.
 
     `machine` is the same for all names of one host, and for all containers that share its CPUs.
     `strangers` is how many connections it refused because they did not know the job's token.
@@ -130,7 +130,7 @@ class LostAnswer(_Answer):
 
 
 class ListeningAnswer(_Answer):
-    """Where rank 0 waits for the others."""
+    """The address at which rank 0 waits for the others."""
 
     kind: Literal["listening"]
     host: str

@@ -22,7 +22,7 @@ from hockney.worker.errors import CacheUnusable
 
 
 def default_folder() -> Path:
-    """Where workers are kept for this user: `~/.cache/hockney/workers` on Linux, unless XDG_CACHE_HOME says else."""
+    """The folder of this user's workers: `~/.cache/hockney/workers` on Linux, unless XDG_CACHE_HOME is set."""
     return user_folder("cache") / "workers"
 
 

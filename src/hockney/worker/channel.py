@@ -68,7 +68,7 @@ class Channel:
     # ---- waiting ----------------------------------------------------------------------------------------------------
 
     def write(self, data: bytes, deadline_s: float, place: int = 0) -> None:
-        """Write all of `data` to the process in that place. If nobody reads it, the end of the output says why.
+        """Write all of `data` to the process in that place. If it reads no more, the end of the output says why.
 
         Raises TimeoutError when `deadline_s` (of time.monotonic) has passed.
         """

@@ -132,7 +132,7 @@ def _listed(numbers: Iterable[int]) -> str:
 
 
 def grid_edges(dimensions: Sequence[int], *, is_ring: bool) -> Iterator[tuple[int, int, int]]:
-    """From each place to the next one of each dimension, and from the last to the first of a ring; the dimension."""
+    """Edges from each place to the next one of each dimension, and from the last to the first of a ring."""
     stride = 1
     for level, length in enumerate(dimensions, 1):
         for place in range(math.prod(dimensions)):

@@ -86,7 +86,7 @@ def _descendants(root: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 def _is_alive(process: psutil.Process) -> bool:
-    """A zombie is gone: in a container there may be nobody who reaps it."""
+    """Whether a process runs. A zombie does not: a container may have no process that reaps it."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:

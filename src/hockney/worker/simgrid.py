@@ -94,7 +94,7 @@ def _link(levels: Mapping[int, Link], level: int) -> Link | None:
 
 
 def _costs(pairs: PairClass, network: _Network, levels: Mapping[int, Link]) -> SmpiCosts:
-    """With the links that are part of every route."""
+    """The costs with the links that are part of every route."""
     latency_ns, rate = 0.0, None
     home = None if network.home_level is None else _link(levels, network.home_level)
     if home is not None and len(network.home) > 1:
@@ -116,7 +116,7 @@ def _overheads(overheads: Sequence[Overhead]) -> str:
 
 
 def _factors(costs: SmpiCosts) -> tuple[str, str]:
-    """Of the latency, and of the bandwidth."""
+    """The factors of the latency, and of the bandwidth."""
     latency_ns, per_byte_ns = _latency_ns(costs), costs.ranges[-1].per_byte_ns
     above = [0, *(each.above_bytes + ENVELOPE_BYTES for each in costs.ranges[1:])]
     rows = list(zip(above, costs.ranges, strict=True))

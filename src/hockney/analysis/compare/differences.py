@@ -124,7 +124,7 @@ def _text(value: Any) -> str | None:
 
 
 def _variable(environment: Mapping[str, Any] | None, name: str) -> str | None:
-    """None where the run's environment is not known; a variable that is not in it was not set."""
+    """A variable's value, "not set", or None if the run's environment is not known."""
     if environment is None:
         return None
     value = environment.get(name)

@@ -191,7 +191,7 @@ class Comparison:
 
     @property
     def other_cpu(self) -> Difference | None:
-        """The CPU models, where the runs were measured on two."""
+        """The CPU models, if the runs were measured on two."""
         return next((each for each in self.differences if each.what == CPU and each.base and each.new), None)
 
     @property

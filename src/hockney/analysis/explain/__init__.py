@@ -61,7 +61,7 @@ def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
 
 
 def _with_suite(gap: NotChecked, info: RunInfo) -> NotChecked:
-    """With the command of the suite that measures it, on the same models; unless the run is of that suite."""
+    """The check with the command of the suite that measures it, on the same models; unless the run used that suite."""
     suite, models = _SUITES.get(gap.what, ""), info.plan.get("virtual", {})
     if gap.how is not None or gap.reason is Absence.NOT_APPLICABLE or suite in ("", info.suite):
         return gap

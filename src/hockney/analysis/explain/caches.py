@@ -12,7 +12,7 @@ from hockney.units import bytes_word, format_bytes
 
 
 def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
-    """For each cache the curves whose best rate beyond it is 10 % below the best rate within it."""
+    """Find, for each cache, curves whose best rate beyond it is 10 % below the best rate within it."""
     curves = [curve for curve in reading.curves if reading.is_link(curve) and curve.points]
     if not reading.caches:
         return NotChecked(Absence.NOT_APPLICABLE, detail="the caches of the machine are not known")
@@ -50,7 +50,7 @@ def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
 
 
 def _not_reached(curves: Iterable[Curve], reading: Reading) -> NotChecked:
-    """With doubling sizes on both sides of each cache, on the transport that has the longest message."""
+    """The check with a command that measures doubling sizes on both sides of each cache."""
     caches = ", ".join(f"L{level} ({format_bytes(size)})" for level, size in reading.caches)
     sizes = [size for _, size in reading.caches]
     low, high = 1 << (min(sizes) // 4).bit_length() - 1, 1 << (4 * max(sizes) - 1).bit_length()

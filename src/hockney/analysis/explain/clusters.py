@@ -81,7 +81,7 @@ def _levels(times_ns: Mapping[Pair, float]) -> Iterator[list[Pair]]:
 
 
 def _slow_within(pairs: Collection[Pair], linked: Collection[Pair]) -> list[Pair]:
-    """The pairs that are not linked though faster pairs link their ranks, where these are few of their place."""
+    """Unlinked pairs whose ranks faster pairs link, if these are few of their place."""
     place = _places(linked)
     inside = [(a, b) for a, b in pairs if a in place and place[a] == place.get(b)]
     slow = [pair for pair in inside if pair not in linked]

@@ -82,7 +82,7 @@ def lines_of(reading: Reading) -> tuple[list[Line], list[OffLine], list[NotCheck
 
 
 def _curves(reading: Reading) -> list[ClassCurve]:
-    """For each job the curves of its first pattern, the most measured first; then streams between two ranks."""
+    """The curves of each job's first pattern, the most measured first; then streams between two ranks."""
     first = {curve.job: curve.pattern for curve in curves_of_shapes(reading)}
     jobs = list(dict.fromkeys([*first, *(curve.job for curve in reading.curves)]))
     # Patterns of more than two ranks, and published figures, have no pair class and one state.

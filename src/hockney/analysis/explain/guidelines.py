@@ -44,7 +44,7 @@ class _Made:
 
 
 def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
-    """For each collective that is 5 % slower than its parts the size at which it is slowest compared with them."""
+    """Find collectives that are 5 % slower than their parts, each at the size with the largest factor."""
     made = [*_by_algorithm(reading), *_barriers(reading)]
     if not made:
         needed = "needs a collective of the library, and the same with another algorithm"
@@ -74,7 +74,7 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
 
 
 def _choose(curve: Curve, launcher: str) -> Fix | None:
-    """How to choose another algorithm, and to list them where that can be; None for other libraries."""
+    """The fix that chooses another algorithm, and lists them if possible; None for other libraries."""
     name = {"broadcast": "bcast"}.get(curve.pattern, curve.pattern)
     for library, (variable, command) in _CHOICES.items():
         if curve.transport.startswith(library):
@@ -103,7 +103,7 @@ def _options(curve: Curve) -> list[tuple[str, str]]:
 
 
 def _barriers(reading: Reading) -> Iterator[_Made]:
-    """Dissemination takes log2 P rounds, of half a round trip each; only where no barrier by messages was measured."""
+    """Dissemination: log2 P rounds of half a round trip each. Used only without a measured barrier by messages."""
     barriers = reading.of("barrier")
     by_messages = [(curve.job, curve.state) for curve in barriers if curve.algorithm == "portable"]
     pingpongs = [curve for curve in reading.of("pingpong") if not curve.option("source") and not curve.option("target")]

@@ -35,7 +35,7 @@ class Layer:
 
 
 def layer_at(size_bytes: int, upper: str, lower: str, state: str, upper_ns: Estimate, lower_ns: Estimate) -> Layer:
-    """From the times of both at one size. Less than 3 % is not seen: of many intervals some miss by chance."""
+    """The layer from both times at one size. Less than 3 % does not count: of many intervals some miss by chance."""
     added = upper_ns - lower_ns
     is_seen = not added.low <= 0 <= added.high and abs(added.value) >= 0.03 * lower_ns.value
     return Layer(upper, lower, state, added.value, added.low, added.high, size_bytes, size_bytes, is_seen)

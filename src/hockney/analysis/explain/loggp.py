@@ -60,7 +60,7 @@ def delay_of(measurements: Iterable[MeasurementSummary]) -> float | None:
 
 
 def _fit(measurements: _Measurements) -> tuple[LogGP, ...] | NoFit:
-    """Without the sizes whose delay is shorter than a round trip, if three are left."""
+    """Fit without the sizes whose delay is shorter than a round trip, if three are left."""
     trips = list(_trips(measurements))
     if not trips:
         return NoFit("needs prtt with one message and several, with a delay and without, each with an interval")

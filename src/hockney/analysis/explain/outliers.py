@@ -11,7 +11,7 @@ from hockney.stats.fit import Estimate
 
 
 def outliers(reading: Reading) -> list[Finding] | NotChecked:
-    """For each transport, samples of more than twice their measurement's median, if they are 0.1 % or more."""
+    """Find, for each transport, samples of more than twice their measurement's median, if they are 0.1 % or more."""
     import numpy as np
 
     samples: dict[str, int] = {}

@@ -149,7 +149,7 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
 
 
 def _slow_when_idle_too(matrices: Sequence[PairMatrix]) -> list[PairMatrix]:
-    """Without pairs that are slow under load alone: they may share a link with another pair of their round."""
+    """Drop pairs that are slow under load alone: they may share a link with another pair of their round."""
     by_load = {(each.load, each.transport, each.options, each.bytes, each.ranks): each for each in reversed(matrices)}
     kept = []
     for matrix in matrices:
@@ -183,7 +183,7 @@ def _matrix(
     floors_ns: Mapping[str, float | None],
     share_of: _ShareOf,
 ) -> PairMatrix | None:
-    """In the state that tables show; None where nothing was measured."""
+    """The matrix in the state that tables show; None without measurements."""
     state = main_state({name: len(medians) for name, medians in by_state.items()} for _, by_state in cells)
     if state is None:
         return None
@@ -241,7 +241,7 @@ def _medians_of_ranks(series: Series, ranks: Pair) -> _Medians:
 
 @dataclass(frozen=True)
 class Share:
-    """One of PAIR_CLASSES, or "" where the placement is not known. `is_certain`: they share nothing closer."""
+    """One of PAIR_CLASSES, or "" if the placement is not known. `is_certain`: they share nothing closer."""
 
     name: str
     is_certain: bool
@@ -257,7 +257,7 @@ def pair_of(point: Point) -> Pair:
 
 
 def classes_of(run: Run) -> ClassOf:
-    """A function that gives the class of a pair of ranks in a launch, "" where their placement is not known."""
+    """A function that gives the class of a pair of ranks in a launch, "" if their placement is not known."""
     share_of = _shares_of(run)
     return lambda pair, launch_id: share_of(pair, launch_id).name
 

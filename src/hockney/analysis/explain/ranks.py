@@ -76,7 +76,7 @@ def _links(point: Point) -> list[Pair]:
 
 
 def slow_pairs(reading: Reading) -> list[Finding] | NotChecked:
-    """Of each matrix of pairs the slowest outlier, and how many more there are."""
+    """Find the slowest outlier of each matrix of pairs, and the number of others."""
     if not reading.matrices:
         return NotChecked(Absence.NOT_MEASURED, detail="needs the times between all pairs of three ranks or more")
     return [_slowest(matrix) for matrix in reading.matrices if matrix.outliers and not matrix.oversubscribed]

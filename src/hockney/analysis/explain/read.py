@@ -24,7 +24,7 @@ _Key = tuple[str, str, int, Options, str, str]  # transport, pattern, ranks, opt
 
 
 def read_run(run: Run) -> Reading:
-    """Raises HockneyError where the run has no figure, or none with an interval.
+    """Read a run for the detectors. Raises HockneyError if it has no figure, or none with an interval.
 
     Each transport, at each number of ranks, is seen in one state: figures of different states are not compared. A
     point without an interval in that state is on no curve.
@@ -118,7 +118,7 @@ def _curves(
 def _curve_point(
     size_bytes: int, measurements: Sequence[MeasurementSummary], *, exact: bool, imported: bool = False
 ) -> CurvePoint | None:
-    """None where there are too few measurements for an interval, or it reaches 0: the time is below the clock's.
+    """A point of a curve; None without an interval, or if it reaches 0: the time is below the clock's.
 
     A definition changes only where a later version resumes a run: the last one counts. `exact`: of a model without
     noise, so that the time is its own bounds. `imported`: as for a published figure its printed digits are.

@@ -34,7 +34,7 @@ def flat(reading: Reading) -> list[Finding] | NotChecked:
 
 
 def _equal(curve: Curve) -> list[CurvePoint]:
-    """The first points of a curve whose times do not differ, by 3 % at most, where the ratio is known to 10 %."""
+    """The first points of a curve whose times do not differ: by 3 % at most, in a ratio known to 10 %."""
     first, *rest = curve.points
     equal = [first]
     for point in rest:

@@ -62,7 +62,7 @@ def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
 
 
 def protocol_jumps(curve: Curve, reading: Reading) -> list[Switch]:
-    """The jumps of a curve's fit that no cache explains, or where a limit is documented."""
+    """The jumps of a curve's fit that no cache explains, or that have a documented limit."""
     fit, thresholds = curve.segments, _documented(curve, reading)
     jumps = [switch for switch in fit.switches if switch.is_jump] if isinstance(fit, SegmentFit) else []
     return [switch for switch in jumps if not _may_be_caches(switch) or _documented_at(switch, thresholds)]

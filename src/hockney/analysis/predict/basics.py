@@ -114,7 +114,7 @@ def _figures(
 
 
 def _time(measurements: Sequence[MeasurementSummary], *, is_exact: bool) -> Estimate | None:
-    """With too few measurements for an interval, their range stands for it."""
+    """A time; with too few measurements for an interval, their range replaces it."""
     medians_ns = [each.median_ns for each in measurements if each.median_ns is not None]
     if not medians_ns:
         return None

@@ -139,7 +139,7 @@ def _copied(model: Model) -> dict[str, Any]:
 
 @dataclass
 class _Place:
-    """A value of a table, and the table whose `source` says where it comes from."""
+    """A value of a table, and the table whose `source` names its origin."""
 
     table: dict[str, Any]
     key: str
@@ -206,7 +206,7 @@ def _of_parameter(content: dict[str, Any], parameter: Parameter) -> Iterator[_Pl
 
 
 def _segments(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Those of all classes of pairs."""
+    """The segments of all classes of pairs."""
     for kind in ("class", "put", "get"):
         for pair_class in content.get(kind, {}).values():
             yield from pair_class["segment"]

@@ -55,7 +55,7 @@ class Fit:
 
     @property
     def rate_bytes_per_s(self) -> float:
-        """That of a stream of the longest messages."""
+        """The rate of a stream of the longest messages."""
         longest = self.figures.complete[-1]
         return max(longest.bytes, 1) / longest.times["gap"].value * 1e9
 
@@ -159,7 +159,7 @@ def _knot(basics: Basics, answer_ns: float, before: Knot | None) -> Knot:
 
 
 def _overheads(basics: Basics, times: Mapping[str, float]) -> tuple[float | None, float | None, float | None]:
-    """By prtt: o_s + o_r, o_s, and the time per message of a stream of blocking sends. See stats/fit/loggp.py."""
+    """Costs from prtt: o_s + o_r, o_s, and the time per message of a stream of blocking sends (stats/fit/loggp.py)."""
     busy = send = blocking = None
     if "one_delayed" in times and basics.delay_ns > times["half"]:
         busy = times["one_delayed"] - basics.delay_ns
@@ -240,7 +240,7 @@ def _half(knot: Knot) -> float:
 
 
 def _between(low: Knot, high: Knot) -> Iterator[tuple[Knot, dict[str, Any]]]:
-    """A segment, or four where a cost falls or grows by more than in proportion."""
+    """A segment, or four if a cost falls or grows by more than in proportion."""
     is_line = low.bytes == 0 or all(
         cost <= high.costs[name] <= cost * high.bytes / low.bytes for name, cost in low.costs.items()
     )
@@ -255,7 +255,7 @@ def _between(low: Knot, high: Knot) -> Iterator[tuple[Knot, dict[str, Any]]]:
 
 
 def _at(size: int, low: Knot, high: Knot, name: str) -> float:
-    """A cost between two sizes: on a line, or, where it grows by more than in proportion, as a power of the size."""
+    """A cost between two sizes: on a line, or as a power of the size if it grows by more than in proportion."""
     a, b = low.costs[name], high.costs[name]
     share = (size - low.bytes) / (high.bytes - low.bytes)
     if 0 < a * high.bytes / low.bytes < b:

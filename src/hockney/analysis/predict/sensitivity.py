@@ -23,7 +23,7 @@ class Effect:
 
 
 def improvements(models: Iterable[Model]) -> list[Change]:
-    """One for each parameter that is in a model: costs are halved, rates doubled."""
+    """A change for each parameter in a model: costs are halved, rates doubled."""
     # The bandwidth of messages and that of links are tried one by one.
     known = {name for model in models for name in parameters_of(model)} - {"bandwidth"}
     return [Change.by(name, 2.0 if PARAMETERS[name].is_rate else 0.5) for name in PARAMETERS if name in known]

@@ -297,7 +297,7 @@ def label_of(layout: Layout, report: str, series: Series) -> Label:
 
 
 def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series], reader: RunReader) -> list[Measured]:
-    """The figures of a row in one column; [] where no series measures it."""
+    """The figures of a row in one column; [] if no series measures it."""
     part, place = line.part, line.place
     wanted = {name: at[1:] if at[0] == "=" else str(place.get(at, "")) for name, at in part.options.items()}
     matching = [
@@ -358,7 +358,7 @@ def _cell(column: FigureColumn, line: _Line, series: Series | None, main: Measur
 
 
 def _chosen(part: Part, series: Sequence[Series], reader: RunReader) -> tuple[Series | None, Measured]:
-    """The figure of a row, and the series that it is of, where it is of one."""
+    """The figure of a row, and its series, if it has a single one."""
     loads = part.loads, part.load_bytes
     if part.how == "best":
         return reader.best(series, part.quantity)

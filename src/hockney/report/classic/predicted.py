@@ -165,7 +165,7 @@ def _within(fit: Fit, measurement: Measurement) -> Measurement | str:
 
 
 def _computing(run: Run, transport: str) -> dict[str, Any]:
-    """How fast one rank computes in NPB FT, of the largest class; {} where that was not measured."""
+    """The speed of one rank in NPB FT, for the largest class; {} if it was not measured."""
     rates: dict[float, float] = {}
     for series in run.find(pattern="ft", transport=transport, ranks=1):
         operations = ft_operations(str(ft_class(series.point)))

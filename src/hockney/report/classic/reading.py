@@ -36,11 +36,11 @@ class Basis:
         return time_ns * self.loads * self.hertz / 1e9
 
     def speed_mops(self, time_ns: float) -> float:
-        """Of all ranks, by the NPB's count."""
+        """The speed of all ranks, by the NPB's count."""
         return ft_mops(str(ft_class(self.point)), time_ns * self.definition.divisor)
 
     def rate_mb_s(self, time_ns: float) -> float:
-        """By the pattern's definition."""
+        """The rate by the pattern's definition."""
         return self.definition.bytes_per_rep / (time_ns * self.definition.divisor) * 1e3
 
 

@@ -84,7 +84,7 @@ def view_of(table: Table) -> View:
 
 
 def _not_predicted(table: Table, places: Sequence[int], is_named: bool) -> Iterable[LeftOut]:
-    """Why columns have no prediction at all; they are named where others have some."""
+    """The reason why columns have no prediction at all; they are named if others have some."""
     missing: dict[str, list[str]] = {}
     for place in places:
         cells = (row[place] for row in table.rows)

@@ -112,7 +112,7 @@ def charts_of(material: Material) -> list[Chart]:
 
 
 def _definitions(curves: Sequence[CurveData]) -> dict[str, str]:
-    """Of the patterns that the curves are of."""
+    """The definitions of the patterns that have curves."""
     known = definitions.patterns()
     names = dict.fromkeys(curve.pattern.partition(" ")[0] for curve in curves)
     return {name: known[name] for name in names if name in known}

@@ -69,7 +69,7 @@ def plain(value: float | None) -> float | int | None:
 
 
 def chart_json(chart: Chart) -> dict[str, Any]:
-    """As the page embeds it."""
+    """A chart in the page's embedded form."""
     return {
         "kind": chart.kind,
         "x": asdict(chart.x),

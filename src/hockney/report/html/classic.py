@@ -44,7 +44,7 @@ class ClassicItem:
 
 
 def classic_items(material: Material) -> list[ClassicItem]:
-    """Of each run of the page that is of a classic suite."""
+    """The tables of each run of the page that used a classic suite."""
     items = []
     for run in material.runs:
         report = make_report(run)

@@ -125,7 +125,7 @@ def _curve(run: int, key: _Key, members: Iterable[_Member], is_main: bool, floor
 
 
 def _time(member: _Member) -> tuple[float, float | None, float | None]:
-    """By the definition of the last measurement: it changes only where a later version resumes a run."""
+    """The time by the definition of the last measurement: it changes only if a later version resumes a run."""
     definition = member.measurements[-1].definition
     measurements = [each for each in member.measurements if each.definition == definition]
     medians_ns = [each.median_ns for each in measurements if each.median_ns is not None]
@@ -147,7 +147,7 @@ def _payload(members: Sequence[_Member]) -> float | None:
 
 
 def curves_json(curves: Iterable[CurveData], transports: Sequence[str]) -> list[dict[str, Any]]:
-    """As the page embeds them: every figure once, transports by their place in the list."""
+    """The curves in the page's embedded form: every figure once, transports by their place in the list."""
     return [
         {
             "run": curve.run,

@@ -13,7 +13,7 @@ _VIEWS = (("pingpong", 8, "time"), ("oneway window=16", 1 << 20, "rate"), ("onew
 
 
 def history_chart(material: Material) -> Chart | None:
-    """None without a label that another run has, too."""
+    """A chart over runs with the same label; None if no other run has it."""
     label = material.run.label
     if label is None:
         return None

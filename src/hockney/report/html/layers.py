@@ -14,7 +14,7 @@ _FLOOR = "floor"
 
 
 def layers_chart(material: Material) -> Chart | None:
-    """Of the smallest message that all have; None without two layers in one state."""
+    """A chart of the smallest message that all have; None without two layers in one state."""
     reading = material.reading
     if reading is None:
         return None

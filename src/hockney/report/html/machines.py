@@ -98,7 +98,7 @@ def _point(selection: _Selection) -> ArchivePoint:
 
 
 def machines_chart(material: Material) -> Chart | None:
-    """None where no transport of the runs has both figures."""
+    """A chart of latency and bandwidth; None if no transport of the runs has both."""
     measured = [line for run in material.runs for line in _measured(material, run)]
     if not measured:
         return None
@@ -138,7 +138,7 @@ def _measured(material: Material, run: Run) -> list[Line]:
 
 
 def pingpongs(material: Material, run: Run) -> list[CurveData]:
-    """That of each transport, in the state that tables show."""
+    """The ping-pong of each transport, in the state that tables show."""
     of_two = [curve for curve in material.curves if curve.run == run.id and curve.is_main and curve.ranks == 2]
     return [curve for curve in of_two if curve.pattern == "pingpong"]
 

@@ -42,7 +42,7 @@ def is_format(text: str) -> bool:
 
 
 def read(text: str) -> list[Output]:
-    """Raises FormatError."""
+    """The outputs in a text of IMB. Raises FormatError."""
     lines = lines_of(text)
     if not any(line.startswith(_END) for line in lines):
         raise FormatError(f"its last line, '{_END}', is missing: the run was cut short, or only a part was saved")

@@ -22,7 +22,7 @@ def is_format(text: str) -> bool:
 
 
 def read(text: str) -> list[Output]:
-    """Raises FormatError."""
+    """The outputs in a JSON of iperf3. Raises FormatError."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -20,7 +20,7 @@ def is_format(text: str) -> bool:
 
 
 def read(text: str) -> list[Output]:
-    """Raises FormatError."""
+    """The outputs in a text of nccl-tests. Raises FormatError."""
     lines = lines_of(text)
     heads = [number for number, line in enumerate(lines) if line.startswith("#") and "busbw" in line]
     if not heads:

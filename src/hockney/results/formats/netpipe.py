@@ -19,7 +19,7 @@ def is_format(text: str) -> bool:
 
 
 def read(text: str) -> list[Output]:
-    """Raises FormatError."""
+    """The outputs in a file of NetPIPE. Raises FormatError."""
     rows = []
     for line, whole in enumerate(lines_of(text), 1):
         cells = whole.split()

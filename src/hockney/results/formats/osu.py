@@ -44,7 +44,7 @@ def is_format(text: str) -> bool:
 
 
 def read(text: str) -> list[Output]:
-    """Raises FormatError."""
+    """The outputs in a text of the OSU benchmarks. Raises FormatError."""
     lines = lines_of(text)
     starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
     return [_read_one(lines[:end], start) for start, end in itertools.pairwise([*starts, len(lines)])]

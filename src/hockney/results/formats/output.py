@@ -53,7 +53,7 @@ WINDOWED = ("oneway", "twoway", "pairs")
 
 
 def definition(pattern: str, ranks: int, size_bytes: int, window: int, timed: str) -> Definition:
-    """As the worker's pattern of this name defines it; of another one, a message per repetition."""
+    """The definition of the worker's pattern of this name; for another name, a message per repetition."""
     halves, others = ranks // 2, ranks - 1
     divisor, messages = {
         "pingpong": (2, 2),
@@ -117,7 +117,7 @@ def rows_of(lines: list[str], first: int, columns: int) -> Iterator[tuple[int, l
 
 
 def read_size(cell: str, line: int) -> int:
-    """Bytes. Raises FormatError."""
+    """A number of bytes. Raises FormatError."""
     if not cell.isdecimal() or len(cell) > 18 or int(cell) > BYTES_MAX:
         raise FormatError(f"line {line}: '{cell}' is not a message size in bytes")
     return int(cell)

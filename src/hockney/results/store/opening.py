@@ -154,7 +154,7 @@ def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def refuse_mistyped(path: Path) -> None:
-    """Raises WrongStoreError where no such file can be: of folders only the user's data folder will be made."""
+    """Raises WrongStoreError if no such file can be: the only folder to be created is the user's data folder."""
     # Those of Path raise where the folder may not be searched.
     if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
         raise _wrong(path, "it is not a file")

@@ -146,7 +146,7 @@ def run_values(info: RunInfo) -> dict[str, Any]:
 def stored_run(
     row: Row, status: RunStatus, launches: Mapping[int, Launch], warnings: tuple[Warning_, ...]
 ) -> StoredRun:
-    """From a row of STORED_RUN; raises one of DAMAGE."""
+    """A stored run from a row of STORED_RUN; raises one of DAMAGE."""
     known = _sound(row, STORED_RUN)
     info = {name: known[name] for name in _RUN_INFO}
     info |= {name: dict(json.loads(info[name])) for name in ("facts", "plan")}
@@ -156,19 +156,19 @@ def stored_run(
 
 
 def run_summary(row: Row, **counted: Any) -> RunSummary:
-    """From a row of RUN_SUMMARY, and the fields that are counted; raises one of DAMAGE."""
+    """A summary from a row of RUN_SUMMARY, and the fields that are counted; raises one of DAMAGE."""
     return RunSummary(**{**_sound(row, RUN_SUMMARY), **counted})
 
 
 def launch_values(launch: Launch) -> dict[str, Any]:
-    """By column."""
+    """The values by column."""
     values = dataclasses.asdict(launch)
     values |= {name: _pack(values[name]) for name in ("argv", "cpus", "hosts")}
     return {"launch_index" if name == "index" else name: value for name, value in values.items()}
 
 
 def launch(row: Row) -> Launch:
-    """From a row of LAUNCH; raises one of DAMAGE."""
+    """A launch from a row of LAUNCH; raises one of DAMAGE."""
     known = _sound(row, LAUNCH)
     known |= {name: tuple(map(str, json.loads(known[name]))) for name in ("argv", "hosts")}
     known["cpus"] = tuple(map(int, json.loads(known["cpus"])))
@@ -194,7 +194,7 @@ def stored_point(row: Row, facts: Mapping[str, Any]) -> StoredPoint:
 
 
 def warning(row: Row) -> Warning_:
-    """From a row of WARNING; raises one of DAMAGE."""
+    """A warning from a row of WARNING; raises one of DAMAGE."""
     return Warning_(**_sound(row, WARNING))
 
 
@@ -223,7 +223,7 @@ def measurement_values(measurement: Measurement) -> dict[str, Any]:
 
 
 def measurement(row: Row, blob: Any, point: Point, launches: Mapping[int, Launch]) -> Measurement:
-    """From a row of MEASUREMENT and its samples; raises one of DAMAGE."""
+    """A measurement from a row of MEASUREMENT and its samples; raises one of DAMAGE."""
     known = _sound(row, MEASUREMENT)
     del known["point_id"]
     elapsed_ns = codec.decode(blob)

@@ -405,5 +405,5 @@ class Store:
 
 
 def _packed(measurements: Iterable[Measurement]) -> list[_Packed]:
-    """Of each measurement its columns and its samples."""
+    """The columns and the samples of each measurement."""
     return [(rows.measurement_values(each), codec.encode(each.elapsed_ns)) for each in measurements]
