@@ -127,7 +127,7 @@ def test_points_of_a_broken_job_are_predicted_again(tmp_path: Path, monkeypatch:
 def test_what_was_kept_and_is_damaged_is_predicted_again(
     kept: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, get = [crowded("shm", "funnel", 5, 64)], Probes.get
+    made, get = [oversubscribed("shm", "funnel", 5, 64)], Probes.get
     tables_of(tmp_path, "atlas", made)
 
     def damaged(probes: Probes, key: Iterable[str]) -> dict[str, Any] | None:
@@ -145,7 +145,7 @@ def test_a_refusal_is_kept_unless_memory_was_short(
     def refused(*_: object, **__: object) -> None:
         raise WorkerRefused(code, "not now")
 
-    made = [crowded("shm", "funnel", 5, 64)]
+    made = [oversubscribed("shm", "funnel", 5, 64)]
     with monkeypatch.context() as patch:
         patch.setattr("hockney.measure.on_model._measurement", refused)
         first = tables_of(tmp_path, "atlas", made)["com-1.7"]

@@ -352,7 +352,7 @@ def test_a_launcher_that_missed_a_host_is_not_waited_for(stub: Stub, line: str) 
 
 def test_a_launcher_that_comes_up_after_all_is_heard(stub: Stub) -> None:
     late = "sys.stderr.write('ssh: connect to host n9 port 22: once\\n'); sys.stderr.flush(); time.sleep(1)\n"
-    launched = stub.launch(late + answering(MEASURE) + "tell({'v': 1, 'kind': 'bye', 'id': 3})\n")
+    launched = stub.launch(late + answering(MEASURE) + "answer({'v': 1, 'kind': 'bye', 'id': 3})\n")
     assert ask(launched).said.startswith("ssh: connect")
 
 
