@@ -24,8 +24,8 @@ from hockney.worker.starters import Starter
 _LIMIT_S = 10
 _COPY_LIMIT_S = 60
 _AT_ONCE = 64
-# Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with the library's name. An
-# interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
+# Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with its library's name.
+# An interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
 _ASK = r"""
 PATH=$PATH:/usr/sbin:/sbin
 echo "clock $(date +%s.%N)"
