@@ -134,6 +134,15 @@ def test_a_foreign_launcher_in_the_folder_is_no_mpiexec(only: Path, monkeypatch:
     assert "there is no mpiexec of the same library next to" in unusable.why
 
 
+def test_within_slurm_a_library_without_mpiexec_has_srun(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = install(only / "one", "mpich", launcher=None)
+    on_path(monkeypatch, tools, script(only / "slurm" / "srun", "true").parent)
+    assert MPI()[0] == ()
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    ((mpi,), _) = MPI()
+    assert (mpi.kind, mpi.program) == ("mpich", only / "slurm" / "srun")
+
+
 def test_a_broken_wrapper_is_reported_and_the_rest_is_found(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = only / "broken"
     broken.mkdir()

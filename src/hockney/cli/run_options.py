@@ -20,7 +20,7 @@ from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_size
 from hockney.worker.allocation import current_allocation
 from hockney.worker.catalogue import load, matches, native_patterns
 from hockney.worker.hosts import parse_hosts, read_hostfile
-from hockney.worker.starters import check_launcher
+from hockney.worker.starters import check_launcher, refuse_outside_slurm
 
 
 def find_suite(what: str) -> Suite:
@@ -105,9 +105,12 @@ def _number(what: str, most: int, word: str) -> int:
 
 def read_launcher(words: Mapping[str, Any]) -> str:
     """What --launcher or HOCKNEY_LAUNCHER says. Raises UsageError."""
-    if words.get("launcher") is not None:
-        return check_launcher(words["launcher"])
-    return check_launcher(os.environ.get("HOCKNEY_LAUNCHER") or "auto", "HOCKNEY_LAUNCHER")
+    asked, source = words.get("launcher"), "--launcher"
+    if asked is None:
+        asked, source = os.environ.get("HOCKNEY_LAUNCHER") or "auto", "HOCKNEY_LAUNCHER"
+    check_launcher(asked, source)
+    refuse_outside_slurm(asked, os.environ)
+    return str(asked)
 
 
 def read_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:

@@ -112,6 +112,8 @@ def _launcher_of(library: Library, job: Job, asked: str, environment: Mapping[st
         return "template"
     if asked in ("srun", "flux"):
         return asked
+    if library.program.name == "srun":  # it has no mpiexec
+        return "srun"
     if asked == "auto" and job.hosts:
         starter = find_starter(asked, job.hosts, environment).name
         if starter == "flux" or (starter == "srun" and library.kind == "mpiexec"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -158,6 +159,8 @@ class Search:
             return str(wrapper), Missing(str(wrapper), str(error), how)
         kind = next(kind for kind in self.kinds if kind.id == answer["kind"])
         launcher = self._find_launcher(wrapper, kind, probes)
+        if launcher is None and "SLURM_JOB_ID" in os.environ and (srun := shutil.which("srun")):
+            launcher = Path(srun)  # a site's MPI may have no other
         if launcher is None:
             lack = f"there is no {self.launchers[0]} of the same library next to {wrapper}"
             return answer["library"], Missing(str(wrapper), lack, REPAIR)

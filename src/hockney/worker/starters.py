@@ -70,8 +70,9 @@ def find_starter(asked: str, hosts: Sequence[Host], environment: Mapping[str, st
     """The starter of native ranks on hosts: from the option, else from the hosts' allocation, else ssh.
 
     A template without {hosts} cannot lead to one of them, so it starts libraries' ranks alone. Raises LaunchFailed for
-    a wrong HOCKNEY_RSH.
+    a wrong HOCKNEY_RSH, UsageError as refuse_outside_slurm.
     """
+    refuse_outside_slurm(asked, environment)
     if "{hosts}" in asked:
         return read_template(asked)
     is_ours = asked not in ("srun", "ssh", "flux")
@@ -84,6 +85,12 @@ def find_starter(asked: str, hosts: Sequence[Host], environment: Mapping[str, st
     if rsh and not agent:
         raise LaunchFailed("hockney", f"HOCKNEY_RSH={rsh} is no command")
     return Starter((*agent, "{hosts}", "{worker}"), is_shell=True) if agent else SSH
+
+
+def refuse_outside_slurm(asked: str, environment: Mapping[str, str]) -> None:
+    """Raises UsageError for srun without a job: it would wait for nodes, once for each of its commands."""
+    if asked == "srun" and "SLURM_JOB_ID" not in environment:
+        raise UsageError("--launcher srun works within a job of Slurm: begin one with salloc or sbatch")
 
 
 def _is_of_slurm(hosts: Sequence[Host], environment: Mapping[str, str]) -> bool:
@@ -101,15 +108,13 @@ def _is_in_flux(environment: Mapping[str, str]) -> bool:
     return "FLUX_URI" in environment and not environment.get("HOCKNEY_RSH")
 
 
-def check_launcher(asked: str, source: str = "--launcher") -> str:
-    """The word or template unchanged. Raises UsageError for anything else."""
-    if asked in LAUNCHER_WORDS:
-        return asked
-    if "{" not in asked:
+def check_launcher(asked: str, source: str = "--launcher") -> None:
+    """Raises UsageError for anything else than a launcher's name or a template."""
+    if "{" in asked:
+        read_template(asked, source)
+    elif asked not in LAUNCHER_WORDS:
         words = ", ".join(LAUNCHER_WORDS)
         raise UsageError(f"{source} '{asked}' is no launcher: name {words}, or write a template, {_EXAMPLE}")
-    read_template(asked, source)
-    return asked
 
 
 def read_template(asked: str, source: str = "--launcher") -> Starter:
