@@ -19,6 +19,7 @@ from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.predict.known import copied
 from tests.builders import make_info, make_point
 from tests.cli.support import FACTS, fill
+from tests.cli.test_background import store_impact
 from tests.cli.test_rates import store_search
 from tests.report.runs import Made, options, store_run
 from tests.report.test_classic import stream
@@ -282,6 +283,13 @@ def test_highest_rates(tmp_path: Path, read: Read) -> None:
         store_search(tmp_path / name, times_us)
     documents = [read("show", "--tables", "--store", tmp_path / name) for name in ("found", "none", "all")]
     check_page(documents, "show-run-and-quick", "highest-rates", optional=("warnings.",))
+
+
+def test_under_load(tmp_path: Path, read: Read) -> None:
+    for name, how in (("many", {}), ("few", {"samples": 3, "rounds": 2})):
+        store_impact(tmp_path / name, **how)
+    documents = [read("show", "--tables", "--store", tmp_path / name) for name in ("many", "few")]
+    check_page(documents, "show-run-and-quick", "under-load", optional=("warnings.",))
 
 
 def test_runs(tmp_path: Path, read: Read) -> None:

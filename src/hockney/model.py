@@ -10,7 +10,7 @@ import enum
 import functools
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hockney.units import counted, format_bytes
@@ -81,6 +81,8 @@ class TransportTraits:
         return self.carrier == "kernel" and "hosts" in self.caps and "lossy" not in self.caps
 
 
+BACKGROUND = "background"
+
 _PLACED = re.compile(r"((?!sim@)(?:[^/]*|.*:[^/]*))/([1-9]\d{0,4}|\*)", re.ASCII)
 
 
@@ -103,6 +105,7 @@ class Point:
     turn, without it they are spread evenly. `options` are the pattern's options, as sorted (name, value) pairs without
     the defaults. `role` says why the point was added: "asked", "refined" if the sampler added it at a bend of the
     curve, or "basic", for predictions only. `traits` are those of the pattern on this transport.
+    The option BACKGROUND is of no pattern: it names the traffic of other ranks meanwhile.
     """
 
     transport: str
@@ -147,6 +150,25 @@ class Point:
         """How many ranks fill each host; None: they are spread evenly."""
         number = split_placed(self.transport)[1]
         return int(number) if number else None
+
+    @property
+    def background(self) -> str | None:
+        """The name of the traffic that other ranks make meanwhile; None: they make none."""
+        return dict(self.options).get(BACKGROUND)
+
+    @property
+    def pattern_options(self) -> tuple[tuple[str, str], ...]:
+        """The options that are its pattern's own."""
+        return tuple(option for option in self.options if option[0] != BACKGROUND)
+
+    @property
+    def idle(self) -> Point:
+        """The same point without a background."""
+        return replace(self, options=self.pattern_options)
+
+    def under(self, background: str) -> Point:
+        """The same point under a background."""
+        return replace(self, options=tuple(sorted((*self.pattern_options, (BACKGROUND, background)))))
 
     @property
     def ranks_text(self) -> str:

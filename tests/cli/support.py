@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -57,6 +58,11 @@ def environment(folder: Path, **variables: str) -> dict[str, str]:
 
 def command_line(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "hockney", *arguments]
+
+
+def let_sigint_in() -> None:
+    """For a process that is to be stopped by Ctrl-C: a background job of a shell ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def call(folder: Path, *arguments: str, **variables: str) -> Ended:

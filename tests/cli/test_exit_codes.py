@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 import pytest
 from tests.builders import make_info, make_launch, make_measurement
-from tests.cli.support import Cli, command_line, environment
+from tests.cli.support import Cli, command_line, environment, let_sigint_in
 
 from hockney.cli import commands, execute, render
 from hockney.cli import exit_codes as ending
@@ -243,7 +243,7 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_let_sigint_in,  # a background job of a shell ignores it
+        preexec_fn=let_sigint_in,  # a background job of a shell ignores it
     )
     assert process.poll() is None
     while not Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text():  # its first child: it is at work
@@ -269,10 +269,6 @@ def test_a_stopped_measurement_says_how_much_is_kept(has_begun: bool, tmp_path: 
         measuring(tmp_path / "results.db", create=True) as (_, _, display),
     ):
         stop(display)
-
-
-def _let_sigint_in() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def test_results_and_errors_have_separate_streams(cli: Cli, filled_store: Path) -> None:

@@ -15,6 +15,7 @@ from hockney.cli import execute
 from hockney.cli.compare import compare as compare_command
 from hockney.cli.run import run as run_command
 from hockney.errors import UsageError
+from hockney.machine import choose_cpus
 from hockney.measure.plan import Plan
 from hockney.measure.run import Variant
 from hockney.results.store import Store
@@ -37,7 +38,17 @@ CHANGES: dict[str, tuple[str | None, dict[str, Any]]] = {
     "--launcher": ("ssh", {"launcher": "ssh"}),
     "--refine": (None, {"refine": [["shm", "oneway", 2, [["window", "2"]]]], "exact": True}),
     "--oversubscribe": (None, {"oversubscribe": True}),
+    "--background": (
+        "bulk:2",
+        {
+            "background": {"name": "bulk", "ranks": 2, "hosts": [], "cpus": list(choose_cpus(4)[2:])},
+            "options": {(("window", "2"),), (("background", "bulk"), ("window", "2"))},
+            "cpus": list(choose_cpus(2)),
+            "oversubscribe": True,
+        },
+    ),
 }
+RUN_ALONE = {"--refine", "--launcher", "--background"}  # not of compare --interleave
 NOT_IN_THE_PLAN = {
     "--label",
     "--resume",
@@ -76,7 +87,7 @@ def test_an_option_changes_just_its_field_of_the_plan(
 ) -> None:
     monkeypatch.setattr("hockney.measure.plan.usable_cpus", lambda: (0, 1, 2, 3))
     value, changed = CHANGES[option]
-    more = {"--oversubscribe": None} if option == "--cpus" else {}
+    more = {"--oversubscribe": None} if option in ("--cpus", "--background") else {}
     common = ["run", "oneway", "--dry-run", "--json"]
     before = facts(document(capsys, *common, *arguments(dict(BASE))))
     after = facts(document(capsys, *common, *arguments({**BASE, **more, option: value})))
@@ -201,7 +212,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
     return facts({"plan": json.loads(json.dumps(plan.as_json())), "points": points})
 
 
-@pytest.mark.parametrize("option", sorted(CHANGES.keys() - {"--refine", "--launcher"}))
+@pytest.mark.parametrize("option", sorted(CHANGES.keys() - RUN_ALONE))
 def test_an_option_of_run_changes_both_variants_alike(
     option: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -231,7 +242,7 @@ def test_every_option_of_compare_is_in_the_plan_or_named_here() -> None:
     options = {max(param.opts, key=len) for param in compare_command.params if param.opts[0].startswith("-")}
     sides = {f"--{side}-{what}" for side in ("base", "new") for what in ("env", "transport")}
     others = {"--interleave", "--label", "--margin", "--all", "--json", "--store", "--hosts"}
-    assert options == (CHANGES.keys() - {"--refine", "--launcher"}) | sides | others
+    assert options == (CHANGES.keys() - RUN_ALONE) | sides | others
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def make_bed() -> Iterator[MakeBed]:
     if why is not None:
         pytest.skip(why)
     with ExitStack() as beds:
-        yield lambda *hosts: beds.enter_context(Bed(hosts))
+        yield lambda *hosts, **more: beds.enter_context(Bed(hosts, **more))
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,8 @@ from hockney.cli.complete import complete
 from hockney.units import parse_fraction
 
 _EXAMPLES = """hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%
-hockney run pingpong,oneway -t shm,tcp -o window=64 --csv figures.csv
 hockney run atlas --machine gpmimd
-hockney run --resume"""
+hockney run oneway -t tcp --hosts n[1-8] --background incast"""
 
 
 @command("run", example=_EXAMPLES)
@@ -50,6 +49,7 @@ hockney run --resume"""
 @duration_option("--limit", help="Time limit of one measurement. [default: --time, but 20s to 60s]")
 @click.option("--refine/--no-refine", default=None, help="Add sizes until the size of each jump is known exactly.")
 @click.option("--oversubscribe", is_flag=True, help="Also run points with more ranks than CPUs.")
+@click.option("--background", metavar="NAME[:N]", help="Also under incast, alltoall or bulk by N other ranks.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run.")
 @click.option(
     "--resume",

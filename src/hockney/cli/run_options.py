@@ -13,6 +13,7 @@ from hockney.cli.rerun import typed
 from hockney.cli.streams import remark
 from hockney.errors import UsageError, unknown
 from hockney.machine import refuse_unusable
+from hockney.measure.background import BACKGROUNDS
 from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words
@@ -62,6 +63,7 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         raise UsageError("--machine runs on a model alone: leave out --transport, --hosts and --cpus")
     if ":" in (machine or ""):
         raise UsageError(f"--machine takes the variants that the model names; for one of them: -t sim@{machine}")
+    background, background_ranks = _background(words.get("background"))
     options, deadline_ns = _pattern_options(words["options"])
     sizes = parse_sizes(",".join(words["sizes"])) if words["sizes"] else ()
     launches, limit_s = words.get("launches"), words.get("limit")
@@ -84,7 +86,17 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         refine=words.get("refine"),
         machine=machine,
         deadline_ns=deadline_ns,
+        background=background,
+        background_ranks=background_ranks,
     )
+
+
+def _background(word: str | None) -> tuple[str | None, int | None]:
+    """`incast:3` -> ("incast", 3); the number may be missing. Raises UsageError."""
+    name, colon, ranks = (word or "").partition(":")
+    if word is not None and name not in BACKGROUNDS:
+        raise unknown("background", name, BACKGROUNDS)
+    return name or None, _number("ranks", RANKS_MAX, ranks) if colon else None
 
 
 def read_model_options(machine: str, words: Mapping[str, Any]) -> RunOptions:

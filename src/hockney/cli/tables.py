@@ -1,12 +1,14 @@
-"""The tables of a run: quick's data sheet, a classic report's tables, the matrix of all pairs, or highest rates."""
+"""The tables of a run: quick's data sheet, a classic report's, the matrix of all pairs, highest rates, or impacts."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
+from hockney.analysis.impact import Impact, Impacts, impacts_of
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
 from hockney.cli import render
 from hockney.cli.changes import point_json
@@ -26,14 +28,14 @@ from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_hz, format_ns
 from hockney.worker.libraries import Missing
 
-Tables = Sheet | ClassicReport | HighestRates | list[PairMatrix]
+Tables = Sheet | ClassicReport | HighestRates | Impacts | list[PairMatrix]
 
 
 def tables_of(run: Run, *, every_state: bool = False) -> Tables:
     """The tables of the run's suite; an empty list without any. Raises UsageError for states that they don't show."""
     if run.info.suite == "quick":
         return make_sheet(run, every_state=every_state)
-    tables = highest_rates(run) or make_report(run) or pair_matrices(run)
+    tables = impacts_of(run) or highest_rates(run) or make_report(run) or pair_matrices(run)
     if tables and every_state:
         raise UsageError(
             "--tables shows every state only for quick. Here each figure names its state; "
@@ -67,6 +69,8 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
             print_report(tables, run, missing, verbose=verbose)
         case HighestRates():
             _print_rates(tables, run.id)
+        case Impacts():
+            _print_impacts(tables, run)
         case _:
             print_pairs(tables)
             figures = [figure for series in run.series for figure in series.figures()] if tables else []
@@ -86,6 +90,8 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
         case HighestRates():
             rates = [{**vars(rate), "point": point_json(rate.point)} for rate in tables.rates]
             return {"deadline_ns": tables.deadline_ns, "rates": rates}
+        case Impacts():
+            return {"background": tables.background, "impacts": [_impact_json(each) for each in tables.impacts]}
         case _:
             return pairs_as_json(tables) if tables else {}
 
@@ -117,6 +123,51 @@ def _print_rates(highest: HighestRates, run_id: int) -> None:
         f"At most {100 * LATE_MAX:g} % of the events end later than the deadline after they were due, and the farm "
         f"does not fall behind. All rates that were tried: {typed('show', run_id)}"
     )
+
+
+# ---- under a background ----------------------------------------------------------------------------------------------
+
+
+def _impact_json(impact: Impact) -> dict[str, Any]:
+    point, factor = point_json(impact.point), impact.factor
+    rest = {"interval_over": impact.interval_over, "rounds": impact.rounds}
+    times = {"idle": asdict(impact.idle), "loaded": asdict(impact.loaded)}
+    return {"point": point, "factor": factor.value, "low": factor.low, "high": factor.high, **rest, **times}
+
+
+def _factor_text(impact: Impact) -> str:
+    factor = impact.factor
+    interval = "" if factor.low is None else f" ({factor.low:.2f} - {factor.high:.2f})"
+    return f"{factor.value:.2f}x{interval}"
+
+
+def _time_text(which: str, name: str, impact: Impact) -> str:
+    return _known(getattr(getattr(impact, which), name), format_ns)
+
+
+_IMPACTS: dict[Column, Callable[[Impact], str]] = {
+    Column("what", key=True, wrap=True): lambda impact: name_of(impact.point, impact.point.transport),
+    Column("size", right=True, key=True): lambda impact: size_text(impact.point),
+    Column("impact", right=True, style="bold"): _factor_text,
+    **{
+        Column(f"{which} {percent}", right=True): functools.partial(_time_text, which, name)
+        for percent, name in (("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"))
+        for which in ("idle", "loaded")
+    },
+}
+
+
+def _print_impacts(impacts: Impacts, run: Run) -> None:
+    """Print a row for each point."""
+    background = run.info.plan["background"]
+    where = f" on {', '.join(background['hosts'])}" if background["hosts"] else ""
+    render.title(f"Impact of {impacts.background} by {counted(background['ranks'], 'rank')}{where}", first=True)
+    columns = {column: text for column, text in _IMPACTS.items() if any(map(text, impacts.impacts))}
+    render.records(columns, impacts.impacts, fits=True)
+    render.say()
+    meaning = "Impact: the time under the background over the time without it, with its 95 % interval."
+    render.note(meaning, style="dim")
+    say_one_launch(impact.interval_over for impact in impacts.impacts if impact.factor.low is not None)
 
 
 # ---- all pairs -------------------------------------------------------------------------------------------------------

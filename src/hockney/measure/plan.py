@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from hockney.errors import UsageError
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
+from hockney.measure.background import Background, Places, place
 from hockney.measure.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import CurveKey, Point, curve_of, split_placed
 from hockney.suites import CacheShare, Suite, SuiteSeries
@@ -51,7 +52,7 @@ class Plan:
 
     `virtual`: the transports with a model's clock, each with whether it is exact, without noise: it is then measured
     once. `deadline_ns`: for each point, search the highest rate of events that is sustained within it (rates.py); None:
-    no search.
+    no search. `background`: the traffic of other ranks while the points that name it are measured.
     """
 
     suite: str
@@ -72,12 +73,14 @@ class Plan:
     grains: Mapping[str, int] = field(default_factory=dict)
     virtual: Mapping[str, bool] = field(default_factory=dict)
     deadline_ns: float | None = None
+    background: Background | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the points, which the store keeps by themselves."""
         return {
             **{name: getattr(self, name) for name in _stored_names()},
             "refine": [list(curve) for curve in sorted(self.refine)],
+            "background": None if self.background is None else asdict(self.background),
         }
 
     @classmethod
@@ -87,13 +90,16 @@ class Plan:
         known |= {name: tuple(known.get(name, ())) for name in ("hosts", "cpus")}
         try:
             refine = frozenset((*curve, tuple(map(tuple, options))) for *curve, options in stored["refine"])
-            return cls(suite, tuple(points), refine=refine, **known)
+            load = stored.get("background")
+            background = None if load is None else Background.from_json(load)
+            return cls(suite, tuple(points), refine=refine, background=background, **known)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{run} was stored by another version of hockney: begin a new one") from error
 
 
 def _stored_names() -> list[str]:
-    return [field.name for field in fields(Plan) if field.name not in ("suite", "points", "skipped", "refine")]
+    own_form = ("suite", "points", "skipped", "refine", "background")
+    return [field.name for field in fields(Plan) if field.name not in own_form]
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,7 @@ class RunOptions:
 
     `per_host`: how many ranks each host gets, one placement for each; () has two ranks both on two hosts and on one.
     `machine`: the model that measures all, in place of the suite's transports, with the variants that it names.
+    `background`: the traffic under which each point is measured a second time; see background.place.
     """
 
     transports: tuple[str, ...] = ()
@@ -120,6 +127,8 @@ class RunOptions:
     refine: bool | None = None
     machine: str | None = None
     deadline_ns: float | None = None
+    background: str | None = None
+    background_ranks: int | None = None
 
 
 def pattern_suite(*patterns: str) -> Suite:
@@ -188,6 +197,10 @@ def make_plan(
     time_s = suite.time_s if asked.time_s is None else asked.time_s
     _refuse_too_many(suite, sum(map(len, grids)), time_s)
     is_refined, unknown = _points_of(grids)
+    places = Places(None, asked.hosts, asked.cpus)
+    if asked.background is not None:
+        places = _with_background(asked.background, asked, is_refined, catalogue)
+        is_refined = {each: False for point in is_refined for each in (point, point.under(asked.background))}
     plan = Plan(
         suite=suite.name,
         points=(),
@@ -195,14 +208,15 @@ def make_plan(
         precision=suite.precision if asked.precision is None else asked.precision,
         time_s=time_s,
         oversubscribe=suite.oversubscribe or asked.oversubscribe,
-        hosts=asked.hosts,
-        cpus=asked.cpus,
+        hosts=places.hosts,
+        cpus=places.cpus,
         launcher=asked.launcher,
         timeout_s=round(min(max(20.0, time_s), 60.0)) if asked.timeout_s is None else asked.timeout_s,
         # Loading a library's programs takes seconds, with any limit of a measurement.
         start_limit_s=START_LIMIT_S if asked.timeout_s is None else max(10, asked.timeout_s),
         exact=asked.refine is True,
         deadline_ns=asked.deadline_ns,
+        background=places.background,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
     )
     plan = _with_points(plan, is_refined, catalogue, cpus)
@@ -217,6 +231,16 @@ def make_plan(
     launches = asked.launches or (1 if is_exact or is_search else suite.launches or _launches(plan.points, time_s))
     refine = frozenset(curve_of(point) for point in plan.points if is_refined[point] and not is_search)
     return replace(plan, launches=launches, more_launches=launches > 1, refine=refine)
+
+
+def _with_background(name: str, asked: RunOptions, points: Iterable[Point], catalogue: Catalogue) -> Places:
+    """Where the ranks of these points run, and those of the background. Raises UsageError where it cannot be."""
+    if any(catalogue.transports[point.transport].model is not None for point in points):
+        raise UsageError("--background needs real ranks: on a model each job has a machine of its own")
+    if asked.deadline_ns is not None:
+        raise UsageError("--background measures at one rate: give one with -o rate=, in place of rate=max")
+    victims = max((point.ranks for point in points), default=1)
+    return place(name, asked.background_ranks, victims, catalogue, asked.hosts, asked.cpus, share=asked.oversubscribe)
 
 
 def _virtual(points: Iterable[Point], catalogue: Catalogue) -> dict[str, bool]:
@@ -257,6 +281,10 @@ def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus
         point for point in points if point.transport in catalogue.transports and point.pattern in catalogue.patterns
     ]
     reasons = catalogue.obstacles(here, one_host=not plan.hosts)
+    if plan.background is not None:
+        loads = {point: plan.background.point(point.transport) for point in here if point.background}
+        for load, why in catalogue.obstacles(set(loads.values()), one_host=not plan.hosts).items():
+            reasons |= {point: f"the background cannot run: {why}" for point in loads if loads[point] == load}
     for point in points:
         if point.transport not in catalogue.transports:
             reasons[point] = f"{point.transport} is not here any more"

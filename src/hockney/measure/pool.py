@@ -6,6 +6,7 @@ that dies or hangs fails one point, and is started again for the next.
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections import Counter
@@ -15,6 +16,7 @@ from types import TracebackType
 
 from hockney.machine import choose_cpus, usable_cpus
 from hockney.measure.interfaces import PointFailed
+from hockney.measure.load import Load, LoadFailed
 from hockney.measure.plan import Plan, cpus_for
 from hockney.model import Definition, Launch, Measurement, Place, Point, split_placed
 from hockney.units import counted
@@ -82,6 +84,7 @@ class WorkerPool:
         self._seed = seed
         self._environment = environment
         self._live: dict[tuple[str, int], _Live] = {}
+        self._loads: dict[str, Load] = {}  # by transport
         self._starts: Counter[tuple[str, int]] = Counter()
         self._failures = failures
 
@@ -91,11 +94,13 @@ class WorkerPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for live in self._live.values():
+        sessions = [held.session for jobs in (self._loads, self._live) for held in jobs.values()]
+        for session in sessions:
             if kind is None:
-                live.session.close()
+                session.close()
             else:
-                live.session.kill()
+                session.kill()
+        self._loads.clear()
         self._live.clear()
 
     # ---- sampler.Instrument ------------------------------------------------------------------------------------------
@@ -108,17 +113,19 @@ class WorkerPool:
         """One measurement. Raises PointFailed."""
         live = self._job(point)
         started_unix_s = time.time()
+        ask = functools.partial(
+            live.session.measure,
+            point.pattern,
+            bytes=point.bytes,
+            batch=batch,
+            samples=samples,
+            warmup=warmup,
+            timeout_s=self._plan.timeout_s,
+            verify=verify,
+            options=point.pattern_options,
+        )
         try:
-            answer = live.session.measure(
-                point.pattern,
-                bytes=point.bytes,
-                batch=batch,
-                samples=samples,
-                warmup=warmup,
-                timeout_s=self._plan.timeout_s,
-                verify=verify,
-                options=point.options,
-            )
+            answer = ask() if point.background is None else self._under_load(point, ask, (point, batch * samples))
         except WorkerRefused as refusal:
             raise PointFailed(str(refusal), skipped=refusal.unsupported) from refusal
         except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
@@ -140,6 +147,41 @@ class WorkerPool:
         if verify and has_payload and not measurement.verified:
             raise PointFailed(f"the payload was not verified: the worker of {point.transport} says so")
         return measurement
+
+    def _under_load(self, point: Point, ask: Callable[[], MeasureAnswer], what: object) -> MeasureAnswer:
+        """What `ask` returns while the background runs; a background that fails is not started again."""
+        load = self._loads.get(point.transport) or self._start_load(point.transport)
+        try:
+            return load.during(ask, what)
+        except LoadFailed as failure:
+            self._failures.reasons[_load_key(point.transport)] = str(failure)
+            raise
+        finally:
+            if not load.is_at_rest:
+                self._loads.pop(point.transport).session.kill()
+
+    def _start_load(self, transport: str) -> Load:
+        background, info = self._plan.background, self._catalogue.transports[transport]
+        known = self._failures.reasons.get(_load_key(transport))
+        if known is not None or background is None:
+            raise PointFailed(known or "this run has no background")
+        job = Job(
+            executable=info.executable,
+            transport=info.worker_name,
+            ranks=background.ranks,
+            cpus=background.cpus,
+            oversubscribed=self._is_crowded,
+            hosts=parse_hosts(",".join(background.hosts)) if background.hosts else (),
+            start_limit_s=self._plan.start_limit_s,
+        )
+        try:
+            session = self._bring_up(transport, job, stored=False).session
+        except WorkerError as error:
+            self._failures.reasons[_load_key(transport)] = reason = f"the background failed: {error}"
+            raise PointFailed(reason) from error
+        load = Load(session, background, self._plan.timeout_s, is_lossy="lossy" in info.caps)
+        self._loads[transport] = load
+        return load
 
     # ---- jobs --------------------------------------------------------------------------------------------------------
 
@@ -178,13 +220,13 @@ class WorkerPool:
             transport=info.worker_name,
             ranks=ranks,
             cpus=() if hosts else placed or choose_cpus(ranks),
-            oversubscribed=not hosts and ranks > cpus_for(ranks, placed, len(usable_cpus())),
+            oversubscribed=self._is_crowded or (not hosts and ranks > cpus_for(ranks, placed, len(usable_cpus()))),
             hosts=hosts,
             start_limit_s=self._plan.start_limit_s,
         )
         return self._bring_up(transport, job)
 
-    def _bring_up(self, transport: str, job: Job) -> _Live:
+    def _bring_up(self, transport: str, job: Job, *, stored: bool = True) -> _Live:
         started_unix_s = time.time()
         library, environment = self._catalogue.transports[transport].library, {**os.environ, **self._environment}
         command = launch(job, library, environment, self._plan.launcher)
@@ -200,7 +242,7 @@ class WorkerPool:
             _refuse_misplaced(command.launcher, job, hello.ranks)
             if _share_cpus(hello.ranks) and not job.oversubscribed:
                 session.close()
-                return self._bring_up(transport, replace(job, oversubscribed=True))
+                return self._bring_up(transport, replace(job, oversubscribed=True), stored=stored)
             launched = Launch(
                 transport=transport,
                 library=hello.library,
@@ -215,10 +257,16 @@ class WorkerPool:
             )
             # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
             strangers = sum(rank.strangers for rank in hello.ranks)
-            return _Live(session, self._started(launched, strangers), launched)
+            return _Live(session, self._started(launched, strangers) if stored else 0, launched)
         except BaseException:
             session.kill()
             raise
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether the background has CPUs of the ranks that are measured."""
+        background = self._plan.background
+        return background is not None and not set(background.cpus).isdisjoint(self._plan.cpus)
 
     def _hosts(self, transport: str, ranks: Sequence[Rank]) -> tuple[str, ...]:
         """The host of each rank; of a model its node."""
@@ -246,6 +294,10 @@ def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
     if sorted(Counter(rank.machine for rank in ranks).values()) != wanted:
         hosts, came = ", ".join(map(str, job.hosts)), ", ".join(rank.host for rank in ranks)
         raise LaunchFailed(launcher, f"ranks that belong on {hosts} came up on {came}")
+
+
+def _load_key(transport: str) -> str:
+    return f"background on {transport}"
 
 
 def _share_cpus(ranks: Sequence[Rank]) -> bool:

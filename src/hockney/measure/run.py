@@ -27,6 +27,7 @@ from hockney.machine import (
     usable_cpus,
     warnings_before,
 )
+from hockney.measure.load import LoadSampler
 from hockney.measure.plan import Plan, Skipped, refuse_empty
 from hockney.measure.pool import Failures, WorkerPool
 from hockney.measure.precision import judge_over_launches
@@ -98,7 +99,8 @@ def _one_side(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **
     # The first launch searches; later ones have its rates. A resumed run continues with the stored rates.
     is_search = plan.deadline_ns is not None
     is_search &= bool(launch.get("earlier")) or not any(point.rate_hz for point in plan.points)
-    return (RateSampler if is_search else Sampler)(plan, pools[0], sides[0].recorder, **launch)
+    kind = RateSampler if is_search else LoadSampler if plan.background else Sampler
+    return kind(plan, pools[0], sides[0].recorder, **launch)
 
 
 def measure(
@@ -188,6 +190,8 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     jobs = {(point.ranks, point.per_host) for point in plan.points}
     names = {host.name for ranks, per_host in jobs for host in fill(ranks, listed, per_host)}
     used_hosts = [host for host in listed if host.name in names]
+    if plan.background is not None:
+        used_hosts += parse_hosts(",".join(plan.background.hosts))
     libraries = {transport.library.id: transport.library for transport in used if transport.library}
     try:
         starter = find_starter(plan.launcher, used_hosts, os.environ)

@@ -142,11 +142,12 @@ class Sampler:
 
     # ---- one round ---------------------------------------------------------------------------------------------------
 
+    def _order(self, active: Sequence[Work]) -> list[Work]:
+        """The points of a round: of the first as the plan has them, so that a first figure comes soon."""
+        return self._random.sample(active, len(active)) if self._round > 0 else list(active)
+
     def _one_round(self, active: list[Work]) -> None:
-        order = active[:]
-        if self._round > 0:  # the first goes through the plan as written, so that a first figure comes soon
-            self._random.shuffle(order)
-        for work in order:
+        for work in self._order(active):
             # The first round of a launch is always made whole: a figure of few measurements is better than none.
             if self._round > self._first_round and self._is_over():
                 break

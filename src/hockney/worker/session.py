@@ -10,16 +10,17 @@ or a rank is lost. So it never outlives the control plane.
 
 from __future__ import annotations
 
+import functools
 import re
 import secrets
 import signal
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hockney.errors import UsageError
 from hockney.units import format_bytes
@@ -111,7 +112,11 @@ class WorkerSession:
         self._greeted = True
         return answer
 
-    def measure(
+    def measure(self, pattern: str, **how: Any) -> MeasureAnswer:
+        """Measure one point; takes what `begin_measure` takes, and raises the same."""
+        return self.begin_measure(pattern, **how)()
+
+    def begin_measure(
         self,
         pattern: str,
         *,
@@ -122,11 +127,12 @@ class WorkerSession:
         timeout_s: int = 60,
         verify: bool = True,
         options: Iterable[tuple[str, str]] = (),
-    ) -> MeasureAnswer:
-        """Measure one point: `samples` batches of `batch` repetitions each, after `warmup` repetitions.
+    ) -> Callable[[], MeasureAnswer]:
+        """Begin to measure one point: `samples` batches of `batch` repetitions each, after `warmup` repetitions.
 
-        The job is ended when `timeout_s` (whole seconds) pass; that shows within 10 s. Raises WorkerRefused (the job
-        goes on), WorkerTimedOut, WorkerDied, ProtocolError.
+        The function returned waits for the answer; no other command may come between. The job is ended when `timeout_s`
+        (whole seconds) pass; that shows within 10 s. Raises WorkerRefused (the job goes on), WorkerTimedOut,
+        WorkerDied, ProtocolError.
         """
         words = [
             f"pattern={pattern}",
@@ -134,11 +140,16 @@ class WorkerSession:
             *(f"bytes={bytes}", f"batch={batch}", f"samples={samples}", f"warmup={warmup}"),
             *(f"timeout_s={timeout_s}", f"verify={'yes' if verify else 'no'}"),
         ]
-        answer = self._ask("measure", words, timeout_s, f"{pattern} of {format_bytes(bytes)}", MeasureAnswer)
-        if (answer.pattern, answer.bytes, answer.batch, answer.samples) != (pattern, bytes, batch, samples):
-            self.kill()
-            raise ProtocolError("the worker has measured another point than it was asked for")
-        return answer
+        wait = self._begin("measure", words, timeout_s, f"{pattern} of {format_bytes(bytes)}", MeasureAnswer)
+
+        def end() -> MeasureAnswer:
+            answer = wait()
+            if (answer.pattern, answer.bytes, answer.batch, answer.samples) != (pattern, bytes, batch, samples):
+                self.kill()
+                raise ProtocolError("the worker has measured another point than it was asked for")
+            return answer
+
+        return end
 
     def floor(self, *, batch: int = 100, samples: int = 10, timeout_s: int = 10) -> FloorAnswer:
         """The cache-line floor between the CPUs of ranks 0 and 1.
@@ -199,6 +210,12 @@ class WorkerSession:
 
     def _ask(self, verb: str, words: list[str], limit_s: float, doing: str, kind: type[Answer]) -> Answer:
         """Send a command and wait for its answer of that kind. Another one ends the job."""
+        return self._begin(verb, words, limit_s, doing, kind)()
+
+    def _begin(
+        self, verb: str, words: list[str], limit_s: float, doing: str, kind: type[Answer]
+    ) -> Callable[[], Answer]:
+        """Send a command; the function returned waits for its answer."""
         if self._ended:
             raise WorkerDied("the worker has ended: its session is over")
         for word in words:
@@ -207,12 +224,18 @@ class WorkerSession:
         self._id += 1
         self._heard_bytes = self._channel.said_bytes
         line = " ".join([verb, *words, f"id={self._id}"])
-        return self._exchange(line, kind, doing, limit_s)
+        return self._send(line, kind, doing, limit_s)
 
-    def _exchange(self, line: str, kind: type[Answer], doing: str, limit_s: float) -> Answer:
+    def _send(self, line: str, kind: type[Answer], doing: str, limit_s: float) -> Callable[[], Answer]:
         deadline_s = time.monotonic() + limit_s + _GRACE_S
         try:
             self._channel.write(f"{line}\n".encode(), deadline_s)
+        except TimeoutError:
+            raise self._timed_out(doing, limit_s) from None
+        return functools.partial(self._wait, kind, doing, limit_s, deadline_s)
+
+    def _wait(self, kind: type[Answer], doing: str, limit_s: float, deadline_s: float) -> Answer:
+        try:
             while (text := self._read_line(deadline_s)) is not None:
                 answer = answers.parse(text)
                 if isinstance(answer, LostAnswer):
@@ -296,7 +319,7 @@ class WorkerSession:
     def _join(self) -> None:
         """Start the other ranks as soon as rank 0 has said where it listens; all share a fresh secret."""
         token = f"token {secrets.token_hex(16)}"
-        answer = self._exchange(token, ListeningAnswer, "start", self._start_limit_s)
+        answer = self._send(token, ListeningAnswer, "start", self._start_limit_s)()
         for argv in self._launch.joins:
             words = [word.replace(JOIN_ADDRESS, f"{answer.host}:{answer.port}") for word in argv]
             self._channel.spawn(words, self._launch.environment)

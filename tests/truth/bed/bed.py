@@ -35,13 +35,15 @@ _BURST_BYTES = 16_000
 class Host:
     """One host and its cable to the switch, alike in both directions; the delay is that of one of them.
 
-    `loss` is a fraction of packets, `cpus` the CPUs that its processes may use; None: all of ours.
+    `loss` is a fraction of packets, `cpus` the CPUs that its processes may use; None: all of ours. `is_far`: it is on
+    the far switch.
     """
 
     rate_mbit: float | None = None
     delay_ms: float = 0
     loss: float = 0
     cpus: Sequence[int] | None = None
+    is_far: bool = False
 
 
 def lack() -> str | None:
@@ -56,9 +58,13 @@ def lack() -> str | None:
 
 
 class Bed:
-    """Hosts that are up between `with` and its end."""
+    """Hosts that are up between `with` and its end; `uplink_mbit` is the rate of the cable to the far switch.
 
-    def __init__(self, hosts: Sequence[Host]) -> None:
+    Hosts that send over that cable get equal parts of it.
+    """
+
+    def __init__(self, hosts: Sequence[Host], uplink_mbit: float | None = None) -> None:
+        self._uplink_mbit = uplink_mbit
         self._hosts = {f"n{number}": host for number, host in enumerate(hosts, 1)}
         self._pids: dict[str, str] = {}
         self._bed: subprocess.Popen[str] | None = None
@@ -89,6 +95,8 @@ class Bed:
             self._pids = dict(zip(self._hosts, pids, strict=True))
             children = Path(f"/proc/{self._bed.pid}/task/{self._bed.pid}/children")
             (self._init,) = children.read_text(encoding="ascii").split()
+            if self._uplink_mbit is not None:
+                self._add_far_switch(self._uplink_mbit)
             for name, host in self._hosts.items():
                 self._shape(name, host)
         except BaseException:
@@ -164,6 +172,28 @@ class Bed:
                 hook = f'type filter hook ingress device "{device}" priority 0'
                 rules = f"table netdev {device} {{ chain lost {{ {hook}; {drop}; }}; }}\n"
                 self._configure(*where, "nft", "-f", "-", rules=rules)
+
+    def _add_far_switch(self, uplink_mbit: float) -> None:
+        self._configure("ip", "link", "add", "far", "type", "bridge")
+        self._configure("ip", "link", "add", "up0", "type", "veth", "peer", "name", "up1")
+        for device, switch, is_far in (("up0", "switch", False), ("up1", "far", True)):
+            senders = [number for number, host in enumerate(self._hosts.values(), 1) if host.is_far == is_far]
+            self._configure("ip", "link", "set", device, "master", switch, "up")
+            self._configure("tc", "qdisc", "replace", "dev", device, "root", "handle", "1:", "htb", "default", "1")
+            self._add_class(device, "1:", "1:ffff", uplink_mbit, uplink_mbit)
+            for number in senders:
+                self._add_class(device, "1:ffff", f"1:{number:x}", uplink_mbit / len(senders), uplink_mbit)
+                match = ("match", "ip", "src", f"10.77.0.{number}", "flowid", f"1:{number:x}")
+                self._configure("tc", "filter", "add", "dev", device, "parent", "1:", "protocol", "ip", "u32", *match)
+        for number, host in enumerate(self._hosts.values(), 1):
+            if host.is_far:
+                self._configure("ip", "link", "set", f"v{number}", "master", "far")
+        self._configure("ip", "link", "set", "far", "up")
+
+    def _add_class(self, device: str, parent: str, name: str, rate_mbit: float, most_mbit: float) -> None:
+        rate = ("rate", f"{rate_mbit:g}mbit", "ceil", f"{most_mbit:g}mbit", "burst", f"{_BURST_BYTES}")
+        where = ("dev", device, "parent", parent, "classid", name)
+        self._configure("tc", "class", "add", *where, "htb", *rate, "cburst", f"{_BURST_BYTES}", "quantum", "3000")
 
     def cut(self, host: str) -> None:
         """A host that loses its power: nothing runs on it any more, and nobody gets an answer from it."""

@@ -110,11 +110,14 @@ Summarized = list[tuple[MeasurementSummary, State]]
 
 
 def usable(run: Run) -> list[tuple[Series, Summarized]]:
-    """The series with their measurements in one machine state; samples of a failed point may be wrong."""
+    """The series with their measurements in one machine state, without those of a background.
+
+    Samples of a failed point may be wrong.
+    """
     return [
         (series, [pair for pair in pairs if pair[1] != MIXED and pair[0].median_ns is not None])
         for series, pairs in run.summaries()
-        if series.status is not PointStatus.FAILED
+        if series.status is not PointStatus.FAILED and not series.point.background
     ]
 
 

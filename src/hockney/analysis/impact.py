@@ -1,0 +1,89 @@
+"""How much a background slows a pattern: its time under load over its time idle.
+
+Each round measures a point idle and loaded one after the other, so the ratio of a round has no drift of the machine in
+it. All rounds count, whatever the machine state.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hockney.model import Measurement, Point, PointStatus
+from hockney.stats import Interval, time_of
+from hockney.stats.figures import percentile
+
+if TYPE_CHECKING:
+    from hockney.results.runs import Run
+
+
+@dataclass(frozen=True)
+class Times:
+    """The median of a point, and percentiles of its samples; None: insufficient data, or several in a sample."""
+
+    p50_ns: float
+    p99_ns: float | None
+    p999_ns: float | None
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What a background does to `point`: `factor` is the loaded time over the idle one, over this many rounds.
+
+    `interval_over` is what the interval of the factor covers, as a figure's.
+    """
+
+    point: Point
+    factor: Interval
+    interval_over: str
+    rounds: int
+    idle: Times
+    loaded: Times
+
+
+@dataclass(frozen=True)
+class Impacts:
+    """All that a run measured under its background."""
+
+    background: str
+    impacts: tuple[Impact, ...]
+
+
+def impacts_of(run: Run) -> Impacts | None:
+    """The impact on each point that was measured idle and loaded; None of a run without a background."""
+    background = next((series.point.background for series in run.series if series.point.background), None)
+    if background is None:
+        return None
+    series = {each.point: each.measurements for each in run.series if each.status is not PointStatus.FAILED}
+    idle = [point for point in series if not point.background]
+    impacts = (_impact(point, series[point], series.get(point.under(background), ())) for point in idle)
+    return Impacts(background, tuple(impact for impact in impacts if impact is not None))
+
+
+def _impact(point: Point, idle: Sequence[Measurement], loaded: Sequence[Measurement]) -> Impact | None:
+    """None without a round that has both."""
+    before, under = ({each.round: each for each in members if each.elapsed_ns.size} for members in (idle, loaded))
+    pairs = [(before[number], under[number]) for number in sorted(before.keys() & under.keys())]
+    if not pairs:
+        return None
+    idle, loaded = zip(*pairs, strict=True)
+    ratios = [over / below for below, over in zip(_medians_ns(idle), _medians_ns(loaded), strict=True)]
+    factor, over_what = time_of(ratios, [measurement.launch_id for measurement in idle])
+    return Impact(point, factor, over_what, len(pairs), _times(idle), _times(loaded))
+
+
+def _medians_ns(measurements: Sequence[Measurement]) -> list[float]:
+    import numpy as np
+
+    return [float(np.median(measurement.times_ns())) for measurement in measurements]
+
+
+def _times(measurements: Sequence[Measurement]) -> Times:
+    import numpy as np
+
+    samples_ns = np.concatenate([measurement.times_ns() for measurement in measurements])
+    is_single = all(measurement.batch == 1 for measurement in measurements)
+    p99_ns, p999_ns = (percentile(samples_ns, share) if is_single else None for share in (0.99, 0.999))
+    return Times(statistics.median(_medians_ns(measurements)), p99_ns, p999_ns)

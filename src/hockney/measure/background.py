@@ -1,0 +1,91 @@
+"""Backgrounds: traffic that other ranks make while a point is measured, on hosts or CPUs of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hockney.errors import UsageError
+from hockney.machine import choose_cpus, usable_cpus
+from hockney.model import Point
+from hockney.units import counted
+from hockney.worker.catalogue import Catalogue
+
+
+class _Kind(NamedTuple):
+    pattern: str
+    bytes: int
+    options: tuple[tuple[str, str], ...] = ()
+
+
+BACKGROUNDS: dict[str, _Kind] = {
+    "incast": _Kind("funnel", 1 << 16),
+    "alltoall": _Kind("alltoall", 1 << 16),
+    "bulk": _Kind("pairs", 1 << 16, (("window", "16"),)),
+}
+"""What ranks do in each background: a stream that keeps their links busy."""
+
+
+@dataclass(frozen=True)
+class Background:
+    """A background and where its ranks run: one on each of `hosts`, or on these CPUs of this machine."""
+
+    name: str
+    ranks: int
+    hosts: tuple[str, ...] = ()
+    cpus: tuple[int, ...] = ()
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Background:
+        """As the plan of a run stores it."""
+        return cls(stored["name"], stored["ranks"], tuple(stored["hosts"]), tuple(stored["cpus"]))
+
+    def point(self, transport: str) -> Point:
+        """What its ranks do on a transport."""
+        kind = BACKGROUNDS[self.name]
+        return Point(transport, kind.pattern, self.ranks, kind.bytes, kind.options)
+
+
+class Places(NamedTuple):
+    """Where ranks run: those that are measured on `hosts` or `cpus`, as a plan has them; the others elsewhere."""
+
+    background: Background | None
+    hosts: tuple[str, ...]
+    cpus: tuple[int, ...]
+
+
+def place(
+    name: str,
+    ranks: int | None,
+    victims: int,
+    catalogue: Catalogue,
+    hosts: Sequence[str],
+    cpus: Sequence[int],
+    *,
+    share: bool = False,
+) -> Places:
+    """The first hosts (or CPUs) for the `victims`, the ranks that are measured; the last ones for the background.
+
+    `ranks`: how many the background has; None: one on each host (or CPU) that the victims leave. `cpus` empty: hockney
+    chooses. `share`: the background may use CPUs of the victims. Raises UsageError where there are too few.
+    """
+    least, most, step = catalogue.pattern(BACKGROUNDS[name].pattern).ranks
+    if ranks is not None and (ranks < least or (most and ranks > most) or ranks % step):
+        multiple = f", a multiple of {step}" if step > 1 else ""
+        raise UsageError(f"--background {name} takes {least} ranks or more{multiple}, not {ranks}")
+    count = len(hosts) or len(set(cpus)) or len(usable_cpus())
+    left = max(0, count - victims)
+    wanted = ranks or max(least, left - left % step)
+    # Hosts hold several ranks, so a background of a given size may crowd the victims together.
+    if wanted >= count if hosts and ranks else wanted > left and not share:
+        unit, fix = ("host", "name more") if hosts else ("CPU", "measure fewer ranks, or add --oversubscribe")
+        raise UsageError(
+            f"--background {name} needs {counted(wanted, unit)} of its own, and {counted(victims, 'rank')} leave "
+            f"{left} of {count}: {fix}"
+        )
+    if hosts:
+        return Places(Background(name, wanted, hosts=tuple(hosts[-wanted:])), tuple(hosts[:-wanted]), ())
+    order = tuple(cpus) or choose_cpus(victims + wanted)
+    theirs = tuple(order[rank % len(order)] for rank in range(victims, victims + wanted)) if order else ()
+    return Places(Background(name, wanted, cpus=theirs), (), order[:victims])

@@ -1,0 +1,145 @@
+"""Measures points idle and under a background, in turn.
+
+A background is a job of its own. It repeats its pattern for longer than the measurement lasts; a measurement that it
+did not cover from its beginning to its end is made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from hockney.measure.background import BACKGROUNDS, Background
+from hockney.measure.interfaces import PointFailed
+from hockney.measure.point_work import Work
+from hockney.measure.sampler import Sampler
+from hockney.model import Point
+from hockney.worker.answers import MeasureAnswer
+from hockney.worker.errors import WorkerError, WorkerTimedOut, how_to_wait_longer
+from hockney.worker.session import WorkerSession
+
+_TRIES = 6  # each with a background at least twice as long
+_FIRST_S = 0.02  # of a measurement of unknown length
+_SPARE = 1.3  # traffic is faster at times
+_SAMPLES = 256  # of a background, at most
+_LOSSY_BATCH = 4  # ranks meet between batches, so that no sender floods its receiver
+
+
+class LoadFailed(PointFailed):
+    """A background has ended before its time."""
+
+
+class Load:
+    """A running job that makes the traffic of a background while something else is measured."""
+
+    def __init__(
+        self,
+        session: WorkerSession,
+        background: Background,
+        timeout_s: int,
+        *,
+        is_lossy: bool,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`session` has said hello. `is_lossy`: its transport may lose messages."""
+        self.session = session
+        self.is_at_rest = True  # no traffic is under way
+        self._kind = BACKGROUNDS[background.name]
+        self._timeout_s = timeout_s
+        self._batch_max = _LOSSY_BATCH if is_lossy else math.inf
+        self._clock = clock
+        self._sleep = sleep
+        self._repetition_s = 0.0
+        self._around_s = 0.0  # what the worker does before and after the traffic, in all
+        self._known_s: dict[object, float] = {}  # how long measurements took
+
+    def during(self, measure: Callable[[], MeasureAnswer], what: object) -> MeasureAnswer:
+        """What `measure` returns, made wholly under this load; `what`: measurements of one name last equally long.
+
+        Raises LoadFailed where the background ends, PointFailed where it cannot last long enough, and what `measure`
+        raises: traffic that is under way then goes on.
+        """
+        if not self._repetition_s:
+            self._calibrate()
+        for _ in range(_TRIES):
+            lead_s = _SPARE * self._around_s
+            length_s = _SPARE * (lead_s + self._known_s.get(what, _FIRST_S))
+            sent_s = self._clock()
+            end = self._begin(length_s)
+            self._sleep(lead_s)
+            begun_s = self._clock()
+            measured = measure()
+            ended_s = self._clock()
+            traffic_s = self._end(end)
+            around_s = self._clock() - sent_s - traffic_s
+            # The traffic began at most `around_s` after `sent_s`, and so lasted at least until:
+            is_covered = ended_s <= sent_s + traffic_s
+            self._known_s[what] = (ended_s - begun_s) * (1 if is_covered else 2)
+            if is_covered:
+                self._around_s = around_s
+                if begun_s >= sent_s + around_s:
+                    return measured
+        raise PointFailed(f"the background ended before the measurement in each of {_TRIES} tries")
+
+    def _calibrate(self) -> None:
+        self._repetition_s = self._end(self._begin(0.0))  # a single one
+        began_s = self._clock()
+        traffic_s = self._end(self._begin(_FIRST_S))
+        self._around_s = self._clock() - began_s - traffic_s
+
+    def _begin(self, length_s: float) -> Callable[[], MeasureAnswer]:
+        """Begin traffic that lasts so long."""
+        if length_s > self._timeout_s:
+            longer = how_to_wait_longer(self._timeout_s)
+            raise PointFailed(f"the background would have to last longer than a measurement may ({longer})")
+        repetitions = math.ceil(length_s / self._repetition_s) if length_s else 1
+        batch = int(min(self._batch_max, math.ceil(repetitions / _SAMPLES)))
+        self.is_at_rest = False
+        with _failing():
+            return self.session.begin_measure(
+                self._kind.pattern,
+                bytes=self._kind.bytes,
+                batch=batch,
+                samples=math.ceil(repetitions / batch),
+                timeout_s=self._timeout_s,
+                verify=False,
+                options=self._kind.options,
+            )
+
+    def _end(self, wait: Callable[[], MeasureAnswer]) -> float:
+        """Wait for the end of the traffic; returns how long it lasted."""
+        with _failing():
+            answer = wait()
+        self.is_at_rest = True
+        traffic_s = max(1.0, min(answer.wall_ns)) / 1e9
+        self._repetition_s = traffic_s / (answer.batch * answer.samples)
+        return traffic_s
+
+
+@contextlib.contextmanager
+def _failing() -> Iterator[None]:
+    try:
+        yield
+    except WorkerError as end:
+        remedy = f" ({how_to_wait_longer(end.limit_s)})" if isinstance(end, WorkerTimedOut) else ""
+        raise LoadFailed(f"the background failed: {end}{remedy}") from end
+
+
+class LoadSampler(Sampler):
+    """One launch of a plan with a background: each round measures a point idle and loaded, one after the other."""
+
+    def _order(self, active: Sequence[Work]) -> list[Work]:
+        """Drift of the machine then affects both alike."""
+        pairs: dict[Point, list[Work]] = {}
+        for work in active:
+            pairs.setdefault(work.point.idle, []).append(work)
+        shuffled = self._random.sample(list(pairs.values()), len(pairs)) if self._round > 0 else pairs.values()
+        return [work for pair in shuffled for work in self._random.sample(pair, len(pair))]
+
+    def _is_narrow(self, work: Work) -> bool:
+        """Both end together."""
+        both = (each for each in self._work.values() if each.point.idle == work.point.idle)
+        return all(super(LoadSampler, self)._is_narrow(each) for each in both if each.point not in self._given_up)
