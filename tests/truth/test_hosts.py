@@ -164,6 +164,31 @@ def test_another_version_of_a_library_is_named(make_bed: MakeBed, tmp_path: Path
     assert f"is of version 1.2.3; n1 has {next(iter(first.values()))}." in warning.cause
 
 
+def test_hosts_of_a_pbs_job(two_hosts: Bed, tmp_path: Path) -> None:
+    (tmp_path / "nodes").write_text("n1\nn1\nn2\nn2\n", encoding="ascii")
+    job = {"PBS_NODEFILE": str(tmp_path / "nodes"), "PBS_JOBID": "7.server"}
+    words = (
+        "run",
+        "pingpong",
+        "-t",
+        "tcp,mpi@mpich-4,mpi@openmpi",
+        "--bytes",
+        "8",
+        "--time",
+        "0.5s",
+        "--launches",
+        "1",
+    )
+    argv = [*HOCKNEY, *words, "--store", str(tmp_path / "r.db")]
+    done = two_hosts.run("n1", argv, env={**os.environ, **job}, limit_s=120)
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    assert "On the 2 hosts of PBS job 7.server: n1, n2" in done.stderr
+    between = {
+        launch.transport.partition("-")[0] for launch in launches_of(tmp_path / "r.db") if len(set(launch.hosts)) > 1
+    }
+    assert between == {"tcp", "mpi@mpich", "mpi@openmpi"}, done.stdout
+
+
 def test_ranks_that_came_up_elsewhere_measure_nothing(two_hosts: Bed, tmp_path: Path) -> None:
     blind = "mpiexec.mpich -n {ranks} {worker}"
     done = run(two_hosts, tmp_path / "r.db", "n1,n2", "--launcher", blind, transport="mpi@mpich-4")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from hockney.errors import UsageError
-from hockney.worker.allocation import current_allocation, find_allocation, slurm_counts
+from hockney.worker.allocation import Allocation, current_allocation, find_allocation, slurm_counts
+from hockney.worker.hosts import Host
 
 SLURM = {
     "SLURM_JOB_ID": "12",
@@ -52,6 +53,18 @@ def test_pbs_with_a_line_for_each_rank() -> None:
 
 def test_flux_which_may_run_within_slurm() -> None:
     assert written({**SLURM, "FLUX_URI": "local:///x"}, hostlist="f[1-2]") == "Flux job: f1 f2"
+
+
+def test_flux_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "flux"
+    program.write_text('#!/bin/sh\ntest "$*" = "hostlist local" && echo "f[1-3]"\n', encoding="ascii")
+    program.chmod(0o755)
+    monkeypatch.setenv("FLUX_URI", "local:///x")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert current_allocation() == Allocation("Flux", "", (Host("f1"), Host("f2"), Host("f3")))
+    program.unlink()
+    with pytest.raises(UsageError, match="the hosts of this job cannot be read"):
+        current_allocation()
 
 
 def test_lsf() -> None:

@@ -186,6 +186,8 @@ def test_native_ranks_start_as_the_allocation_has_it() -> None:
     for elsewhere in ({**SLURM, "SLURM_JOB_NODELIST": "a"}, {**SLURM, "HOCKNEY_RSH": "rsh"}, {"PBS_NODEFILE": "/f"}):
         assert launch(SPREAD, environment=elsewhere).launcher in ("ssh", "rsh")
     assert launch(SPREAD, environment=SLURM, asked="ssh").launcher == "ssh"
+    assert launch(SPREAD, environment={**SLURM, "SRUN_CPUS_PER_TASK": "1"}).environment == {"SRUN_CPUS_PER_TASK": None}
+    assert launched.environment == {}
     assert launch(SPREAD, environment={"SLURM_JOB_ID": "7"}, asked="srun").launcher == "srun"
     with pytest.raises(
         UsageError, match="--launcher srun works within a job of Slurm: begin one with salloc or sbatch"

@@ -77,7 +77,12 @@ def launch(
     can't be started so, LaunchFailed for a wrong HOCKNEY_RSH or without a PMI.
     """
     if library is None:
-        return ssh(replace(job, starter=find_starter(asked, job.hosts, environment))) if job.hosts else local(job)
+        if not job.hosts:
+            return local(job)
+        command = ssh(replace(job, starter=find_starter(asked, job.hosts, environment)))
+        # One task starts all ranks of its host, so it needs the CPUs of the job there, not those of a task.
+        of_a_task = dict.fromkeys(name for name in _CPUS_OF_A_TASK if name in environment)
+        return replace(command, environment={**command.environment, **of_a_task})
     known = replace(job, program=str(library.program), is_wheel=library.is_wheel, yields=environment.get(YIELDS))
     name = _launcher_of(library, job, asked, environment)
     if name == "template":
@@ -126,6 +131,9 @@ def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -
     for name, value in launch(Job(Path(), "", 1), library, {}).environment.items():
         if environment.get(name, value) != value:
             raise UsageError(f"hockney sets {name} itself for this library: give another variable")
+
+
+_CPUS_OF_A_TASK = ("SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_EXACT")
 
 
 # ---- the launchers --------------------------------------------------------------------------------------------------
