@@ -239,6 +239,8 @@ def test_srun_is_told_the_pmi_of_the_library(srun: Any, kind: str, linked: str, 
     launched = launch(SPREAD, mpi(kind), SLURM, "srun")
     assert [word for word in launched.argv if word.startswith("--mpi")] == [option] * bool(option)
     assert launched.environment["SLURM_OVERLAP"] == "1"
+    here = launch(JOB, mpi(kind), {**SLURM, "SLURMD_NODENAME": "a"}, "srun").argv
+    assert " ".join(here).endswith(f" --nodes 1 --ntasks 3 --distribution arbitrary --nodelist a,a,a {WORKER}")
     assert launched.environment.get(YIELDS) == ("1" if kind == "openmpi" else None)
 
 

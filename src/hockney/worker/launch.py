@@ -26,6 +26,8 @@ JOIN_ADDRESS = "@ADDRESS@"
 YIELDS = "OMPI_MCA_mpi_yield_when_idle"
 """The variable that says whether Open MPI's waits yield the CPU; hockney says so where it is not set."""
 
+_CPUS_OF_A_TASK = ("SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_EXACT")
+
 
 @dataclass(frozen=True)
 class Job:
@@ -88,9 +90,8 @@ def launch(
     if name == "template":
         command = template(replace(known, starter=read_template(asked)), library.kind)
     elif name == "srun":
-        here = environment.get("SLURMD_NODENAME")
-        hosts = job.hosts or ((Host(here),) if here else ())
-        command = srun(replace(known, hosts=hosts, pmi=pmi_type(library, job.executable, environment)), library.kind)
+        known = replace(known, pmi=pmi_type(library, job.executable, environment))
+        command = srun(known, library.kind, environment.get("SLURMD_NODENAME", ""))
     elif name == "flux":
         command = flux(known, library.kind)
     else:
@@ -131,9 +132,6 @@ def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -
     for name, value in launch(Job(Path(), "", 1), library, {}).environment.items():
         if environment.get(name, value) != value:
             raise UsageError(f"hockney sets {name} itself for this library: give another variable")
-
-
-_CPUS_OF_A_TASK = ("SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_EXACT")
 
 
 # ---- the launchers --------------------------------------------------------------------------------------------------
@@ -239,12 +237,13 @@ def ssh(job: Job) -> StartCommand:
     return StartCommand(job.starter.name, lines[0], joins=tuple(lines[1:]), needs_token=True)
 
 
-def srun(job: Job, kind: str = "") -> StartCommand:
+def srun(job: Job, kind: str = "", here: str = "") -> StartCommand:
     """Slurm's srun, for native ranks in an allocation, and for an MPI that cannot be started otherwise."""
-    places = _places(job)
+    # `here` is this host's name in Slurm, where ranks belong that have no hosts.
+    places = _places(job) if job.hosts else [here] * job.ranks
     where = (
-        *("--nodes", str(len(dict.fromkeys(places))), "--ntasks", str(job.ranks)),
-        *(("--distribution", "arbitrary", "--nodelist", ",".join(places)) if job.hosts else ()),
+        *("--nodes", str(len(set(places))), "--ntasks", str(job.ranks)),
+        *(("--distribution", "arbitrary", "--nodelist", ",".join(places)) if all(places) else ()),
     )
     pmi = (f"--mpi={job.pmi}",) if job.pmi else ()
     return StartCommand("srun", (*SRUN, *pmi, *where, *_worker(job)), _settings(job, kind))
