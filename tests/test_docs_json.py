@@ -16,6 +16,7 @@ from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
 from scripts.schemalib.schemas import DOCUMENTS, FOLDER, texts
 from tests.analysis.compare.delayed import plan
 from tests.analysis.compare.made import add_run, curve, slower
+from tests.analysis.health.made import known_host, store_health
 from tests.analysis.predict.known import copied
 from tests.builders import make_info, make_point
 from tests.cli.support import FACTS, fill
@@ -290,6 +291,20 @@ def test_under_load(tmp_path: Path, read: Read) -> None:
         store_impact(tmp_path / name, **how)
     documents = [read("show", "--tables", "--store", tmp_path / name) for name in ("many", "few")]
     check_page(documents, "show-run-and-quick", "under-load", optional=("warnings.",))
+
+
+def test_health(tmp_path: Path, read: Read) -> None:
+    hosts = [known_host("n1"), known_host("n2"), known_host("n3", kernel="older")]
+    few: dict[str, Any] = {
+        "rates": {(0, 2): 0.5},
+        "unmeasured": (2,),
+        "measurements": 2,
+        "unusable": {"n9": "no answer"},
+    }
+    store_health(tmp_path / "few", 4, known=hosts, **few)
+    store_health(tmp_path / "sound", 4)
+    documents = [read("show", "--tables", "--store", tmp_path / name) for name in ("few", "sound")]
+    check_page(documents, "show-run-and-quick", "health-of-hosts", optional=("warnings.",))
 
 
 def test_runs(tmp_path: Path, read: Read) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
 
 FOLDER = Path(__file__).parents[2] / "src/hockney/schemas"
-_TABLES = ("data-sheet", "classic-reports", "matrix-of-pairs", "highest-rates")
+_TABLES = ("data-sheet", "classic-reports", "matrix-of-pairs", "highest-rates", "under-load", "health-of-hosts")
 _SHOWN = (("show-run-and-quick",), _TABLES)
 # Of each document the alternatives: the sections of its keys, and those whose keys may be missing.
 DOCUMENTS: dict[str, tuple[tuple[Sequence[str], Sequence[str]], ...]] = {
@@ -23,6 +23,7 @@ DOCUMENTS: dict[str, tuple[tuple[Sequence[str], Sequence[str]], ...]] = {
     "error": ((("errors",), ()),),
     "explain": ((("explain",), ()),),
     "export": ((("export",), ()),),
+    "health": ((("health",), ()),),
     "import": ((("import",), ()),),
     "list": ((("list",), ()),),
     "predict": ((("predict",), ()), (("predict---validate",), ())),

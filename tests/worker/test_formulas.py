@@ -91,6 +91,7 @@ CASES = [
     Case("memcpy", "null", 1, 4096, {}),
     Case("bisection", "shm", 4, 24, {}, "P/2 × bytes / half a round trip"),
     Case("rounds", "shm", 4, 24, {"round": 2}),
+    Case("flows", "shm", 4, 24, {"round": 2, "direction": "down", "window": 3}),
     Case("ft", "shm", 2, 0, {"class": "S"}),
     Case("stream", "unix", 2, 24, {"writes": 40}),
 ]

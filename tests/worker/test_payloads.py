@@ -42,6 +42,8 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("robpull", {"read": "parallel", "buffers": 2}, (6, 0, 0, 0)),
     ("bisection", {}, (1, 1, 1, 1)),
     ("rounds", {}, (1, 1, 1, 1)),
+    ("flows", {"window": 3}, (0, 3, 0, 3)),
+    ("flows", {"window": 3, "direction": "down"}, (3, 0, 3, 0)),
     ("ring", {}, (1, 1, 1, 1)),
     ("halo2d", {}, (4, 4, 4, 4)),
     ("halo2d", {"nx": 4}, (2, 2, 2, 2)),

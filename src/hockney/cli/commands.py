@@ -19,6 +19,7 @@ from hockney.units import printable
 COMMANDS = {
     "quick": "Measure this machine in about a minute, and print its data sheet.",
     "run": "Measure a suite or some patterns.",
+    "health": "Find the slow host, the bad cable, and what else is wrong among hosts.",
     "list": "List suites, patterns, transports and launchers, and how to get missing ones.",
     "runs": "List the runs that are stored.",
     "show": "Show the figures of a run.",

@@ -70,7 +70,7 @@ class OneOf(click.Choice[str]):
         return str(value)
 
 
-def host_options(function: Function) -> Function:
+def host_options(function: Function, *, has_per_node: bool = True) -> Function:
     """Adds --hosts, --hostfile, --per-node and --launcher."""
     hosts = click.option(
         "--hosts",
@@ -87,7 +87,8 @@ def host_options(function: Function) -> Function:
         "--per-node", multiple=True, metavar="N,…", help="Fill each host with N ranks. [default: spread evenly]"
     )
     hostfile = file_option("--hostfile", help="Run on the hosts in FILE, one on a line.")
-    return hosts(hostfile(per_node(launcher(function))))
+    options = launcher(function)
+    return hosts(hostfile(per_node(options) if has_per_node else options))
 
 
 def point_options(function: Function) -> Function:

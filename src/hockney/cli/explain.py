@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,20 +84,28 @@ def _of_machine(name: str) -> Explanation:
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:
     """Everything, with each finding and note also as a sentence, and each fix also as the command to type."""
-    from hockney.report.findings import note_text, sentence_of
+    from hockney.report.findings import note_text
 
     return {
         **asdict(explanation),
-        "findings": [
-            {**asdict(finding), "text": sentence_of(finding), "fix": _fix_json(finding.fix)}
-            for finding in explanation.findings
-        ],
+        "findings": findings_json(explanation.findings),
         "notes": [{**asdict(note), "text": note_text(note), "fix": _fix_json(note.fix)} for note in explanation.notes],
-        "not_checked": [
-            {"what": gap.what, "reason": gap.reason.value, "detail": gap.detail, "how": _fix_json(gap.how)}
-            for gap in explanation.not_checked
-        ],
+        "not_checked": gaps_json(explanation.not_checked),
     }
+
+
+def findings_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Each finding, also as a sentence."""
+    from hockney.report.findings import sentence_of
+
+    return [{**asdict(finding), "text": sentence_of(finding), "fix": _fix_json(finding.fix)} for finding in findings]
+
+
+def gaps_json(gaps: Iterable[NotChecked]) -> list[dict[str, Any]]:
+    """What was not checked, and why."""
+    return [
+        {"what": gap.what, "reason": gap.reason.value, "detail": gap.detail, "how": _fix_json(gap.how)} for gap in gaps
+    ]
 
 
 def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
@@ -117,11 +125,11 @@ def _print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None
     groups = grouped(explanation.findings)
     state = _main_state(explanation)
     notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
-    gaps = _gap_lines(explanation.not_checked)
+    gaps = gap_lines(explanation.not_checked)
     room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
     shown: list[list[str]] = []
     for group in groups[:_FINDINGS_MAX]:
-        lines = _finding_lines(group, names, state)
+        lines = finding_lines(group, names, state)
         if shown and len(lines) > room:
             break
         room -= len(lines)
@@ -152,7 +160,7 @@ def _print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
     for note in explanation.notes:
         render.note(_note_text(note))
     for finding in explanation.findings:
-        render.lines(_finding_lines([finding], names, _main_state(explanation)))
+        render.lines(finding_lines([finding], names, _main_state(explanation)))
         for source in finding.sources:
             render.item(f"Source: {source}", style="dim")
     fits.print_lines(explanation.lines)
@@ -193,12 +201,12 @@ def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -
     return head + (f" Also on {also}." if also else ""), cause_of(finding), fix
 
 
-def _finding_lines(group: Sequence[Finding], names: Mapping[str, str], state: str) -> list[str]:
+def finding_lines(group: Sequence[Finding], names: Mapping[str, str] | None = None, state: str = "") -> list[str]:
     """At most three paragraphs, with the machine states other than this one."""
 
     def name_of(finding: Finding) -> str:
         about = finding.subject
-        name = names.get(about.transport, about.transport)
+        name = (names or {}).get(about.transport, about.transport)
         return f"{name} ({about.state})" if about.transport and about.state not in ("", state) else name
 
     head, cause, fix = finding_parts(group, name_of)
@@ -210,7 +218,7 @@ def _finding_lines(group: Sequence[Finding], names: Mapping[str, str], state: st
     return lines
 
 
-def _gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
+def gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
     """One line for each reason, and one with the commands that measure the most."""
     reasons: dict[str, dict[str, None]] = {}
     for gap in gaps:

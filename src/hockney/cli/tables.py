@@ -8,12 +8,14 @@ from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
+from hockney.analysis.health import SUITE, Health, health_of
 from hockney.analysis.impact import Impact, Impacts, impacts_of
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
 from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.curves import name_of, say_one_launch, size_text
+from hockney.cli.health import health_json, print_health
 from hockney.cli.render import Column
 from hockney.cli.rerun import typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
@@ -28,13 +30,15 @@ from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_hz, format_ns
 from hockney.worker.libraries import Missing
 
-Tables = Sheet | ClassicReport | HighestRates | Impacts | list[PairMatrix]
+Tables = Sheet | ClassicReport | HighestRates | Impacts | Health | list[PairMatrix]
 
 
 def tables_of(run: Run, *, every_state: bool = False) -> Tables:
     """The tables of the run's suite; an empty list without any. Raises UsageError for states that they don't show."""
     if run.info.suite == "quick":
         return make_sheet(run, every_state=every_state)
+    if run.info.suite == SUITE:
+        return health_of(run)
     tables = impacts_of(run) or highest_rates(run) or make_report(run) or pair_matrices(run)
     if tables and every_state:
         raise UsageError(
@@ -67,6 +71,9 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
             return
         case ClassicReport():
             print_report(tables, run, missing, verbose=verbose)
+        case Health():
+            print_health(run, tables)
+            return
         case HighestRates():
             _print_rates(tables, run.id)
         case Impacts():
@@ -87,6 +94,8 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
             return sheet_as_json(tables)
         case ClassicReport():
             return report_as_json(tables)
+        case Health():
+            return {"health": health_json(tables)}
         case HighestRates():
             rates = [{**vars(rate), "point": point_json(rate.point)} for rate in tables.rates]
             return {"deadline_ns": tables.deadline_ns, "rates": rates}

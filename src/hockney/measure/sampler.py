@@ -148,8 +148,7 @@ class Sampler:
 
     def _one_round(self, active: list[Work]) -> None:
         for work in self._order(active):
-            # The first round of a launch is always made whole: a figure of few measurements is better than none.
-            if self._round > self._first_round and self._is_over():
+            if self._is_cut_before(work):
                 break
             begin_s = self._clock()
             try:
@@ -170,6 +169,10 @@ class Sampler:
                 self._pending.append(measurement)
                 self._observer.measured(measurement)
         self._round += 1
+
+    def _is_cut_before(self, work: Work) -> bool:
+        """Whether a round ends here: the first of a launch never, as few measurements are better than none."""
+        return self._round > self._first_round and self._is_over()
 
     def _take(self, work: Work) -> list[Measurement]:
         """The measurements of one point in one round."""

@@ -24,6 +24,7 @@ from hockney.worker.starters import Starter
 _LIMIT_S = 10
 _COPY_LIMIT_S = 60
 _AT_ONCE = 64
+_WORDS = ("hostname", "machine", "kernel", "arch", "libc", "congestion", "cpu", "cpus")
 # Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with its library's name.
 # An interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
 _ASK = r"""
@@ -33,6 +34,8 @@ echo "hostname $(uname -n)"
 echo "kernel $(uname -sr)"
 echo "arch $(uname -m)"
 echo "machine $(cat /proc/sys/kernel/random/boot_id 2>/dev/null || uname -n) $(readlink /proc/self/ns/net)"
+echo "libc $(getconf GNU_LIBC_VERSION 2>/dev/null)"
+echo "congestion $(cat /proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null)"
 echo "cpu $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
 echo "cpus $(sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status)"
 for path in /sys/class/net/*; do
@@ -65,9 +68,10 @@ mkdir -p "${1%/*}" && cat >"$1.$$" && chmod 700 "$1.$$" && sha256sum <"$1.$$" &&
 
 
 class HostsUnusable(WorkerError):
-    """Some hosts cannot be used, or with `every` none of them; the text names each with its cause."""
+    """Some hosts cannot be used, or with `every` none of them; the text names each of `causes`."""
 
     def __init__(self, causes: Mapping[str, str], hosts: Sequence[Host], starter: Starter) -> None:
+        self.causes = causes
         self.every = len(causes) == len(hosts)
         reasons = "; ".join(f"{name}: {cause}" for name, cause in causes.items())
         left = ",".join(str(host) for host in hosts if host.name not in causes)
@@ -158,7 +162,7 @@ def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
     versions = [rest.partition(" ") for word, rest in lines if word == "library"]
     broken = [rest.partition(" ") for word, rest in lines if word == "broken"]
     return {
-        **{name: told.get(name) or None for name in ("hostname", "machine", "kernel", "arch", "cpu", "cpus")},
+        **{name: told.get(name) or None for name in _WORDS},
         **_clock(told.get("clock", ""), started_s, time.time()),
         "interfaces": [known for word, rest in lines if word == "interface" and (known := _interface(rest))],
         "libraries": {library: version or None for library, _, version in versions},

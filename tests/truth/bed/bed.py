@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ _PROGRAMS = (
 )  # fmt: skip
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount")
 _BURST_BYTES = 16_000
+_FAST_MBIT = 10_000  # of a cable without a rate
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Host:
     """One host and its cable to the switch, alike in both directions; the delay is that of one of them.
 
     `loss` is a fraction of packets, `cpus` the CPUs that its processes may use; None: all of ours. `is_far`: it is on
-    the far switch.
+    the far switch. `send_mbit` and `receive_mbit` are the rate of one direction, if it differs.
     """
 
     rate_mbit: float | None = None
@@ -44,6 +45,8 @@ class Host:
     loss: float = 0
     cpus: Sequence[int] | None = None
     is_far: bool = False
+    send_mbit: float | None = None
+    receive_mbit: float | None = None
 
 
 def lack() -> str | None:
@@ -55,6 +58,16 @@ def lack() -> str | None:
         return f"not here: {', '.join(missing)}; scripts/runtimes installs them"
     may = subprocess.run(["unshare", *_NAMESPACES, "true"], check=False, capture_output=True).returncode == 0
     return None if may and os.access("/dev/net/tun", os.W_OK) else "this root may not make network namespaces"
+
+
+@dataclass(frozen=True)
+class Link:
+    """What one host sends to another, where it fares worse than the rest: a lower rate, a fraction of packets lost."""
+
+    source: str
+    target: str
+    rate_mbit: float | None = None
+    loss: float = 0
 
 
 class Bed:
@@ -98,7 +111,7 @@ class Bed:
             if self._uplink_mbit is not None:
                 self._add_far_switch(self._uplink_mbit)
             for name, host in self._hosts.items():
-                self._shape(name, host)
+                self.lay(name, host)
         except BaseException:
             self._end()
             raise
@@ -161,17 +174,51 @@ class Bed:
 
     # ---- cables -----------------------------------------------------------------------------------------------------
 
-    def _shape(self, name: str, host: Host) -> None:
+    def lay(self, name: str, host: Host, links: Sequence[Link] = ()) -> None:
+        """The cable of a host anew, and of the links those that it sends on; its delay and CPUs stay."""
         inside = ("nsenter", "--target", self._pids[name], "--net")
-        for where, device in (((), f"v{name[1:]}"), (inside, "eth0")):
-            if host.rate_mbit is not None:
-                limit = ("rate", f"{host.rate_mbit:g}mbit", "burst", f"{_BURST_BYTES}", "latency", "50ms")
-                self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *limit)
-            if host.loss:
-                drop = f"meta protocol ip numgen random mod 10000 < {round(host.loss * 10000)} drop"
-                hook = f'type filter hook ingress device "{device}" priority 0'
-                rules = f"table netdev {device} {{ chain lost {{ {hook}; {drop}; }}; }}\n"
-                self._configure(*where, "nft", "-f", "-", rules=rules)
+        slow = {link.target: link.rate_mbit for link in links if link.source == name and link.rate_mbit is not None}
+        lossy = {link.source: link.loss for link in links if link.target == name and link.loss}
+        self._limit((), f"v{name[1:]}", host.receive_mbit or host.rate_mbit, {})
+        self._limit(inside, "eth0", host.send_mbit or host.rate_mbit, slow)
+        self._lose((), f"v{name[1:]}", host.loss, {})
+        self._lose(inside, "eth0", host.loss, lossy)
+
+    def _limit(
+        self, where: Sequence[str], device: str, rate_mbit: float | None, slow_mbit: Mapping[str, float]
+    ) -> None:
+        """What leaves through a device, in all and to some hosts."""
+        self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "noqueue")  # without what was there
+        if slow_mbit:
+            root = ("tc", "qdisc", "replace", "dev", device, "root", "handle", "1:", "htb", "default", "ff")
+            self._configure(*where, *root)
+            rates = {"255": (rate_mbit or _FAST_MBIT, ())} | {
+                name[1:]: (rate, ("match", "ip", "dst", f"10.77.0.{name[1:]}/32")) for name, rate in slow_mbit.items()
+            }
+            for number, (rate, match) in rates.items():
+                leaf = f"1:{int(number):x}"
+                of_class = ("classid", leaf, "htb", "rate", f"{rate:g}mbit", "burst", f"{_BURST_BYTES}")
+                self._configure(*where, "tc", "class", "add", "dev", device, "parent", "1:", *of_class)
+                if match:
+                    chosen = ("protocol", "ip", "parent", "1:", "u32", *match, "flowid", leaf)
+                    self._configure(*where, "tc", "filter", "add", "dev", device, *chosen)
+        elif rate_mbit is not None:
+            limit = ("rate", f"{rate_mbit:g}mbit", "burst", f"{_BURST_BYTES}", "latency", "50ms")
+            self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *limit)
+
+    def _lose(self, where: Sequence[str], device: str, loss: float, of_source: Mapping[str, float]) -> None:
+        """What comes in through a device, in all and from some hosts."""
+        parts = {"": loss} | {f"ip saddr 10.77.0.{name[1:]} ": share for name, share in of_source.items()}
+        drops = [
+            f"meta protocol ip {match}numgen random mod 10000 < {round(share * 10000)} drop;"
+            for match, share in parts.items()
+            if share
+        ]
+        hook = f'type filter hook ingress device "{device}" priority 0;'
+        rules = f"table netdev {device} {{}}\ndelete table netdev {device}\n"
+        if drops:
+            rules += f"table netdev {device} {{ chain lost {{ {hook} {' '.join(drops)} }}; }}\n"
+        self._configure(*where, "nft", "-f", "-", rules=rules)
 
     def _add_far_switch(self, uplink_mbit: float) -> None:
         self._configure("ip", "link", "add", "far", "type", "bridge")

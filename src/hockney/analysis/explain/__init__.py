@@ -53,7 +53,15 @@ class Explanation:
 
 
 def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
-    """Explain a run, or `reading` instead. Raises HockneyError if no figure has an interval."""
+    """Explain a run, or `reading` instead; a run of `health` by its findings about hosts.
+
+    Raises HockneyError if no figure has an interval.
+    """
+    if run.info.suite == "health":
+        from hockney.analysis.health import health_of  # which reads matrices of pairs, as this package does
+
+        found = health_of(run)
+        return Explanation(f"run {run.id}", findings=found.findings, not_checked=found.not_checked)
     explanation = explain(read_run(run) if reading is None else reading)
     if run.info.is_imported:  # which hockney cannot measure again
         return replace(explanation, findings=tuple(replace(finding, fix=None) for finding in explanation.findings))

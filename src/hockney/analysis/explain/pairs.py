@@ -126,7 +126,7 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
     groups: dict[_Key, list[tuple[Pair, _Medians]]] = {}
     floors_ns: dict[str, float | None] = {}
     for series, measurements in usable(run):
-        point, is_loaded = series.point, series.point.traits.links == "round"
+        point, is_loaded = series.point, series.point.pattern == "rounds"
         if not (is_loaded or point.pattern == "pingpong"):
             continue
         floors_ns |= {state.name: state.floor_ns for _, state in measurements}

@@ -12,6 +12,7 @@ from typing import Any
 from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Fix
+from hockney.analysis.health import SUITE
 from hockney.errors import HockneyError
 from hockney.report.html import definitions, layers, machines, ranks, samples
 from hockney.report.html.charts import Chart, chart_json
@@ -91,7 +92,7 @@ def material_of(results: Results, run: Run, others: Sequence[Run], command_line:
         others=tuple(others),
         sheet=make_sheet(run) if run.info.suite == "quick" else None,
         reading=reading,
-        explanation=None if reading is None else explain_run(run, reading),
+        explanation=explain_run(run, reading) if reading is not None or run.info.suite == SUITE else None,
         curves=[curve for each in runs for curve in curves_of(each)],
         names=readable_names(launch for each in runs for launch in each.launches.values()),
         command_line=command_line,

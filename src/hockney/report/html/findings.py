@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hockney.analysis.finding import Finding, Fix
+from hockney.analysis.health import CODES
 from hockney.report.findings import cause_of, evidence_of, grouped, note_text, title_of
 from hockney.report.html.material import Material
 
@@ -61,7 +62,7 @@ class Findings:
 
 def is_problem(finding: Finding) -> bool:
     """Whether something is wrong, and not only worth knowing."""
-    return finding.code in _PROBLEMS
+    return finding.code in _PROBLEMS | CODES
 
 
 def findings_of(material: Material, charts: Iterable[str]) -> Findings:

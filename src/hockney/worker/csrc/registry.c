@@ -25,6 +25,7 @@
     X(stream)               \
     X(bisection)            \
     X(rounds)               \
+    X(flows)                \
     X(ring)                 \
     X(putpong)              \
     X(put)                  \

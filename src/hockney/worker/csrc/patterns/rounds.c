@@ -1,41 +1,18 @@
-/* Rounds (the circle method of tournaments, T. P. Kirkman 1847): ping-pong in disjoint pairs, all at once. In P - 1
- * rounds (P, if P is odd) every rank meets every other. The time is half a round trip; each rank's samples describe
- * its pair. If P is odd, one rank is idle in each round. */
-#include <stdio.h>
-
+/* Rounds: ping-pong in the disjoint pairs of a round (tournament.h), all at once. Half the round trip; each rank's own
+ * samples are its pair's. */
 #include "roundtrip.h"
+#include "tournament.h"
 
 enum { ROUNDS_ROUND };
 
-static int rounds_count(int size)
-{
-    return size % 2 == 0 ? size - 1 : size;
-}
-
-/* The partner in this round. The numbers of two partners add up to twice the round, modulo the ranks on a circle.
- * The rank that would meet itself meets the last rank (P even) or is idle (-1). */
 static int rounds_peer(const hk_run_t *run)
 {
-    const int size = run->ctx->size;
-    const int rank = run->ctx->rank;
-    const int count = rounds_count(size);
-    const int round = (int)run->option[ROUNDS_ROUND];
-    if (rank == count) {
-        return round % count;
-    }
-    const int peer = (2 * round - rank + 2 * count) % count;
-    if (peer != rank) {
-        return peer;
-    }
-    return size % 2 == 0 ? size - 1 : -1;
+    return hk_tournament_peer(run->ctx, run->option[ROUNDS_ROUND]);
 }
 
 static bool rounds_fits(const hk_run_t *run, char *why, size_t len)
 {
-    const int size = run->ctx->size;
-    const int round = (int)run->option[ROUNDS_ROUND];
-    snprintf(why, len, "%d ranks need only %d rounds, so there is no round %d", size, rounds_count(size), round);
-    return round <= rounds_count(size);
+    return hk_tournament_has(run->ctx, run->option[ROUNDS_ROUND], why, len);
 }
 
 static hk_plan_t rounds_plan(const hk_run_t *run)
@@ -74,7 +51,7 @@ const hk_pattern_t hk_pattern_rounds = {
     .ranks_min = 2,
     .timed = HK_TIMED_SLOWEST,
     .links = HK_LINKS_ROUND,
-    .option = {{"round", NULL, 1, 1, 4095, "number of the round"}},
+    .option = {HK_TOURNAMENT_OPTION},
     .fits = rounds_fits,
     .plan = rounds_plan,
     .meet = rounds_meet,

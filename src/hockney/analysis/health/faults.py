@@ -1,0 +1,156 @@
+"""Faults of hosts and links as findings: slow, late or lossy ones."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.finding import Finding, Fix, Subject
+from hockney.analysis.health.matrices import Matrices, Sent
+from hockney.analysis.health.places import Located, Place, locate
+
+SLOW = 0.85  # of the usual rate: what is certainly below it is a fault
+LATE = 2.0  # times the usual latency
+LOST = 0.001  # of the segments
+_LOST_TIMES = 3  # measurements in which some were lost: a burst is no fault
+_OF_HOST = (
+    "Compare the speed, duplex and errors of its network interface with another host's (ethtool, ip -s link), then "
+    "change its cable or switch port"
+)
+_OF_LINK = "Look at the path between the two: routes, and the cables and ports between their switches"
+
+
+def usual(values: Mapping[Pair, float]) -> float | None:
+    """The rate of most hosts: the median over hosts of what each sends to most others; None without any.
+
+    Half of a matrix of four hosts is of a slow one, but only one of its rows.
+    """
+    rows: dict[int, list[float]] = {}
+    for (host, _), value in values.items():
+        rows.setdefault(host, []).append(value)
+    return statistics.median_high(map(statistics.median_high, rows.values())) if rows else None
+
+
+def usual_bytes_per_s(known: Matrices) -> float | None:
+    """The rate of most hosts."""
+    return usual({pair: rate.value for pair, rate in known.bytes_per_s.items()})
+
+
+def usual_ns(known: Matrices) -> float | None:
+    """The latency of most hosts."""
+    per_ns = usual({pair: 1 / time.value for pair, time in known.latency_ns.items()})
+    return None if per_ns is None else 1 / per_ns
+
+
+# ---- slow ------------------------------------------------------------------------------------------------------------
+
+
+def slow_places(known: Matrices) -> Located:
+    """Where rates are below the usual one."""
+    limit = SLOW * (usual_bytes_per_s(known) or 0.0)
+
+    def is_slow(pair: Pair) -> bool | None:
+        rate = known.bytes_per_s[pair]
+        if rate.value >= limit:
+            return False
+        return True if rate.high is not None and rate.high < limit else None
+
+    return locate(known.bytes_per_s, is_slow)
+
+
+def slow_findings(known: Matrices, located: Located) -> list[Finding]:
+    """With the share of the segments that were lost: the cause, or the effect of a full queue."""
+    middle = usual_bytes_per_s(known) or 0.0
+    findings = []
+    for place in located.places:
+        rate = statistics.median(known.bytes_per_s[pair].value for pair in place.pairs)
+        lost_share = _sum(known, place).lost_share
+        facts = {
+            "rate_bytes_per_s": rate,
+            "usual_bytes_per_s": middle,
+            "of_usual_share": rate / middle,
+            **({"lost_share": lost_share} if lost_share >= LOST else {}),
+        }
+        cause = "loss or a full queue" if "lost_share" in facts else ""
+        findings.append(_finding("slow", known, place, facts, middle / rate - 1, cause))
+    return findings
+
+
+# ---- late ------------------------------------------------------------------------------------------------------------
+
+
+def late_places(known: Matrices) -> Located:
+    """Where the latency is a multiple of the usual one, in all measurements but a few: a busy CPU is no fault."""
+    limit_ns = LATE * (usual_ns(known) or 0.0)
+
+    def is_late(pair: Pair) -> bool | None:
+        time = known.latency_ns[pair]
+        if time.low is None:
+            return None if time.value > limit_ns else False
+        return time.low > limit_ns
+
+    return locate(known.latency_ns, is_late)
+
+
+def late_findings(known: Matrices, located: Located) -> list[Finding]:
+    """A round trip has no direction."""
+    middle_ns = usual_ns(known) or 0.0
+    findings = []
+    for place in located.places:
+        time_ns = statistics.median(known.latency_ns[pair].value for pair in place.pairs)
+        facts = {"latency_ns": time_ns, "usual_ns": middle_ns, "of_usual_ratio": time_ns / middle_ns}
+        findings.append(_finding("late", known, place, facts, time_ns / middle_ns - 1))
+    return findings
+
+
+# ---- lossy -----------------------------------------------------------------------------------------------------------
+
+
+def lossy_places(known: Matrices, slow: Located) -> Located:
+    """Where segments are lost. Slow pairs do not count: a full queue in front of something slow loses them."""
+    full = {pair for place in slow.places for pair in place.pairs} | {*slow.unclear}
+
+    def is_lossy(pair: Pair) -> bool:
+        sent = known.sent[pair]
+        return pair not in full and sent.times >= _LOST_TIMES and sent.lost_share >= LOST
+
+    return locate(known.sent, is_lossy)
+
+
+def lossy_findings(known: Matrices, located: Located) -> list[Finding]:
+    """By what the senders had to send again, but not for nothing."""
+    findings = []
+    for place in located.places:
+        sent = _sum(known, place)
+        facts = {"lost_share": sent.lost_share, "lost": round(sent.lost), "segments": round(sent.segments)}
+        findings.append(_finding("lossy", known, place, facts, 100 * sent.lost_share))
+    return findings
+
+
+# ---- all -------------------------------------------------------------------------------------------------------------
+
+
+def _sum(known: Matrices, place: Place) -> Sent:
+    return sum((known.sent[pair] for pair in place.pairs), Sent())
+
+
+def _finding(
+    what: str, known: Matrices, place: Place, facts: Mapping[str, Any], effect: float, cause: str = ""
+) -> Finding:
+    """A fault of a host, as `slow host`, of the uplink that several share, or of the link between two."""
+    names = [known.hosts[host] for host in place.hosts]
+    who: dict[str, Any] = {"hosts": names} if len(names) > 1 else {"host": names[0]}
+    who |= {"way": place.way, "pairs": len(place.pairs)}
+    if place.to is not None:
+        who |= {"other": known.hosts[place.to]}
+    kind = "link" if place.to is not None else "uplink" if len(names) > 1 else "host"
+    return Finding(
+        code=f"{what} {kind}",
+        subject=Subject(ranks=len(known.hosts)),
+        facts={**who, **facts},
+        cause=cause,
+        fix=Fix(_OF_HOST if kind == "host" else _OF_LINK),
+        effect=effect,
+    )

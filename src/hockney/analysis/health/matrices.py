@@ -1,0 +1,107 @@
+"""What a run of `hockney health` measured between its hosts: rates, latencies and lost segments, by pairs of hosts."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.explain.pairs import partners
+from hockney.model import Measurement, Point
+from hockney.results.runs import Run
+from hockney.stats.interval import Interval, median
+from hockney.worker.hosts import parse_hosts
+
+SUITE = "health"
+UNUSABLE = "unusable_hosts"  # in the stored plan: the cause by host
+LATENCY, RATE = "rounds", "flows"  # the patterns of the suite
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What the kernel of a host counted as it sent to another one; `times`: measurements in which any was lost."""
+
+    segments: float = 0
+    lost: float = 0
+    times: int = 0
+
+    @property
+    def lost_share(self) -> float:
+        """Of all segments; 0 where nothing was counted."""
+        return self.lost / self.segments if self.segments else 0.0
+
+    def __add__(self, other: Sent) -> Sent:
+        return Sent(self.segments + other.segments, self.lost + other.lost, self.times + other.times)
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """By pairs of places in `hosts`, from the first to the second.
+
+    `bytes_per_s` and `sent` are those of flows, with all pairs of a round at once; latencies, half a round trip of a
+    short message, are the same both ways.
+    """
+
+    hosts: tuple[str, ...]
+    bytes_per_s: Mapping[Pair, Interval]
+    latency_ns: Mapping[Pair, Interval]
+    sent: Mapping[Pair, Sent]
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are."""
+        return len(self.hosts) * (len(self.hosts) - 1) // 2
+
+    @property
+    def measured(self) -> int:
+        """How many pairs have a rate."""
+        return len({frozenset(pair) for pair in self.bytes_per_s})
+
+
+def matrices_of(run: Run) -> Matrices:
+    """The median of all measurements of each pair, whatever the state of the machine: networks have no floor."""
+    hosts = tuple(host.name for host in parse_hosts(",".join(run.info.plan["hosts"])))
+    rates: dict[Pair, list[float]] = {}
+    latencies: dict[Pair, list[float]] = {}
+    sent: dict[Pair, Sent] = {}
+    for series in run.series:
+        pairs = directed(series.point) if series.point.pattern in (LATENCY, RATE) else []
+        for measurement, (a, b) in itertools.product(series.measurements if pairs else (), pairs):
+            time_ns = time_of_rank(measurement, a)
+            if series.point.pattern == LATENCY:
+                latencies.setdefault((a, b), []).append(time_ns)
+            else:
+                rates.setdefault((a, b), []).append(1e9 * series.point.bytes / time_ns)
+                sent[a, b] = sent.get((a, b), Sent()) + _sent(measurement, a)
+    latency_ns = {pair: median(times) for pair, times in latencies.items()}
+    return Matrices(
+        hosts=hosts,
+        bytes_per_s={pair: median(values) for pair, values in rates.items()},
+        latency_ns=latency_ns | {(b, a): time for (a, b), time in latency_ns.items()},
+        sent=sent,
+    )
+
+
+def directed(point: Point) -> list[Pair]:
+    """The pairs of ranks that a point of the suite measures, the one whose samples count first."""
+    options = dict(point.options)
+    met = partners(point.ranks, int(options.get("round", "1")))
+    return met if options.get("direction", "up") == "up" else [(b, a) for a, b in met]
+
+
+def time_of_rank(measurement: Measurement, rank: int) -> float:
+    """A message's time by the samples of one rank."""
+    batch_ns = statistics.median(measurement.elapsed_ns[rank].tolist())
+    return float(batch_ns) / (measurement.batch * measurement.definition.divisor)
+
+
+def _sent(measurement: Measurement, rank: int) -> Sent:
+    """Not counted on transports other than TCP. A counter of 32 bits may have begun anew."""
+    segments, again, needless = (
+        max(0.0, measurement.counters[name][rank]) if name in measurement.counters else 0.0
+        for name in ("segments", "retransmits", "needless_retransmits")
+    )
+    lost = max(0.0, again - needless)
+    return Sent(segments, lost, int(lost > 0))

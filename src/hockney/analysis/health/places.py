@@ -1,0 +1,91 @@
+"""Where a fault is, from the pairs of hosts that show it: at a host, for most of its pairs show it, or at a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from hockney.analysis.explain.clusters import Pair, are_few
+from hockney.stats.interval import order_rank
+
+Way = Literal["both", "sending", "receiving"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A host, several hosts behind one uplink, or the link from a host to another one. `pairs` show the fault."""
+
+    hosts: tuple[int, ...]
+    to: int | None
+    way: Way  # of the hosts
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class Located:
+    """`unclear`: pairs that may show the fault, or too many for faults of single links."""
+
+    places: tuple[Place, ...]
+    unclear: tuple[Pair, ...]
+    are_many: bool = False
+
+
+def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Located:
+    """The places of a fault. `pairs` are directed; `is_bad` says whether one shows it.
+
+    None: its value does, but its interval is too wide. A host is named if most of the pairs in which it sends, or
+    receives, show the fault, two at least; a link if neither end is named. Hosts that do not show the fault among
+    themselves share an uplink.
+    """
+    bad = {pair: is_bad(pair) for pair in pairs}
+    left = dict(bad)
+    named: tuple[set[int], set[int]] = set(), set()
+    while (worst := _worst_host(left)) is not None:
+        host, end = worst
+        named[end].add(host)
+        left = {pair: is_it for pair, is_it in left.items() if pair[end] != host}
+    sending, receiving = named
+    by_way: dict[Way, list[int]] = {"both": [], "sending": [], "receiving": []}
+    for host in sorted(sending | receiving):
+        by_way["both" if host in sending & receiving else "sending" if host in sending else "receiving"].append(host)
+    places = []
+    for way, hosts in by_way.items():
+        among = [is_it for (a, b), is_it in bad.items() if a in hosts and b in hosts]
+        share_uplink = len(hosts) > 1 and bool(among) and not any(is_it is not False for is_it in among)
+        for group in [hosts] if share_uplink else [[host] for host in hosts]:
+            shown = [
+                pair
+                for pair, is_it in bad.items()
+                if is_it is not False
+                and ((way != "receiving" and pair[0] in group) or (way != "sending" and pair[1] in group))
+            ]
+            places.append(Place(tuple(group), None, way, tuple(sorted(shown))))
+    links = sorted({(min(pair), max(pair)) for pair, is_it in left.items() if is_it})
+    unclear = sorted(pair for pair, is_it in left.items() if is_it is None)
+    if not are_few(len(links), len({frozenset(pair) for pair in pairs})):
+        return Located(tuple(places), tuple(sorted({*unclear, *(pair for pair in left if left[pair])})), are_many=True)
+    for a, b in links:
+        shown = [pair for pair in ((a, b), (b, a)) if left.get(pair)]
+        source, target = shown[0]
+        places.append(Place((source,), target, "both" if len(shown) == 2 else "sending", tuple(shown)))
+    return Located(tuple(places), tuple(unclear))
+
+
+def _worst_host(bad: Mapping[Pair, bool | None]) -> tuple[int, Literal[0, 1]] | None:
+    """The host and the end at which the largest part of its pairs shows the fault, if that is most of them.
+
+    If pairs are too imprecise, so many of them that the median over the pairs shows it with 95 % confidence.
+    """
+    of_end: dict[tuple[int, Literal[0, 1]], list[bool | None]] = {}
+    for (source, target), is_it in bad.items():
+        of_end.setdefault((source, 0), []).append(is_it)
+        of_end.setdefault((target, 1), []).append(is_it)
+    shares = {}
+    for end, values in of_end.items():
+        certain = sum(is_it is True for is_it in values)
+        suspected = sum(is_it is not False for is_it in values)
+        rank, _ = order_rank(len(values))
+        if (certain >= 2 and 2 * certain > len(values)) or (rank > 0 and suspected > len(values) - rank):
+            shares[end] = suspected / len(values)
+    return max(shares, key=lambda end: shares[end], default=None)

@@ -1,0 +1,148 @@
+"""`hockney health`: rounds of all pairs of hosts, as many as fit the time; unusable hosts are left out.
+
+In a round every host meets one other. The first pass goes through the rounds in random order, each idle and loaded in
+both directions; where it takes more than half of the time, the rounds that it has not reached are not measured, and
+every host has met as many others.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.health.matrices import RATE, UNUSABLE, directed, time_of_rank
+from hockney.errors import UsageError
+from hockney.measure.estimate import MIN_MEASUREMENTS
+from hockney.measure.plan import Plan, RunOptions, make_plan
+from hockney.measure.point_work import Work
+from hockney.measure.pool import WorkerPool
+from hockney.measure.recorder import Display, RunOutcome
+from hockney.measure.run import Side, Variant, measure_variants
+from hockney.measure.sampler import Sampler
+from hockney.model import Measurement, Point, PointStatus
+from hockney.results.store import Store
+from hockney.stats.interval import median
+from hockney.suites import load_suite
+from hockney.worker.catalogue import Catalogue
+from hockney.worker.hosts import Host
+from hockney.worker.preflight import HostsUnusable
+
+HOSTS_MIN = 2
+_FIRST_PASS = 0.5  # of the time
+
+
+def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
+    """All rounds in a random order; each idle, and loaded in both directions. Raises UsageError."""
+    if len(hosts) < HOSTS_MIN:
+        raise UsageError("health compares hosts: name two or more, as --hosts n1,n2 or n[1-8]")
+    names = tuple(f"{host.name}:1" for host in hosts)
+    plan = make_plan(load_suite("health"), replace(asked, hosts=names, ranks=(len(names),)), catalogue)
+    points: dict[int, list[Point]] = defaultdict(list)
+    for point in plan.points:
+        points[round_of(point)].append(point)
+    order = sorted(points)
+    random.Random(seed).shuffle(order)
+    return replace(plan, points=tuple(point for number in order for point in points[number]), refine=frozenset())
+
+
+def round_of(point: Point) -> int:
+    """Which round a point of the suite is of."""
+    return int(dict(point.options).get("round", "1"))
+
+
+def measure_health(
+    hosts: Sequence[Host],
+    asked: RunOptions,
+    catalogue: Catalogue,
+    store: Store,
+    display: Display,
+    *,
+    command: str,
+    label: str | None,
+) -> RunOutcome:
+    """Measure the hosts that can be used; why others cannot is stored with the plan.
+
+    Raises HostsUnusable where less than two can, UsageError, StoreError.
+    """
+    seed = random.SystemRandom().randrange(1 << 32)
+    unusable: dict[str, str] = {}
+    while True:
+        plan = plan_health(hosts, asked, catalogue, seed)
+        variant = Variant(plan, label=label, link={UNUSABLE: unusable}, seed=seed)
+        try:
+            return measure_variants([variant], catalogue, store, display, command=command, make_sampler=_pair_sampler)[
+                0
+            ]
+        except HostsUnusable as error:
+            left = [host for host in hosts if host.name not in error.causes]
+            if len(left) < HOSTS_MIN:
+                raise
+            unusable |= error.causes
+            hosts = left
+
+
+def _pair_sampler(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **launch: Any) -> Sampler:
+    return PairSampler(plan, pools[0], sides[0].recorder, **launch)
+
+
+class PairSampler(Sampler):
+    """Ends a point when each of its pairs is known as precisely as asked, not only the slowest.
+
+    Latencies end after ten measurements: a fault is a multiple.
+    """
+
+    def __init__(self, *args: Any, **launch: Any) -> None:
+        super().__init__(*args, **launch)
+        self._times_ns: defaultdict[tuple[Point, Pair], list[float]] = defaultdict(list)
+        self._first_pass_s = math.inf
+        self._last: Work | None = None
+
+    def run(self, budget_s: float) -> None:
+        """Measure until every point has ended or budget_s have passed."""
+        self._first_pass_s = self._clock() + _FIRST_PASS * budget_s
+        super().run(budget_s)
+
+    def _is_cut_before(self, work: Work) -> bool:
+        if self._round > self._first_round or self._last is None:
+            return super()._is_cut_before(work)
+        return round_of(work.point) != round_of(self._last.point) and self._clock() >= self._first_pass_s
+
+    def _calibrate(self, work: Work) -> None:
+        """As the last point of this pattern: no two rounds differ much."""
+        alike = next((each for each in self._work.values() if each.probes and _is_alike(each, work)), None)
+        if alike is not None and not work.batch:
+            work.batch, work.samples, work.is_long = alike.batch, alike.samples, alike.is_long
+        super()._calibrate(work)
+
+    def _take(self, work: Work) -> list[Measurement]:
+        self._last = work
+        measurements = super()._take(work)
+        for measurement in measurements:
+            for pair in directed(work.point):
+                self._times_ns[work.point, pair].append(time_of_rank(measurement, pair[0]))
+        return measurements
+
+    def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
+        """Latencies of ten measurements end, and so do rounds that the first pass did not reach."""
+        going_on = []
+        for work in super()._judge(active, refine=refine):
+            if work.probes and (work.point.pattern == RATE or len(work.probes) < MIN_MEASUREMENTS):
+                going_on.append(work)
+            else:
+                self._end_early(work, PointStatus.BUDGET, "ten were asked for" if work.probes else "the time was up")
+        return going_on
+
+    def _is_narrow(self, work: Work) -> bool:
+        if work.point.pattern != RATE:
+            return False
+        reached = [median(self._times_ns[work.point, pair]).precision for pair in directed(work.point)]
+        return all(each is not None and each <= self._plan.precision for each in reached)
+
+
+def _is_alike(work: Work, other: Work) -> bool:
+    return (work.point.pattern, work.point.bytes) == (other.point.pattern, other.point.bytes)

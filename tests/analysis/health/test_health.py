@@ -1,0 +1,196 @@
+"""What is found among made-up hosts whose faults are known."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.analysis.health.made import RATE, known_host, read_health, store_health
+
+from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.health import Health
+
+
+def sends(host: int, hosts: int) -> list[Pair]:
+    return [(host, other) for other in range(hosts) if other != host]
+
+
+def receives(host: int, hosts: int) -> list[Pair]:
+    return [(b, a) for a, b in sends(host, hosts)]
+
+
+def both(pairs: Iterable[Pair]) -> list[Pair]:
+    return [each for a, b in pairs for each in ((a, b), (b, a))]
+
+
+def named(found: Health) -> list[tuple[Any, ...]]:
+    """The code, the hosts and the direction of each finding."""
+    facts = [(finding.code, finding.facts) for finding in found.findings]
+    return [(code, of["host"], *((of["other"],) if "other" in of else ()), of["way"]) for code, of in facts]
+
+
+def test_healthy_hosts(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 5, needless=30)
+    found = read_health(tmp_path / "r.db")
+    assert found.findings == ()
+    assert found.not_checked == ()
+    assert found.usual_bytes_per_s == pytest.approx(RATE, rel=1e-3)
+    assert (found.matrices.measured, found.matrices.pairs) == (10, 10)
+
+
+@pytest.mark.parametrize("hosts", [3, 4, 5, 8])
+def test_a_slow_host_is_named_wherever_it_is(tmp_path: Path, hosts: int) -> None:
+    for host in range(hosts):
+        for way, pairs in (
+            ("sending", sends(host, hosts)),
+            ("receiving", receives(host, hosts)),
+            ("both", both(sends(host, hosts))),
+        ):
+            store_health(tmp_path / "r.db", hosts, rates=dict.fromkeys(pairs, 0.25))
+            found = read_health(tmp_path / "r.db")
+            assert named(found) == [("slow host", f"n{host + 1}", way)]
+            assert found.findings[0].facts["of_usual_share"] == pytest.approx(0.25, rel=1e-3)
+            assert found.not_checked == ()
+
+
+@pytest.mark.parametrize("hosts", [3, 4, 8])
+def test_a_slow_link_is_named_wherever_it_is(tmp_path: Path, hosts: int) -> None:
+    for a, b in itertools.permutations(range(hosts), 2):
+        store_health(tmp_path / "r.db", hosts, rates={(a, b): 0.5})
+        assert named(read_health(tmp_path / "r.db")) == [("slow link", f"n{a + 1}", f"n{b + 1}", "sending")]
+    store_health(tmp_path / "r.db", hosts, rates=dict.fromkeys(both([(1, 2)]), 0.5))
+    assert named(read_health(tmp_path / "r.db")) == [("slow link", "n2", "n3", "both")]
+
+
+def test_of_two_hosts_only_a_direction_can_be_named(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 2, rates={(1, 0): 0.5})
+    assert named(read_health(tmp_path / "r.db")) == [("slow link", "n2", "n1", "sending")]
+
+
+def test_a_late_host_and_a_late_link(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 6, latencies=dict.fromkeys(both(sends(3, 6)), 3.0))
+    assert named(read_health(tmp_path / "r.db")) == [("late host", "n4", "both")]
+    store_health(tmp_path / "r.db", 6, latencies={(1, 4): 3.0})
+    assert named(read_health(tmp_path / "r.db")) == [("late link", "n2", "n5", "both")]
+    store_health(tmp_path / "r.db", 6, latencies={(1, 4): 1.9})
+    assert named(read_health(tmp_path / "r.db")) == []
+
+
+def test_lost_segments(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 6, lost=dict.fromkeys(sends(2, 6), 10.0), needless=30)
+    found = read_health(tmp_path / "r.db")
+    assert named(found) == [("lossy host", "n3", "sending")]
+    assert found.findings[0].facts["lost_share"] == pytest.approx(0.01)
+    store_health(tmp_path / "r.db", 6, lost={(0, 5): 10.0})
+    assert named(read_health(tmp_path / "r.db")) == [("lossy link", "n1", "n6", "sending")]
+    store_health(tmp_path / "r.db", 6, lost={(0, 5): 0.5})  # less than one of a thousand
+    assert named(read_health(tmp_path / "r.db")) == []
+
+
+def test_what_a_slow_host_loses_is_evidence_and_no_fault_of_its_own(tmp_path: Path) -> None:
+    pairs = receives(2, 6)
+    store_health(tmp_path / "r.db", 6, rates=dict.fromkeys(pairs, 0.25), lost=dict.fromkeys(pairs, 30.0))
+    (finding,) = read_health(tmp_path / "r.db").findings
+    assert (finding.code, finding.cause) == ("slow host", "loss or a full queue")
+    assert finding.facts["lost_share"] == pytest.approx(0.03)
+
+
+def test_two_slow_hosts_and_a_slow_link(tmp_path: Path) -> None:
+    slow = dict.fromkeys([*both(sends(1, 8)), *receives(6, 8)], 0.5) | {(3, 4): 0.5}
+    store_health(tmp_path / "r.db", 8, rates=slow)
+    assert sorted(named(read_health(tmp_path / "r.db"))) == [
+        ("slow host", "n2", "both"),
+        ("slow host", "n7", "receiving"),
+        ("slow link", "n4", "n5", "sending"),
+    ]
+
+
+def test_hosts_behind_a_narrow_uplink(tmp_path: Path) -> None:
+    across = [(a, b) for a in range(5) for b in range(5, 8)]
+    store_health(tmp_path / "r.db", 8, rates=dict.fromkeys(both(across), 0.5))
+    found = read_health(tmp_path / "r.db")
+    (finding,) = found.findings
+    assert (finding.code, finding.facts["hosts"], finding.facts["way"]) == ("slow uplink", ["n6", "n7", "n8"], "both")
+    assert found.not_checked == ()
+
+
+def test_many_slow_links_are_inconclusive(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 8, rates={(n, (n + 1) % 8): 0.5 for n in range(8)})
+    found = read_health(tmp_path / "r.db")
+    assert found.findings == ()
+    (gap,) = found.not_checked
+    assert "too many pairs" in gap.detail
+
+
+def test_too_few_measurements_of_a_link_are_inconclusive(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 6, rates={(0, 1): 0.5}, measurements=3)
+    found = read_health(tmp_path / "r.db")
+    assert found.findings == ()
+    (gap,) = found.not_checked
+    assert gap.how is not None
+    assert gap.how.argv[:4] == ("hockney", "health", "--hosts", "n1,n2")
+
+
+def test_few_measurements_of_many_pairs_name_a_host(tmp_path: Path) -> None:
+    """A sample of the rounds of many hosts: each pair twice."""
+    reached = (3, 7, 8, 11, 14, 16, 20)
+    unmeasured = [number for number in range(1, 24) if number not in reached]
+    slow = dict.fromkeys(both(sends(9, 24)), 0.5)
+    store_health(tmp_path / "r.db", 24, rates=slow, unmeasured=unmeasured, measurements=2)
+    found = read_health(tmp_path / "r.db")
+    assert named(found) == [("slow host", "n10", "both")]
+    assert (found.matrices.measured, found.matrices.pairs) == (7 * 12, 24 * 23 // 2)
+    assert found.not_checked == ()
+
+
+def test_what_differs_between_hosts(tmp_path: Path) -> None:
+    odd = {
+        "kernel": "Linux 5.10",
+        "libc": "glibc 2.31",
+        "cpu": "Other CPU",
+        "congestion": "bbr",
+        "libraries": {"mpi@mpich": "4.1"},
+        "interfaces": [{"name": "eth0", "mtu_bytes": 9000, "bits_per_s": 10**9, "address": "10.0.0.3"}],
+    }
+    hosts = [known_host("n1"), known_host("n2"), known_host("n3", **odd)]
+    store_health(tmp_path / "r.db", 3, known=hosts)
+    facts = {finding.facts["property"]: finding.facts for finding in read_health(tmp_path / "r.db").findings}
+    assert sorted(facts) == ["MTU of eth0", "congestion", "cpu", "kernel", "libc", "mpi@mpich", "speed of eth0"]
+    assert facts["MTU of eth0"] == {"property": "MTU of eth0", "differing": ["n3 9000"], "usual": "1500", "of": 2}
+
+
+def test_half_of_the_hosts_differ(tmp_path: Path) -> None:
+    kernels = ["a", "a", "b", "b"]
+    hosts = [known_host(f"n{number}", kernel=kernel) for number, kernel in enumerate(kernels, 1)]
+    store_health(tmp_path / "r.db", 4, known=hosts)
+    (finding,) = read_health(tmp_path / "r.db").findings
+    assert finding.facts == {"property": "kernel", "differing": ["n1 a", "n2 a", "n3 b", "n4 b"]}
+
+
+def test_a_wrong_clock(tmp_path: Path) -> None:
+    offsets = [0.0, 0.1, -3.0, 0.05]
+    hosts = [
+        known_host(f"n{number}", clock_offset_s=offset, clock_error_s=0.2) for number, offset in enumerate(offsets, 1)
+    ]
+    store_health(tmp_path / "r.db", 4, known=hosts)
+    (finding,) = read_health(tmp_path / "r.db").findings
+    assert (finding.code, finding.facts["host"], finding.facts["way"]) == ("wrong clock", "n3", "behind")
+    assert finding.facts["off_ns"] == pytest.approx(3e9, rel=0.1)
+
+
+def test_the_clock_of_the_host_that_asks_may_be_wrong(tmp_path: Path) -> None:
+    hosts = [known_host(f"n{number}", clock_offset_s=5.0 * (number > 1)) for number in range(1, 5)]
+    store_health(tmp_path / "r.db", 4, known=hosts)
+    (finding,) = read_health(tmp_path / "r.db").findings
+    assert (finding.facts["host"], finding.facts["way"]) == ("n1", "behind")
+
+
+def test_hosts_that_could_not_be_used(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 4, unusable={"n9": "no answer"})
+    found = read_health(tmp_path / "r.db")
+    (finding,) = found.findings
+    assert (finding.code, finding.facts) == ("unusable host", {"host": "n9", "said": "no answer"})
+    assert not found.has_fault

@@ -1,0 +1,96 @@
+"""`hockney health` on a bed: faults are planted, and it names them and nothing else."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.truth.bed.bed import Bed, Host, Link
+from tests.truth.conftest import MakeBed
+from tests.truth.planted import KINDS, RATE_MBIT, Planted, health, named_in, plant
+
+
+@pytest.fixture(scope="module")
+def four(make_bed: MakeBed) -> Bed:
+    return make_bed(*[Host(RATE_MBIT)] * 4)
+
+
+@pytest.fixture(scope="module")
+def eight(make_bed: MakeBed) -> Bed:
+    return make_bed(*[Host(RATE_MBIT)] * 8)
+
+
+def hockney(bed: Bed, store: Path, *arguments: str) -> str:
+    done = bed.run("n1", [sys.executable, "-m", "hockney", *arguments, "--store", str(store)])
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout)
+
+
+def test_a_slow_host_and_a_slow_direction_among_four(four: Bed, tmp_path: Path) -> None:
+    links = (Link("n1", "n4", RATE_MBIT / 2),)
+    plant(four, Planted({"n2": Host(RATE_MBIT / 4)}, links))
+    code, found = health(four, tmp_path / "r.db", "--time", "25s")
+    assert named_in(found) == {("slow host", "n2", "both"), ("slow link", "n1", "n4", "sending")}
+    assert code == 1
+    shown = hockney(four, tmp_path / "r.db", "show", "--tables")
+    assert "6 of 6 pairs measured" in shown
+    assert "n2 is slow" in shown
+    explained = json.loads(hockney(four, tmp_path / "r.db", "explain", "--json"))
+    assert {finding["code"] for finding in explained["findings"]} == {"slow host", "slow link"}
+    hockney(four, tmp_path / "r.db", "report", "last", "--output", str(tmp_path / "r.html"))
+    assert "n2 is slow" in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", KINDS)
+def test_planted_faults_among_eight_are_named(eight: Bed, tmp_path: Path, kind: str) -> None:
+    """scripts/plant-faults does it twenty times each."""
+    planted = KINDS[kind](eight.names, random.Random(f"7 {kind}"))
+    plant(eight, planted)
+    code, found = health(eight, tmp_path / "r.db", "--time", "60s")
+    assert named_in(found) == planted.named
+    assert code == (1 if planted.named else 0)
+
+
+def test_a_host_with_another_mtu_and_a_wrong_clock(four: Bed, tmp_path: Path) -> None:
+    plant(four, Planted())
+    ahead, date = tmp_path / "ahead", tmp_path / "date"
+    shutil.copy("/usr/bin/date", date)
+    ahead.write_text(f'#!/bin/sh\nexec {date} -d "now + 1 hour" "$@"\n')
+    ahead.chmod(0o755)
+    assert four.run("n3", ["mount", "--bind", str(ahead), "/usr/bin/date"]).returncode == 0
+    assert four.run("n2", ["ip", "link", "set", "eth0", "mtu", "1400"]).returncode == 0
+    try:
+        code, found = health(four, tmp_path / "r.db", "--time", "10s")
+    finally:
+        four.run("n3", ["umount", "/usr/bin/date"])
+        four.run("n2", ["ip", "link", "set", "eth0", "mtu", "1500"])
+    facts = {finding["code"]: finding["facts"] for finding in found["findings"]}
+    assert code == 1
+    assert facts["differing hosts"]["differing"] == ["n2 1400"]
+    assert facts["wrong clock"]["host"] == "n3"
+    assert facts["wrong clock"]["off_ns"] == pytest.approx(3600e9, rel=0.01)
+
+
+def test_hosts_that_cannot_be_used_are_named_and_the_rest_is_measured(make_bed: MakeBed, tmp_path: Path) -> None:
+    bed = make_bed(*[Host(RATE_MBIT)] * 4)
+    bed.cut("n3")
+    code, found = health(bed, tmp_path / "r.db", "--time", "10s", hosts="n[1-4],n9")
+    unusable = {finding["facts"]["host"]: finding["facts"]["said"] for finding in found["findings"]}
+    assert code == 3
+    assert sorted(unusable) == ["n3", "n9"]
+    assert "Could not resolve hostname n9" in unusable["n9"]
+    assert found["hosts"] == ["n1", "n2", "n4"]
+    assert (found["measured_pairs"], found["pairs"]) == (3, 3)
+
+
+def test_one_host_has_nothing_to_be_compared_with(four: Bed, tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "hockney", "health", "--hosts", "n1", "--store", str(tmp_path / "r.db")]
+    done: subprocess.CompletedProcess[str] = four.run("n1", argv)
+    assert done.returncode == 2
+    assert "name two or more" in done.stderr
