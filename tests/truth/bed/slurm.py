@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -106,8 +108,12 @@ class Slurm:
             )
 
     def _end(self) -> None:
-        """End the daemons, all of which are in the bed's own table of processes; then those that lead to them end."""
-        self._bed.run("n1", ["pkill", "-KILL", "^(munged|slurm.*)$"])
+        """End the daemons; then the processes that lead into the bed to them end. Steps of jobs end with the bed."""
+        for daemon in self._daemons:
+            children = Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children")
+            with suppress(FileNotFoundError, ProcessLookupError):  # ended already
+                for child in children.read_text(encoding="ascii").split():
+                    os.kill(int(child), signal.SIGKILL)
         self._wait(lambda: all(daemon.poll() is not None for daemon in self._daemons))
 
     def _all_idle(self) -> bool:
