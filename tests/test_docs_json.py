@@ -18,6 +18,7 @@ from tests.analysis.compare.delayed import plan
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.health.made import known_host, store_health
 from tests.analysis.predict.known import copied
+from tests.analysis.test_clocks import store_clocks
 from tests.builders import make_info, make_point
 from tests.cli.support import FACTS, fill
 from tests.cli.test_background import store_impact
@@ -284,6 +285,13 @@ def test_highest_rates(tmp_path: Path, read: Read) -> None:
         store_search(tmp_path / name, times_us)
     documents = [read("show", "--tables", "--store", tmp_path / name) for name in ("found", "none", "all")]
     check_page(documents, "show-run-and-quick", "highest-rates", optional=("warnings.",))
+
+
+def test_clocks(tmp_path: Path, read: Read) -> None:
+    for name, rounds in (("many", 8), ("few", 2)):
+        store_clocks(tmp_path / name, rounds=rounds)
+    documents = [read("show", "--tables", "--store", tmp_path / name) for name in ("many", "few")]
+    check_page(documents, "show-run-and-quick", "clocks", optional=("warnings.",))
 
 
 def test_under_load(tmp_path: Path, read: Read) -> None:

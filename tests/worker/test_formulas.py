@@ -86,6 +86,7 @@ CASES = [
     Case("sweep", "shm", 4, 24, {"nx": 2, "ny": 2, "blocks": 3}, "4 `blocks` (2 nx ny - nx - ny) bytes / time"),
     Case("ringreduce", "shm", 5, 24, {}, "2 (P - 1) bytes / time"),
     Case("paramserver", "shm", 5, 24, {"servers": 2}, "2 `servers` × workers × bytes / time"),
+    Case("clocks", "shm", 4, 0, {}),
     Case("memload", "null", 1, 4096, {}, "8 B / time per load or word"),
     Case("memload", "null", 1, 4096, {"access": "stream"}, "8 B / time per load or word"),
     Case("memcpy", "null", 1, 4096, {}),

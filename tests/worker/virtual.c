@@ -1,7 +1,9 @@
 /* A transport for tests only: threads on a virtual clock, so all times are known exactly.
  *
- *   HOCKNEY_VIRTUAL="300 200 1000 2"   a send occupies its rank for 300 ns, a receive for 200 ns; a message is under
- *                                      way for 1000 ns, and 2 ns more for each byte. Without it, all is 0.
+ *   HOCKNEY_VIRTUAL="300 200 1000 2 0 0"  a send occupies its rank for 300 ns, a receive for 200 ns; a message is under
+ *                                         way for 1000 ns, and 2 ns more for each byte. Rank r's clock is r times the
+ *                                         fifth number ahead; messages to a lower rank take the sixth longer. Without
+ *                                         it, all is 0.
  *
  * Every rank has a separate clock. A message of 8 bytes precedes each message and carries its arrival time.
  * Sends return at once. Receives of a wait_all complete in the order of their start. A probe waits until the peer's
@@ -21,7 +23,7 @@ enum { OPEN_MAX = 1024, PEERS_MAX = 64 };
 typedef struct virtual_ctx {
     hk_ctx_t base;
     hk_ctx_t *threads;
-    uint64_t clock_ns, send_ns, recv_ns, way_ns, byte_ns;
+    uint64_t clock_ns, send_ns, recv_ns, way_ns, byte_ns, ahead_ns, upward_ns;
     hk_req_t reqs[2 * OPEN_MAX]; /* of the arrival times and the messages under way */
     uint64_t arrival_ns[OPEN_MAX];
     bool receives[OPEN_MAX];
@@ -34,10 +36,11 @@ static virtual_ctx_t *virtual_of(hk_ctx_t *ctx)
     return (virtual_ctx_t *)(void *)ctx;
 }
 
-static uint64_t leave(virtual_ctx_t *ctx, size_t len_bytes)
+static uint64_t leave(virtual_ctx_t *ctx, int peer, size_t len_bytes)
 {
     ctx->clock_ns += ctx->send_ns;
-    return ctx->clock_ns + ctx->way_ns + ctx->byte_ns * len_bytes;
+    const uint64_t more_ns = peer < ctx->base.rank ? ctx->upward_ns : 0;
+    return ctx->clock_ns + ctx->way_ns + more_ns + ctx->byte_ns * len_bytes;
 }
 
 static void take(virtual_ctx_t *ctx, uint64_t arrival_ns)
@@ -74,7 +77,7 @@ static hk_status_t start(virtual_ctx_t *self, int peer, void *buf, size_t len_by
         const hk_status_t status = tp->irecv(self->threads, peer, arrival_ns, sizeof *arrival_ns, req);
         return status == HK_OK ? tp->irecv(self->threads, peer, buf, len_bytes, req + 1) : status;
     }
-    *arrival_ns = leave(self, len_bytes);
+    *arrival_ns = leave(self, peer, len_bytes);
     const hk_status_t status = tp->isend(self->threads, peer, arrival_ns, sizeof *arrival_ns, req);
     return status == HK_OK ? tp->isend(self->threads, peer, buf, len_bytes, req + 1) : status;
 }
@@ -95,7 +98,7 @@ static hk_status_t virtual_send(hk_ctx_t *ctx, int peer, const void *buf, size_t
 {
     virtual_ctx_t *self = virtual_of(ctx);
     const hk_transport_t *tp = &hk_transport_threads;
-    const uint64_t arrival_ns = leave(self, len_bytes);
+    const uint64_t arrival_ns = leave(self, peer, len_bytes);
     const hk_status_t status = tp->send(self->threads, peer, &arrival_ns, sizeof arrival_ns);
     return status == HK_OK ? tp->send(self->threads, peer, buf, len_bytes) : status;
 }
@@ -131,7 +134,7 @@ static hk_status_t virtual_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 
 static uint64_t virtual_now_ns(hk_ctx_t *ctx)
 {
-    return virtual_of(ctx)->clock_ns;
+    return virtual_of(ctx)->clock_ns + virtual_of(ctx)->ahead_ns * (uint64_t)ctx->rank;
 }
 
 static void virtual_compute(hk_ctx_t *ctx, uint64_t duration_ns)
@@ -168,7 +171,8 @@ static hk_status_t virtual_open(const hk_transport_t *tp, const hk_job_t *job, h
         return HK_ERR_MEMORY;
     }
     ctx->base = (hk_ctx_t){tp, job->rank, job->size};
-    uint64_t *const costs[] = {&ctx->send_ns, &ctx->recv_ns, &ctx->way_ns, &ctx->byte_ns};
+    uint64_t *const costs[] = {&ctx->send_ns, &ctx->recv_ns,  &ctx->way_ns,
+                               &ctx->byte_ns, &ctx->ahead_ns, &ctx->upward_ns};
     const char *at = getenv("HOCKNEY_VIRTUAL");
     for (size_t i = 0; at != NULL && i < sizeof costs / sizeof costs[0]; i++) {
         char *end = NULL;

@@ -1,4 +1,4 @@
-"""The tables of a run: quick's data sheet, a classic report's, the matrix of all pairs, highest rates, or impacts."""
+"""The tables of a run: quick's data sheet, a classic report's, all pairs, highest rates, impacts, or clocks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from hockney.analysis.clocks import Clocks, HostClock, clocks_of
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
 from hockney.analysis.health import SUITE, Health, health_of
 from hockney.analysis.impact import Impact, Impacts, impacts_of
@@ -30,7 +31,7 @@ from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_hz, format_ns
 from hockney.worker.libraries import Missing
 
-Tables = Sheet | ClassicReport | HighestRates | Impacts | Health | list[PairMatrix]
+Tables = Sheet | ClassicReport | HighestRates | Impacts | Clocks | Health | list[PairMatrix]
 
 
 def tables_of(run: Run, *, every_state: bool = False) -> Tables:
@@ -39,7 +40,7 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables:
         return make_sheet(run, every_state=every_state)
     if run.info.suite == SUITE:
         return health_of(run)
-    tables = impacts_of(run) or highest_rates(run) or make_report(run) or pair_matrices(run)
+    tables = impacts_of(run) or highest_rates(run) or clocks_of(run) or make_report(run) or pair_matrices(run)
     if tables and every_state:
         raise UsageError(
             "--tables shows every state only for quick. Here each figure names its state; "
@@ -78,6 +79,8 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
             _print_rates(tables, run.id)
         case Impacts():
             _print_impacts(tables, run)
+        case Clocks():
+            _print_clocks(tables)
         case _:
             print_pairs(tables)
             figures = [figure for series in run.series for figure in series.figures()] if tables else []
@@ -101,6 +104,8 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
             return {"deadline_ns": tables.deadline_ns, "rates": rates}
         case Impacts():
             return {"background": tables.background, "impacts": [_impact_json(each) for each in tables.impacts]}
+        case Clocks():
+            return {"clocks": [{**asdict(job), "point": point_json(job.point)} for job in tables.jobs]}
         case _:
             return pairs_as_json(tables) if tables else {}
 
@@ -177,6 +182,37 @@ def _print_impacts(impacts: Impacts, run: Run) -> None:
     meaning = "Impact: the time under the background over the time without it, with its 95 % interval."
     render.note(meaning, style="dim")
     say_one_launch(impact.interval_over for impact in impacts.impacts if impact.factor.low is not None)
+
+
+# ---- clocks ---------------------------------------------------------------------------------------------------------
+
+
+def _signed(ns: float) -> str:
+    return f"{'-' if ns < 0 else '+'}{format_ns(abs(ns))}"
+
+
+def _drift_text(clock: HostClock) -> str:
+    if clock.drift_ppm is None:
+        return ""
+    return f"{clock.drift_ppm:+.2f} ppm ({clock.drift_low_ppm:+.2f} to {clock.drift_high_ppm:+.2f})"
+
+
+_CLOCKS: dict[Column, Callable[[HostClock], str]] = {
+    Column("host", key=True): lambda clock: clock.host,
+    Column("clock", right=True, style="bold"): lambda clock: _signed(clock.ahead_ns) if clock.error_ns else "reference",
+    Column("error", right=True): lambda clock: f"±{format_ns(clock.error_ns)}" if clock.error_ns else "",
+    Column("drift (95 % interval)", right=True): lambda clock: _drift_text(clock) if clock.error_ns else "",
+}
+
+
+def _print_clocks(clocks: Clocks) -> None:
+    """Print a row for each host."""
+    for place, job in enumerate(clocks.jobs):
+        what = f"Clocks compared with {job.hosts[0].host}, over {job.point.transport}"
+        render.title(f"{what}, {job.point.ranks_text}", first=place == 0)
+        render.records(_CLOCKS, job.hosts, fits=True)
+    render.say()
+    render.note("+: ahead. Error: half the shortest round trip, which bounds it.", style="dim")
 
 
 # ---- all pairs -------------------------------------------------------------------------------------------------------

@@ -25,6 +25,13 @@ uint64_t hk_real_now_ns(hk_ctx_t *ctx)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t hk_time_of_day_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 void hk_real_compute(hk_ctx_t *ctx, uint64_t duration_ns)
 {
     const uint64_t end_ns = hk_real_now_ns(ctx) + duration_ns;

@@ -37,6 +37,7 @@
     X(ringreduce)           \
     X(paramserver)          \
     X(eventbuilder)         \
+    X(clocks)               \
     X(memload)              \
     X(memcpy)               \
     X(ft)

@@ -280,6 +280,9 @@ void hk_real_compute(hk_ctx_t *ctx, uint64_t duration_ns);
 void hk_real_spin(hk_ctx_t *ctx, uint64_t turns);
 void hk_real_sleep(hk_ctx_t *ctx, uint64_t duration_ns);
 
+/* The clock that hosts agree on, if they are synchronised: ns since 1970. */
+uint64_t hk_time_of_day_ns(void);
+
 /* Private memory that fulfils the contract of alloc, for transports without memory that peers access. */
 void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes);
 void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes);

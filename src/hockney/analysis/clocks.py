@@ -1,0 +1,106 @@
+"""The clocks of hosts, from the pattern `clocks`: how far each is ahead of the first one's, and how fast they part.
+
+Each rank compares its clock with that of its parent in a binomial tree: the rank without its lowest bit. Differences
+and their errors add up along the way to rank 0 (docs/metrics.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from hockney.model import Measurement, Point
+from hockney.stats.interval import t_quantile
+
+if TYPE_CHECKING:
+    from hockney.results.runs import Run, Series
+
+AHEAD, ERROR = "clock_ahead_ns", "clock_error_ns"
+
+
+class Seen(NamedTuple):
+    """How far a clock was ahead at a time, and the largest error of that."""
+
+    time_s: float
+    ahead_ns: float
+    error_ns: float
+
+
+@dataclass(frozen=True)
+class HostClock:
+    """A host's clock compared with that of rank 0's host, where it was compared best; `drift_ppm` with its interval.
+
+    None: too few measurements for a drift.
+    """
+
+    host: str
+    ahead_ns: float
+    error_ns: float
+    drift_ppm: float | None
+    drift_low_ppm: float | None
+    drift_high_ppm: float | None
+
+
+@dataclass(frozen=True)
+class JobClocks:
+    """The clocks of all hosts of a job, as one point measured them."""
+
+    point: Point
+    hosts: tuple[HostClock, ...]
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """All that a run found out about clocks."""
+
+    jobs: tuple[JobClocks, ...]
+
+
+def clocks_of(run: Run) -> Clocks | None:
+    """What each point of the pattern `clocks` shows; None of a run without it."""
+    compared = [series for series in run.series if series.point.pattern == "clocks" and series.measurements]
+    return Clocks(tuple(JobClocks(series.point, tuple(_hosts(series))) for series in compared)) if compared else None
+
+
+def _hosts(series: Series) -> Iterable[HostClock]:
+    seen: dict[str, list[Seen]] = {}
+    for measurement in series.measurements:
+        for host, clock in _best_of_hosts(measurement).items():
+            seen.setdefault(host, []).append(clock)
+    for host, clocks in seen.items():
+        best = min(clocks, key=lambda clock: clock.error_ns)
+        yield HostClock(host, best.ahead_ns, best.error_ns, *(drift_ppm(clocks) or (None, None, None)))
+
+
+def _best_of_hosts(measurement: Measurement) -> dict[str, Seen]:
+    """By host: its rank that is known best counts."""
+    along = zip(*(added_up(measurement.counters[name]) for name in (AHEAD, ERROR)), strict=True)
+    best: dict[str, Seen] = {}
+    for (host, _), (ahead_ns, error_ns) in zip(measurement.places, along, strict=True):
+        if host not in best or error_ns < best[host].error_ns:
+            best[host] = Seen(measurement.started_unix_s, ahead_ns, error_ns)
+    return best
+
+
+def added_up(steps: Sequence[float]) -> list[float]:
+    """The sums from rank 0 to each rank of what ranks know of themselves and their parents."""
+    sums = [0.0]
+    for rank in range(1, len(steps)):
+        sums.append(sums[rank & (rank - 1)] + steps[rank])
+    return sums
+
+
+def drift_ppm(clocks: Sequence[Seen]) -> tuple[float, float, float] | None:
+    """The slope of a line through differences over time, with its 95 % interval; None of fewer than six, or at once."""
+    count = len(clocks)
+    middle_s = math.fsum(clock.time_s for clock in clocks) / count
+    mean_ns = math.fsum(clock.ahead_ns for clock in clocks) / count
+    spread = math.fsum((clock.time_s - middle_s) ** 2 for clock in clocks)
+    if count < 6 or spread == 0:
+        return None
+    slope = math.fsum((clock.time_s - middle_s) * (clock.ahead_ns - mean_ns) for clock in clocks) / spread
+    left = math.fsum((clock.ahead_ns - mean_ns - slope * (clock.time_s - middle_s)) ** 2 for clock in clocks)
+    half = t_quantile(count - 2) * math.sqrt(left / (count - 2) / spread)
+    return slope / 1000, (slope - half) / 1000, (slope + half) / 1000

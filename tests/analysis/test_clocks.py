@@ -1,0 +1,75 @@
+"""Clocks of hosts from known differences."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tests.builders import make_info, make_launch, make_measurement, make_point
+from tests.cli.support import FACTS
+
+from hockney.analysis.clocks import Seen, added_up, clocks_of, drift_ppm
+from hockney.measure.plan import Plan
+from hockney.model import RunStatus
+from hockney.results.runs import Run
+from hockney.results.store import Store
+
+
+def test_differences_add_up_along_the_tree() -> None:
+    steps = [0.0, 1.0, 10.0, 2.0, 100.0, 5.0, 20.0, 3.0]
+    assert added_up(steps) == [0, 1, 10, 12, 100, 105, 120, 123]
+
+
+def test_a_drift_is_the_slope_of_a_line() -> None:
+    (value, low, high) = drift_ppm([Seen(time_s, 50_000 - 2500 * time_s, 10.0) for time_s in range(10)]) or (0, 0, 0)
+    assert (value, low, high) == pytest.approx((-2.5, -2.5, -2.5))
+    assert drift_ppm([Seen(time_s, 0.0, 10.0) for time_s in range(5)]) is None
+    assert drift_ppm([Seen(3.0, 0.0, 10.0)] * 10) is None
+
+
+def test_the_interval_of_a_drift_covers_it_as_often_as_it_says() -> None:
+    noise, missed = random.Random(5), 0
+    for _ in range(400):
+        seen = [Seen(time_s, 1000 * time_s + noise.gauss(0, 500), 10.0) for time_s in range(20)]
+        _, low, high = drift_ppm(seen) or (0.0, 0.0, 0.0)
+        missed += not low <= 1.0 <= high
+    assert 8 <= missed <= 34  # 20 expected
+
+
+def store_clocks(path: Path, rounds: int = 8) -> None:
+    """Two ranks on each of two hosts; the second host's clock gains 0.1 ppm."""
+    point = make_point(0, "tcp", "clocks", ranks=4)
+    launch = make_launch(transport="tcp", ranks=4, cpus=(0, 1, 0, 1), hosts=("a", "a", "b", "b"))
+    with Store.open(path) as store:
+        plan = Plan("clocks", ()).as_json()
+        run_id = store.create_run(make_info(facts=FACTS, plan=plan, suite="clocks"), [point])
+        launch_id = store.add_launch(run_id, launch)
+        rows = [
+            make_measurement(
+                point,
+                [[5, 5, 5]] * 4,
+                launch_id=launch_id,
+                round_=number,
+                places=launch.places,
+                started_unix_s=1e9 + number,
+                counters={
+                    "clock_ahead_ns": (0.0, 7.0, 9000.0 + 100 * number, 30.0),
+                    "clock_error_ns": (0.0, 3.0, 500.0 if number == 4 else 600.0, 2.0),
+                },
+            )
+            for number in range(rounds)
+        ]
+        store.write_round(run_id, rows)
+        store.finish_run(run_id, RunStatus.DONE)
+
+
+def test_a_host_counts_by_its_best_rank_and_exchange(tmp_path: Path) -> None:
+    store_clocks(tmp_path / "r.db")
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        clocks = clocks_of(Run(store, 1))
+    assert clocks is not None
+    first, second = clocks.jobs[0].hosts
+    assert (first.host, first.ahead_ns, first.error_ns) == ("a", 0.0, 0.0)
+    assert (second.host, second.ahead_ns, second.error_ns) == ("b", 9400.0, 500.0)
+    assert second.drift_ppm == pytest.approx(0.1)
