@@ -27,6 +27,9 @@ ALL_RUNTIMES = os.environ.get("HOCKNEY_ALL_RUNTIMES") == "1"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # Where it is exported, tables are folded to it in a pipe too.
 os.environ.pop("COLUMNS", None)
+# In a batch job the hosts of that job would be measured.
+for name in [name for name in os.environ if name.startswith(("SLURM", "PBS_", "LSB_", "FLUX_", "HOCKNEY_LAUNCHER"))]:
+    del os.environ[name]
 
 
 @pytest.fixture(scope="session", autouse=True)

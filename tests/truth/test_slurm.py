@@ -63,6 +63,12 @@ def test_quick_measures_between_the_hosts_of_its_job(slurm: Slurm, tmp_path: Pat
     assert names["tcp"].argv[0] == "srun"
 
 
+def test_health_of_the_hosts_of_its_job(slurm: Slurm, tmp_path: Path) -> None:
+    said = batch(slurm, tmp_path, 2, f"{HOCKNEY} health --time 1s --json")
+    assert '"hosts": [' in said
+    assert {launch.hosts for launch in launches_of(tmp_path)} == {("n1", "n2")}, said
+
+
 def test_a_program_that_srun_has_started_has_all_hosts_of_the_job(slurm: Slurm, tmp_path: Path) -> None:
     words = "run pingpong -t tcp,mpi --bytes 8 --time 0.5s --launches 1"
     said = batch(slurm, tmp_path, 2, f"srun --nodes=1 --ntasks=1 {HOCKNEY} {words}")
