@@ -89,7 +89,8 @@ def alternate(base: RunInfo, new: RunInfo) -> Fix | None:
     only_base = [f"{name}={value}" for name, value in before.items() if after.get(name) != value]
     only_new = [f"{name}={value}" for name, value in after.items() if before.get(name) != value]
     can_repeat = words[:2] in (["hockney", "run"], ["hockney", "quick"]) and base.suite == new.suite
-    if not can_repeat or not (only_base or only_new):
+    has_load = bool(base.plan.get("background") or new.plan.get("background"))  # pairs are measured without one
+    if not can_repeat or has_load or not (only_base or only_new):
         return None
     what = words[1:] if words[1] == "quick" else words[2:]
     kept = [word for word in what if word not in _OF_RUN_ALONE]

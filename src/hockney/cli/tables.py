@@ -151,8 +151,8 @@ def _impact_json(impact: Impact) -> dict[str, Any]:
 
 def _factor_text(impact: Impact) -> str:
     factor = impact.factor
-    interval = "" if factor.low is None else f" ({factor.low:.2f} - {factor.high:.2f})"
-    return f"{factor.value:.2f}x{interval}"
+    interval = "" if factor.low is None else f" ({factor.low:.3g} - {factor.high:.3g})"
+    return f"{factor.value:.3g}x{interval}"
 
 
 def _time_text(which: str, name: str, impact: Impact) -> str:
