@@ -16,7 +16,7 @@ import pytest
 import hockney.worker.channel
 from hockney.worker.answers import parse
 from hockney.worker.channel import Channel
-from hockney.worker.diagnose import reason, summary
+from hockney.worker.diagnose import reason, summary, unreachable
 from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerError, WorkerTimedOut
 from hockney.worker.launch import StartCommand
 from hockney.worker.processes import find_members
@@ -348,6 +348,10 @@ def test_a_launcher_that_missed_a_host_is_not_waited_for(stub: Stub, line: str) 
     with pytest.raises(LaunchFailed, match=f"cannot reach a host: {re.escape(line)}") as caught:
         ask(launched)
     assert not caught.value.timed_out
+
+
+def test_what_a_rank_says_of_its_own_connections_is_no_such_failure() -> None:
+    assert unreachable("[n1:12] recv failed: Connection reset by peer (104)\nPermission denied\n") == ""
 
 
 def test_a_launcher_that_comes_up_after_all_is_heard(stub: Stub) -> None:

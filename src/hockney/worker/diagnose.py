@@ -15,7 +15,7 @@ _OF_SRUN = "srun: cluster configuration lacks support for cpu binding"  # which 
 # What ssh says when it gives up. Hydra (MPICH 4) then waits for that host for ever.
 _UNREACHABLE = re.compile(
     r"^.*(?:ssh: Could not resolve hostname|ssh: connect to host|Permission denied \(|Host key verification failed"
-    r"|kex_exchange_identification:|Connection (?:closed|reset|timed out) by ).*$",
+    r"|kex_exchange_identification:|Connection (?:closed|reset|timed out) by \S+ port \d+).*$",
     re.MULTILINE,
 )
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
