@@ -28,7 +28,7 @@ HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100
 _WITH_VALUE = re.compile(r"( --?[a-z-]+) (?!-)")  # an option, which stays with its value
 _CODES = {
     ExitCode.DONE: "done",
-    ExitCode.WORSE: "slower",
+    ExitCode.WORSE: "slower, or a fault was found",
     ExitCode.USAGE: "wrong usage or file",
     ExitCode.INCOMPLETE: "incomplete or inconclusive",
 }

@@ -57,6 +57,7 @@ def health(
     """
     from hockney.analysis.health import health_of
     from hockney.cli.measuring import command_line, measuring
+    from hockney.cli.progress import PairsDisplay
     from hockney.cli.rerun import typed
     from hockney.cli.run_options import read_launcher, read_places
     from hockney.cli.streams import remark
@@ -72,7 +73,8 @@ def health(
         raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
     check_label(label)
     asked = RunOptions(transports=(transport,), time_s=time_s, launcher=read_launcher(places))
-    with measuring(store, create=True, quiet=quiet, words=[transport]) as (catalogue, results, display):
+    shown = measuring(store, create=True, quiet=quiet, words=[transport], make_display=PairsDisplay)
+    with shown as (catalogue, results, display):
         outcome = measure_health(
             parse_hosts(",".join(hosts)), asked, catalogue, results, display,
             command=command_line("health"), label=label,

@@ -129,14 +129,19 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> 
 
 @contextlib.contextmanager
 def measuring(
-    store: Path | None, *, create: bool, quiet: bool = False, words: Sequence[str] | None = None
+    store: Path | None,
+    *,
+    create: bool,
+    quiet: bool = False,
+    words: Sequence[str] | None = None,
+    make_display: type[ProgressDisplay] = ProgressDisplay,
 ) -> Iterator[tuple[Catalogue, Store, ProgressDisplay]]:
     """All that measuring needs; the display is closed at the end.
 
     `words` name the transports that are wanted, None all.
     """
     catalogue = load(words)
-    display = ProgressDisplay(quiet=quiet)
+    display = make_display(quiet=quiet)
     with Store.open(store, create=create) as results, contextlib.closing(display):
         try:
             yield catalogue, results, display

@@ -18,6 +18,7 @@ from hockney.cli.rerun import typed
 from hockney.cli.streams import silence
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.measure.estimate import enough_text, first_rounds_s, is_too_short
+from hockney.measure.health import pairs_text
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display
@@ -166,6 +167,16 @@ class ProgressDisplay(Display):
         except OSError:
             self._quiet = True
             silence(sys.stderr.fileno())
+
+
+class PairsDisplay(ProgressDisplay):
+    """The same for all pairs of hosts: it begins with how many there are and what they cost."""
+
+    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
+        """Print what comes; a run of this kind goes on as any other."""
+        self._run_id = run_id
+        time = format_duration_s(plan.time_s)
+        self.say(f"run {run_id}: {pairs_text(len(plan.hosts))}, at most {time}; Ctrl-C keeps what is measured")
 
 
 def short_text(plan: Plan) -> str:

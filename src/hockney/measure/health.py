@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import RATE, UNUSABLE, directed, time_of_rank
 from hockney.errors import UsageError
-from hockney.measure.estimate import MIN_MEASUREMENTS
+from hockney.measure.estimate import FIRST_POINT_S, MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, RunOptions, make_plan
 from hockney.measure.point_work import Work
 from hockney.measure.pool import WorkerPool
@@ -28,12 +30,15 @@ from hockney.model import Measurement, Point, PointStatus
 from hockney.results.store import Store
 from hockney.stats.interval import median
 from hockney.suites import load_suite
+from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.hosts import Host
 from hockney.worker.preflight import HostsUnusable
 
 HOSTS_MIN = 2
+_BYTES = 96 * 16384  # of a measurement of a flow: 64 messages, those that fill it, and those that verify it
 _FIRST_PASS = 0.5  # of the time
+_LAST_PART = 0.4  # of the time: for points with a slow pair, if there are any
 
 
 def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
@@ -48,6 +53,17 @@ def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, 
     order = sorted(points)
     random.Random(seed).shuffle(order)
     return replace(plan, points=tuple(point for number in order for point in points[number]), refine=frozenset())
+
+
+def pairs_text(hosts: int) -> str:
+    """What will be measured, and how long that takes at most where no pair is slow."""
+    rounds = hosts - 1 + hosts % 2
+    data_s = _BYTES / 125e6  # of a flow
+    cost_s = rounds * MIN_MEASUREMENTS * (3 * FIRST_POINT_S + 2 * data_s)
+    return (
+        f"{hosts * (hosts - 1) // 2:,} pairs of {hosts:,} hosts in {counted(rounds, 'round')}, "
+        f"about {format_duration_s(cost_s)} at 1 Gbit/s"
+    )
 
 
 def round_of(point: Point) -> int:
@@ -93,24 +109,37 @@ def _pair_sampler(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool]
 class PairSampler(Sampler):
     """Ends a point when each of its pairs is known as precisely as asked, not only the slowest.
 
-    Latencies end after ten measurements: a fault is a multiple.
+    Latencies end after ten measurements: a fault is a multiple. The last part of the time is for slow pairs, whose
+    intervals decide.
     """
 
     def __init__(self, *args: Any, **launch: Any) -> None:
         super().__init__(*args, **launch)
         self._times_ns: defaultdict[tuple[Point, Pair], list[float]] = defaultdict(list)
-        self._first_pass_s = math.inf
+        self._first_pass_s = self._last_part_s = math.inf
         self._last: Work | None = None
 
     def run(self, budget_s: float) -> None:
         """Measure until every point has ended or budget_s have passed."""
-        self._first_pass_s = self._clock() + _FIRST_PASS * budget_s
+        now_s = self._clock()
+        self._first_pass_s, self._last_part_s = now_s + _FIRST_PASS * budget_s, now_s + (1 - _LAST_PART) * budget_s
         super().run(budget_s)
 
     def _is_cut_before(self, work: Work) -> bool:
         if self._round > self._first_round or self._last is None:
             return super()._is_cut_before(work)
         return round_of(work.point) != round_of(self._last.point) and self._clock() >= self._first_pass_s
+
+    def _order(self, active: Sequence[Work]) -> list[Work]:
+        order = super()._order(active)
+        if self._clock() < self._last_part_s:
+            return order
+        medians_ns = {key: statistics.median(times) for key, times in self._times_ns.items() if key[0].pattern == RATE}
+        limit_ns = statistics.median(medians_ns.values()) / SLOW if medians_ns else math.inf
+        slow = {point for (point, _), time_ns in medians_ns.items() if time_ns > limit_ns}
+        if not any(work.point in slow for work in order):
+            return order
+        return [work for work in order if work.point in slow or work.point.pattern != RATE]
 
     def _calibrate(self, work: Work) -> None:
         """As the last point of this pattern: no two rounds differ much."""
@@ -138,7 +167,7 @@ class PairSampler(Sampler):
         return going_on
 
     def _is_narrow(self, work: Work) -> bool:
-        if work.point.pattern != RATE:
+        if work.point.pattern != RATE or not work.probes:
             return False
         reached = [median(self._times_ns[work.point, pair]).precision for pair in directed(work.point)]
         return all(each is not None and each <= self._plan.precision for each in reached)

@@ -33,7 +33,9 @@ def run(words: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("hosts", help=f"how many, up to {_HOSTS_MAX}")
-    parser.add_argument("cables", nargs="*", help="what is special about a host: n2:rate=R,delay=D,loss=L,cpus=LIST")
+    parser.add_argument(
+        "cables", nargs="*", help="what is special about a host: n2:rate=R,send=R,receive=R,delay=D,loss=L,cpus=LIST"
+    )
     split = list(words).index("--") if "--" in words else len(words)
     asked = parser.parse_args(words[:split])
     why = lack()
@@ -68,6 +70,8 @@ def read_hosts(count: str, cables: Sequence[str]) -> list[Host]:
 
 _READ: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "rate": lambda text: {"rate_mbit": parse_rate_bytes_per_s(text) * 8 / 1e6},
+    "send": lambda text: {"send_mbit": parse_rate_bytes_per_s(text) * 8 / 1e6},
+    "receive": lambda text: {"receive_mbit": parse_rate_bytes_per_s(text) * 8 / 1e6},
     "delay": lambda text: {"delay_ms": parse_time_ns(text) / 1e6},
     "loss": lambda text: {"loss": parse_fraction(text)},
     "cpus": lambda text: {"cpus": parse_cpus(text)},

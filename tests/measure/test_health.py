@@ -1,0 +1,100 @@
+"""The sampler of `hockney health` on a made-up network: whole rounds, and the last of the time for slow pairs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from tests.builders import make_measurement
+from tests.measure.made_up_machine import Notes
+
+from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.health.matrices import RATE, directed
+from hockney.measure.health import PairSampler, pairs_text, round_of
+from hockney.measure.plan import Plan
+from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus
+
+HOSTS = 6
+WINDOW = 16
+
+
+class Network:
+    """An Instrument: a message takes 10 us, and more times as long from some hosts to others; its clock is its own."""
+
+    def __init__(self, slow: Mapping[Pair, float], pause_s: float) -> None:
+        self._slow = slow
+        self._pause_s = pause_s
+        self.now_s = 0.0
+        self.measured: list[Point] = []
+
+    def clock(self) -> float:
+        return self.now_s
+
+    def clock_ns(self, point: Point) -> float:
+        return 25.0
+
+    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
+        times_ns = np.full((HOSTS, samples), 10_000.0 * batch * WINDOW)
+        for a, b in directed(point):
+            times_ns[[a, b]] *= self._slow.get((a, b), 1.0) * (1 + 0.01 * (len(self.measured) % 3))
+        self.measured.append(point)
+        self.now_s += self._pause_s
+        return make_measurement(
+            point,
+            times_ns.astype(np.int64),
+            round_=round_,
+            batch=batch,
+            definition=Definition("slowest", WINDOW, WINDOW * point.bytes, WINDOW),
+        )
+
+
+def points() -> tuple[Point, ...]:
+    """All rounds, each with its three points."""
+    listed = []
+    for number in range(1, HOSTS):
+        options = (("round", str(number)),) if number > 1 else ()
+        listed.append(Point("tcp", "rounds", HOSTS, 8, options))
+        for way in ((), (("direction", "down"),)):
+            given = (*way, *options, ("window", "16"))
+            listed.append(Point("tcp", RATE, HOSTS, 16384, given, traits=PatternTraits(stream=True)))
+    return tuple(listed)
+
+
+def sample(network: Network, time_s: float) -> Notes:
+    notes = Notes()
+    plan = Plan("health", points(), precision=0.05, time_s=time_s)
+    PairSampler(plan, network, notes, seed=1, clock=network.clock).run(time_s)
+    return notes
+
+
+def test_all_pairs_are_measured_until_they_are_precise() -> None:
+    network = Network({}, pause_s=0.02)
+    notes = sample(network, 60)
+    assert network.now_s < 20
+    for point, (status, reason) in notes.ends.items():
+        assert status is (PointStatus.PRECISE if point.pattern == RATE else PointStatus.BUDGET), reason
+
+
+def test_the_first_pass_ends_after_a_whole_round() -> None:
+    network = Network({}, pause_s=0.1)
+    notes = sample(network, 2.5)
+    of_round: dict[int, set[Point]] = {}
+    for point in network.measured:
+        of_round.setdefault(round_of(point), set()).add(point)
+    assert 0 < len(of_round) < HOSTS - 1
+    assert all(len(measured) == 3 for measured in of_round.values())
+    assert len(notes.ends) == len(points())
+
+
+def test_the_last_part_of_the_time_is_for_slow_pairs() -> None:
+    network = Network({(0, 3): 2.0}, pause_s=0.05)
+    sample(network, 7)
+    counts = Counter(point for point in network.measured if point.pattern == RATE)
+    (slow,) = [point for point in counts if (0, 3) in directed(point)]
+    assert counts[slow] >= 3 + max(count for point, count in counts.items() if point != slow)
+
+
+def test_the_cost_is_said_before_anything_is_measured() -> None:
+    assert pairs_text(8) == "28 pairs of 8 hosts in 7 rounds, about 5 s at 1 Gbit/s"
+    assert pairs_text(1000) == "499,500 pairs of 1,000 hosts in 999 rounds, about 11 min 41 s at 1 Gbit/s"
