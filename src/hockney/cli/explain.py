@@ -125,7 +125,7 @@ def _print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None
     groups = grouped(explanation.findings)
     state = _main_state(explanation)
     notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
-    gaps = gap_lines(explanation.not_checked)
+    gaps = _gap_lines(explanation.not_checked)
     room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
     shown: list[list[str]] = []
     for group in groups[:_FINDINGS_MAX]:
@@ -218,7 +218,7 @@ def finding_lines(group: Sequence[Finding], names: Mapping[str, str] | None = No
     return lines
 
 
-def gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
+def _gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
     """One line for each reason, and one with the commands that measure the most."""
     reasons: dict[str, dict[str, None]] = {}
     for gap in gaps:

@@ -131,7 +131,8 @@ def health_json(found: Health) -> dict[str, Any]:
 
 def print_health(run: Run, found: Health) -> None:
     """Print the matrices, or of many hosts the slowest ones, and then what is wrong."""
-    from hockney.cli.explain import finding_lines, gap_lines
+    from hockney.cli.explain import finding_lines
+    from hockney.cli.rerun import fix_text
 
     known = found.matrices
     took_s = (run.finished_unix_s or run.info.started_unix_s) - run.info.started_unix_s
@@ -144,12 +145,15 @@ def print_health(run: Run, found: Health) -> None:
         _print_matrices(found)
     else:
         _print_slowest(found)
-    render.title(f"Findings: {len(found.findings)}" if found.findings else "No fault found")
+    count = f"Findings: {len(found.findings)}"
+    render.title(count if found.findings or found.not_checked else "No fault found")
     for finding in found.findings:
         render.lines(finding_lines([finding]))
     if found.not_checked:
         render.title("Not checked")
-        render.lines(gap_lines(found.not_checked))
+        for gap in found.not_checked:
+            how = f"; {fix_text(gap.how)}" if gap.how else ""
+            render.item(f"{gap.what}: {gap.reason.value}: {gap.detail}{how}")
 
 
 def _print_matrices(found: Health) -> None:

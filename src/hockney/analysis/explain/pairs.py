@@ -148,7 +148,10 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
         for key, cells in groups.items()
         if len({frozenset(pair) for pair, _ in cells}) > 1
     ]
-    return _slow_when_idle_too([matrix for matrix in matrices if matrix is not None])
+    known = _slow_when_idle_too([matrix for matrix in matrices if matrix is not None])
+    if run.info.suite == "health":  # analysis/health judges its hosts
+        return [replace(matrix, outliers=(), inconclusive=()) for matrix in known]
+    return known
 
 
 def _slow_when_idle_too(matrices: Sequence[PairMatrix]) -> list[PairMatrix]:

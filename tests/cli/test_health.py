@@ -1,0 +1,63 @@
+"""The screens of `hockney health`, from made-up runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.analysis.health.made import known_host, read_health, store_health
+from tests.cli.support import call_here
+
+from hockney.cli.health import exit_code_of
+from hockney.errors import ExitCode
+
+
+def shown(path: Path) -> str:
+    ended = call_here(path.parent, "show", "--tables", "--store", str(path))
+    assert ended.returncode == 0, ended.stderr
+    return " ".join(ended.stdout.split())
+
+
+def test_a_slow_host_a_lossy_link_and_a_host_that_differs(tmp_path: Path) -> None:
+    hosts = [known_host(f"n{number}") for number in range(1, 8)] + [known_host("n8", kernel="Linux 5.4")]
+    slow = dict.fromkeys([(2, other) for other in range(8) if other != 2], 0.4)
+    store_health(tmp_path / "r.db", 8, rates=slow, lost={(0, 5): 10.0}, known=hosts, unusable={"n9": "no answer"})
+    screen = shown(tmp_path / "r.db")
+    assert "8 hosts, 28 of 28 pairs measured" in screen
+    assert "usually 100 MB/s" in screen
+    assert "n3 is slow, but only where it sends. 40.0 MB/s, 40% of the usual 100 MB/s, in 7 directions" in screen
+    assert "the link from n1 to n6 loses segments. 1% (90 of 9,000) under load" in screen
+    assert "kernel is not the same on all hosts. n8 Linux 5.4; 7 have Linux 6.1." in screen
+    assert "n9 cannot be used. no answer." in screen
+
+
+def test_many_hosts_have_no_matrix_on_the_screen(tmp_path: Path) -> None:
+    slow = {pair: 0.5 for other in range(20) if other != 7 for pair in ((7, other), (other, 7))}
+    store_health(tmp_path / "r.db", 20, rates=slow)
+    screen = shown(tmp_path / "r.db")
+    assert "The slowest hosts by the median" in screen
+    assert "host sends receives latency n8 50.0 MB/s 50.0 MB/s 20.0 us" in screen
+    assert "n8 is slow" in screen
+
+
+def test_what_is_not_clear_is_said_with_the_command_that_measures_it(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 6, rates={(0, 1): 0.5}, measurements=3)
+    screen = shown(tmp_path / "r.db")
+    assert "No fault found" not in screen
+    assert "bandwidth: insufficient data: n1 to n2 may be bad, with too few measurements" in screen
+    assert "health --hosts n1,n2 --time 10m" in screen
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        ({}, ExitCode.DONE),
+        ({"rates": {(0, 1): 0.5}}, ExitCode.WORSE),
+        ({"rates": {(0, 1): 0.5}, "measurements": 3}, ExitCode.INCOMPLETE),
+        ({"unusable": {"n9": "no answer"}}, ExitCode.INCOMPLETE),
+        ({"unusable": {"n9": "no answer"}, "lost": {(0, 1): 20.0}}, ExitCode.WORSE),
+    ],
+)
+def test_exit_codes(tmp_path: Path, made: dict[str, object], code: ExitCode) -> None:
+    store_health(tmp_path / "r.db", 5, **made)  # type: ignore[arg-type]
+    assert exit_code_of(read_health(tmp_path / "r.db")) is code
