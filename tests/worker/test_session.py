@@ -236,9 +236,7 @@ def test_a_killed_rank_ends_the_job_and_is_named(mpi: Library | None, victim: in
         pid = session.hello().ranks[victim].pid
         with soon(lambda: os.kill(pid, signal.SIGKILL)), pytest.raises(WorkerDied) as death:
             session.measure("pingpong", batch=ENDLESS, timeout_s=60)
-        # A library's launcher says in its own words which one it was, if it knows.
-        how = f"rank {victim} was killed by SIGKILL" if mpi is None else r"the worker .*(signal 9|SIGKILL)"
-        assert re.match(how, str(death.value))
+        assert str(death.value).startswith(f"rank {victim} was killed by SIGKILL")
 
 
 @EVERY_JOB
@@ -246,7 +244,7 @@ def test_a_killed_rank_ends_the_job_and_is_named(mpi: Library | None, victim: in
 def test_a_stopped_rank_ends_at_the_time_limit(mpi: Library | None, victim: int) -> None:
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         pid = session.hello().ranks[victim].pid
-        late = pytest.raises(WorkerTimedOut, match="no end after 1 s")
+        late = pytest.raises(WorkerTimedOut, match=f"^rank {victim} does not answer: no end after 1 s in pingpong")
         with within_10_s_of(1), soon(lambda: os.kill(pid, signal.SIGSTOP)), late:
             session.measure("pingpong", batch=ENDLESS, timeout_s=1)
 

@@ -31,9 +31,11 @@ from hockney.worker.errors import (
     WorkerTimedOut,
     how_to_wait_longer,
 )
-from hockney.worker.hosts import fill, parse_hosts, spread
+from hockney.worker.hosts import Host, fill, parse_hosts, spread
 from hockney.worker.launch import Job, launch
+from hockney.worker.preflight import lost_hosts
 from hockney.worker.session import WorkerSession
+from hockney.worker.starters import find_starter
 
 _STARTS_MAX = 4  # a job that dies more often than this is given up
 
@@ -49,11 +51,15 @@ class _Live:
 class Failures:
     """Why a job, or each of a launcher that did not answer in time, does not start: no later launch waits for it again.
 
-    `proven`: launchers that have started a job; only that job fails where one of theirs is late.
+    `proven`: launchers that have started a job; only that job fails where one of theirs is late. `lost_hosts`: those
+    that answer no more, with the cause: no job is started on them. `asks_hosts`: after a failure; not if none answered
+    before the run, as only a library's launcher reaches them then.
     """
 
     reasons: dict[tuple[str, int] | str, str] = field(default_factory=dict)
     proven: set[str] = field(default_factory=set)
+    lost_hosts: dict[str, str] = field(default_factory=dict)
+    asks_hosts: bool = True
 
 
 class WorkerPool:
@@ -130,8 +136,9 @@ class WorkerPool:
             raise PointFailed(str(refusal), skipped=refusal.unsupported) from refusal
         except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
             self._bury(point, end)
-            remedy = f" ({how_to_wait_longer(end.limit_s)})" if isinstance(end, WorkerTimedOut) else ""
-            raise PointFailed(f"{end}{remedy}") from end
+            is_slow = isinstance(end, WorkerTimedOut) and not end.silent
+            remedy = f" ({how_to_wait_longer(end.limit_s)})" if isinstance(end, WorkerTimedOut) and is_slow else ""
+            raise PointFailed("; ".join(filter(None, (f"{end}{remedy}", self._lose_hosts(point))))) from end
         measurement = measurement_of(
             point,
             answer,
@@ -190,17 +197,46 @@ class WorkerPool:
         if key in self._live:
             return self._live[key]
         failures, launcher = self._failures, split_placed(point.transport)[0].partition(":")[0]
-        known = failures.reasons.get(key) or failures.reasons.get(launcher)
-        if known is not None:
+        known = failures.reasons.get(key) or failures.reasons.get(launcher) or self._lost_text(point)
+        if known:
             raise PointFailed(known)
         try:
             self._live[key] = self._start(point)
         except WorkerError as error:
-            is_silent = isinstance(error, LaunchFailed) and error.timed_out and launcher not in failures.proven
-            failures.reasons[launcher if is_silent else key] = str(error)
-            raise PointFailed(str(error)) from error
+            lost = self._lose_hosts(point)
+            if not lost:
+                is_silent = isinstance(error, LaunchFailed) and error.timed_out and launcher not in failures.proven
+                failures.reasons[launcher if is_silent else key] = str(error)
+            raise PointFailed(lost or str(error)) from error
         failures.proven.add(launcher)
         return self._live[key]
+
+    def _hosts_of(self, point: Point) -> tuple[Host, ...]:
+        """The hosts that the ranks of a point are on, each with their number; none for this host."""
+        listed = parse_hosts(",".join(self._plan.hosts)) if self._plan.hosts else ()
+        return fill(point.ranks, listed, point.per_host) if listed else ()
+
+    def _lose_hosts(self, point: Point) -> str:
+        """After a job has failed: ask its hosts whether they answer, and drop those that do not; names them.
+
+        Jobs on a dropped host are ended: they would wait for their limit. Where no host answers, nothing is known.
+        """
+        hosts = self._hosts_of(point)
+        if not hosts or not self._failures.asks_hosts:
+            return ""
+        lost = lost_hosts([host.name for host in hosts], find_starter(self._plan.launcher, hosts, os.environ))
+        if len(lost) < len(hosts):
+            self._failures.lost_hosts.update(lost)
+        for transport, ranks in list(self._live):
+            if self._lost_text(replace(point, transport=transport, ranks=ranks)):
+                self._live.pop((transport, ranks)).session.kill()
+        return self._lost_text(point)
+
+    def _lost_text(self, point: Point) -> str:
+        """Why a point's hosts cannot be used any more, or an empty string."""
+        lost = self._failures.lost_hosts
+        names = [host.name for host in self._hosts_of(point) if host.name in lost] if lost else []
+        return "; ".join(f"{name} does not answer ({lost[name]})" for name in names)
 
     def _start(self, point: Point) -> _Live:
         transport, ranks = point.transport, point.ranks
@@ -212,8 +248,7 @@ class WorkerPool:
             with compiled_file(info.model, ranks) as path:
                 job = Job(info.executable, info.worker_name, ranks, model=path, seed=self._seed & 0x7FFFFFFF)
                 return self._bring_up(transport, job)
-        listed = parse_hosts(",".join(self._plan.hosts)) if self._plan.hosts else ()
-        hosts = fill(ranks, listed, point.per_host) if listed else ()
+        hosts = self._hosts_of(point)
         placed = self._plan.cpus
         job = Job(
             executable=info.executable,

@@ -387,7 +387,7 @@ def _make_launches(
     meter = StealMeter(cpus)
     is_virtual = all(point.transport in plan.virtual for point in plan.points)
     watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, cpus)
-    failures = [Failures() for _ in sides]
+    failures = [Failures(asks_hosts=side.facts.get("hosts") != []) for side in sides]
     round_, alike = start.round, start.alike
     end_s = time.monotonic() + plan.time_s
     for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from hockney.worker.answers import PREFIX, Rank
 
 _OURS = "hockney worker: "
 # Messages of ranks after the failure of another one, or after a wait for it in vain.
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
+_REPORT = re.compile(r"hockney worker: rank (\d+): no end after ")
+_SPEAKER = re.compile(r"hockney worker: rank (\d+): ")
+_LOST = re.compile(r"control: (?:lost )?rank (\d+)(?: is gone|: )")
+_ANSWER = PREFIX.decode()  # of a host whose process is not the one that answers
 # Messages of Open MPI, Hydra (MPICH, Intel MPI) and others about a killed rank.
 _HOW_IT_ENDED = re.compile(r"exited on\s+signal|EXIT STRING|KILLED BY SIGNAL", re.IGNORECASE)
 # Of a backtrace, which is of no use to users: `[host:12] [ 1] ./worker(main+0x2) [0x7f2]`, each library in its own way.
@@ -17,6 +24,11 @@ _UNREACHABLE = re.compile(
     r"^.*(?:ssh: Could not resolve hostname|ssh: connect to host|Permission denied \(|Host key verification failed"
     r"|kex_exchange_identification:|Connection (?:closed|reset|timed out) by \S+ port \d+).*$",
     re.MULTILINE,
+)
+# Hydra names a signal like an exit code; a worker itself ends with none of these.
+_KILLED = (
+    re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)\s+=\s+EXIT CODE: (?P<signal>[4-9]|11)\s"),
+    re.compile(r"with PID (?P<pid>\d+) on node (?P<host>\S+) exited\s+on\s+signal (?P<signal>\d+)"),
 )
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 
@@ -44,6 +56,58 @@ def reason(said: str) -> str:
     return ((causes or ours or ends)[:1] or lines[-1:] or [""])[0].removeprefix(_OURS)
 
 
+def is_consequence(reason: str) -> bool:
+    """Whether a reason is only that another rank failed."""
+    return _CONSEQUENCES.match(_OURS + reason) is not None
+
+
+def silent_ranks(said: str, ranks: Sequence[Rank]) -> str:
+    """`rank 1 on n2 does not answer`: the ranks that did not report a time limit as others did; empty if all did.
+
+    Ranks that are threads of one process report once.
+    """
+    reported = {int(number) for number in _REPORT.findall(said)}
+    answering = {(rank.machine, rank.pid) for rank in ranks if rank.rank in reported}
+    silent = [rank for rank in ranks if (rank.machine, rank.pid) not in answering]
+    if not answering or not silent:
+        return ""
+    return f"{who(silent, ranks)} {'does' if len(silent) == 1 else 'do'} not answer"
+
+
+def gone_ranks(said: str, ranks: Sequence[Rank]) -> str:
+    """`rank 1 on n2 is gone`: the ranks that others lost and that said nothing themselves; empty if there is none."""
+    speaking = {int(number) for number in _SPEAKER.findall(said)}
+    lost = {int(number) for number in _LOST.findall(said)} - speaking
+    gone = [rank for rank in ranks if rank.rank in lost]
+    return f"{who(gone, ranks)} {'is' if len(gone) == 1 else 'are'} gone" if gone else ""
+
+
+def killed_rank(said: str, ranks: Sequence[Rank]) -> tuple[Rank, int] | None:
+    """The rank that a launcher reports as killed, and the signal; None if it names none."""
+    for pattern in _KILLED:
+        if match := pattern.search(said):
+            pid, host, signal = int(match["pid"]), match["host"].partition(".")[0], int(match["signal"])
+            here = [rank for rank in ranks if rank.pid == pid]
+            known = [rank for rank in here if rank.host.partition(".")[0] == host] or here
+            if len(known) == 1:
+                return known[0], signal
+    return None
+
+
+def who(some: Sequence[Rank], ranks: Sequence[Rank]) -> str:
+    """`rank 1`, `rank 1 on n2` in a job of several hosts, `ranks 2, 3, 4 and 60 more on n2 and n3`."""
+    numbers = [str(rank.rank) for rank in some]
+    shown = numbers if len(numbers) < 5 else [*numbers[:3], f"{len(numbers) - 3} more"]
+    text = f"rank{'s' if len(some) > 1 else ''} {_listed(shown)}"
+    hosts = list(dict.fromkeys(rank.host for rank in some))
+    shown = hosts if len(hosts) < 5 else [*hosts[:3], f"{len(hosts) - 3} more hosts"]
+    return f"{text} on {_listed(shown)}" if len({rank.host for rank in ranks}) > 1 else text
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
 def _lines(said: str) -> list[str]:
     stripped = (line.strip() for line in said.splitlines() if not _FRAME.search(line))
-    return [line for line in stripped if not _DECORATION.match(line) and line != _OF_SRUN]
+    return [line for line in stripped if not _DECORATION.match(line) and not line.startswith((_ANSWER, _OF_SRUN))]

@@ -74,12 +74,15 @@ class WorkerDied(WorkerError):
 
 
 class WorkerTimedOut(WorkerError):
-    """A time limit passed, and the job has been ended. `limit_s` is the limit that was asked for, in s."""
+    """A time limit passed, and the job has been ended. `limit_s` is the limit that was asked for, in s.
 
-    def __init__(self, doing: str, limit_s: float, last_line: str) -> None:
-        self.limit_s = limit_s
+    `silent` names the ranks that do not answer; empty if all do, or none.
+    """
+
+    def __init__(self, doing: str, limit_s: float, last_line: str, silent: str = "") -> None:
+        self.limit_s, self.silent = limit_s, silent
         text = f"no end after {limit_s:g} s in {doing}"
-        super().__init__(f"{text}: {last_line}" if last_line else text)
+        super().__init__(f"{silent}: {text}" if silent else f"{text}: {last_line}" if last_line else text)
 
 
 class WorkerRefused(WorkerError):

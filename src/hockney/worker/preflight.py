@@ -23,6 +23,7 @@ from hockney.worker.starters import Starter
 
 _LIMIT_S = 10
 _COPY_LIMIT_S = 60
+_ALIVE_LIMIT_S = 6  # ssh gives up after 5 s
 _AT_ONCE = 64
 _WORDS = ("hostname", "machine", "kernel", "arch", "libc", "congestion", "cpu", "cpus")
 # Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with its library's name.
@@ -108,6 +109,28 @@ def preflight(
         {"name": host, **{name: value for name, value in known.items() if name != "missing"}}
         for host, known in answered.items()
     ]
+
+
+def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
+    """The hosts that do not answer now, each with the cause; all are asked at once, for a few seconds."""
+    with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
+        causes = dict(zip(hosts, pool.map(lambda host: _cause(starter.argv(["true"], [host])), hosts), strict=True))
+    return {host: cause for host, cause in causes.items() if cause}
+
+
+def _cause(argv: Sequence[str]) -> str:
+    """Why a command on a host fails, or an empty string."""
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, timeout=_ALIVE_LIMIT_S, check=False, start_new_session=True,
+            capture_output=True,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"no answer within {_ALIVE_LIMIT_S} s"
+    except OSError as error:
+        return f"{argv[0]}: {error.strerror}"
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return "" if done.returncode == 0 else said[-1] if said else f"exit code {done.returncode}"
 
 
 def _examine(host: str, command: Sequence[str], starter: Starter) -> dict[str, Any] | str:

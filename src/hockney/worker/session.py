@@ -10,6 +10,7 @@ or a rank is lost. So it never outlives the control plane.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import secrets
@@ -33,6 +34,7 @@ from hockney.worker.answers import (
     ListeningAnswer,
     LostAnswer,
     MeasureAnswer,
+    Rank,
 )
 from hockney.worker.channel import Channel
 from hockney.worker.errors import (
@@ -70,6 +72,7 @@ class WorkerSession:
         self._channel = Channel()
         self._id = 0
         self._lost: LostAnswer | None = None
+        self._ranks: tuple[Rank, ...] = ()
         self._files: frozenset[Path] = frozenset()  # ours to remove if the library can't
         self._heard_bytes = 0  # position in the output when the last command was sent
         self._greeted = False
@@ -110,6 +113,7 @@ class WorkerSession:
         answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", HelloAnswer)
         self._files = processes.shared_memory_of(rank.pid for rank in answer.ranks if rank.host == socket.gethostname())
         self._greeted = True
+        self._ranks = answer.ranks
         return answer
 
     def measure(self, pattern: str, **how: Any) -> MeasureAnswer:
@@ -279,7 +283,8 @@ class WorkerSession:
     def _timed_out(self, doing: str, limit_s: float) -> WorkerError:
         self.kill()
         if self._greeted:
-            return WorkerTimedOut(doing, limit_s, self._reason())
+            silent = diagnose.silent_ranks(self._channel.said(self._heard_bytes), self._ranks)
+            return WorkerTimedOut(doing, limit_s, self._reason(), silent)
         if missed := diagnose.unreachable(self.said):
             return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}")
         return self._not_started(f"no answer within {self._start_limit_s:g} s", timed_out=True)
@@ -291,20 +296,39 @@ class WorkerSession:
         """
         join = self._channel.failed_join()  # rank 0 then still waits
         left_s = max(_DRAIN_S, deadline_s - time.monotonic())
-        exit_code = self._channel.wait_exit(min(_LAST_WORDS_S, left_s) if join is None else _DRAIN_S)
+        words_s = 1.0 if self._launch.joins else _LAST_WORDS_S  # a host that is gone never hangs up
+        exit_code = self._channel.wait_exit(min(words_s, left_s) if join is None else _DRAIN_S)
         self.kill()
         exit_code = exit_code if join is None else join
         if not self._greeted:
             return self._not_started(f"it {_how_it_ended(exit_code)}")
-        lost = self._lost
+        lost = self._lost_rank()
         # Each rank has its own watch, and a launcher may end the others before the first has reported.
         said = self._channel.said(self._heard_bytes)
         if 14 in (exit_code, lost and lost.exit) or "no end after" in said:
-            return WorkerTimedOut(doing, limit_s, self._reason())
-        who = f"rank {lost.rank}" if lost else "the worker"
-        how = _how_it_ended(-lost.signal or lost.exit if lost else exit_code)
+            return WorkerTimedOut(doing, limit_s, self._reason(), diagnose.silent_ranks(said, self._ranks))
+        text = diagnose.gone_ranks(said, self._ranks)
+        killed = diagnose.killed_rank("\n".join([said, *self.noise]), self._ranks)
+        if lost and (lost.signal or not (text or killed)):
+            rank = [rank for rank in self._ranks if rank.rank == lost.rank]
+            who = diagnose.who(rank, self._ranks) if rank else f"rank {lost.rank}"
+            text = f"{who} {_how_it_ended(-lost.signal or lost.exit)}"
+        elif killed:
+            text = f"{diagnose.who([killed[0]], self._ranks)} {_how_it_ended(-killed[1])}"
         reason = self._reason()
-        return WorkerDied(f"{who} {how}: {reason}" if reason else f"{who} {how}")
+        if killed or (text and diagnose.is_consequence(reason)):
+            reason = ""
+        return WorkerDied(": ".join(filter(None, (text or f"the worker {_how_it_ended(exit_code)}", reason))))
+
+    def _lost_rank(self) -> LostAnswer | None:
+        """The rank that a host's process reported first; one that was killed counts before those that ended."""
+        lost = [self._lost] if self._lost else []
+        for line in self._channel.said(self._heard_bytes).encode().splitlines():
+            if line.startswith(answers.PREFIX):  # of another host than rank 0's
+                with contextlib.suppress(ProtocolError):  # it may be cut short
+                    answer = answers.parse(line.removeprefix(answers.PREFIX))
+                    lost += [answer] if isinstance(answer, LostAnswer) else []
+        return max(lost, key=lambda each: each.signal != 0, default=None)
 
     def _not_started(self, reason: str, *, timed_out: bool = False) -> LaunchFailed:
         if time.monotonic() >= self._started_s + self._start_limit_s:

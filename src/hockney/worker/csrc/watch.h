@@ -10,8 +10,9 @@ typedef struct hk_watch hk_watch_t;
 hk_status_t hk_watch_open(int rank, hk_watch_t **watch_p);
 void hk_watch_close(hk_watch_t *watch);
 
-/* Start a time limit of limit_s seconds for this process. Then it logs `doing`, which is copied, and exits with
- * HK_EXIT_TIMEOUT; its launcher ends the other ranks. Ranks that are threads share one limit, the first. */
+/* Start a time limit of limit_s seconds for this process. Then it logs `doing`, which is copied, and soon exits
+ * with HK_EXIT_TIMEOUT; its launcher ends the other ranks. A rank that has logged nothing does not answer. Ranks that
+ * are threads share one limit, the first. */
 void hk_watch_arm(hk_watch_t *watch, unsigned limit_s, const char *doing);
 void hk_watch_disarm(hk_watch_t *watch);
 

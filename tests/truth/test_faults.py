@@ -1,0 +1,114 @@
+"""Ranks that stop or are killed, and a host that dies, during a run: each is named, and the rest is measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.truth.bed.bed import Bed, Host
+from tests.truth.conftest import MakeBed
+
+from hockney.model import PointStatus, split_placed
+from hockney.results.runs import Run
+from hockney.results.store import Store
+
+_LIMIT_S = 4
+EVERY_TRANSPORT = pytest.mark.parametrize(
+    "transport", ["tcp", *(pytest.param(mpi, marks=pytest.mark.full) for mpi in ("mpi@mpich", "mpi@openmpi"))]
+)
+
+
+class FaultyRun:
+    """`hockney run pingpong` on n1 and n2, which is hit by a fault once both placements have a figure."""
+
+    def __init__(self, bed: Bed, store: Path, transport: str) -> None:
+        self._bed, self._store = bed, store
+        argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", transport, "--bytes", "8,1K"]
+        argv += ["--hosts", "n1,n2", "--limit", f"{_LIMIT_S}s", "--time", "15s", "--launches", "1"]
+        # Far below what any machine measures, so that no point ends before its time.
+        argv += ["--precision", "0.001%", "--store", str(store)]
+        self._process = subprocess.Popen(
+            bed.argv("n1", argv), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def wait_for(self, text: str) -> None:
+        assert self._process.stderr is not None
+        said = []
+        while text not in (line := self._process.stderr.readline()):
+            said.append(line)
+            assert line, "".join(said)
+
+    def signal(self, name: str) -> None:
+        """Send a signal to the youngest worker's process on n2: a rank."""
+        kill = f"pkill -{name} --newest --ns $$ --nslist net --full '/hockney/[w]orkers/'"
+        assert self._bed.run("n2", ["sh", "-c", kill]).returncode == 0
+
+    def reasons(self) -> dict[tuple[str, int], str]:
+        """Why points between hosts failed; all within n1 were measured."""
+        self._process.communicate(timeout=60)
+        assert self._process.returncode == 3
+        with Store.open(self._store, readonly=True) as store:
+            run = Run(store, 1)
+            within = [series for series in run.series if split_placed(series.point.transport)[1]]
+            assert all(series.measurements and series.status is not PointStatus.FAILED for series in within)
+            return {
+                (series.point.transport, series.point.bytes): series.reason or ""
+                for series in run.series
+                if series.status is PointStatus.FAILED
+            }
+
+
+@contextmanager
+def begin(bed: Bed, store: Path, transport: str) -> Iterator[FaultyRun]:
+    run = FaultyRun(bed, store, transport)
+    try:
+        for _ in range(2):
+            run.wait_for("first figure")
+        yield run
+    finally:
+        run.end()
+
+
+@EVERY_TRANSPORT
+def test_a_stopped_rank_is_named_with_its_host(two_hosts: Bed, tmp_path: Path, transport: str) -> None:
+    with begin(two_hosts, tmp_path / "r.db", transport) as run:
+        run.signal("STOP")
+        stopped_s = time.monotonic()
+        run.wait_for("failed: ")
+        assert time.monotonic() - stopped_s < _LIMIT_S + 10
+        (reason,) = run.reasons().values()
+    assert reason.startswith(f"rank 1 on n2 does not answer: no end after {_LIMIT_S} s in pingpong")
+
+
+@EVERY_TRANSPORT
+def test_a_killed_rank_is_named_with_its_host(two_hosts: Bed, tmp_path: Path, transport: str) -> None:
+    with begin(two_hosts, tmp_path / "r.db", transport) as run:
+        run.signal("KILL")
+        killed_s = time.monotonic()
+        run.wait_for("failed: ")
+        assert time.monotonic() - killed_s < 10
+        (reason,) = run.reasons().values()
+    assert reason.startswith("rank 1 on n2 was killed by SIGKILL")
+
+
+@EVERY_TRANSPORT
+def test_a_dead_host_is_named_and_left_alone(make_bed: MakeBed, tmp_path: Path, transport: str) -> None:
+    bed = make_bed(Host(), Host())
+    with begin(bed, tmp_path / "r.db", transport) as run:
+        bed.cut("n2")
+        cut_s = time.monotonic()
+        run.wait_for("failed: ")
+        assert time.monotonic() - cut_s < _LIMIT_S + 10
+        reasons = run.reasons().values()
+    assert len(reasons) == 2
+    assert all("n2 does not answer (ssh: connect to host n2 port 22: " in reason for reason in reasons)
+    assert any(reason.startswith("rank 1 on n2 does not answer: no end after") for reason in reasons)
