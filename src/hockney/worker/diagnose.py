@@ -26,10 +26,8 @@ _UNREACHABLE = re.compile(
     re.MULTILINE,
 )
 # Hydra names a signal like an exit code; a worker itself ends with none of these.
-_KILLED = (
-    re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)\s+=\s+EXIT CODE: (?P<signal>[4-9]|11)\s"),
-    re.compile(r"with PID (?P<pid>\d+) on node (?P<host>\S+) exited\s+on\s+signal (?P<signal>\d+)"),
-)
+_KILLED_BY_PID = re.compile(r"PID (\d+) RUNNING AT (\S+)\s+=\s+EXIT CODE: ([4-9]|11)\s")
+_KILLED_RANK = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited\s+on\s+signal (\d+)")
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 
 
@@ -84,14 +82,12 @@ def gone_ranks(said: str, ranks: Sequence[Rank]) -> str:
 
 def killed_rank(said: str, ranks: Sequence[Rank]) -> tuple[Rank, int] | None:
     """The rank that a launcher reports as killed, and the signal; None if it names none."""
-    for pattern in _KILLED:
-        if match := pattern.search(said):
-            pid, host, signal = int(match["pid"]), match["host"].partition(".")[0], int(match["signal"])
-            here = [rank for rank in ranks if rank.pid == pid]
-            known = [rank for rank in here if rank.host.partition(".")[0] == host] or here
-            if len(known) == 1:
-                return known[0], signal
-    return None
+    if match := _KILLED_RANK.search(said):
+        known = [rank for rank in ranks if rank.rank == int(match[1])]
+    elif match := _KILLED_BY_PID.search(said):
+        here = [rank for rank in ranks if rank.pid == int(match[1])]
+        known = [rank for rank in here if rank.host.partition(".")[0] == match[2].partition(".")[0]] or here
+    return (known[0], int(match[match.lastindex or 0])) if match and len(known) == 1 else None
 
 
 def who(some: Sequence[Rank], ranks: Sequence[Rank]) -> str:
