@@ -90,6 +90,15 @@ def test_lost_segments(tmp_path: Path) -> None:
     assert named(read_health(tmp_path / "r.db")) == []
 
 
+def test_few_measurements_of_lost_segments(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 6, lost=dict.fromkeys(both(sends(2, 6)), 10.0), measurements=2)
+    assert named(read_health(tmp_path / "r.db")) == [("lossy host", "n3", "both")]
+    store_health(tmp_path / "r.db", 6, lost={(0, 5): 10.0}, measurements=1)
+    found = read_health(tmp_path / "r.db")
+    assert found.findings == ()
+    assert [gap.what for gap in found.not_checked] == ["lost messages"]
+
+
 def test_what_a_slow_host_loses_is_evidence_and_no_fault_of_its_own(tmp_path: Path) -> None:
     pairs = receives(2, 6)
     store_health(tmp_path / "r.db", 6, rates=dict.fromkeys(pairs, 0.25), lost=dict.fromkeys(pairs, 30.0))

@@ -40,7 +40,11 @@ def usual_bytes_per_s(known: Matrices) -> float | None:
 
 def usual_ns(known: Matrices) -> float | None:
     """The latency of most hosts."""
-    per_ns = usual({pair: 1 / time.value for pair, time in known.latency_ns.items()})
+    return _usual_ns({pair: time.value for pair, time in known.latency_ns.items()})
+
+
+def _usual_ns(times_ns: Mapping[Pair, float]) -> float | None:
+    per_ns = usual({pair: 1 / time_ns for pair, time_ns in times_ns.items()})
     return None if per_ns is None else 1 / per_ns
 
 
@@ -82,25 +86,18 @@ def slow_findings(known: Matrices, located: Located) -> list[Finding]:
 
 
 def late_places(known: Matrices) -> Located:
-    """Where the latency is a multiple of the usual one, in all measurements but a few: a busy CPU is no fault."""
-    limit_ns = LATE * (usual_ns(known) or 0.0)
-
-    def is_late(pair: Pair) -> bool | None:
-        time = known.latency_ns[pair]
-        if time.low is None:
-            return None if time.value > limit_ns else False
-        return time.low > limit_ns
-
-    return locate(known.latency_ns, is_late)
+    """Where even the fastest message takes a multiple of the usual fastest: a busy CPU delays only some."""
+    limit_ns = LATE * (_usual_ns(known.fastest_ns) or 0.0)
+    return locate(known.fastest_ns, lambda pair: known.fastest_ns[pair] > limit_ns)
 
 
 def late_findings(known: Matrices, located: Located) -> list[Finding]:
-    """A round trip has no direction."""
-    middle_ns = usual_ns(known) or 0.0
+    """By the fastest messages. A round trip has no direction."""
+    middle_ns = _usual_ns(known.fastest_ns) or 0.0
     findings = []
     for place in located.places:
-        time_ns = statistics.median(known.latency_ns[pair].value for pair in place.pairs)
-        facts = {"latency_ns": time_ns, "usual_ns": middle_ns, "of_usual_ratio": time_ns / middle_ns}
+        time_ns = statistics.median(known.fastest_ns[pair] for pair in place.pairs)
+        facts = {"fastest_ns": time_ns, "usual_ns": middle_ns, "of_usual_ratio": time_ns / middle_ns}
         findings.append(_finding("late", known, place, facts, time_ns / middle_ns - 1))
     return findings
 
@@ -112,9 +109,13 @@ def lossy_places(known: Matrices, slow: Located) -> Located:
     """Where segments are lost. Slow pairs do not count: a full queue in front of something slow loses them."""
     full = {pair for place in slow.places for pair in place.pairs} | {*slow.unclear}
 
-    def is_lossy(pair: Pair) -> bool:
+    def is_lossy(pair: Pair) -> bool | None:
         sent = known.sent[pair]
-        return pair not in full and sent.times >= _LOST_TIMES and sent.lost_share >= LOST
+        if pair in full or sent.lost_share < LOST:
+            return False
+        if sent.measurements == 1:
+            return None
+        return sent.times >= min(_LOST_TIMES, sent.measurements)
 
     return locate(known.sent, is_lossy)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ class Sent:
     segments: float = 0
     lost: float = 0
     times: int = 0
+    measurements: int = 0
 
     @property
     def lost_share(self) -> float:
@@ -33,20 +35,26 @@ class Sent:
         return self.lost / self.segments if self.segments else 0.0
 
     def __add__(self, other: Sent) -> Sent:
-        return Sent(self.segments + other.segments, self.lost + other.lost, self.times + other.times)
+        return Sent(
+            self.segments + other.segments,
+            self.lost + other.lost,
+            self.times + other.times,
+            self.measurements + other.measurements,
+        )
 
 
 @dataclass(frozen=True)
 class Matrices:
     """By pairs of places in `hosts`, from the first to the second.
 
-    `bytes_per_s` and `sent` are those of flows, with all pairs of a round at once; latencies, half a round trip of a
-    short message, are the same both ways.
+    `bytes_per_s` and `sent` are those of flows, with all pairs of a round at once; latencies, and those of the fastest
+    messages, are half a round trip of a short message, the same both ways.
     """
 
     hosts: tuple[str, ...]
     bytes_per_s: Mapping[Pair, Interval]
     latency_ns: Mapping[Pair, Interval]
+    fastest_ns: Mapping[Pair, float]
     sent: Mapping[Pair, Sent]
 
     @property
@@ -65,6 +73,7 @@ def matrices_of(run: Run) -> Matrices:
     hosts = tuple(host.name for host in parse_hosts(",".join(run.info.plan["hosts"])))
     rates: dict[Pair, list[float]] = {}
     latencies: dict[Pair, list[float]] = {}
+    fastest_ns: dict[Pair, float] = {}
     sent: dict[Pair, Sent] = {}
     for series in run.series:
         pairs = directed(series.point) if series.point.pattern in (LATENCY, RATE) else []
@@ -72,6 +81,8 @@ def matrices_of(run: Run) -> Matrices:
             time_ns = time_of_rank(measurement, a)
             if series.point.pattern == LATENCY:
                 latencies.setdefault((a, b), []).append(time_ns)
+                least_ns = float(measurement.elapsed_ns[a].min()) / (measurement.batch * measurement.definition.divisor)
+                fastest_ns[a, b] = fastest_ns[b, a] = min(least_ns, fastest_ns.get((a, b), math.inf))
             else:
                 rates.setdefault((a, b), []).append(1e9 * series.point.bytes / time_ns)
                 sent[a, b] = sent.get((a, b), Sent()) + _sent(measurement, a)
@@ -80,6 +91,7 @@ def matrices_of(run: Run) -> Matrices:
         hosts=hosts,
         bytes_per_s={pair: median(values) for pair, values in rates.items()},
         latency_ns=latency_ns | {(b, a): time for (a, b), time in latency_ns.items()},
+        fastest_ns=fastest_ns,
         sent=sent,
     )
 
@@ -104,4 +116,4 @@ def _sent(measurement: Measurement, rank: int) -> Sent:
         for name in ("segments", "retransmits", "needless_retransmits")
     )
     lost = max(0.0, again - needless)
-    return Sent(segments, lost, int(lost > 0))
+    return Sent(segments, lost, int(lost > 0), 1)
