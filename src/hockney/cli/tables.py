@@ -23,7 +23,7 @@ from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
-from hockney.report.findings import class_text, inconclusive_text, outlier_text
+from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
 from hockney.report.sheet import Sheet, make_sheet
 from hockney.report.words import placement_text
 from hockney.results.runs import Run
@@ -255,9 +255,12 @@ def _print_matrix(matrix: PairMatrix) -> None:
     if matrix.oversubscribed:
         render.note("There were more ranks than CPUs: scheduling times, not the transport's own.")
     if matrix.ranks <= 16:
-        columns = [Column("from", key=True), *(Column(f"to {b}", right=True) for b in range(matrix.ranks))]
-        rows = enumerate(_square(matrix, lambda time: time.value))
-        render.table(columns, ([str(a), *("" if ns is None else format_ns(ns) for ns in row)] for a, row in rows))
+        names = rank_names(range(matrix.ranks), matrix.hosts)
+        if len(set(matrix.hosts)) == matrix.ranks:
+            names = list(matrix.hosts)
+        columns = [Column("from", key=True), *(Column(f"to {name}", right=True) for name in names)]
+        rows = zip(names, _square(matrix, lambda time: time.value), strict=True)
+        render.table(columns, ([name, *("" if ns is None else format_ns(ns) for ns in row)] for name, row in rows))
     else:
         render.note(f"The matrix of {matrix.ranks} ranks is in --json only.")
     if matrix.missing:

@@ -97,7 +97,7 @@ def class_text(pair_class: PairClass) -> str:
 
 def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
     """`ranks 1 and 3: 1.30 us, 1.30x their class (one host, 1.00 us)`."""
-    names = _names(outlier.ranks, hosts)
+    names = rank_names(outlier.ranks, hosts)
     if len(names) == 1:
         who, whose = f"rank {names[0]} with {outlier.of_pairs} others", "its"
     else:
@@ -117,12 +117,13 @@ def inconclusive_text(pair: Inconclusive, hosts: Sequence[str]) -> str:
     )
     than = f"{pair.time.value / pair.class_ns:.2f}x their class ({pair.class_name}, {format_ns(pair.class_ns)})"
     return (
-        f"ranks {' and '.join(_names(pair.ranks, hosts))} may be slow (inconclusive): {format_ns(pair.time.value)}, "
-        f"{than}; {why}. Measure longer with --time."
+        f"ranks {' and '.join(rank_names(pair.ranks, hosts))} may be slow (inconclusive): "
+        f"{format_ns(pair.time.value)}, {than}; {why}. Measure longer with --time."
     )
 
 
-def _names(ranks: Iterable[int], hosts: Sequence[str]) -> list[str]:
+def rank_names(ranks: Iterable[int], hosts: Sequence[str]) -> list[str]:
+    """`0 (n1)`: ranks with their hosts, where there are several."""
     return [f"{rank} ({hosts[rank]})" if len(set(hosts)) > 1 else str(rank) for rank in ranks]
 
 

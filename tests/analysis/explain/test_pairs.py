@@ -94,6 +94,21 @@ def test_a_pair_of_few_measurements_is_inconclusive(
     assert capsys.readouterr().out == snapshot
 
 
+@pytest.mark.parametrize(
+    ("hosts", "heading"),
+    [
+        (("a", "b", "c"), "from to a to b to c"),
+        (("a", "a", "b"), "from to 0 (a) to 1 (a) to 2 (b)"),
+        (("a", "a", "a"), "from to 0 to 1 to 2"),
+    ],
+)
+def test_matrices_of_several_hosts_name_them(
+    hosts: tuple[str, ...], heading: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_pairs(matrices(tmp_path, idle(3, {}, 1000.0), hosts=hosts))
+    assert heading in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_pair_slow_in_half_of_its_launches_is_inconclusive(tmp_path: Path) -> None:
     """Pair (1, 3) is slow in the first three of six launches."""
     slow = idle(4, {(1, 3): 1300.0}, 1000.0)
