@@ -6,18 +6,15 @@ import random
 import shutil
 import socket
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.builders import make_point
 from tests.worker.test_native import HERE
 
-from hockney.measure import run as running
-from hockney.measure.plan import Plan
-from hockney.measure.recorder import Display
-from hockney.results.store import Store
+from hockney.measure.run_warnings import stranger_warnings
 from hockney.worker.build import SOURCES, build_worker
-from hockney.worker.catalogue import load
+from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
 
@@ -35,17 +32,16 @@ exec sh -c "$*"
 """
 
 
-def test_a_refused_stranger_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_stranger_is_reported(tmp_path: Path) -> None:
     agent = tmp_path / "agent"
     agent.write_text(AGENT)
     agent.chmod(0o755)
-    monkeypatch.setenv("HOCKNEY_RSH", str(agent))
-    monkeypatch.setattr(running, "preflight", lambda *_: [])  # it would find that both are one machine
-    plan = Plan("test", (make_point(8, "tcp"),), time_s=0.3, hosts=("localhost:1", "127.0.0.1:1"))
-    with Store.open(tmp_path / "r.db") as store:
-        running.measure(plan, load(libraries=()), store, Display(), command="test")
-        (warning,) = [each for each in store.run(1).warnings if each.kind == "stranger"]
-    assert warning.subject == "tcp"
+    job = Job(build_worker(), "tcp", 2, hosts=parse_hosts("localhost:1,127.0.0.1:1"), oversubscribed=True)
+    with WorkerSession(launch(job, environment={"HOCKNEY_RSH": str(agent)})) as session:
+        assert [rank.strangers for rank in session.hello().ranks] == [2, 0]
+        assert session.measure("pingpong", bytes=64).verified
+    (warning,) = stranger_warnings(Counter({"tcp": 2, "udp": 0}))
+    assert (warning.kind, warning.subject) == ("stranger", "tcp")
     assert warning.cause.startswith("2 connections to the ranks of tcp")
 
 
