@@ -123,9 +123,10 @@ def test_an_import_is_compared_with_a_run(store: Path, tmp_path: Path, capsys: p
     read(capsys, "import", output(tmp_path, "osu.txt"), "-t", "shm")
     capsys.readouterr()
     assert execute(["compare", "1", "2", "--json"]) == 3
-    (series,) = (each for each in json.loads(capsys.readouterr().out)["series"] if each["bytes"] == 8)
-    assert (series["reason_codes"], series["new_ns"]) == (["state unknown"], 1500.0)
-    assert series["base_ns"] > 0
+    series = json.loads(capsys.readouterr().out)["series"]
+    (short,) = (each for each in series if each["point"]["bytes"] == 8)
+    assert (short["reason_codes"], short["new_ns"]) == (["state unknown"], 1500.0)
+    assert short["base_ns"] > 0
     assert execute(["compare", "1", "2"]) == 3
     assert "state unknown" in capsys.readouterr().out
 
