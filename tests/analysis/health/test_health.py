@@ -71,11 +71,11 @@ def test_of_two_hosts_only_a_direction_can_be_named(tmp_path: Path) -> None:
 
 
 def test_a_late_host_and_a_late_link(tmp_path: Path) -> None:
-    store_health(tmp_path / "r.db", 6, latencies=dict.fromkeys(both(sends(3, 6)), 3.0))
+    store_health(tmp_path / "r.db", 6, latencies=dict.fromkeys(both(sends(3, 6)), 5.0))
     assert named(read_health(tmp_path / "r.db")) == [("late host", "n4", "both")]
-    store_health(tmp_path / "r.db", 6, latencies={(1, 4): 3.0})
+    store_health(tmp_path / "r.db", 6, latencies={(1, 4): 5.0})
     assert named(read_health(tmp_path / "r.db")) == [("late link", "n2", "n5", "both")]
-    store_health(tmp_path / "r.db", 6, latencies={(1, 4): 1.9})
+    store_health(tmp_path / "r.db", 6, latencies={(1, 4): 3.0})
     assert named(read_health(tmp_path / "r.db")) == []
 
 

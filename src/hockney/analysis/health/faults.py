@@ -12,7 +12,8 @@ from hockney.analysis.health.matrices import Matrices, Sent
 from hockney.analysis.health.places import Located, Place, locate
 
 SLOW = 0.85  # of the usual rate: what is certainly below it is a fault
-LATE = 2.0  # times the usual latency
+LATE = 2.0  # times the usual latency, and this much more: a host whose CPU is shared is late by tens of us
+_LATE_NS = 50_000
 LOST = 0.001  # of the segments
 _LOST_TIMES = 3  # measurements in which some were lost: a burst is no fault
 _OF_HOST = (
@@ -87,7 +88,8 @@ def slow_findings(known: Matrices, located: Located) -> list[Finding]:
 
 def late_places(known: Matrices) -> Located:
     """Where even the fastest message takes a multiple of the usual fastest: a busy CPU delays only some."""
-    limit_ns = LATE * (_usual_ns(known.fastest_ns) or 0.0)
+    middle_ns = _usual_ns(known.fastest_ns) or 0.0
+    limit_ns = max(LATE * middle_ns, middle_ns + _LATE_NS)
     return locate(known.fastest_ns, lambda pair: known.fastest_ns[pair] > limit_ns)
 
 
