@@ -18,6 +18,9 @@ from hockney.worker.answers import PREFIX
 from hockney.worker.errors import LaunchFailed
 from hockney.worker.processes import MARK, end_job, new_mark
 
+FILES_OF_PROCESS = 4
+"""What a process of a job opens here: three pipes, and one that says when it ends."""
+
 _CHUNK_BYTES = 1 << 18
 _NOISE_LINE_BYTES = 4096
 

@@ -25,6 +25,8 @@ import psutil
 MARK = "HOCKNEY_JOB"
 """The environment variable that says which job a process belongs to."""
 
+_SPARE_FILES = 64  # open for a moment only, as when a process is started
+
 # MPICH; Open MPI 4 and 5.
 _SHARED_MEMORY = re.compile(r"/dev/shm/(?:mpich_shm_|vader_segment\.|sm_segment\.)[^/ ]+$", re.MULTILINE)
 
@@ -33,6 +35,17 @@ def cpu_time_s() -> float:
     """The CPU time in s that this process has used so far, with all of its jobs that have ended."""
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def allow_files(count: int) -> None:
+    """Raise the soft limit of open files so that this process may keep `count` more. Raises OSError if it cannot."""
+    wanted = sum(1 for _ in Path("/dev/fd").iterdir()) + count + _SPARE_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise OSError(f"it needs {wanted:,} open files, and this system allows {hard:,} (ulimit -Hn)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def new_mark() -> str:

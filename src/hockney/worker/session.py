@@ -36,7 +36,7 @@ from hockney.worker.answers import (
     MeasureAnswer,
     Rank,
 )
-from hockney.worker.channel import Channel
+from hockney.worker.channel import FILES_OF_PROCESS, Channel
 from hockney.worker.errors import (
     LaunchFailed,
     ProtocolError,
@@ -344,6 +344,10 @@ class WorkerSession:
         """Start the other ranks as soon as rank 0 has said where it listens; all share a fresh secret."""
         token = f"token {secrets.token_hex(16)}"
         answer = self._send(token, ListeningAnswer, "start", self._start_limit_s)()
+        try:
+            processes.allow_files(FILES_OF_PROCESS * len(self._launch.joins))
+        except OSError as error:
+            raise LaunchFailed(self._launch.launcher, str(error)) from error
         for argv in self._launch.joins:
             words = [word.replace(JOIN_ADDRESS, f"{answer.host}:{answer.port}") for word in argv]
             self._channel.spawn(words, self._launch.environment)

@@ -280,6 +280,14 @@ def test_in_rounds_each_pair_has_its_own_time(tmp_path: Path) -> None:
         assert time.value == pytest.approx(100.0 * (a + 1) + 10 * b, abs=1)
 
 
+def test_rounds_of_a_large_model_have_no_times_of_pairs(tmp_path: Path) -> None:
+    """One row stands for all of its ranks."""
+    points = [Point("sim@large", "rounds", 5000, 8, options(round=number)) for number in (1, 2)]
+    assert (
+        matrices(tmp_path, [Made(point, 100.0, divisor=2, timed="slowest", by_rank=[100.0]) for point in points]) == []
+    )
+
+
 def test_explain_finds_the_slow_pair(tmp_path: Path) -> None:
     store_run(tmp_path / "r.db", "allpairs", idle(4, {(1, 3): 1300.0}, 1000.0))
     with open_results(tmp_path / "r.db") as results:

@@ -235,7 +235,8 @@ def _medians_of_ranks(series: Series, ranks: Pair) -> _Medians:
 
     medians: _Medians = {}
     for measurement, state in zip(series.measurements, series.states, strict=True):
-        if measurement.elapsed_ns.size and state != MIXED:
+        has_all = len(measurement.elapsed_ns) > max(ranks)  # of a large model one row stands for all
+        if has_all and measurement.elapsed_ns.size and state != MIXED:
             slower = measurement.elapsed_ns[list(ranks)].max(axis=0)
             time_ns = float(np.median(slower)) / (measurement.batch * measurement.definition.divisor)
             medians.setdefault(state.name, []).append((time_ns, measurement.launch_id))

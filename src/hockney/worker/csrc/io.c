@@ -4,8 +4,29 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+hk_status_t hk_allow_files(const char *transport, int size, uint64_t files)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return hk_fail(HK_ERR_SYSTEM, 0, "%s: cannot ask for the limit of open files: %s", transport, strerror(errno));
+    }
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= files) {
+        return HK_OK;
+    }
+    const rlim_t most = limit.rlim_max;
+    limit.rlim_cur = (rlim_t)files;
+    if ((most != RLIM_INFINITY && most < files) || setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return hk_fail(HK_ERR_UNSUPPORTED, 0,
+                       "%s: %d ranks need %llu open files, and this system allows %llu (ulimit -Hn)", transport, size,
+                       (unsigned long long)files, (unsigned long long)most);
+    }
+    return HK_OK;
+}
 
 /* An inherited descriptor (standard output of an mpiexec) may be O_NONBLOCK: wait instead of failing. */
 static bool try_again(int fd, short events)

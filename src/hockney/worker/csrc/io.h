@@ -3,8 +3,16 @@
 #define HK_IO_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "status.h"
+
+/* The most files that a process of a native job opens: two for each rank (control and, over TCP, messages; before the
+ * fork, both ends of the control sockets), and some of every process. */
+#define HK_FILES_OF_JOB(size) (2 * (uint64_t)(size) + 64)
+
+/* Raises the soft limit of open files to `files`. Where the hard limit is lower, logs both: HK_ERR_UNSUPPORTED. */
+hk_status_t hk_allow_files(const char *transport, int size, uint64_t files);
 
 /* HK_ERR_PEER: the other end is closed. Sockets raise no SIGPIPE. */
 hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes);

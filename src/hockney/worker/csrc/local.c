@@ -12,6 +12,7 @@
 #include "children.h"
 #include "control.h"
 #include "family.h"
+#include "io.h"
 
 enum { RANKS_MAX = 4096 };
 
@@ -196,6 +197,9 @@ int hk_local_start(const hk_args_t *args)
     if (args->size > RANKS_MAX) {
         hk_log(0, "-n must be from 1 to %d", RANKS_MAX);
         return HK_EXIT_USAGE;
+    }
+    if (hk_allow_files(args->tp->name, args->size, HK_FILES_OF_JOB(args->size)) != HK_OK) {
+        return HK_EXIT_FAILED;
     }
     return args->rank < 0 ? start_local(args) : hk_remote_start(args);
 }

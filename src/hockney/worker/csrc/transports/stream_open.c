@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "../io.h"
 #include "stream.h"
 
 /* ---- descriptors of a job ---------------------------------------------------------------------------------------- */
@@ -29,27 +29,6 @@ static void free_fds(hk_stream_fds_t *fds)
         free(fds->out);
         free(fds);
     }
-}
-
-/* Every rank inherits the descriptors of the whole job before it closes those of others. */
-static hk_status_t allow_descriptors(const char *name, int size, rlim_t ends)
-{
-    const rlim_t wanted = ends + 2 * (rlim_t)size + 64; /* plus the control star's, and some of every process */
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return hk_fail(HK_ERR_SYSTEM, 0, "%s: cannot ask for the limit of open files: %s", name, strerror(errno));
-    }
-    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
-        return HK_OK;
-    }
-    const rlim_t had = limit.rlim_max;
-    limit.rlim_cur = wanted;
-    if ((had != RLIM_INFINITY && had < wanted) || setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return hk_fail(HK_ERR_UNSUPPORTED, 0,
-                       "%s: %d ranks need %llu open files, and this system allows %llu (ulimit -Hn)", name, size,
-                       (unsigned long long)wanted, (unsigned long long)had);
-    }
-    return HK_OK;
 }
 
 static hk_status_t make_pairs(const char *name, hk_stream_fds_t *all, bool duplex, int (*make)(int fds[2]))
@@ -78,7 +57,8 @@ hk_status_t hk_stream_prepare(const hk_transport_t *tp, int size, void **shared_
     const bool duplex = family->duplex;
     const size_t cells = (size_t)size * (size_t)size;
     const size_t ends = (cells - (size_t)size) * (duplex ? 1 : 2);
-    hk_status_t status = allow_descriptors(tp->name, size, (rlim_t)ends);
+    /* Every rank inherits the descriptors of the whole job before it closes those of others. */
+    hk_status_t status = hk_allow_files(tp->name, size, ends + HK_FILES_OF_JOB(size));
     if (status != HK_OK) {
         return status;
     }
