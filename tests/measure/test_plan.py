@@ -444,3 +444,23 @@ def test_across_hosts_other_transports_are_named() -> None:
     assert plan.points == ()
     (skipped,) = plan.skipped
     assert skipped.reason == "the transport works within one host; across hosts use -t mpi or tcp or udp"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ranks"), [(("n1", "n2", "n3"), (3, 2)), (("n1:2", "n2:3"), (5, 4)), (("n1",), (2, 2)), ((), (8, 8))]
+)
+def test_across_hosts_each_has_a_rank_by_default(hosts: tuple[str, ...], ranks: tuple[int, int]) -> None:
+    tcp = replace(CATALOGUE, transports={"tcp": make_transport("tcp", BOTH | {"hosts"})})
+    for pattern, number in zip(("ring", "pairs"), ranks, strict=True):
+        suited = suite(pattern=pattern, ranks="cpus", transports=["tcp"])
+        plan = make_plan(suited, RunOptions(hosts=hosts), tcp, cpus=8)
+        assert {point.ranks for point in plan.points} == {number}
+        asked = make_plan(suited, RunOptions(hosts=hosts, ranks=(2,)), tcp, cpus=8)
+        assert {point.ranks for point in asked.points} == {2}
+
+
+def test_a_pattern_alone_has_a_rank_on_each_host_if_all_ranks_take_part() -> None:
+    tcp = replace(CATALOGUE, transports={"tcp": make_transport("tcp", BOTH | {"hosts"})})
+    asked = RunOptions(transports=("tcp",), hosts=("n1", "n2", "n3", "n4"), sizes=(8,))
+    plan = make_plan(pattern_suite("ring", "barrier", "pingpong", on_hosts=True), asked, tcp, cpus=1)
+    assert {(point.pattern, point.ranks) for point in plan.points} == {("ring", 4), ("barrier", 4), ("pingpong", 2)}

@@ -70,7 +70,8 @@ def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) ->
     transports = [given.pop(f"{side}_transport") for side in _SIDES]
     label = given.pop("label")
     given["hosts"] = given["hosts"] or ("local",)  # in a batch job, too: only run and quick take its hosts unasked
-    suite, common = find_suite(what), read_options({"refine": False, **given})
+    common = read_options({"refine": False, **given})
+    suite = find_suite(what, on_hosts=bool(common.hosts))
     common = replace(
         common,
         launches=common.launches or _LAUNCHES,

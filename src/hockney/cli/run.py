@@ -90,7 +90,8 @@ def run(
         return measure_and_show("run", output, store, resume=resume)
     if not what:
         raise UsageError(f"name what to run: a pattern, a suite or a file, for example: {typed('run', 'pingpong')}")
-    suite, asked = find_suite(",".join(what)), read_options(words)
+    asked = read_options(words)
+    suite = find_suite(",".join(what), on_hosts=bool(asked.hosts) and asked.background is None)
     if dry_run:
         from hockney.cli.dry_run import show_plan
 

@@ -24,8 +24,8 @@ from hockney.worker.hosts import parse_hosts, read_hostfile
 from hockney.worker.starters import check_launcher, refuse_outside_slurm
 
 
-def find_suite(what: str) -> Suite:
-    """A suite, patterns with commas between them, or a file. Raises UsageError with the nearest name."""
+def find_suite(what: str, *, on_hosts: bool = False) -> Suite:
+    """A suite, patterns with commas between them (see pattern_suite), or a file. Raises UsageError."""
     if what in builtin_names():
         return load_suite(what)
     if what.endswith(".toml"):
@@ -34,7 +34,7 @@ def find_suite(what: str) -> Suite:
     words = [word.strip() for word in what.split(",")]
     strange = next((word for word in words if word not in patterns), None)
     if strange is None:
-        return pattern_suite(*words)
+        return pattern_suite(*words, on_hosts=on_hosts)
     if Path(strange).is_file():
         raise UsageError(f"{strange} is not a suite: the name of a suite's file ends in .toml")
     if len(words) > 1:

@@ -27,6 +27,9 @@ from hockney.worker.launch import START_LIMIT_S
 if TYPE_CHECKING:
     from hockney.results.store import StoredRun
 
+_FEW_RANKS = {  # two ranks take part, or not every number of ranks will do
+    *("pingpong", "prtt", "oneway", "twoway", "stream", "putpong", "put", "get", "memload", "memcpy", "ft"),
+}
 _LAUNCHES = 6  # the fewest whose medians give a 95 % interval over launches
 
 
@@ -131,9 +134,16 @@ class RunOptions:
     background_ranks: int | None = None
 
 
-def pattern_suite(*patterns: str) -> Suite:
-    """Patterns as a suite: all sizes, more at the bends of a curve, launches as time allows, a minute for each."""
-    table = {pattern: {"pattern": pattern, "bytes": "0:4M", "refine": True} for pattern in patterns}
+def pattern_suite(*patterns: str, on_hosts: bool = False) -> Suite:
+    """Patterns as a suite: all sizes, more at the bends of a curve, launches as time allows, a minute for each.
+
+    `on_hosts`: patterns of any number of ranks have one on each host at least.
+    """
+    table: dict[str, dict[str, object]] = {
+        pattern: {"pattern": pattern, "bytes": "0:4M", "refine": True} for pattern in patterns
+    }
+    for pattern in table.keys() - _FEW_RANKS if on_hosts else ():
+        table[pattern]["ranks"] = "cpus"
     name = ",".join(table)
     series = tuple(map(SuiteSeries.model_validate, table.values()))
     return Suite(name=name, title=name, series=series, time_s=60.0 * len(series), launches=None)
@@ -190,8 +200,10 @@ def make_plan(
     names_caches = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if names_caches else {}
     cpus = len(set(asked.cpus)) or cpus or len(usable_cpus())
+    hosts = parse_hosts(",".join(asked.hosts)) if asked.hosts and asked.background is None else ()
+    every = sum(host.slots or 1 for host in hosts) or cpus
     grids = [
-        _grid(suite, series, pattern, asked, catalogue, cpus, caches)
+        _grid(suite, series, pattern, asked, catalogue, every, caches)
         for series, pattern in zip(suite.series, patterns, strict=True)
     ]
     time_s = suite.time_s if asked.time_s is None else asked.time_s
@@ -382,10 +394,10 @@ def _grid(
     pattern: PatternInfo,
     asked: RunOptions,
     catalogue: Catalogue,
-    cpus: int,
+    every: int,
     caches: Mapping[int, int],
 ) -> _Grid:
-    """Raises UsageError for unknown words.
+    """Raises UsageError for unknown words. `every`: how many ranks "cpus" stands for.
 
     An option of the command line goes to every pattern that has it, but not to a basic series.
     """
@@ -395,11 +407,11 @@ def _grid(
     for name, value in options.items():
         check_option(pattern, name, value)
     table = filled(series, pattern)
-    least, most, _ = pattern.ranks
+    least, most, step = pattern.ranks
     keeps_ranks = series.basic or (least == most and "ranks" in series.model_fields_set)
     transports = _transports(suite, series, asked, catalogue)
     model = transports[0].model if asked.machine is not None and transports else None
-    ranks = (asked.ranks if not keeps_ranks else ()) or table.ranks or (max(2, cpus),)
+    ranks = (asked.ranks if not keeps_ranks else ()) or table.ranks or (max(2, least, every - every % step),)
     if model is not None and not asked.ranks and "ranks" not in series.model_fields_set:
         ranks = (model.machine.default_ranks or ranks[0],)
     wanted = (asked.sizes or table.bytes) if pattern.sized else (0,)

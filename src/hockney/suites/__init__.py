@@ -101,7 +101,8 @@ class SuiteSeries(BaseModel):
     Ranks and sizes that are not given default to the pattern's: some patterns do not run on two, or do not take 8 B.
 
     `pairs = "all"`: a curve for every source and target among the ranks; for a ring, for every distance; for rounds,
-    for every round. `ranks = "cpus"`: one per CPU, unless the user gives a number.
+    for every round. `ranks = "cpus"`: one per CPU, on several hosts one per host or slot, unless the user gives a
+    number.
 
     `basic`: it is in no table; predictions need it. It has two ranks, and is not measured on a model.
     """
