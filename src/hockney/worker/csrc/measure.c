@@ -32,18 +32,20 @@ void hk_bench_free(hk_bench_t *bench)
  * ns instead of 50, and 250 instead of 190 between distant cores (Zen 4). */
 enum { IN_PLACE_BYTES = 1088 }; /* room before the receive buffer for the message of hk_refer */
 
-/* Buffers are symmetric, so every rank allocates the largest size needed. `all` has room for the needs of all ranks. */
+/* Buffers are symmetric, so every rank allocates the largest size needed. `all` has room for the needs of all ranks,
+ * which only rank 0 gets. */
 static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t *all)
 {
     const size_t mine[2] = {plan->out_bytes, plan->in_bytes};
-    const hk_status_t status = hk_control_allgather(bench->control, mine, sizeof mine, all);
-    size_t out_bytes = HK_REFERENCE_BYTES;
-    size_t in_bytes = 0;
-    for (int rank = 0; status == HK_OK && rank < bench->control->size; rank++) {
-        out_bytes = all[2 * rank] > out_bytes ? all[2 * rank] : out_bytes;
-        in_bytes = all[2 * rank + 1] > in_bytes ? all[2 * rank + 1] : in_bytes;
+    size_t most[2] = {HK_REFERENCE_BYTES, 0};
+    hk_status_t status = hk_control_gather(bench->control, mine, sizeof mine, all);
+    for (int i = 0; status == HK_OK && bench->control->rank == 0 && i < 2 * bench->control->size; i++) {
+        most[i % 2] = all[i] > most[i % 2] ? all[i] : most[i % 2];
     }
-    in_bytes += IN_PLACE_BYTES;
+    if (status == HK_OK) {
+        status = hk_control_broadcast(bench->control, most, sizeof most);
+    }
+    const size_t out_bytes = most[0], in_bytes = most[1] + IN_PLACE_BYTES;
     if (status != HK_OK || (out_bytes <= bench->out_room && in_bytes <= bench->in_room)) {
         return status;
     }
