@@ -93,6 +93,13 @@ def test_all_lists_series_without_a_common_state(folder: Path, capsys: pytest.Ca
     assert sum(line.startswith("inconclusive: 24 series have no common machine state") for line in lines) == 1
 
 
+def test_all_lists_series_of_too_few_launches(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, rows in (((), 0), (("--all",), 4)):
+        lines = screen(folder, capsys, "base", "few", *arguments, code=3).splitlines()
+        assert sum(line.endswith("few launches      inconclusive") for line in lines) == rows
+        assert sum("Fix: Measure run 3 again with 6 launches" in line for line in lines) == 1
+
+
 def test_screen_of_sixty_columns(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:

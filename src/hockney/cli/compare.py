@@ -80,6 +80,7 @@ def compare(
 def _print(comparison: Comparison, *, everything: bool) -> None:
     from hockney.analysis.compare import Verdict
     from hockney.cli.changes import notes
+    from hockney.cli.curves import SHORT_NOTE
     from hockney.report import changes
 
     columns: list[render.Column | str] = [
@@ -90,12 +91,13 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         "verdict",
     ]
     names = changes.names_of(comparison)
-    ranges = [alike for alike in comparison.ranges if everything or not alike.first.is_without_common_state]
+    listed = [] if comparison.has_few_launches else comparison.ranges
+    ranges = comparison.ranges if everything else [each for each in listed if not each.first.is_without_common_state]
     render.table(columns, [changes.row(alike, names) for alike in ranges])
     if not everything:
-        for sentence in changes.states_sentence(comparison):
+        for sentence in changes.few_launches_sentence(comparison) + changes.states_sentence(comparison):
             render.say(sentence)
-    below = notes(comparison, everything=everything)
+    below = [note for note in notes(comparison, everything=everything) if ranges or note != SHORT_NOTE]
     if everything:
         others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
         below += changes.range_sentences(others, comparison)

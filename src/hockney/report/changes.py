@@ -10,6 +10,7 @@ from typing import Any
 from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, ReasonCode, Verdict
 from hockney.model import Point, split_placed
 from hockney.report.names import readable_name
+from hockney.stats.shift import LAUNCHES_MIN
 from hockney.units import counted, format_bytes, format_ns, percent_digits
 
 SHORT_MARK = "†"
@@ -167,6 +168,15 @@ def states_sentence(comparison: Comparison) -> list[str]:
     have = f"{counted(len(apart), 'series has', 'series have')} no common machine state ({states})"
     curves = _curves_text([change.point for change in apart], names_of(comparison))
     return [f"inconclusive: {have}, so their times cannot be compared: {curves}"] if apart else []
+
+
+def few_launches_sentence(comparison: Comparison) -> list[str]:
+    """One sentence for a comparison in which every series has too few launches; none for any other."""
+    if not comparison.has_few_launches:
+        return []
+    base, new = (counted(launches, "launch", "launches") for launches in comparison.launches)
+    made = f"run {comparison.base} has {base}, run {comparison.new} has {new}"
+    return [f"Nothing can be compared: {made}, and each needs {LAUNCHES_MIN} or more. The times: --all"]
 
 
 def counts_text(comparison: Comparison) -> str:

@@ -224,6 +224,12 @@ class Comparison:
         return fixes
 
     @property
+    def has_few_launches(self) -> bool:
+        """Whether every series is inconclusive because one of the runs has too few launches to compare anything."""
+        reasons = {tuple(reason.code for reason in change.reasons) for change in self.changes}
+        return reasons == {(ReasonCode.FEW_LAUNCHES,)} and min(self.launches) < LAUNCHES_MIN
+
+    @property
     def without_common_state(self) -> list[SeriesChange]:
         """The series that the two runs measured in different machine states."""
         return [change for change in self.changes if change.is_without_common_state]
