@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.truth.bed.bed import Bed, Host
-from tests.truth.bed.command import read_hosts
+from tests.truth.bed.command import read_hosts, welcome
 
 from hockney.errors import UsageError
 from hockney.machine import usable_cpus
@@ -164,6 +164,14 @@ def wait_for(condition: Any) -> None:
     while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
+
+
+def test_the_shell_says_what_to_try() -> None:
+    assert welcome("4", ["n3:rate=100Mbit/s", "n4:delay=1ms"]) == (
+        "Hosts n[1-4], with n3:rate=100Mbit/s n4:delay=1ms. This shell is on n1; exit takes them away.\n"
+        "Try: ./hockney quick --hosts 'n[1-4]' or ./hockney health --hosts 'n[1-4]'"
+    )
+    assert welcome("2", []).startswith("Hosts n[1-2], all alike. ")
 
 
 def test_words_of_the_command() -> None:

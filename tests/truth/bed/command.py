@@ -47,9 +47,20 @@ def run(words: Sequence[str]) -> int:
     except UsageError as error:
         print(f"try-hosts: {error}", file=sys.stderr)
         return 2
-    command = words[split + 1 :] or [os.environ.get("SHELL", "/bin/sh")]
+    command = words[split + 1 :]
+    if not command:
+        command = [os.environ.get("SHELL", "/bin/sh")]
+        print(welcome(asked.hosts, asked.cables), flush=True)
     with Bed(hosts) as bed:
         return subprocess.run(bed.argv("n1", command), check=False).returncode
+
+
+def welcome(count: str, cables: Sequence[str]) -> str:
+    """Two lines for the user of a shell: the hosts with what is special about them, and commands to try."""
+    every = f"n[1-{count}]" if int(count) > 1 else "n1"
+    hosts = f"Hosts {every}" + (f", with {' '.join(cables)}" if cables else ", all alike")
+    tries = " or ".join(f"./hockney {word} --hosts '{every}'" for word in ("quick", "health"))
+    return f"{hosts}. This shell is on n1; exit takes them away.\nTry: {tries}"
 
 
 def read_hosts(count: str, cables: Sequence[str]) -> list[Host]:
