@@ -18,6 +18,7 @@ from hockney.results.runs import Run
 from hockney.results.store import Store
 
 _LIMIT_S = 4
+_NAMED_S = 40  # a wait that has an end, also on a busy machine
 EVERY_TRANSPORT = pytest.mark.parametrize(
     "transport", ["tcp", *(pytest.param(mpi, marks=pytest.mark.full) for mpi in ("mpi@mpich", "mpi@openmpi"))]
 )
@@ -84,7 +85,7 @@ def test_a_stopped_rank_is_named_with_its_host(two_hosts: Bed, tmp_path: Path, t
         run.signal("STOP")
         stopped_s = time.monotonic()
         run.wait_for("failed: ")
-        assert time.monotonic() - stopped_s < _LIMIT_S + 10
+        assert time.monotonic() - stopped_s < _NAMED_S
         (reason,) = run.reasons().values()
     assert reason.startswith(f"rank 1 on n2 does not answer: no end after {_LIMIT_S} s in pingpong")
 
@@ -95,7 +96,7 @@ def test_a_killed_rank_is_named_with_its_host(two_hosts: Bed, tmp_path: Path, tr
         run.signal("KILL")
         killed_s = time.monotonic()
         run.wait_for("failed: ")
-        assert time.monotonic() - killed_s < 10
+        assert time.monotonic() - killed_s < _NAMED_S
         (reason,) = run.reasons().values()
     assert reason.startswith("rank 1 on n2 was killed by SIGKILL")
 
@@ -107,7 +108,7 @@ def test_a_dead_host_is_named_and_left_alone(make_bed: MakeBed, tmp_path: Path, 
         bed.cut("n2")
         cut_s = time.monotonic()
         run.wait_for("failed: ")
-        assert time.monotonic() - cut_s < _LIMIT_S + 10
+        assert time.monotonic() - cut_s < _NAMED_S
         reasons = run.reasons().values()
     assert len(reasons) == 2
     assert all("n2 does not answer (ssh: connect to host n2 port 22: " in reason for reason in reasons)
