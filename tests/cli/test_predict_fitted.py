@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 from pathlib import Path
 
@@ -138,3 +139,21 @@ def test_messages_shorter_than_all_measured_ones_are_not_predicted(
     assert [row["point"]["bytes"] for row in shown["predictions"]] == [65536]
     (missing,) = shown["not_predicted"]
     assert "no message shorter than 64 KiB was measured" in missing["reason"]
+
+
+def test_by_default_it_takes_the_newest_run_that_has_the_figures(
+    known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = str(shutil.copy(known, tmp_path))
+    words = ("predict", "pingpong", "--bytes", "8,64", "--store", store)
+    stream = Made(Point("tcp", "oneway", 2, 65536, options(window=16)), 500, 16)
+    store_run(Path(store), "quick", [Made(Point("tcp", "pingpong", 2, 65536), 1000, 2), stream])  # no short messages
+    store_run(Path(store), "quick", [Made(Point("shm", "pingpong", 2, 8), 1000, 2)])
+    assert execute(words) == 0
+    printed = capsys.readouterr()
+    assert "Predicting 2 points on sim@known.toml, fitted to run 1." in printed.err
+    assert "interval" not in printed.out  # its figures are exact
+    assert execute([*words, "--from", "last"]) == 3
+    assert "run 3 shows no machine on shm" in capsys.readouterr().err
+    assert execute([*words, "-t", "tcp"]) == 3
+    assert "on tcp, fitted to run 2" in capsys.readouterr().err

@@ -22,13 +22,14 @@ from hockney.measure.on_model import times_of
 from hockney.measure.plan import Plan, make_plan, refuse_empty
 from hockney.measure.predict import Tolerances, effects_of, tolerances_of
 from hockney.model import Point
-from hockney.results.runs import Run, open_results
+from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import Suite
-from hockney.units import RANKS_MAX
+from hockney.units import RANKS_MAX, counted
 from hockney.worker.catalogue import load, matches
 from hockney.worker.machine_model import Model, load_model, write_model
 
+_SHORT_BYTES = 64  # shorter messages take as long
 Content = Callable[[Fit], Mapping[str, Any]]
 
 
@@ -74,11 +75,14 @@ def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
 
 
 def on_fits(
-    suite: Suite, store: Path | None, reference: str, transports: Sequence[str], topology: str | None, words: Any
+    suite: Suite, store: Path | None, reference: str | None, transports: Sequence[str], topology: str | None, words: Any
 ) -> list[Case]:
-    """A suite on the machine that each transport of a run shows. Raises UsageError, StoreError, HockneyError."""
+    """A suite on the machine that each transport of a run shows; None: of the newest run that shows any.
+
+    Raises UsageError, StoreError, HockneyError.
+    """
     with open_results(store) as results:
-        fits = _fits(results.run(reference), transports)
+        fits = _newest_fits(results, transports) if reference is None else _fits(results.run(reference), transports)
     return [_on_fit(suite, fit, topology, words) for fit in fits]
 
 
@@ -89,6 +93,21 @@ def transports_of(run: Run, words: Sequence[str]) -> list[str]:
         if not any(matches(word, name) for name in known):
             raise UsageError(f"{unknown(f'transport of run {run.id}', word, known)}; --from names another run")
     return [name for name in known if not words or any(matches(word, name) for word in words)]
+
+
+def _newest_fits(results: Results, transports: Sequence[str]) -> list[Fit]:
+    """The fits of the newest run that has them, down to short messages if any run has those.
+
+    Raises HockneyError for the last run if none has fits.
+    """
+    newest: list[Fit] = []
+    for summary in reversed(results.runs()):
+        with contextlib.suppress(HockneyError):
+            fits = _fits(results.run(summary.id), transports)
+            if any(fit.sizes_bytes[0] <= _SHORT_BYTES for fit in fits):
+                return fits
+            newest = newest or fits
+    return newest or _fits(results.run(), transports)
 
 
 def _fits(run: Run, transports: Sequence[str]) -> list[Fit]:
@@ -119,14 +138,12 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
     way = "all hang on one switch" if topology is None else f"topology {topology}"
     assumptions = [
         f"Assumed: a CPU for each rank, and {way}. Between measured sizes costs are lines.",
-        f"The interval is that of the figures alone. For the model's errors: {typed('predict', '--validate')}",
+        f"For the errors of such models: {typed('predict', '--validate')}",
     ]
     return Case(model, plan, {f"sim@{machine}": model}, (fit, content_of), assumptions)
 
 
-def predicted(
-    case: Case, changes: Sequence[Change], *, sensitivity: bool, tolerance: bool, with_curves: bool
-) -> Predicted:
+def predicted(case: Case, changes: Sequence[Change], *, sensitivity: bool, tolerance: bool, as_json: bool) -> Predicted:
     """The times of a case, and the requested analyses. Raises UsageError for a change without effect."""
     points, after = case.plan.points, changed(case.models, changes)
     with contextlib.closing(ProgressDisplay()) as display:
@@ -137,6 +154,8 @@ def predicted(
         else:
             tick = display.simulating(f"times on {case.model.name}", len(points) * (1 + DRAWS))
             fit, content_of = case.fit
+            if not as_json:
+                display.say(f"Predicting {counted(len(points), 'point')} on {case.model.name}, {fit.title}.")
             predictions, failed = predict_fitted(fit, points, content_of, tick=tick)
         new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
         if changes:
@@ -147,7 +166,7 @@ def predicted(
             effects = effects_of(new_ns, after, tick=tick)
         if tolerance:
             tick = display.simulating("tolerance", len(new_ns))
-            tolerances = tolerances_of(new_ns, after, with_curves=with_curves, tick=tick)
+            tolerances = tolerances_of(new_ns, after, with_curves=as_json, tick=tick)
     missing = {skipped.point: skipped.reason for skipped in case.plan.skipped} | {**failed}
     words = [change.word for change in changes]
     return Predicted(case, words, predictions, missing, new_ns if changes else {}, effects, tolerances)

@@ -23,7 +23,7 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
     "--from",
     "reference",
     metavar="RUN",
-    help="The run whose figures of two ranks a machine is fitted to. [default: last]",
+    help="The run whose figures of two ranks a machine is fitted to. [default: the newest that has them]",
     shell_complete=complete("run"),
 )
 @click.option(
@@ -110,13 +110,11 @@ def predict(
     if machine is not None:
         cases = [on_machine(suite, machine, words)]
     else:
-        cases = on_fits(suite, store, reference or "last", named, topology, words)
+        cases = on_fits(suite, store, reference, named, topology, words)
     if len(cases) > 1 and (write is not None or as_json):
         option, known = "--json" if as_json else "--write", ", ".join(case.model.name for case in cases)
         raise UsageError(f"{option} is for one transport: add -t with one of {known}")
-    done = [
-        predicted(case, wanted, sensitivity=sensitivity, tolerance=tolerance, with_curves=as_json) for case in cases
-    ]
+    done = [predicted(case, wanted, sensitivity=sensitivity, tolerance=tolerance, as_json=as_json) for case in cases]
     if write is not None:
         write_changed(cases[0].model, wanted, write)
     if as_json:

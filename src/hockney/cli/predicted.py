@@ -42,6 +42,8 @@ def print_predicted(predicted: Predicted, *, first: bool = True) -> None:
     if predicted.missing:
         render.title("Not predicted")
         print_missing(predicted.missing)
+    if any(row.low_ns is not None for row in predicted.predictions):
+        render.note("The interval is that of the figures that the model is fitted to.")
     for assumption in case.assumptions:
         render.note(assumption)
 
