@@ -61,11 +61,11 @@ class DamagedRowWarning(UserWarning):
     """A row of the results file is damaged and was left out; the text names it."""
 
 
-def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None = None) -> UsageError:
+def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: tuple[str, ...] = ()) -> UsageError:
     """An unknown name, with the most similar known one: `unknown pattern 'pingpog': did you mean 'pingpong'?`.
 
     Names that begin with the word, or contain it, come first. If no name is similar, the error lists the known names;
-    only the first of them if `listed_by` names the command that lists all.
+    only the first of them, and the command `listed_by` that lists all, if that is given.
     """
     names = list(known)
     holding = [name for name in names if word and name.startswith(word)]
@@ -76,8 +76,9 @@ def unknown(kind: str, word: str, known: Iterable[str], *, listed_by: str | None
         hint = f"did you mean '{close[0]}'?"
     elif any("," in name for name in names):
         hint = f"known are {', '.join(map(repr, names))}"
-    elif listed_by is not None and len(names) > 6:
-        hint = f"known are {', '.join(names[:6])} …; `{listed_by}` lists all"
+    elif listed_by and len(names) > 6:
+        hint = f"known are {', '.join(names[:6])} …; list all"
+        return UsageError(f"unknown {kind} '{word}': {hint}", argv=listed_by)
     else:
         hint = f"known are {', '.join(names)}" if names else "there is none"
     return UsageError(f"unknown {kind} '{word}': {hint}")

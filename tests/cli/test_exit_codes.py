@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
+import pty
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,6 +38,29 @@ def test_unknown_command_suggests_a_known_one(cli: Cli) -> None:
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert ended.stderr == "hockney: unknown command 'runz': did you mean 'run'?\n"
+
+
+def test_an_error_on_a_terminal_is_wrapped_between_words(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    missing = "no-such-file-with-a-long-name-that-takes-more-than-a-line.txt"
+    words = command_line("import", missing)
+    code = subprocess.call(words, env=environment(tmp_path), stderr=theirs, stdout=subprocess.DEVNULL, timeout=60)
+    os.close(theirs)
+    lines = os.read(ours, 4096).decode().splitlines()
+    os.close(ours)
+    assert code == 2
+    assert [line.strip() for line in lines] == ["hockney: cannot read", f"{missing}:", "no such file or directory"]
+
+
+@pytest.mark.parametrize(("sizes", "has_plot"), [("8,64", False), ("8,64,512", True)])
+def test_the_last_lines_of_a_run_are_short_and_their_commands_work(cli: Cli, sizes: str, has_plot: bool) -> None:
+    ended = cli("run", "pingpong", "-t", "sim@t3d", "--bytes", sizes)
+    assert ended.returncode == 0, ended.stderr
+    last = ended.stderr[ended.stderr.index("Saved as run 1") :]
+    assert ("`hockney show 1 --plot`" in last) is has_plot
+    assert "`hockney explain 1`" in last
+    assert all(len(line) <= 100 or " " not in line.strip() for line in last.splitlines())
 
 
 @pytest.mark.parametrize("name", ["pingpong", "atlas"])
@@ -90,7 +117,7 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("predict --validate --from 1 --time 1m", "leave out --time"),
         ("predict pingpong --time 1m", "leave out --time"),
         ("predict pingpong --machine t3d --from 1", "leave out --from"),
-        ("run nosuch", " …; `hockney list` lists all"),
+        ("run nosuch", " …; list all: `hockney list`"),
         ("run pingpong -t sim", "sim needs a model"),
         ("run pingpong -t sim@gpmim", "did you mean 'gpmimd'"),
         ("run pingpong -t sim@none.toml", "cannot read the model none.toml"),
@@ -131,7 +158,7 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("run tcp:spin", "tcp:spin is a transport: `hockney run pingpong -t tcp:spin`"),
         ("run udp", "udp is a transport: `hockney run pingpong -t udp`"),
         ("run mpi@nosuch", "unknown transport 'mpi@nosuch'"),
-        ("run pingpong -t nosuch", "…; `hockney list transports` lists all"),
+        ("run pingpong -t nosuch", "…; list all: `hockney list transports`"),
         ("runs --nonsense", "no such option '--nonsense' (see: hockney runs --help)"),
         ("runs more", "got unexpected extra argument (more) (see: hockney runs --help)"),
     ],

@@ -166,7 +166,7 @@ def test_every_view_takes_an_import(cli: Cli, capsys: pytest.CaptureFixture[str]
     done = cli("run", "--resume", "1")
     assert (done.returncode, done.stderr) == (
         2,
-        "hockney: run 1 was imported and cannot be continued: measure with hockney run\n",
+        "hockney: run 1 was imported and cannot be continued; measure: `hockney quick`\n",
     )
     done = cli("check", "--baseline", "1")
     assert done.returncode == 2
@@ -192,7 +192,7 @@ def test_every_view_takes_an_import(cli: Cli, capsys: pytest.CaptureFixture[str]
         (["np-tcp.out", "-t", "a b"], "--transport 'a b' is not a name"),
         (["np-tcp.out", "-n", "0"], "'0' is not a number of ranks"),
         (["np-tcp.out", "np-tcp.out"], "two of the files hold the same output"),
-        (["none.txt"], "cannot use"),
+        (["none.txt"], "none.txt: no such file or directory"),
         (["SOURCES.md"], "its format is unknown; known are iperf3 JSON, nccl-tests text, IMB text, OSU micro-benchm"),
     ],
 )
@@ -200,7 +200,7 @@ def test_files_that_cannot_be_imported(
     words: list[str], sentence: str, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = [str(SAMPLES / word) if "." in word else word for word in words]
-    assert execute(["import", *files]) in (2, 3)
+    assert execute(["import", *files]) == 2
     error = capsys.readouterr().err
     assert sentence in error
     assert error.count("\n") == 1

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -17,7 +18,7 @@ from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
 from tests.report.runs import Made, store_quick, store_run
 
 from hockney.cli import execute
-from hockney.cli.curves import precision_text
+from hockney.cli.curves import precision_text, state_text
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.report.words import placement_text
 from hockney.results.runs import Run
@@ -64,6 +65,26 @@ def test_plot(cli: Cli, tmp_path: Path) -> None:
     assert "shm under threads" in output
     assert max(map(len, output.splitlines())) <= 100
     assert "\x1b" not in output
+
+
+def test_a_plot_of_too_few_sizes_says_why_it_is_missing(cli: Cli, tmp_path: Path) -> None:
+    store_run(tmp_path / "results.db", "mine", [Made(replace(PINGPONG, bytes=size), 50.0, 2) for size in (0, 8, 64)])
+    output = shown(cli, "--plot")
+    assert output.splitlines()[-1].startswith("Nothing to plot: no curve has three sizes or more in state ")
+    assert "Time of" not in output
+
+
+@pytest.mark.parametrize(
+    ("counts", "others"),
+    [
+        ({"near": 95, "far": 5}, "; --states lists the others (5% far)."),
+        ({"near": 950, "far": 46, "mixed": 4}, "; --states lists the others (5% far)."),
+        ({"near": 997, "mixed": 3}, "."),
+    ],
+)
+def test_states_below_one_per_cent_are_not_named(counts: dict[str, int], others: str) -> None:
+    text = state_text(counts, "near")
+    assert text.endswith(f" of measurements){others}")
 
 
 def shown(cli: Cli, *words: str, **variables: str) -> str:

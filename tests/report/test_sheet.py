@@ -93,6 +93,17 @@ def test_a_full_sheet_fits_one_screen(
     assert not any("kind 5" in line for line in printed)
 
 
+def test_a_caveat_is_a_sentence_with_count_and_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_run(tmp_path / "r.db", "quick", [LATENCY])
+    reason = "the transport works within one host; across hosts use -t mpi or tcp or udp"
+    names = ("null", "pipe", "shm", "threads", "unix")
+    failures = tuple(Failure(name, PointStatus.SKIPPED, 10 + at, reason) for at, name in enumerate(names))
+    with open_results(tmp_path / "r.db") as results:
+        run = results.run()
+        print_sheet(replace(make_sheet(run), failures=failures), run)
+    assert f"! 5 transports: 60 points skipped: {reason}." in " ".join(capsys.readouterr().out.split())
+
+
 def two_hosts() -> list[Made]:
     """Two ranks between n1 and n2, and within n1."""
     made = []

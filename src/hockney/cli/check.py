@@ -9,6 +9,7 @@ import click
 from hockney.cli import render
 from hockney.cli.common import command, duration_option, file_option
 from hockney.cli.complete import complete
+from hockney.cli.rerun import typed
 from hockney.errors import ExitCode, UsageError
 from hockney.units import parse_increase
 
@@ -65,7 +66,7 @@ def check(
             report = check_expectations(expect, reference, time_s, store)
         else:
             if reference is not None:
-                raise UsageError("--baseline measures, so it takes no RUN; `hockney compare` takes two stored runs")
+                raise UsageError(f"--baseline measures, so it takes no RUN; {typed('compare')} takes two stored runs")
             from hockney.cli.baseline import check_baseline
 
             assert baseline is not None

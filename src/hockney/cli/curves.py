@@ -46,13 +46,17 @@ def sizes_text(points: Iterable[Point]) -> str:
 
 
 def state_text(counts: Mapping[str, int], state: str) -> str:
-    """A sentence: `Machine state: near (94% of measurements); --states lists the others (4% far).`."""
+    """A sentence, `Machine state: near (94% of measurements); --states lists the others (4% far).`.
+
+    Others below 1 % are left out.
+    """
     from hockney.results.runs import is_contended
 
     total = sum(counts.values())
     meaning = "; contended: another program shares a core" if is_contended(state) else ""
     text = f"Machine state: {state} ({counts[state] / total:.0%} of measurements{meaning})"
-    others = [f"{count / total:.0%} {name}" for name, count in Counter(counts).most_common() if name != state]
+    often = [(name, count) for name, count in Counter(counts).most_common() if name != state and count >= total / 100]
+    others = [f"{count / total:.0%} {name}" for name, count in often]
     more = f"; {len(others) - 2} more" if len(others) > 2 else ""
     return f"{text}; --states lists the others ({'; '.join(others[:2])}{more})." if others else f"{text}."
 

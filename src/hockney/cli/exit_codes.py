@@ -77,9 +77,22 @@ def flush(code: int) -> int:
 
 
 def _say(sentence: str, code: int) -> int:
+    from hockney.cli.render import wrapped
+
+    width, text = _terminal_width(), printable(f"hockney: {sentence}")
+    if width is not None:
+        text = "\n".join("\n".join(wrapped(line, width, rest="  ")) for line in text.splitlines())
     with contextlib.suppress(OSError, ValueError):
-        print(printable(f"hockney: {sentence}"), file=sys.stderr)
+        print(text, file=sys.stderr)
     return code
+
+
+def _terminal_width() -> int | None:
+    """The columns of the terminal that standard error is; None of anything else."""
+    try:
+        return max(os.get_terminal_size(sys.stderr.fileno()).columns or 80, 20)
+    except (OSError, ValueError):
+        return None
 
 
 def _system_sentence(error: OSError) -> str:

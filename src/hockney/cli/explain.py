@@ -120,9 +120,9 @@ def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
 def _print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
     """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
     from hockney.cli import fits
-    from hockney.report.findings import grouped
+    from hockney.report.findings import grouped, is_notable
 
-    groups = grouped(explanation.findings)
+    groups = sorted(grouped(explanation.findings), key=lambda group: not is_notable(group[0]))
     state = _main_state(explanation)
     notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
     gaps = _gap_lines(explanation.not_checked)
@@ -130,7 +130,7 @@ def _print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None
     shown: list[list[str]] = []
     for group in groups[:_FINDINGS_MAX]:
         lines = finding_lines(group, names, state)
-        if shown and len(lines) > room:
+        if not is_notable(group[0]) or (shown and len(lines) > room):
             break
         room -= len(lines)
         shown.append(lines)

@@ -237,19 +237,34 @@ def print_plots(run: Run, series: Sequence[Series], state: str | None = None) ->
     from hockney.cli.plot import print_plot
 
     main = state or _main_state(run)
-    names = readable_names(run.launches.values())
     _print_head(run, series, [], main)
+    plots = plots_of(run, series, main)
+    for title, curves, unit in plots:
+        print_plot(title, curves, unit)
+    if not plots:
+        render.note(f"Nothing to plot: no curve has three sizes or more{f' in state {main}' if main else ''}.")
+
+
+def plots_of(
+    run: Run, series: Sequence[Series], state: str | None = None
+) -> list[tuple[str, dict[str, list[tuple[int, float]]], str]]:
+    """The title, the curves and the unit of each plot; a curve has three sizes or more, each above 0 B."""
+    main = state or _main_state(run)
+    names = readable_names(run.launches.values())
+    plots = []
     for group in groups_of(series):
         times: dict[str, list[tuple[int, float]]] = {}
         rates: dict[str, list[tuple[int, float]]] = {}
         for transport, members in group.items():
-            figures = {member.point.bytes: figure for member in members for figure in figures_in(member, main)}
+            sized = (member for member in members if member.point.bytes)
+            figures = {member.point.bytes: figure for member in sized for figure in figures_in(member, main)}
             if len(figures) >= 3:
                 times[names[transport]] = [(size, figures[size].value_ns) for size in sorted(figures)]
                 rates[names[transport]] = [(size, figures[size].rate_bytes_per_s or 0) for size in sorted(figures)]
         name = name_of(next(iter(group.values()))[0].point)
-        print_plot(f"Time of {name}", times, "ns")
-        print_plot(f"Rate of {name}", rates, "bytes/s")
+        if times:
+            plots += [(f"Time of {name}", times, "ns"), (f"Rate of {name}", rates, "bytes/s")]
+    return plots
 
 
 # ---- above and below ------------------------------------------------------------------------------------------------

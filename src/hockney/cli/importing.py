@@ -85,9 +85,12 @@ def import_(
 
 
 def _text(path: Path) -> str:
-    """The text of a file. Raises UsageError for a file that is no text."""
-    with path.open("rb") as file:
-        content = file.read(_BYTES_MAX + 1)
+    """The text of a file. Raises UsageError for a file that cannot be read or is no text."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_BYTES_MAX + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from error
     if len(content) > _BYTES_MAX:
         raise UsageError(f"cannot import {path}: it has more than {_BYTES_MAX >> 20} MiB, as no output has")
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from hockney.cli import render
 from hockney.cli.common import check_label, refuse_output
 from hockney.cli.export import written
-from hockney.cli.figures import groups_of, print_run, print_run_by_size
+from hockney.cli.figures import groups_of, plots_of, print_run, print_run_by_size
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.report import write_report
 from hockney.cli.rerun import typed
@@ -97,7 +97,8 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     if not results.is_in_place():
         raise HockneyError(f"the results file {results.path} was removed, moved or replaced during this run")
     if not (output.quiet and is_done):
-        remark(f"\n{_ending(outcome, run, results.path, is_empty=is_empty)}")
+        ending = render.wrapped(_ending(outcome, run, results.path, is_empty=is_empty), rest="  ")
+        remark("\n".join(["", *ending]))
     if output.csv is not None:
         with written(output.csv) as stream:
             write_csv(results, outcome.run_id, stream)
@@ -160,7 +161,8 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str
     elif is_empty:
         more = f"; no figure has a confidence interval yet: {typed('run', '--resume', run_id)} continues"
     else:
-        commands = typed("explain", run_id), typed("show", run_id, "--plot"), typed("show", run_id, "--states")
+        plot = [typed("show", run_id, "--plot")] if plots_of(run, run.series) else []
+        commands = typed("explain", run_id), *plot, typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"
     points = [series.status for series in run.series]
     early = points.count(PointStatus.BUDGET)

@@ -17,6 +17,8 @@ from hockney.errors import UsageError
 if TYPE_CHECKING:
     from hockney.results.runs import Results, Run
 
+_BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".svg": "svg", ".png": "png"}
+
 
 @command(
     "report",
@@ -32,18 +34,17 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="The file to write; for svg and png the folder.",
+    help="The file to write, its suffix a format; for svg and png the folder.",
 )
 @click.option(
     "--format",
     "form",
     type=OneOf("format", ("html", "md", "svg", "png")),
-    default="html",
     metavar="FORMAT",
     help="html; md: verdict, findings and data sheet of each run as Markdown, for issue trackers; svg or png: a "
-    "picture of each chart. [default: html]",
+    "picture of each chart. [default: the suffix of FILE]",
 )
-def report(references: tuple[str, ...], output: Path, form: str, *, as_json: bool, store: Path | None) -> None:
+def report(references: tuple[str, ...], output: Path, form: str | None, *, as_json: bool, store: Path | None) -> None:
     """Write an HTML report of runs.
 
     The page is one file that needs no network: findings, the data sheet, curves, distributions and more as charts, each
@@ -54,6 +55,7 @@ def report(references: tuple[str, ...], output: Path, form: str, *, as_json: boo
 
     with open_results(store) as results:
         refuse_output("--output", output, [results.path], is_folder=form in ("svg", "png"))
+        form = form_of(output, form)
         runs = [results.run(reference) for reference in references]
         ids = [run.id for run in runs]
         if len(set(ids)) < len(ids):
@@ -63,6 +65,21 @@ def report(references: tuple[str, ...], output: Path, form: str, *, as_json: boo
         render.print_json("report", {"runs": ids, "file": str(output), "size_bytes": size_bytes})
     else:
         render.note(f"Wrote {output} ({size_bytes / 1e3:,.0f} kB).")
+
+
+def form_of(output: Path, form: str | None) -> str:
+    """The format to write: as --format says, else as the suffix of the file. Raises UsageError where they differ."""
+    suffix = output.suffix.lower()
+    by_suffix = _BY_SUFFIX.get(suffix)
+    if form is None and by_suffix in ("html", "md"):
+        return by_suffix
+    if form is None and by_suffix is not None:
+        raise UsageError(f"pictures need a folder, and {output} names a file: use --format {by_suffix} -o pictures")
+    if form is None:
+        raise UsageError(f"{output} does not show the format: end its name with .html or .md, or add --format")
+    if by_suffix not in (None, form):
+        raise UsageError(f"--format {form} contradicts {suffix} of {output}: leave out --format, or use another name")
+    return form
 
 
 def write_report(results: Results, runs: Sequence[Run], output: Path, form: str = "html") -> int:

@@ -38,7 +38,7 @@ def find_suite(what: str, *, on_hosts: bool = False) -> Suite:
     if Path(strange).is_file():
         raise UsageError(f"{strange} is not a suite: the name of a suite's file ends in .toml")
     if len(words) > 1:
-        raise unknown("pattern", strange, patterns, listed_by="hockney list")
+        raise unknown("pattern", strange, patterns, listed_by=("hockney", "list"))
     catalogue = load()
     if (
         "@" in what
@@ -47,7 +47,7 @@ def find_suite(what: str, *, on_hosts: bool = False) -> Suite:
     ):
         catalogue.select([what])  # raises where no library is called so
         raise UsageError(f"{what} is a transport: {typed('run', 'pingpong', '-t', what)}")
-    raise unknown("suite or pattern", what, [*builtin_names(), *patterns], listed_by="hockney list")
+    raise unknown("suite or pattern", what, [*builtin_names(), *patterns], listed_by=("hockney", "list"))
 
 
 def _check(suite: Suite) -> list[tuple[str, str]]:

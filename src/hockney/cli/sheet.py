@@ -17,7 +17,8 @@ from hockney.cli.explain import finding_parts
 from hockney.cli.render import Column
 from hockney.cli.rerun import fix_text, typed
 from hockney.model import PointStatus
-from hockney.report.sheet import COLUMNS, Row, Sheet
+from hockney.report.findings import is_notable
+from hockney.report.sheet import COLUMNS, Failure, Row, Sheet
 from hockney.report.words import launches_text, machine_text, placement_text, spread_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
@@ -191,7 +192,8 @@ def _print_definitions(sheet: Sheet) -> None:
         )
     if sheet.also_ready:
         ready = ", ".join(sheet.also_ready)
-        render.item(f"{ready}; `hockney run quick -t NAME,…` measures them", head="also ready")
+        measure = typed("run", "quick", "-t", ",".join(sheet.also_ready))
+        render.item(f"{ready}; {measure} measures them", head="also ready")
 
 
 def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | None) -> None:
@@ -200,6 +202,8 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
     rows = {row.transport: row for row in sheet.rows}
     alike: dict[object, list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: -finding.effect):
+        if lines_max is not None and not is_notable(finding):
+            continue
         alike.setdefault((finding.code, len(alike) * (lines_max is None)), []).append(finding)
     bullets = []
     for group in list(alike.values())[: None if lines_max is None else _FINDINGS_MAX]:
@@ -225,14 +229,17 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
 
 
 def _caveat_lines(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Finding], *, verbose: bool) -> list[str]:
-    """One line each, without warnings that are findings, too; everything in full if `verbose`."""
+    """At most two lines each, without warnings that are findings, too; everything in full if `verbose`."""
     caveats = []
-    alike: dict[str, list[str]] = {}
+    alike: dict[tuple[str, str], list[Failure]] = {}
     for failure in sheet.failures:
         if failure.status is not PointStatus.BUDGET:  # the others are marked in the table
-            what = f"{counted(failure.points, 'point')} {failure.status.value}, {failure.reason}"
-            alike.setdefault(what, []).append(failure.transport)
-    caveats += [f"{what}: {', '.join(transports)}" for what, transports in alike.items()]
+            alike.setdefault((failure.status.value, failure.reason), []).append(failure)
+    for (ending, reason), failures in alike.items():
+        names = [failure.transport for failure in failures]
+        where = ", ".join(names) if verbose or len(names) < 4 else f"{len(names)} transports"
+        points = counted(sum(failure.points for failure in failures), "point")
+        caveats.append(f"{where}: {points} {ending}: {reason.removesuffix('.')}.")
     if missing and not verbose:
         caveats.append(
             f"Not available: {', '.join(each.name for each in missing)} ({typed('list')} shows how to get them)"
@@ -244,5 +251,6 @@ def _caveat_lines(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[F
         caveats += [f"{each.name}: {each.why}; {each.how}" for each in missing]
     if verbose:
         return [line for text in caveats for line in render.wrapped(f"! {text}", rest="  ")]
-    width = max(render.line_width() - 3, 40)
-    return [f"! {textwrap.shorten(text, width, placeholder=' …')}" for text in caveats[:5]]
+    room = 2 * max(render.line_width() - 10, 40)
+    short = (textwrap.shorten(text, room, placeholder=" …") for text in caveats[:5])
+    return [line for text in short for line in render.wrapped(f"! {text}", rest="  ")]

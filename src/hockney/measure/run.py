@@ -232,7 +232,7 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
 def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mapping[str, Any]) -> None:
     """Raises UsageError for a run of another benchmark, of a pair, of another machine, or without points."""
     if stored.info.is_imported:
-        raise UsageError(f"run {stored.id} was imported and cannot be continued: measure with hockney run")
+        raise UsageError(f"run {stored.id} was imported and cannot be continued; measure", argv=("hockney", "quick"))
     if stored.info.plan.get(INTERLEAVED):
         raise UsageError(
             f"run {stored.id} was measured in alternation with another and cannot be continued alone: measure the pair "

@@ -35,7 +35,7 @@ class KernelShare:
             if wall_ns < 50_000_000 or share < 0.2 or info is None or "syscalls" in info.caps:
                 continue
             if info.library is not None:
-                cause = f"{name} spends {share:.0%} of its time in system calls: it yields the CPU while it waits."
+                cause = f"{name} spends {share:.0%} of its time in system calls."
                 others = sorted(
                     other.library.id
                     for other in catalogue.transports.values()

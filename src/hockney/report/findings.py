@@ -48,6 +48,11 @@ def sentence_of(finding: Finding) -> str:
     return " ".join(filter(None, (f"{title[0].upper()}{title[1:]}.", evidence_of(finding), cause_of(finding))))
 
 
+def is_notable(finding: Finding) -> bool:
+    """False for a documented size at which the curve shows no switch: only complete lists have it."""
+    return finding.facts.get("answer") != "not seen"
+
+
 def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
     """Findings of one kind, cause and fix on several transports together, strongest first.
 

@@ -127,7 +127,7 @@ class Catalogue:
     def pattern(self, name: str) -> PatternInfo:
         """The pattern of that name. Raises UsageError with the nearest name."""
         if name not in self.patterns:
-            raise unknown("pattern", name, self.patterns, listed_by="hockney list patterns")
+            raise unknown("pattern", name, self.patterns, listed_by=("hockney", "list", "patterns"))
         return self.patterns[name]
 
     def select(self, words: Iterable[str]) -> list[TransportInfo]:
@@ -146,7 +146,7 @@ class Catalogue:
             if missing is not None:
                 raise UsageError(f"{word} is not here: {missing.why}; {missing.how}")
             if not meant:
-                raise unknown("transport", word, ["mpi", *self.transports], listed_by="hockney list transports")
+                raise unknown("transport", word, ["mpi", *self.transports], listed_by=("hockney", "list", "transports"))
             selected.update((info.name, info) for info in meant)
         return list(selected.values())
 
@@ -162,7 +162,8 @@ class Catalogue:
         if base == "sim":
             if not name:
                 raise UsageError(
-                    "sim needs a model: write sim@gpmimd or sim@FILE.toml; `hockney list machines` lists them"
+                    "sim needs a model: write sim@gpmimd or sim@FILE.toml; list the models",
+                    argv=("hockney", "list", "machines"),
                 )
             if word not in self.transports:
                 from hockney.worker.machine_model import load_model  # with pydantic, which light commands do not load

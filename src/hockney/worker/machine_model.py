@@ -106,7 +106,7 @@ def write_model(model: Model, path: Path, head: str) -> None:
 def _content(name: str, bases_left: int) -> dict[str, Any]:
     """The content of a file, on top of its base's."""
     if name not in builtin_models() and not name.endswith(".toml"):
-        raise unknown("model", name, builtin_models(), listed_by="hockney list machines")
+        raise unknown("model", name, builtin_models(), listed_by=("hockney", "list", "machines"))
     path = Path(name) if name.endswith(".toml") else MODELS / f"{name}.toml"
     content = read_toml(path, "model")
     base = content.pop("base", None)

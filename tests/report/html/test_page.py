@@ -274,6 +274,10 @@ def test_a_run_without_figures_has_a_page(tmp_path: Path, cli: Cli) -> None:
         (["last", "last", "-o", "r.html"], "run 2 is named twice"),
         (["last", "-o", "r.pdf", "--format", "pdf"], "unknown format 'pdf'"),
         (["nine", "-o", "r.html"], "unknown run 'nine'"),
+        (["last", "-o", "r.txt"], "r.txt does not show the format"),
+        (["last", "-o", "report"], "report does not show the format"),
+        (["last", "-o", "r.svg"], "use --format svg -o pictures"),
+        (["last", "-o", "r.html", "--format", "md"], "--format md contradicts .html"),
     ],
 )
 def test_bad_input_gets_one_sentence(tmp_path: Path, cli: Cli, arguments: list[str], sentence: str) -> None:
@@ -284,6 +288,21 @@ def test_bad_input_gets_one_sentence(tmp_path: Path, cli: Cli, arguments: list[s
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "begins"),
+    [
+        (["-o", "r.md"], "# "),
+        (["-o", "r.html"], "<!doctype html>"),
+        (["-o", "r.out", "--format", "md"], "# "),
+        (["-o", "r", "--format", "html"], "<!doctype html>"),
+    ],
+)
+def test_the_suffix_decides_the_format(tmp_path: Path, cli: Cli, arguments: list[str], begins: str) -> None:
+    store_run(tmp_path / "results.db", "quick", [Made(Point("shm", "pingpong", 2, 8), 50.0, 2, 16)])
+    assert cli("report", "last", *arguments).returncode == 0
+    assert (tmp_path / arguments[1]).read_text(encoding="utf-8").lower().startswith(begins)
 
 
 def test_options_name_a_curve(tmp_path: Path, cli: Cli) -> None:

@@ -238,7 +238,7 @@ class Store:
         if number is not None:
             raise UsageError(f"there is no run {number} in {self.path}; list its runs", argv=("hockney", "runs"))
         names = dict.fromkeys(filter(None, labels.values()))
-        raise unknown("run", reference, ["last", *names, *map(str, labels)], listed_by="hockney runs")
+        raise unknown("run", reference, ["last", *names, *map(str, labels)], listed_by=("hockney", "runs"))
 
     def run(self, run_id: int) -> StoredRun:
         """All of a run but its points. Raises UsageError for an unknown number."""
