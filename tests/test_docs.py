@@ -322,7 +322,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         words = shlex.split(shorter(line))
         assert words[0] == "./hockney"
         done = call_here(folder, *words[1:])
-        assert done.returncode == 0 or "no figure has a confidence interval" in done.stderr, f"{line}\n{done.stderr}"
+        said = " ".join(done.stderr.split())
+        assert done.returncode == 0 or "no figure has a confidence interval" in said, f"{line}\n{done.stderr}"
         assert done.stdout or "-o" in words, line
     return folder
 

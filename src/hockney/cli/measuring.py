@@ -14,7 +14,7 @@ from hockney.cli.common import check_label, refuse_output
 from hockney.cli.export import written
 from hockney.cli.figures import groups_of, plots_of, print_run, print_run_by_size
 from hockney.cli.progress import ProgressDisplay
-from hockney.cli.report import write_report
+from hockney.cli.report import form_of, write_report
 from hockney.cli.rerun import typed
 from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
@@ -63,6 +63,8 @@ def measure_and_show(
     for option, path in (("--csv", output.csv), ("--report", output.report)):
         if path is not None:
             refuse_output(option, path, [store or default_path()])
+    if output.report is not None:
+        form_of(output.report)
     check_label(label)
     words = None if suite is None or asked is None else transport_words(suite, asked)
     with measuring(store, create=not resume, quiet=output.quiet, words=words) as (catalogue, results, display):
@@ -103,7 +105,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
         with written(output.csv) as stream:
             write_csv(results, outcome.run_id, stream)
     if output.report is not None:
-        write_report(Results(results), [run], output.report)
+        write_report(Results(results), [run], output.report, form_of(output.report))
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
 
 

@@ -14,7 +14,7 @@ from hockney.cli.common import command, duration_option, file_option, host_optio
 @host_options
 @click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run: hockney show NAME shows it.")
-@file_option("--report", help="Also write an HTML report to FILE.")
+@file_option("--report", help="Also write a report to FILE, *.html or *.md.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
 @click.option("-v", "--verbose", is_flag=True, help="Also print definitions, and every finding and caveat in full.")
 def quick(

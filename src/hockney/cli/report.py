@@ -34,7 +34,7 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", "
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="The file to write, its suffix a format; for svg and png the folder.",
+    help="The file to write, *.html or *.md; for svg and png the folder.",
 )
 @click.option(
     "--format",
@@ -67,16 +67,17 @@ def report(references: tuple[str, ...], output: Path, form: str | None, *, as_js
         render.note(f"Wrote {output} ({size_bytes / 1e3:,.0f} kB).")
 
 
-def form_of(output: Path, form: str | None) -> str:
+def form_of(output: Path, form: str | None = None) -> str:
     """The format to write: as --format says, else as the suffix of the file. Raises UsageError where they differ."""
     suffix = output.suffix.lower()
     by_suffix = _BY_SUFFIX.get(suffix)
     if form is None and by_suffix in ("html", "md"):
         return by_suffix
     if form is None and by_suffix is not None:
-        raise UsageError(f"pictures need a folder, and {output} names a file: use --format {by_suffix} -o pictures")
+        argv = ("hockney", "report", "last", "--format", by_suffix, "-o", "pictures")
+        raise UsageError(f"pictures need a folder, and {output} names a file; for example", argv=argv)
     if form is None:
-        raise UsageError(f"{output} does not show the format: end its name with .html or .md, or add --format")
+        raise UsageError(f"{output} does not show the format: end its name with .html or .md")
     if by_suffix not in (None, form):
         raise UsageError(f"--format {form} contradicts {suffix} of {output}: leave out --format, or use another name")
     return form

@@ -276,7 +276,7 @@ def test_a_run_without_figures_has_a_page(tmp_path: Path, cli: Cli) -> None:
         (["nine", "-o", "r.html"], "unknown run 'nine'"),
         (["last", "-o", "r.txt"], "r.txt does not show the format"),
         (["last", "-o", "report"], "report does not show the format"),
-        (["last", "-o", "r.svg"], "use --format svg -o pictures"),
+        (["last", "-o", "r.svg"], "`hockney report last --format svg -o pictures`"),
         (["last", "-o", "r.html", "--format", "md"], "--format md contradicts .html"),
     ],
 )
@@ -323,6 +323,12 @@ def test_quick_writes_one_too(tmp_path: Path, cli: Cli) -> None:
     refused = cli("quick", "--report", "none/r.html")
     assert refused.returncode == 2
     assert "there is no folder none" in refused.stderr
+
+
+def test_quick_refuses_a_report_of_unknown_format_before_it_measures(cli: Cli) -> None:
+    refused = cli("quick", "--report", "r.txt")
+    assert refused.returncode == 2
+    assert refused.stderr == "hockney: r.txt does not show the format: end its name with .html or .md\n"
 
 
 def test_markdown_has_verdict_findings_and_sheet(store: Path, cli: Cli, tmp_path: Path) -> None:
