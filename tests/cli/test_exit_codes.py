@@ -63,6 +63,16 @@ def test_the_last_lines_of_a_run_are_short_and_their_commands_work(cli: Cli, siz
     assert all(len(line) <= 100 or " " not in line.strip() for line in last.splitlines())
 
 
+@pytest.mark.parametrize("words", ["show nosuch", "show --nosuch", "run nosuch"])
+def test_a_hint_begins_as_hockney_was_started(cli: Cli, tmp_path: Path, words: str) -> None:
+    with Store.open(tmp_path / "results.db") as store:
+        for _ in range(8):
+            store.create_run(make_info(), [])
+    ended = cli(*words.split(), HOCKNEY_COMMAND="./hockney")
+    assert ended.returncode == 2
+    assert "`./hockney " in ended.stderr
+
+
 @pytest.mark.parametrize("name", ["pingpong", "atlas"])
 def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measures_it(cli: Cli, name: str) -> None:
     ended = cli(name)
@@ -159,8 +169,8 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("run udp", "udp is a transport: `hockney run pingpong -t udp`"),
         ("run mpi@nosuch", "unknown transport 'mpi@nosuch'"),
         ("run pingpong -t nosuch", "…; list all: `hockney list transports`"),
-        ("runs --nonsense", "no such option '--nonsense' (see: hockney runs --help)"),
-        ("runs more", "got unexpected extra argument (more) (see: hockney runs --help)"),
+        ("runs --nonsense", "no such option '--nonsense' (see: `hockney runs --help`)"),
+        ("runs more", "got unexpected extra argument (more) (see: `hockney runs --help`)"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from hockney.cli.rerun import error_text
+from hockney.cli.rerun import error_text, typed
 from hockney.cli.streams import holds_document, is_reader_gone, silence
 from hockney.errors import ExitCode, HockneyError
 from hockney.units import printable
@@ -54,7 +54,8 @@ def _sentence(error: BaseException) -> str | None:
     if isinstance(error, click.ClickException):
         text = " ".join(error.format_message().split()).rstrip(".")
         context = getattr(error, "ctx", None)
-        return text[:1].lower() + text[1:] + (f" (see: {context.command_path} --help)" if context else "")
+        more = f" (see: {typed(*context.command_path.split()[1:], '--help')})" if context else ""
+        return text[:1].lower() + text[1:] + more
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return f"stopped by Ctrl-C; {error}" if str(error) else "stopped by Ctrl-C"
     if isinstance(error, OSError) and error.errno is not None:
