@@ -14,6 +14,7 @@ from tests.report.cells import shown
 from tests.report.runs import FACTS, LIBRARIES, Made, options, store_quick, store_run
 
 from hockney.analysis.finding import Finding, Fix, Subject
+from hockney.cli.progress import idle_hosts_text
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.model import Point, PointStatus
 from hockney.report.names import readable_name, readable_names
@@ -142,14 +143,29 @@ def test_rows_between_hosts_and_within_one_are_separate(
     with open_results(tmp_path / "r.db") as results:
         sheet = make_sheet(results.run())
     assert [(row.name, row.placement, row.hosts) for row in sheet.rows] == [
-        ("tcp", "between hosts", ("n1", "n2")),
-        ("Open MPI 4.1.4", "between hosts", ("n1", "n2")),
+        ("tcp", "between n1 and n2", ("n1", "n2")),
+        ("Open MPI 4.1.4", "between n1 and n2", ("n1", "n2")),
         ("tcp", "within n1", ("n1", "n1")),
         ("Open MPI 4.1.4", "within n1", ("n1", "n1")),
     ]
     assert sheet.network is not None
     assert (sheet.network.transport, sheet.network.bytes_per_s) == ("tcp", 1.25e9)
     assert [(layer.upper, layer.lower) for layer in sheet.layers] == [("mpi@openmpi-4.1.4", "tcp")]
+
+
+def test_hosts_without_a_rank_are_named() -> None:
+    assert idle_hosts_text(("n1", "n2:4", "n3", "n4"), 2) == (
+        "No rank on n3, n4. To compare every host: `hockney health --hosts n1,n2,n3,n4`"
+    )
+    assert idle_hosts_text(("n1", "n2"), 2) is None
+    assert idle_hosts_text((), 2) is None
+
+
+def test_a_transport_that_was_measured_but_has_no_row_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sheet_of(tmp_path, LATENCY, replace(THREADS, point=Point("tcp:spin", "pingpong", 2, 64)))
+    assert "! tcp:spin: no row: too few measurements in any one machine state.\n" in shown(tmp_path, capsys)
 
 
 def test_screen_with_every_state_and_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

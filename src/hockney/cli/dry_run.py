@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.curves import name_of, size_text, sizes_text
-from hockney.cli.progress import short_text
+from hockney.cli.progress import idle_hosts_text, short_text
 from hockney.cli.render import Column
 from hockney.measure.estimate import first_rounds_s, is_too_short
 from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
@@ -57,6 +57,9 @@ def _print(plan: Plan) -> None:
         f"{counted(plan.launches, 'launch', 'launches')}, whose first rounds take about {format_duration_s(first_s)}. "
         "Nothing was started or stored."
     )
+    idle = idle_hosts_text(plan.hosts, max(point.ranks for point in plan.points))
+    if idle:
+        render.note(f"{idle}.")
     if is_too_short(plan.time_s, first_s, plan.launches):
         render.note(f"{short_text(plan)}.", style="yellow")
 

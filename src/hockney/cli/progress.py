@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.render import line_width, wrapped
@@ -24,6 +24,7 @@ from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
+from hockney.worker.hosts import parse_hosts
 
 _LOG_S = 30.0
 
@@ -66,6 +67,9 @@ class ProgressDisplay(Display):
             "Ctrl-C keeps what is measured"
         )
         first_s = first_rounds_s(plan.points, plan.launches)
+        idle = idle_hosts_text(plan.hosts, max((point.ranks for point in plan.points), default=0))
+        if idle:
+            self.say(f"{idle}.")
         if not goes_on and is_too_short(plan.time_s, first_s, plan.launches):
             self.say(short_text(plan))
 
@@ -186,6 +190,17 @@ def short_text(plan: Plan) -> str:
         f"The time is too short for confidence intervals: one round takes about {format_duration_s(first_s)}. "
         f"Try: --time {enough_text(first_s)}"
     )
+
+
+def idle_hosts_text(names: Sequence[str], ranks: int) -> str | None:
+    """`No rank on n3, n4. …`: the hosts of a run without any of so many ranks; None if all have one."""
+    hosts = parse_hosts(",".join(names)) if names else ()
+    idle = [host.name for host in hosts[ranks:]]  # spread evenly
+    if not idle:
+        return None
+    shown = ", ".join(idle if len(idle) <= 4 else [*idle[:3], f"… ({counted(len(idle), 'host')})"])
+    every = typed("health", "--hosts", ",".join(host.name for host in hosts))
+    return f"No rank on {shown}. To compare every host: {every}"
 
 
 def progress_text(progress: Progress) -> str:

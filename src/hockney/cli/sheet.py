@@ -14,6 +14,7 @@ from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, state_text, two_launches_text
 from hockney.cli.explain import finding_parts
+from hockney.cli.progress import idle_hosts_text
 from hockney.cli.render import Column
 from hockney.cli.rerun import fix_text, typed
 from hockney.model import PointStatus
@@ -148,6 +149,9 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     overs = {value.over for row in sheet.rows for value in row.values.values() if value is not None}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
     yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches_text(run)}{within}."
+    idle = idle_hosts_text(run.info.plan.get("hosts", ()), max(launch.ranks for launch in run.launches.values()))
+    if idle:
+        yield f"{idle}."
     if sheet.launches_per_job == 2:
         yield two_launches_text(run)
     counts: Counter[str] = Counter()
@@ -231,15 +235,17 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
 def _caveat_lines(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Finding], *, verbose: bool) -> list[str]:
     """At most two lines each, without warnings that are findings, too; everything in full if `verbose`."""
     caveats = []
-    alike: dict[tuple[str, str], list[Failure]] = {}
+    alike: dict[tuple[PointStatus, str], list[Failure]] = {}
+    shown = {row.transport for row in sheet.rows}
     for failure in sheet.failures:
-        if failure.status is not PointStatus.BUDGET:  # the others are marked in the table
-            alike.setdefault((failure.status.value, failure.reason), []).append(failure)
-    for (ending, reason), failures in alike.items():
+        if failure.status is not PointStatus.BUDGET or failure.transport not in shown:  # others are in the table
+            alike.setdefault((failure.status, failure.reason), []).append(failure)
+    for (status, reason), failures in alike.items():
         names = [failure.transport for failure in failures]
         where = ", ".join(names) if verbose or len(names) < 4 else f"{len(names)} transports"
         points = counted(sum(failure.points for failure in failures), "point")
-        caveats.append(f"{where}: {points} {ending}: {reason.removesuffix('.')}.")
+        ending = "no row" if status is PointStatus.BUDGET else f"{points} {status.value}"
+        caveats.append(f"{where}: {ending}: {reason.removesuffix('.')}.")
     if missing and not verbose:
         caveats.append(
             f"Not available: {', '.join(each.name for each in missing)} ({typed('list')} shows how to get them)"

@@ -45,7 +45,7 @@ def plain_names(launches: Iterable[Launch]) -> dict[str, str]:
 
 
 def placements(launches: Iterable[Launch]) -> dict[str, str]:
-    """Where the ranks of each transport are: `between hosts`, `within n1` or `2 on each host`; else empty.
+    """Where the ranks of each transport are: `between n1 and n2`, `within n1` or `2 on each host`; else empty.
 
     All are empty in a run that places no transport in two ways.
     """
@@ -65,4 +65,7 @@ def _placement(per_host: str, together: Collection[frozenset[str]]) -> str:
         return ""
     if all(len(hosts) == 1 for hosts in together):
         return f"within {', '.join(sorted(host for hosts in together for host in hosts))}"
-    return f"{per_host} on each host" if per_host else "between hosts"
+    pair = sorted(next(iter(together)))
+    is_pair = len(together) == 1 and len(pair) == 2
+    ends = " and ".join(pair) if is_pair else "hosts"
+    return f"{per_host} on each host" if per_host else f"between {ends}"
