@@ -157,15 +157,13 @@ static hk_fault_t fault_at(const hk_bench_t *bench, const unsigned char *in, con
                         .found = in[wrong]};
 }
 
-/* One more repetition with new data, untimed, and a check of every byte that must have arrived. */
-static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
+/* See verify. */
+static hk_status_t repeat_and_check(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     const hk_pattern_t *pattern = run->pattern;
     const uint64_t seed = command->id + 1;
     const double lost = count_lost(bench->ctx);
-    uint64_t latency_ns = 0;
     bool some_lost = false;
-    run->latency_ns = &latency_ns; /* separate from the samples */
     result->account.verified = 1;
     hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, seed);
     memset(run->in, 0, result->plan.in_bytes);
@@ -191,6 +189,16 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
         }
     }
     return HK_OK;
+}
+
+/* One more repetition with new data, untimed, and a check of every byte that must have arrived. */
+static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
+{
+    uint64_t latency_ns = 0;
+    run->latency_ns = &latency_ns; /* separate from the samples */
+    const hk_status_t status = repeat_and_check(bench, command, run, result);
+    run->latency_ns = NULL;
+    return status;
 }
 
 typedef struct machine_probe {
