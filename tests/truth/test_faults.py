@@ -112,4 +112,5 @@ def test_a_dead_host_is_named_and_left_alone(make_bed: MakeBed, tmp_path: Path, 
         reasons = run.reasons().values()
     assert reasons  # of both points, unless the time is up by then
     assert all("n2 does not answer (ssh: connect to host n2 port 22: " in reason for reason in reasons)
-    assert any(reason.startswith("rank 1 on n2 does not answer: no end after") for reason in reasons)
+    if transport == "tcp":  # a library's launcher may end the job before its ranks report
+        assert any(reason.startswith("rank 1 on n2 does not answer: no end after") for reason in reasons)
