@@ -38,7 +38,8 @@ def test_a_refused_stranger_is_reported(tmp_path: Path) -> None:
     agent.chmod(0o755)
     job = Job(build_worker(), "tcp", 2, hosts=parse_hosts("localhost:1,127.0.0.1:1"), oversubscribed=True)
     with WorkerSession(launch(job, environment={"HOCKNEY_RSH": str(agent)})) as session:
-        assert [rank.strangers for rank in session.hello().ranks] == [2, 0]
+        refused = [rank.strangers for rank in session.hello().ranks]
+        assert refused in ([1, 0], [2, 0])  # the one that hangs up may come too late to be heard
         assert session.measure("pingpong", bytes=64).verified
     (warning,) = stranger_warnings(Counter({"tcp": 2, "udp": 0}))
     assert (warning.kind, warning.subject) == ("stranger", "tcp")
