@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,14 +12,9 @@ from hockney.cli import render
 from hockney.cli.common import check_label, command, duration_option, host_options
 from hockney.cli.complete import complete
 from hockney.errors import ExitCode
-from hockney.units import counted, format_duration_s, format_ns, format_rate
 
 if TYPE_CHECKING:
     from hockney.analysis.health import Health
-    from hockney.results.runs import Run
-
-_MATRIX_MAX = 16  # hosts of a matrix on the screen
-_ROWS_MAX = 10  # of what is listed in its place
 
 
 @command(
@@ -56,6 +51,7 @@ def health(
     measures whole rounds, so that every host meets as many others. docs/hosts.md describes each finding.
     """
     from hockney.analysis.health import health_of
+    from hockney.cli.health_screen import health_json, print_health
     from hockney.cli.measuring import command_line, measuring
     from hockney.cli.progress import PairsDisplay
     from hockney.cli.rerun import typed
@@ -100,101 +96,3 @@ def exit_code_of(found: Health, *, is_done: bool = True) -> ExitCode:
     if found.has_fault:
         return ExitCode.WORSE
     return ExitCode.DONE if is_done and not found.findings and not found.not_checked else ExitCode.INCOMPLETE
-
-
-def health_json(found: Health) -> dict[str, Any]:
-    """Everything: `[from][to]`, null where nothing was measured."""
-    from hockney.cli.explain import findings_json, gaps_json
-
-    known = found.matrices
-    places = range(len(known.hosts))
-
-    def square(values: Any, of: Any) -> list[list[float | None]]:
-        return [[of(values[a, b]) if (a, b) in values else None for b in places] for a in places]
-
-    return {
-        "hosts": list(known.hosts),
-        "pairs": known.pairs,
-        "measured_pairs": known.measured,
-        "usual_bytes_per_s": found.usual_bytes_per_s,
-        "usual_ns": found.usual_ns,
-        **{
-            f"{name}{suffix}": square(values, of)
-            for name, values in (("bytes_per_s", known.bytes_per_s), ("latency_ns", known.latency_ns))
-            for suffix, of in (("", lambda v: v.value), ("_low", lambda v: v.low), ("_high", lambda v: v.high))
-        },
-        "lost_share": square(known.sent, lambda sent: sent.lost_share),
-        "findings": findings_json(found.findings),
-        "not_checked": gaps_json(found.not_checked),
-    }
-
-
-def print_health(run: Run, found: Health) -> None:
-    """Print the matrices, or of many hosts the slowest ones, and then what is wrong."""
-    from hockney.cli.explain import finding_lines
-    from hockney.cli.rerun import fix_text
-
-    known = found.matrices
-    took_s = (run.finished_unix_s or run.info.started_unix_s) - run.info.started_unix_s
-    render.title(
-        f"{counted(len(known.hosts), 'host')}, {known.measured:,} of {counted(known.pairs, 'pair')} measured "
-        f"in {format_duration_s(took_s)}",
-        first=True,
-    )
-    if len(known.hosts) <= _MATRIX_MAX:
-        _print_matrices(found)
-    else:
-        _print_slowest(found)
-    count = f"Findings: {len(found.findings)}"
-    render.title(count if found.findings or found.not_checked else "No fault found")
-    for finding in found.findings:
-        render.lines(finding_lines([finding]))
-    if found.not_checked:
-        render.title("Not checked")
-        for gap in found.not_checked:
-            how = f"; {fix_text(gap.how)}" if gap.how else ""
-            render.item(f"{gap.what}: {gap.reason.value}: {gap.detail}{how}")
-
-
-def _print_matrices(found: Health) -> None:
-    known = found.matrices
-    columns = [render.Column("from", key=True), *(render.Column(f"to {name}", right=True) for name in known.hosts)]
-    places = range(len(known.hosts))
-    parts = (
-        ("Bandwidth, all pairs of a round at once", known.bytes_per_s, found.usual_bytes_per_s, format_rate),
-        ("Latency of 8 B, half a round trip", known.latency_ns, found.usual_ns, format_ns),
-    )
-    for title, values, usual, text in parts:
-        if usual is None:
-            continue
-        render.title(f"{title}: usually {text(usual)}")
-        render.table(
-            columns,
-            ([known.hosts[a], *(text(values[a, b].value) if (a, b) in values else "" for b in places)] for a in places),
-        )
-
-
-def _print_slowest(found: Health) -> None:
-    """The hosts that are slowest by their medians."""
-    from statistics import median
-
-    known = found.matrices
-    rows = []
-    for place, name in enumerate(known.hosts):
-        sends, receives, waits = (
-            [value.value for pair, value in values.items() if pair[end] == place]
-            for values, end in ((known.bytes_per_s, 0), (known.bytes_per_s, 1), (known.latency_ns, 0))
-        )
-        if sends and receives and waits:
-            rows.append((min(median(sends), median(receives)), name, median(sends), median(receives), median(waits)))
-    render.title("The slowest hosts by the median over those that they met; all pairs: --json")
-    render.table(
-        [
-            render.Column("host", key=True),
-            *(render.Column(head, right=True) for head in ("sends", "receives", "latency")),
-        ],
-        (
-            [name, format_rate(sends), format_rate(receives), format_ns(waits)]
-            for _, name, sends, receives, waits in sorted(rows)[:_ROWS_MAX]
-        ),
-    )

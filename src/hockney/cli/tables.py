@@ -16,7 +16,7 @@ from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.curves import name_of, say_one_launch, size_text
-from hockney.cli.health import health_json, print_health
+from hockney.cli.health_screen import health_json, print_health
 from hockney.cli.render import Column
 from hockney.cli.rerun import typed
 from hockney.cli.sheet import print_sheet, sheet_as_json

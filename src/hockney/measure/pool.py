@@ -136,9 +136,10 @@ class WorkerPool:
             raise PointFailed(str(refusal), skipped=refusal.unsupported) from refusal
         except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
             self._bury(point, end)
-            is_slow = isinstance(end, WorkerTimedOut) and not end.silent
-            remedy = f" ({how_to_wait_longer(end.limit_s)})" if isinstance(end, WorkerTimedOut) and is_slow else ""
-            raise PointFailed("; ".join(filter(None, (f"{end}{remedy}", self._lose_hosts(point))))) from end
+            reason = str(end)
+            if isinstance(end, WorkerTimedOut) and not end.silent:
+                reason += f" ({how_to_wait_longer(end.limit_s)})"
+            raise PointFailed("; ".join(filter(None, (reason, self._lose_hosts(point))))) from end
         measurement = measurement_of(
             point,
             answer,
