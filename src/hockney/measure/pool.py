@@ -6,6 +6,7 @@ that dies or hangs fails one point, and is started again for the next.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import time
@@ -269,7 +270,8 @@ class WorkerPool:
         command = replace(command, environment={**self._environment, **command.environment})
         session = WorkerSession(command, start_limit_s=self._plan.start_limit_s)
         session.start()
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(session.kill)
             hello = session.hello()
             came = len(hello.ranks) or hello.size  # thousands of ranks on a model are not listed
             if came != job.ranks:
@@ -278,6 +280,7 @@ class WorkerPool:
             _refuse_misplaced(command.launcher, job, hello.ranks)
             if _share_cpus(hello.ranks) and not job.oversubscribed:
                 session.close()
+                undo.pop_all()
                 return self._bring_up(transport, replace(job, oversubscribed=True), stored=stored)
             launched = Launch(
                 transport=transport,
@@ -293,10 +296,9 @@ class WorkerPool:
             )
             # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
             strangers = sum(rank.strangers for rank in hello.ranks)
-            return _Live(session, self._started(launched, strangers) if stored else 0, launched)
-        except BaseException:
-            session.kill()
-            raise
+            live = _Live(session, self._started(launched, strangers) if stored else 0, launched)
+            undo.pop_all()
+            return live
 
     @property
     def _is_crowded(self) -> bool:

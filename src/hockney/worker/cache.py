@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -118,10 +118,9 @@ class Probes:
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(dir=self._folder)
-            try:
+            with ExitStack() as undo:
+                undo.callback(Path(name).unlink)
                 with os.fdopen(descriptor, "w") as file:
                     json.dump(record, file)
                 Path(name).replace(self._path(key))
-            except BaseException:
-                Path(name).unlink()
-                raise
+                undo.pop_all()

@@ -146,11 +146,10 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
-    try:
+    with contextlib.ExitStack() as undo:
+        undo.callback(db.close)
         yield
-    except BaseException:
-        db.close()
-        raise
+        undo.pop_all()
 
 
 def refuse_mistyped(path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Iterator
 
 APPLICATION_ID = int.from_bytes(b"HKNY", "big")
 
@@ -147,8 +148,7 @@ def migrate(db: sqlite3.Connection) -> None:
     The write lock is taken before the version is read: if two programs open a store concurrently, one migrates and the
     other finds it done.
     """
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db):
         missing = MIGRATIONS[_version_of(db) :]
         for migration in missing:
             for statement in migration.split(";\n"):  # not executescript, which would commit first
@@ -156,8 +156,19 @@ def migrate(db: sqlite3.Connection) -> None:
         if missing:  # else nothing is written: a store on a full disk can still be opened
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")  # pragmas take no bound parameters
             db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All of the body or nothing; the write lock is taken at its begin. Raises sqlite3.Error."""
+    db.execute("BEGIN IMMEDIATE")
+    with contextlib.ExitStack() as undo:
+        undo.callback(_roll_back, db)
+        yield
         db.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already
-            db.execute("ROLLBACK")
-        raise
+        undo.pop_all()
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already
+        db.execute("ROLLBACK")

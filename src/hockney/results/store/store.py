@@ -19,6 +19,7 @@ from hockney.model import Definition, Launch, Measurement, Point, PointStatus, R
 from hockney.results.store import codec, opening, rows
 from hockney.results.store.lock import alone, is_measured_now
 from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
+from hockney.results.store.schema import transaction
 from hockney.units import counted, parse_count
 
 Value = TypeVar("Value")
@@ -379,15 +380,9 @@ class Store:
     def _transaction(self, run_id: int | None = None) -> Iterator[None]:
         """All of the body or nothing; the write lock is taken at its begin."""
         with self._border(run_id):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
+            with transaction(self._db):
                 yield
-                self._db.execute("COMMIT")
-                self._has_written = True
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already
-                    self._db.execute("ROLLBACK")
-                raise
+            self._has_written = True
 
     def _border(self, run_id: int | None = None) -> contextlib.AbstractContextManager[None]:
         """An error before anything is written means that the wrong file was named; later, data may be lost."""
