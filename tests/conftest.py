@@ -6,6 +6,7 @@ Files that MPICH leaves behind after a test kills its launcher are removed at th
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import random
 import signal
@@ -19,6 +20,10 @@ import pytest
 if TYPE_CHECKING:
     from hockney.results.store import Store
 
+# Thousands of tests are objects that stay. Looking for garbage among them would take a third of their collection.
+gc.disable()
+
+_LONG_LIMIT_S = 300
 _START_S = 5  # a job that began less long ago may still read its file
 ALL_RUNTIMES = os.environ.get("HOCKNEY_ALL_RUNTIMES") == "1"
 
@@ -40,6 +45,14 @@ def fixed_seeds() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_results_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The results of who runs the tests are neither read nor changed. The cache of workers stays: they take seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """An empty results file."""
@@ -50,17 +63,41 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--full`: the long matrices too."""
-    parser.addoption("--full", action="store_true", help="run the long matrices too, about 20 minutes")
+    """`--full`: the long matrices too, and C under sanitizers."""
+    parser.addoption("--full", action="store_true", help="run the long matrices and sanitizers too: 20 minutes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the native worker before the processes of pytest-xdist begin: each would, as it collects tests."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        from hockney.worker.build import build_worker
+        from hockney.worker.errors import BuildError
+
+        with contextlib.suppress(BuildError):  # who needs it reports that
+            build_worker()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked `full`, unless they are selected by --full or by name."""
+    """Leave out tests marked `full`, unless they are selected by --full or by name. Beds and they have more time.
+
+    Beds come first: their tests wait longest, and others run meanwhile. At the end nothing would.
+    """
+    items.sort(key=lambda item: "truth" not in item.path.parts)
+    for item in items:
+        is_long = item.get_closest_marker("full") or "truth" in item.path.parts
+        if is_long and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_LONG_LIMIT_S))
     if config.getoption("--full") or any("::" in argument for argument in config.args):
         return
     left_out = [item for item in items if item.get_closest_marker("full")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if not item.get_closest_marker("full")]
+
+
+def pytest_collection_finish() -> None:
+    """Garbage is looked for again, but not among the collected tests."""
+    gc.freeze()
+    gc.enable()
 
 
 def _skipped(config: pytest.Config) -> list[str]:

@@ -1,11 +1,14 @@
-"""What several tests use and takes seconds to make: made once, whichever process of pytest-xdist needs it first."""
+"""What tests in several folders use: things that take seconds to make, and the end of programs they have started."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import AnyStr
 
 import pytest
 
@@ -21,3 +24,16 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             make(folder)
             (folder / "done").touch()
     return folder
+
+
+@contextlib.contextmanager
+def killed_at_the_end(process: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]:
+    """A program that is killed if it still runs: after a failed test, `with Popen` alone would wait for it for ever.
+
+    One that nobody waits for makes a later test fail, as a process that still runs.
+    """
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -64,6 +64,18 @@ def test_imports_point_one_way(path: Path) -> None:
     assert {name for name in imported_parts(path) if name != part and LEVEL[name] >= LEVEL[part]} == set()
 
 
+def test_rooms_have_nine_levels() -> None:
+    """The longest way down over real imports."""
+    below: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for path in PACKAGE.rglob("*.py"):
+        if (part := part_of(path)) in below:
+            below[part] |= imported_parts(path) - {part}
+    height: dict[str, int] = {}
+    for room in reversed(ROOMS):
+        height[room] = 1 + max((height[name] for name in below[room]), default=0)
+    assert max(height.values()) <= 9
+
+
 def test_patterns_see_nothing_of_any_transport() -> None:
     folder = PACKAGE / "worker/csrc/patterns"
     allowed = {f'"{path.name}"' for path in folder.glob("*.h")} | {

@@ -8,7 +8,8 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.measure.test_run import FAULT, Silent, children, command
+from tests.measure.test_run import Silent, children, command
+from tests.worker.extra import EXTRA
 
 from hockney.cli import execute
 from hockney.measure import run as running
@@ -19,14 +20,9 @@ from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.suites import Suite
 from hockney.worker.answers import MeasureAnswer
-from hockney.worker.build import Recipe
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.libraries import Missing, find_pvms
 from hockney.worker.session import WorkerSession
-
-COARSE = Recipe(
-    defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)", "HK_FAULT_CLOCK_NS=5000000"), extra_sources=(FAULT,)
-)  # a transport whose clock goes in steps of 5 ms
 
 
 def measure(
@@ -48,22 +44,22 @@ def is_a_sentence(text: str | None) -> bool:
 
 
 def test_impossible_requests_are_reported_and_the_rest_is_measured(tmp_path: Path) -> None:
-    catalogue = load(recipe=COARSE, libraries=())
+    catalogue = load(recipe=EXTRA, libraries=())
     catalogue = Catalogue(catalogue.patterns, catalogue.transports, (Missing("pvm", "no PVM was found", "install it"),))
     outcome, ended = measure(
         tmp_path / "r.db",
         catalogue,
         {"pattern": "pushfarm", "ranks": 3, "bytes": 16, "options": {"senders": 2}, "transports": "shm"},
         {"pattern": "pingpong", "bytes": [65_491, 65_492], "transports": ["udp", "pvm"]},
-        {"pattern": "robpush", "bytes": 64, "options": {"delay_us": 100}, "transports": ["fault", "shm"]},
-        {"pattern": "prtt", "bytes": 64, "options": {"delay_ns": 4_999_999}, "transports": "fault"},
+        {"pattern": "robpush", "bytes": 64, "options": {"delay_us": 100}, "transports": ["coarse", "shm"]},
+        {"pattern": "prtt", "bytes": 64, "options": {"delay_ns": 4_999_999}, "transports": "coarse"},
         {"pattern": "barrier", "transports": "shm"},
     )
     said = {
         "pushfarm shm 16": "pushfarm with senders=2 on 3 ranks has no receivers: it needs 4 ranks or more",
-        "pingpong udp 65492": "65492 B is above the 65491 B that udp sends in one message",
-        "robpush fault 64": "a delay of 100000 ns is below the clock resolution of fault, 5000000 ns",
-        "prtt fault 64": "a delay of 4999999 ns is below the clock resolution of fault, 5000000 ns",
+        "pingpong udp 65492": "udp sends at most 65491 B in one message",
+        "robpush coarse 64": "a delay of 100000 ns is below the clock resolution of coarse, 5000000 ns",
+        "prtt coarse 64": "a delay of 4999999 ns is below the clock resolution of coarse, 5000000 ns",
     }
     for name, why in said.items():
         status, reason = ended.pop(name)
@@ -122,7 +118,7 @@ def test_a_pvm_daemon_that_dies_costs_a_point_and_the_rest_goes_on(tmp_path: Pat
         catalogue,
         {"pattern": "pingpong", "bytes": [8, 1000], "transports": [pvm, "shm"]},
         display=DaemonKiller(),
-        time_s=4.0,
+        time_s=2.0,
     )
     failed = [reason for status, reason in ended.values() if status is PointStatus.FAILED]
     assert len(failed) == 1

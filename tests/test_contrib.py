@@ -83,7 +83,7 @@ def check_class(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_reframe_test(tmp_path: Path, hockney: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOCKNEY", hockney)
     test = check_class(monkeypatch)()
-    test.stagedir, test.duration = str(tmp_path), "1s"
+    test.stagedir, test.duration = str(tmp_path), "300ms"
     (tmp_path / "expect.toml").write_text((CONTRIB / "reframe/expect.toml").read_text())
     test.set_command()
     done = call(tmp_path, "bash", "-c", " ".join([test.executable, *test.executable_opts]))
@@ -105,8 +105,8 @@ def test_the_reframe_test(tmp_path: Path, hockney: str, monkeypatch: pytest.Monk
 
 
 def test_the_batch_script_measures_one_node(tmp_path: Path, hockney: str) -> None:
-    variables = {"HOCKNEY": hockney, "PATTERNS": "pingpong", "TRANSPORTS": "shm", "DURATION": "1s", "SLURM_JOB_ID": "7"}
-    done = call(tmp_path, str(BATCH), **variables)
+    variables = {"HOCKNEY": hockney, "PATTERNS": "barrier", "TRANSPORTS": "shm", "SLURM_JOB_ID": "7"}
+    done = call(tmp_path, str(BATCH), DURATION="300ms", **variables)
     assert done.returncode in (0, 3), done.stderr
     assert (tmp_path / "job-7.csv").read_text().startswith("run,label,")
     assert "(job-7)" in done.stdout
@@ -128,10 +128,10 @@ def test_the_batch_script_measures_between_nodes(tmp_path: Path) -> None:
 
 
 def test_the_step_checks_and_posts_markdown(tmp_path: Path, hockney: str) -> None:
-    words = ("--launches", "3", "--time", "1s", "--label", "main", "--store", "r.db", "-q")
+    words = ("--launches", "3", "--time", "300ms", "--label", "main", "--store", "r.db", "-q")
     assert call(tmp_path, hockney, "run", "pingpong", "-t", "shm", "--bytes", "8", *words).returncode in (0, 3)
     summary = tmp_path / "summary.md"
-    more = ("--time", "1s", "--patience", "1s", "--max-slowdown", "900%")
+    more = ("--time", "300ms", "--patience", "300ms", "--max-slowdown", "900%")
     done = call(tmp_path, str(CHECK), "r.db", "main", *more, HOCKNEY=hockney, GITHUB_STEP_SUMMARY=str(summary))
     verdict = {0: "no slowdown", 1: "slower", 3: "inconclusive"}[done.returncode]
     assert summary.read_text() == (tmp_path / "r.md").read_text() == done.stdout

@@ -22,8 +22,8 @@ from hockney.analysis.repeat import LAUNCHES
 from hockney.cli.commands import COMMANDS, hockney
 from hockney.errors import ExitCode
 from hockney.machine.files import rows_of
-from hockney.measure.inventory import take_inventory
 from hockney.report.findings import WORDING
+from hockney.report.inventory import take_inventory
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe, load, split_name
@@ -307,8 +307,8 @@ def blocks(kind: str) -> list[str]:
 
 
 def shorter(text: str) -> str:
-    """The same with a fifth of the time for each run."""
-    return re.sub(r"""(--time |time = ")(\d+)s""", lambda time: f"{time[1]}{int(time[2]) * 200}ms", text)
+    """The same with a tenth of the time for each run."""
+    return re.sub(r"""(--time |time = ")(\d+)s""", lambda time: f"{time[1]}{int(time[2]) * 100}ms", text)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
@@ -31,11 +32,12 @@ import hockney.measure.check
 from hockney.analysis.compare import Verdict, compare_runs
 from hockney.analysis.compare.expect import Outcome
 from hockney.analysis.explain import Explanation, Layer, Line, OffLine, Parameters
-from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Note, Subject
+from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS
 from hockney.cli.explain import explanation_json
 from hockney.cli.render import JSON_VERSION
+from hockney.errors import Fix
 from hockney.machine import facts
 from hockney.machine.activity import Moment, Program
 from hockney.measure.check import Checked
@@ -92,6 +94,14 @@ def walked(value: Any, rows: dict[str, Row], path: str = "") -> Iterator[tuple[s
             yield from walked(below, rows, path)
 
 
+@functools.cache
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    """Of the documents of this format. Its schema is checked here, once: that takes longer than a document."""
+    schema = json.loads((FOLDER / f"{name}.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
 def check_page(documents: Documents, *sections: str, optional: tuple[str, ...] = ()) -> None:
     """All keys of the documents are in these sections with their types, and no other is.
 
@@ -100,7 +110,7 @@ def check_page(documents: Documents, *sections: str, optional: tuple[str, ...] =
     """
     for document in documents:
         if "format" in document:
-            jsonschema.validate(document, json.loads((FOLDER / f"{document['format']}.json").read_text()))
+            validator(document["format"]).validate(document)
     rows = rows_of(EVERY, *sections)
     seen: dict[str, list[Any]] = {}
     for path, value in itertools.chain.from_iterable(walked(document, rows) for document in documents):
@@ -138,17 +148,17 @@ def compared(path: Path) -> list[tuple[int, int]]:
     """Runs with differences of every kind: slower, inconclusive, in one alone, disturbed, drifting and others."""
     sizes = [2**n for n in range(3, 17)]
     times = {point: ns + (2000 if point.bytes > 2048 else 0) for point, ns in curve("tcp", sizes).items()}
-    told: dict[str, Any] = {"facts": {"sleeping": ["tcp"], "hostname": "a"}, "suite": "pingpong"}
-    told |= {"command": "hockney run pingpong", "plan": plan("tcp").as_json()}
+    common: dict[str, Any] = {"facts": {"sleeping": ["tcp"], "hostname": "a"}, "suite": "pingpong"}
+    common |= {"command": "hockney run pingpong", "plan": plan("tcp").as_json()}
     other = make_point(8, "unix")
     with Store.open(path) as store:
-        base = add_run(store, times | {other: 1000.0}, scatter=0.003, launches=6, label="base", **told)
-        changed = {**told, "facts": {"sleeping": ["tcp"]}, "version": "0.0.9"}
+        base = add_run(store, times | {other: 1000.0}, scatter=0.003, launches=6, label="base", **common)
+        changed = {**common, "facts": {"sleeping": ["tcp"]}, "version": "0.0.9"}
         moved = slower(times, 1.25, 64, 512) | {make_point(8): 15.0}
         new = add_run(store, moved, scatter=0.003, launches=6, seed=2, **changed)
         store.add_warning(new, Warning_("load", "machine", "Other programs kept 1.0 CPUs busy.", "Stop them."))
-        few = [add_run(store, slower(curve(), by, 8, 64), launches=2, **told) for by in (1.0, 16.0)]
-        far = add_run(store, curve(), launches=6, floor_ns=180.0, **told)
+        few = [add_run(store, slower(curve(), by, 8, 64), launches=2, **common) for by in (1.0, 16.0)]
+        far = add_run(store, curve(), launches=6, floor_ns=180.0, **common)
     return [(base, new), (few[0], few[1]), (few[0], far)]
 
 
@@ -197,7 +207,7 @@ def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) ->
     one = Estimate(2.0, 1.0, 3.0)
     where = ("shm", "pingpong", 2, "one core", "near")
     loggp = LogGP(8, 64, one, one, one, one, one, one, (8, 64), {"send": (0.1, 0.2)}, 0.1)
-    subject, fix = Subject("shm", "pingpong", 2, "near", (8, 64)), Fix("Look.", ("hockney", "list"))
+    subject, fix = Subject("shm", "pingpong", 2, "near", (8, 64)), Fix("show matrix", ("hockney", "list"))
     everything = Explanation(
         "run 1",
         (
@@ -210,12 +220,17 @@ def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) ->
         ),
         (Parameters(*where, loggp),),
         (Layer("tcp", "unix", "near", 1.0, 0.5, 2.0, 8, 64, True),),
-        (NotChecked(Absence.NOT_MEASURED, "LogGP", "needs prtt", fix), NotChecked(Absence.INSUFFICIENT_DATA, "lines")),
+        (NotChecked(Absence.NOT_MEASURED, "LogGP", "delays", how=fix), NotChecked(Absence.INSUFFICIENT_DATA, "lines")),
         (Note("one launch", fix=fix), Note("still running")),
         (OffLine(*where, 16, one),),
     )
     document: dict[str, Any] = json.loads(json.dumps(explanation_json(everything)))
-    assert document["findings"][0]["fix"] == {"text": "Look.", "argv": ["hockney", "list"], "command": "hockney list"}
+    assert document["findings"][0]["fix"] == {
+        "code": "show matrix",
+        "text": "Show the whole matrix",
+        "argv": ["hockney", "list"],
+        "command": "hockney list",
+    }
     path = tmp_path / "r.db"
     fill(path)
     real = [read("explain", "--machine", name) for name in ("gpmimd", "scali", "t3d", "ancor")]
@@ -295,8 +310,8 @@ def test_clocks(tmp_path: Path, read: Read) -> None:
 
 
 def test_under_load(tmp_path: Path, read: Read) -> None:
-    for name, how in (("many", {}), ("few", {"samples": 3, "rounds": 2})):
-        store_impact(tmp_path / name, **how)
+    store_impact(tmp_path / "many")
+    store_impact(tmp_path / "few", samples=3, rounds=2)
     documents = [read("show", "--tables", "--store", tmp_path / name) for name in ("many", "few")]
     check_page(documents, "show-run-and-quick", "under-load", optional=("warnings.",))
 
@@ -412,12 +427,10 @@ def test_every_command_has_a_schema_that_is_that_of_the_page() -> None:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_schema_refuses_other_documents(name: str) -> None:
-    schema = json.loads((FOLDER / f"hockney-{name}.json").read_text())
-    jsonschema.Draft202012Validator.check_schema(schema)
     head = {"format": f"hockney-{name}", "version": JSON_VERSION}
     for wrong in ({}, head, {**head, "version": JSON_VERSION - 1}, {**head, "format": "other"}):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(wrong, schema)
+            validator(f"hockney-{name}").validate(wrong)
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------

@@ -324,3 +324,12 @@ def test_a_skip_fails_where_every_runtime_must_be_there(tmp_path: Path, all_runt
     )
     assert done.returncode == status, done.stdout
     assert ("test_one.py::test_b: Skipped: no MPI here" in done.stdout) == (status == 1)
+
+
+def test_the_help_of_try_hosts_comes_before_anything_is_installed(tmp_path: Path) -> None:
+    for name in ("scripts", "src", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    done = subprocess.run([tmp_path / "scripts/try-hosts", "--help"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "examples:" in done.stdout
+    assert not (tmp_path / ".venv").exists()

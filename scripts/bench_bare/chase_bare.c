@@ -6,47 +6,15 @@
  *
  * It visits the whole set once, then takes SAMPLES times of LOADS loads each, and prints the bytes
  * and the median in ns per load. */
-#include <sched.h>
+#include "bare.h"
+
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum { LINE_BYTES = 64, PAGE_BYTES = 4096 };
 
 struct line {
     _Alignas(LINE_BYTES) struct line *next;
 };
-
-static void check(int fine, const char *what)
-{
-    if (!fine) {
-        perror(what);
-        exit(1);
-    }
-}
-
-static void pin(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((unsigned)cpu, &set);
-    check(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity");
-}
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double left = *(const double *)a;
-    const double right = *(const double *)b;
-    return (left > right) - (left < right);
-}
 
 /* All lines in one ring: their numbers are shuffled, and each line points to the line with the next number. */
 static void link_lines(struct line *lines, uint32_t count)
@@ -95,8 +63,7 @@ int main(int argc, char **argv)
         at = chase(at, loads);
         load_ns[i] = (now_ns() - start_ns) / (double)loads;
     }
-    qsort(load_ns, (size_t)samples, sizeof *load_ns, by_value);
-    printf("%zu %.4f\n", bytes, load_ns[samples / 2]);
+    printf("%zu %.4f\n", bytes, median_of(load_ns, (size_t)samples));
     free(load_ns);
     free(lines);
     return 0;

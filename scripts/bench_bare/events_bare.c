@@ -9,13 +9,11 @@
  *             BUFFERS it sends the next request before that
  *   pushfarm  rank 0 notifies rank 1, which sends to rank 2, which reports to rank 0
  *   pairs     each rank of the first half sends to its partner in the second half, which answers the last message */
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "bare.h"
+
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { RANKS_MAX = 8, REQUEST_BYTES = 16 };
@@ -23,34 +21,19 @@ enum { RANKS_MAX = 8, REQUEST_BYTES = 16 };
 static int fd_of[RANKS_MAX][RANKS_MAX]; /* [rank][peer] */
 static char *from, *to;
 
-static void check(int fine, const char *what)
+static void put(int fd, size_t size_bytes)
 {
-    if (!fine) {
-        perror(what);
-        _exit(1);
-    }
-}
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static void put(int fd, size_t len_bytes)
-{
-    for (size_t done = 0; done < len_bytes;) {
-        const ssize_t count = write(fd, from + done, len_bytes - done);
+    for (size_t done = 0; done < size_bytes;) {
+        const ssize_t count = write(fd, from + done, size_bytes - done);
         check(count > 0, "write");
         done += (size_t)count;
     }
 }
 
-static void get(int fd, size_t len_bytes)
+static void get(int fd, size_t size_bytes)
 {
-    for (size_t done = 0; done < len_bytes;) {
-        const ssize_t count = read(fd, to + done, len_bytes - done);
+    for (size_t done = 0; done < size_bytes;) {
+        const ssize_t count = read(fd, to + done, size_bytes - done);
         check(count > 0, "read");
         done += (size_t)count;
     }

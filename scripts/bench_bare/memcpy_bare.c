@@ -6,54 +6,16 @@
  *     memcpy_bare CPU OTHER_CPU [--samples N] BYTES:BATCH ...
  *
  * Prints `floor NS`, a line for each size (bytes, median and minimum ns per copy, GB/s of the median), `floor NS`. */
-#include <sched.h>
+#include "bare.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SAMPLES_MAX = 10000, FLOOR_BATCH = 200, FLOOR_SAMPLES = 11, PAGE_BYTES = 4096 };
-
-static void check(int fine, const char *what)
-{
-    if (!fine) {
-        perror(what);
-        exit(1);
-    }
-}
-
-static void pin(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((unsigned)cpu, &set);
-    check(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity");
-}
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double left = *(const double *)a;
-    const double right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-static double median_of(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return values[count / 2];
-}
 
 static void bounce(_Atomic uint64_t *line, uint64_t first, int begins)
 {
@@ -94,31 +56,31 @@ static double floor_ns(int other_cpu)
     return median_of(samples_ns, FLOOR_SAMPLES);
 }
 
-static void copy(char *to, const char *from, size_t len_bytes, long batch)
+static void copy(char *to, const char *from, size_t size_bytes, long batch)
 {
     for (long i = 0; i < batch; i++) {
-        memcpy(to, from, len_bytes);
+        memcpy(to, from, size_bytes);
         __asm__ volatile("" : : "r"(to), "r"(from) : "memory"); /* keeps every copy, not only the last */
     }
 }
 
-static void measure(size_t len_bytes, long batch, int samples)
+static void measure(size_t size_bytes, long batch, int samples)
 {
     static double copy_ns[SAMPLES_MAX];
-    const size_t room = (len_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    const size_t room = (size_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     char *from = aligned_alloc(PAGE_BYTES, room);
     char *to = aligned_alloc(PAGE_BYTES, room);
     check(from != NULL && to != NULL, "aligned_alloc");
     memset(from, 1, room);
     memset(to, 2, room);
-    copy(to, from, len_bytes, batch);
+    copy(to, from, size_bytes, batch);
     for (int i = 0; i < samples; i++) {
         const double start_ns = now_ns();
-        copy(to, from, len_bytes, batch);
+        copy(to, from, size_bytes, batch);
         copy_ns[i] = (now_ns() - start_ns) / (double)batch;
     }
     const double middle_ns = median_of(copy_ns, (size_t)samples);
-    printf("%zu %.2f %.2f %.2f\n", len_bytes, middle_ns, copy_ns[0], (double)len_bytes / middle_ns);
+    printf("%zu %.2f %.2f %.2f\n", size_bytes, middle_ns, copy_ns[0], (double)size_bytes / middle_ns);
     free(to);
     free(from);
 }
@@ -138,13 +100,13 @@ int main(int argc, char **argv)
     pin(atoi(argv[1]));
     printf("floor %.2f\n", floor_ns(atoi(argv[2])));
     for (int i = first; i < argc; i++) {
-        size_t len_bytes = 0;
+        size_t size_bytes = 0;
         long batch = 0;
-        if (sscanf(argv[i], "%zu:%ld", &len_bytes, &batch) != 2 || len_bytes < 1 || batch < 1) {
+        if (sscanf(argv[i], "%zu:%ld", &size_bytes, &batch) != 2 || size_bytes < 1 || batch < 1) {
             fprintf(stderr, "memcpy_bare: not BYTES:BATCH: '%s'\n", argv[i]);
             return 2;
         }
-        measure(len_bytes, batch, samples);
+        measure(size_bytes, batch, samples);
     }
     printf("floor %.2f\n", floor_ns(atoi(argv[2])));
     return 0;

@@ -9,90 +9,71 @@
  *   mpiexec -n 2 mpi_bare [--bind CPU,CPU] [--samples N] [--warmup N] BYTES:BATCH ...
  *
  * Prints a line for each size: bytes, median and minimum half round trip in ns. */
+#include "bare.h"
+
 #include <mpi.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 enum { SAMPLES_MAX = 100000, TAG = 1 };
 
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 /* Before MPI_Init, as in the worker. */
-static void pin(const char *cpus)
+static void pin_rank(const char *cpus)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_RANK"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *rank = getenv(names[i]);
         if (rank != NULL) {
             const char *second = strchr(cpus, ',');
-            cpu_set_t set;
-            CPU_ZERO(&set);
-            CPU_SET((unsigned)atoi(atoi(rank) % 2 == 1 && second != NULL ? second + 1 : cpus), &set);
-            sched_setaffinity(0, sizeof set, &set);
+            pin(atoi(atoi(rank) % 2 == 1 && second != NULL ? second + 1 : cpus));
             return;
         }
     }
 }
 
-static void *touched(size_t len_bytes)
+static void *touched(size_t size_bytes)
 {
-    void *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memset(memory, 1, len_bytes);
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memset(memory, 1, size_bytes);
 }
 
-static void pingpong(MPI_Comm comm, int rank, char *out, char *in, int len_bytes, long reps)
+static void pingpong(MPI_Comm comm, int rank, char *out, char *in, int size_bytes, long reps)
 {
     if (rank == 0) {
         for (long i = 0; i < reps; i++) {
-            MPI_Send(out, len_bytes, MPI_BYTE, 1, TAG, comm);
-            MPI_Recv(in, len_bytes, MPI_BYTE, 1, TAG, comm, MPI_STATUS_IGNORE);
+            MPI_Send(out, size_bytes, MPI_BYTE, 1, TAG, comm);
+            MPI_Recv(in, size_bytes, MPI_BYTE, 1, TAG, comm, MPI_STATUS_IGNORE);
         }
     } else {
         for (long i = 0; i < reps; i++) {
-            MPI_Recv(in, len_bytes, MPI_BYTE, 0, TAG, comm, MPI_STATUS_IGNORE);
-            MPI_Send(out, len_bytes, MPI_BYTE, 0, TAG, comm);
+            MPI_Recv(in, size_bytes, MPI_BYTE, 0, TAG, comm, MPI_STATUS_IGNORE);
+            MPI_Send(out, size_bytes, MPI_BYTE, 0, TAG, comm);
         }
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void measure(MPI_Comm comm, int rank, int len_bytes, long batch, int samples, long warmup)
+static void measure(MPI_Comm comm, int rank, int size_bytes, long batch, int samples, long warmup)
 {
     static double half_ns[SAMPLES_MAX];
-    const size_t room = len_bytes > 0 ? (size_t)len_bytes : 1;
+    const size_t room = size_bytes > 0 ? (size_t)size_bytes : 1;
     char *out = touched(room);
     char *in = touched(room);
     if (out == NULL || in == NULL) {
-        fprintf(stderr, "mpi_bare: no memory for %d bytes\n", len_bytes);
+        fprintf(stderr, "mpi_bare: no memory for %d bytes\n", size_bytes);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     MPI_Barrier(comm);
-    pingpong(comm, rank, out, in, len_bytes, warmup);
+    pingpong(comm, rank, out, in, size_bytes, warmup);
     for (int i = 0; i < samples; i++) {
         MPI_Barrier(comm);
         const double start_ns = now_ns();
-        pingpong(comm, rank, out, in, len_bytes, batch);
+        pingpong(comm, rank, out, in, size_bytes, batch);
         half_ns[i] = (now_ns() - start_ns) / (2.0 * (double)batch);
     }
     MPI_Barrier(comm);
     if (rank == 0) {
-        qsort(half_ns, (size_t)samples, sizeof half_ns[0], compare);
-        printf("%d %.2f %.2f\n", len_bytes, half_ns[samples / 2], half_ns[0]);
+        qsort(half_ns, (size_t)samples, sizeof half_ns[0], by_value);
+        printf("%d %.2f %.2f\n", size_bytes, half_ns[samples / 2], half_ns[0]);
         fflush(stdout);
     }
     munmap(out, room);
@@ -107,7 +88,7 @@ int main(int argc, char **argv)
     int first = 1;
     for (; first + 1 < argc && argv[first][0] == '-'; first += 2) {
         if (strcmp(argv[first], "--bind") == 0) {
-            pin(argv[first + 1]);
+            pin_rank(argv[first + 1]);
         } else if (strcmp(argv[first], "--samples") == 0) {
             samples = atoi(argv[first + 1]);
         } else if (strcmp(argv[first], "--warmup") == 0) {
@@ -123,13 +104,13 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_rank(comm, &rank);
     for (int i = first; i < argc; i++) {
-        int len_bytes = 0;
+        int size_bytes = 0;
         long batch = 0;
-        if (sscanf(argv[i], "%d:%ld", &len_bytes, &batch) != 2 || len_bytes < 0 || batch < 1) {
+        if (sscanf(argv[i], "%d:%ld", &size_bytes, &batch) != 2 || size_bytes < 0 || batch < 1) {
             fprintf(stderr, "mpi_bare: not BYTES:BATCH: '%s'\n", argv[i]);
             MPI_Abort(MPI_COMM_WORLD, 2);
         }
-        measure(comm, rank, len_bytes, batch, samples, warmup);
+        measure(comm, rank, size_bytes, batch, samples, warmup);
     }
     MPI_Comm_free(&comm);
     MPI_Finalize();

@@ -5,41 +5,16 @@
  *     stream_bare pipe|unix|tcp BYTES ROUNDS [CPU0 CPU1]
  *
  * It prints ns per half round trip: the best of BLOCKS equal parts of ROUNDS, and their median. */
+#include "bare.h"
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BLOCKS = 20 };
-
-static void check(int fine, const char *what)
-{
-    if (!fine) {
-        perror(what);
-        exit(1);
-    }
-}
-
-static void pin(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
-    check(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity");
-}
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static void connect_tcp(int ends[2])
 {
@@ -59,28 +34,22 @@ static void connect_tcp(int ends[2])
     close(listener);
 }
 
-static void send_all(int fd, const char *buf, size_t len_bytes)
+static void send_all(int fd, const char *buf, size_t size_bytes)
 {
-    for (size_t done = 0; done < len_bytes;) {
-        const ssize_t count = write(fd, buf + done, len_bytes - done);
+    for (size_t done = 0; done < size_bytes;) {
+        const ssize_t count = write(fd, buf + done, size_bytes - done);
         check(count > 0, "write");
         done += (size_t)count;
     }
 }
 
-static void recv_all(int fd, char *buf, size_t len_bytes)
+static void recv_all(int fd, char *buf, size_t size_bytes)
 {
-    for (size_t done = 0; done < len_bytes;) {
-        const ssize_t count = read(fd, buf + done, len_bytes - done);
+    for (size_t done = 0; done < size_bytes;) {
+        const ssize_t count = read(fd, buf + done, size_bytes - done);
         check(count > 0, "read");
         done += (size_t)count;
     }
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
 }
 
 int main(int argc, char **argv)

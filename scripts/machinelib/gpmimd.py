@@ -164,7 +164,7 @@ def runs() -> list[dict[str, Any]]:
 STRUCTURE = [
     {"what": "one event in flight in both farms; their 3 and 4 hops", "read_from": "Com-2.1 and 2.2 are flat in R"},
     {"what": "a processor reads its readout buffers in turn", "read_from": "Com-3.1, times without a delay"},
-    {"what": "it reads the next event beside its computing", "read_from": "Com-3.1, times with 100 us"},
+    {"what": "it reads the next event while it computes", "read_from": "Com-3.1, times with 100 us"},
     {"what": "messages of Com-3.2 have 1024 B", "read_from": "Com-3.2, times without a delay"},
     {"what": "a channel takes its next message over when the last one is delivered", "read_from": "Com-1.5: R x out"},
     {"what": "the boards' links form one way out of each board", "read_from": "Com-1.3, 62 processors"},

@@ -3,7 +3,7 @@
 HockneyError                exit code 3: measured in part, or not at all
 ├── UsageError              exit code 2: the command line or a file says something impossible
 ├── StoreError              store/: a full disk, a store that stays locked, or is found damaged while a run is written
-└── WrongStoreError     exit code 2: the file named with --store has no results yet, is damaged or is newer
+│   └── WrongStoreError     exit code 2: the file named with --store has no results yet, is damaged or is newer
 └── WorkerError             worker/errors.py: no compiler, a rank died, a time limit passed, …
 
 Only `cli/` prints or exits.
@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
 
 
 class ExitCode(enum.IntEnum):
@@ -25,17 +28,31 @@ class ExitCode(enum.IntEnum):
     INCOMPLETE = 3  # measured in part or not at all, or inconclusive
 
 
+@dataclass(frozen=True)
+class Fix:
+    """A remedy of an error or a finding: its code, its facts, and the command that does it, if there is one.
+
+    report/findings.toml has the sentence of each code; cli/rerun.py writes the command. `argv` begins with the program.
+    `run_facts` are those of the run that the command repeats, whose environment comes before the command.
+    """
+
+    code: str
+    argv: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    run_facts: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
 class HockneyError(Exception):
     """Base of all errors raised on purpose. `exit_code` is the exit code of the command.
 
-    `argv` is the command that helps, beginning with the program; cli/ adds it to the text.
+    cli/ adds the `fix` to the text; `argv` is short for a fix whose sentence is the end of the text.
     """
 
     exit_code = ExitCode.INCOMPLETE
 
-    def __init__(self, *args: object, argv: tuple[str, ...] = ()) -> None:
+    def __init__(self, *args: object, argv: tuple[str, ...] = (), fix: Fix | None = None) -> None:
         super().__init__(*args)
-        self.argv = argv
+        self.fix = Fix("", argv) if argv else fix
 
 
 class UsageError(HockneyError):
@@ -55,6 +72,10 @@ class WrongStoreError(StoreError):
     """
 
     exit_code = ExitCode.USAGE
+
+
+notice: ContextVar[Callable[[str], None]] = ContextVar("notice", default=lambda _: None)
+"""Reports what takes long to a user who waits; cli/ prints each text once, on standard error."""
 
 
 class DamagedRowWarning(UserWarning):

@@ -87,7 +87,7 @@ _PLACED = re.compile(r"((?!sim@)(?:[^/]*|.*:[^/]*))/([1-9]\d{0,4}|\*)", re.ASCII
 
 
 def placed(transport: str, per_host: int | str) -> str:
-    """`tcp` -> `tcp/2`: with so many ranks on each host. A path ends with a colon: `mpi@/opt/a:/2`."""
+    """`tcp` -> `tcp/2`: with two ranks on each host. A path ends with a colon: `mpi@/opt/a:/2`."""
     return f"{transport}{':' if '/' in transport and ':' not in transport else ''}/{per_host}"
 
 
@@ -118,12 +118,13 @@ class Point:
 
     def __str__(self) -> str:
         """`pingpong of 64 KiB on shm, 2 ranks`, for messages."""
-        return self.text(format_bytes(self.bytes) if self.is_sized else "")
+        return self.text(self.transport, format_bytes(self.bytes) if self.is_sized else "")
 
-    def text(self, size: str) -> str:
-        """The same with other words for the size, or without one."""
+    def text(self, transport: str = "", size: str = "") -> str:
+        """The same with these words for the transport and the size; without one where it is empty."""
         of = f" of {size}" if size else ""
-        return f"{self.pattern_text}{of} on {self.transport}, {self.ranks_text}"
+        on = f" on {transport}" if transport else ""
+        return f"{self.pattern_text}{of}{on}, {self.ranks_text}"
 
     @property
     def pattern_text(self) -> str:
@@ -337,6 +338,7 @@ class Launch:
     oversubscribed: bool
     clock_ns: float
     index: int = 0  # which of the asked --launches this is
+    bound: tuple[str, ...] = ()  # the CPUs that each rank may run on: `0-3,8`, or their number; empty: not recorded
 
     @functools.cached_property
     def places(self) -> tuple[Place, ...]:

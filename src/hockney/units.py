@@ -154,6 +154,11 @@ def percent_digits(fraction: float) -> str:
     return f"{100 * fraction:.10f}".rstrip("0").rstrip(".")
 
 
+def format_share(share: float) -> str:
+    """`94%`; `<1%` of what is not nothing, but rounds to it."""
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
+
+
 def format_ns(value_ns: float) -> str:
     """Three digits and a unit that fits: `27.1 ns`, `1.52 us`, `24.5 us`, `3.10 ms`."""
     return _scaled(value_ns, (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)))

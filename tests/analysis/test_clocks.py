@@ -9,7 +9,18 @@ import pytest
 from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.cli.support import FACTS
 
-from hockney.analysis.clocks import Seen, added_up, clocks_of, drift_ppm
+from hockney.analysis.clocks import (
+    READINGS,
+    Clocks,
+    HostClock,
+    JobClocks,
+    Seen,
+    added_up,
+    clocks_around,
+    clocks_of,
+    drift_ppm,
+)
+from hockney.cli.clocks import print_clocks
 from hockney.measure.plan import Plan
 from hockney.model import RunStatus
 from hockney.results.runs import Run
@@ -73,3 +84,24 @@ def test_a_host_counts_by_its_best_rank_and_exchange(tmp_path: Path) -> None:
     assert (first.host, first.ahead_ns, first.error_ns) == ("a", 0.0, 0.0)
     assert (second.host, second.ahead_ns, second.error_ns) == ("b", 9400.0, 500.0)
     assert second.drift_ppm == pytest.approx(0.1)
+
+
+def test_ranks_within_one_host_get_no_table_without_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = (HostClock(host, error_ns, error_ns, None, None, None) for host, error_ns in (("a", 0.0), ("b", 5.0)))
+    across, within = (
+        JobClocks(make_point(0, "tcp", "clocks"), (one, two)),
+        JobClocks(make_point(0, "unix", "clocks"), (one,)),
+    )
+    print_clocks(Clocks((across, within)))
+    assert "over unix" not in capsys.readouterr().out
+    print_clocks(Clocks((within,)))
+    assert "over unix" in capsys.readouterr().out
+
+
+def test_a_drift_between_two_comparisons_is_wrong_by_both_their_errors(store: Store) -> None:
+    run_id = store.create_run(make_info(facts=FACTS), [make_point()])
+    for seen in (Seen(1000.0, 4000.0, 300.0), Seen(1010.0, 9000.0, 700.0)):
+        store.add_to_facts(run_id, READINGS, {"a": Seen(seen.time_s, 0.0, 0.0)._asdict(), "b": seen._asdict()})
+    first, second = clocks_around(Run(store, run_id))
+    assert (first.drift_ppm, first.drift_error_ppm) == (0.0, 0.0)
+    assert (second.drift_ppm, second.drift_error_ppm) == pytest.approx((0.5, 0.1))

@@ -22,7 +22,7 @@ from hockney.archive.curves import estimate_of, read_machine
 from hockney.archive.explain import ODDITIES, explain_machine
 from hockney.archive.oddities import steps
 from hockney.machine.files import rows_of
-from hockney.report.findings import evidence_of, sentence_of
+from hockney.report.findings import evidence_of, gap_text, sentence_of
 from hockney.stats.fit import Estimate
 
 FOLDER = Path(hockney.archive.__file__).parent
@@ -174,7 +174,7 @@ def test_16_the_own_block_slows_the_all_to_all_of_2() -> None:
 
 def test_17_around_1_millisecond_does_not_show_that_a_blocking_write_costs_per_byte_too() -> None:
     assert not explained("ancor").findings
-    assert "1 millisecond" in gaps_of(explained("ancor"))["whether a blocking write costs per byte too"].detail
+    assert "1 millisecond" in gap_text(gaps_of(explained("ancor"))["whether a blocking write costs per byte too"])
 
 
 def test_scali_does_not_say_whether_two_way_counts_one_direction_so_no_duplex_ratio_follows() -> None:
@@ -188,11 +188,11 @@ def test_statements_without_figures_have_a_reason() -> None:
     for machine in machines():
         for what, gap in gaps_of(explained(machine)).items():
             assert what in names | unseen or what.startswith("lines through")
-            assert gap.detail
+            assert gap_text(gap)
             assert gap.how is None, "nobody can measure it any more"
-    # The Paragon's curves were a picture: of its blip at the page size no figure is left.
+    # The Paragon's curves are a picture: its blip at the page size has no figure.
     assert not explained("paragon").findings
-    assert "a picture" in gaps_of(explained("paragon"))["a blip at the page size"].detail
+    assert "a picture" in gap_text(gaps_of(explained("paragon"))["a blip at the page size"])
 
 
 def test_figures_that_keep_the_laws_show_no_oddity() -> None:

@@ -7,6 +7,14 @@ from pathlib import Path
 import pytest
 from tests.cli.support import Cli, Ended, call, call_here, fill
 
+from hockney.worker.build import build_worker
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built() -> None:
+    """The worker is compiled: no command has to say that it does it first."""
+    build_worker()
+
 
 @pytest.fixture(scope="session")
 def filled_store(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -17,6 +17,7 @@ import psutil
 import pytest
 from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.cli.support import FACTS, Cli, command_line, environment, let_sigint_in
+from tests.shared import killed_at_the_end
 
 from hockney.analysis.explain.pairs import usable
 from hockney.analysis.explain.read import read_run
@@ -28,12 +29,15 @@ from hockney.results.runs import open_results
 from hockney.results.store import Store, StoredPoint
 
 IDLE = make_point(8, "tcp")
+ON_HOSTS = Background("incast", 3, hosts=("n3", "n4", "n5"))
 ALONE = make_point(64, "tcp")  # its loaded points failed
 
 
-def store_impact(path: Path, *, rounds: int = 8, launches: int = 1, samples: int = 1000) -> None:
+def store_impact(
+    path: Path, *, rounds: int = 8, launches: int = 1, samples: int = 1000, where: Background = ON_HOSTS
+) -> None:
     """Times of 1 us to 1 ms in each measurement; loaded ones take three times as long, and all drift by the round."""
-    plan = Plan("pingpong", (), background=Background("incast", 3, hosts=("n3", "n4", "n5"))).as_json()
+    plan = Plan("pingpong", (), background=where).as_json()
     points = [IDLE, IDLE.under("incast"), ALONE, ALONE.under("incast")]
     times_ns = (np.arange(samples) + 1) * 1_000_000 // samples
     with Store.open(path) as store:
@@ -71,7 +75,16 @@ def test_the_table_of_impacts_is_of_known_data(cli: Cli, tmp_path: Path, launche
         assert impact[which]["p999_ns"] == pytest.approx(np.quantile(pooled, 0.999))
     printed = cli("show", "--tables").stdout
     assert "Impact of incast by 3 ranks on n3, n4, n5" in printed
-    assert "3x (3 - 3)" in printed
+    assert "3.00x (3.00 to 3.00)" in printed
+    assert "p50: medians of all rounds, so their ratio may differ" in " ".join(printed.split())
+    assert "±?" not in printed
+
+
+def test_an_impact_of_few_rounds_has_no_interval_and_a_remedy(cli: Cli, tmp_path: Path) -> None:
+    store_impact(tmp_path / "results.db", rounds=3)
+    printed = cli("show", "--tables").stdout
+    assert "3.00x ±?" in printed
+    assert "±?: too few rounds for an interval. Resume run 1: `hockney run --resume 1" in printed
 
 
 def test_percentiles_of_few_samples_are_not_printed(cli: Cli, tmp_path: Path) -> None:
@@ -97,6 +110,13 @@ def test_explain_reads_idle_points_alone(cli: Cli, tmp_path: Path) -> None:
         run = results.run()
         assert {series.point for series, _ in usable(run)} == {IDLE, ALONE}
         assert {curve.options for curve in read_run(run).curves} == {()}
+
+
+def test_explain_names_the_greatest_impact(cli: Cli, tmp_path: Path) -> None:
+    store_impact(tmp_path / "results.db")
+    said = " ".join(cli("explain").stdout.split())
+    assert "3.00 times as long under incast" in said
+    assert "over 8 rounds" in said
 
 
 @pytest.mark.parametrize(
@@ -141,8 +161,8 @@ def test_idle_and_loaded_points_are_measured_on_one_machine(cli: Cli, tmp_path: 
 
 
 def ranks_of(run: subprocess.Popen[str], ranks: int) -> list[psutil.Process]:
-    """The processes of a job of so many ranks that a run has started: all of them are up."""
-    end_s = time.monotonic() + 60
+    """The processes of a job that a run has started, once all of its ranks are up."""
+    end_s = time.monotonic() + 90
     while time.monotonic() < end_s and run.poll() is None:
         with contextlib.suppress(psutil.Error):
             children = psutil.Process(run.pid).children(recursive=True)
@@ -150,6 +170,7 @@ def ranks_of(run: subprocess.Popen[str], ranks: int) -> list[psutil.Process]:
             if len(members) >= ranks:
                 return members
         time.sleep(0.01)
+    run.kill()  # its output would not end
     raise AssertionError(f"no job of {ranks} ranks came up: {run.communicate()}")
 
 
@@ -164,20 +185,22 @@ def wait_for(path: Path, seen: Callable[[Store, dict[str | None, StoredPoint]], 
     raise AssertionError("the run has not come so far")
 
 
+@pytest.mark.timeout(300)  # several waits, each with an end
 @pytest.mark.parametrize("dies", [False, True])
 def test_nothing_of_a_background_outlives_its_run(tmp_path: Path, *, dies: bool) -> None:
     """A rank of it dies: its point fails with the reason, the idle one goes on. The run ends by Ctrl-C."""
     path = tmp_path / "results.db"
     words = ("run", "pingpong", "-t", "tcp", "--bytes", "64", "--time", "5m", "--precision", "0.001%")
     more = ("--oversubscribe", "--launches", "1", "--background", "incast:4")
-    with subprocess.Popen(
+    process = subprocess.Popen(
         command_line(*words, *more),
         env=environment(tmp_path),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=let_sigint_in,
-    ) as run:
+    )
+    with killed_at_the_end(process) as run:
         members = ranks_of(run, 4)
         wait_for(path, lambda store, points: bool(store.measurements(points["incast"])))
         if dies:

@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.builders import make_point
-from tests.cli.support import call, command_line, environment
+from tests.cli.support import call_here, command_line, environment
 
 from hockney.cli import execute
 from hockney.model import Warning_
@@ -130,7 +130,7 @@ def test_a_label_of_several_runs_is_the_newest(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         for seed in (1, 2, 3):
             add_run(opened, curve(), label="twice" if seed < 3 else "new", seed=seed)
-    done = call(tmp_path, "compare", "twice", "new", "--json")
+    done = call_here(tmp_path, "compare", "twice", "new", "--json")
     assert json.loads(done.stdout)["base"] == 2
 
 

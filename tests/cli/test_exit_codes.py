@@ -21,6 +21,7 @@ import click
 import pytest
 from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import Cli, command_line, environment, let_sigint_in
+from tests.shared import killed_at_the_end
 
 from hockney.cli import commands, execute, render
 from hockney.cli import exit_codes as ending
@@ -71,6 +72,14 @@ def test_a_hint_begins_as_hockney_was_started(cli: Cli, tmp_path: Path, words: s
     ended = cli(*words.split(), HOCKNEY_COMMAND="./hockney")
     assert ended.returncode == 2
     assert "`./hockney " in ended.stderr
+
+
+@pytest.mark.parametrize("words", ["", "--help", "health --help"])
+def test_examples_begin_as_hockney_was_started(cli: Cli, words: str) -> None:
+    ended = cli(*words.split(), HOCKNEY_COMMAND="./hockney")
+    assert ended.returncode == 0
+    assert " ./hockney " in ended.stdout
+    assert "  hockney " not in ended.stdout
 
 
 @pytest.mark.parametrize("name", ["pingpong", "atlas"])
@@ -282,11 +291,12 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
         text=True,
         preexec_fn=let_sigint_in,  # a background job of a shell ignores it
     )
-    assert process.poll() is None
-    while not Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text():  # its first child: it is at work
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=60)
+    with killed_at_the_end(process):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not children.read_text():  # its first child: it is at work
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "Traceback" not in said
     assert said.splitlines()[-1] == "hockney: stopped by Ctrl-C"  # it stores nothing

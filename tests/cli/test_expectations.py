@@ -40,7 +40,7 @@ def test_it_measures_and_judges(tmp_path: Path) -> None:
 
 
 def test_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
-    """A limit that is met, missed, inconclusive for lack of a series, of measurements, and because a point failed."""
+    """A limit that is met, missed, inconclusive without a series, without measurements, and because a point failed."""
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve(sizes=(8,)), launches=6, failed={make_point(64): "rank 1 hung"})
     limits = [

@@ -8,6 +8,7 @@ import pytest
 from tests.analysis.health.made import known_host, read_health, store_health
 from tests.cli.support import call_here
 
+from hockney.analysis.health import DEMAND
 from hockney.cli.health import exit_code_of
 from hockney.errors import ExitCode
 
@@ -25,9 +26,11 @@ def test_a_slow_host_a_lossy_link_and_a_host_that_differs(tmp_path: Path) -> Non
     screen = shown(tmp_path / "r.db")
     assert "8 hosts, 28 of 28 pairs measured" in screen
     assert "usually 100 MB/s" in screen
-    assert "n3 is slow, but only where it sends. 40.0 MB/s, 40% of the usual 100 MB/s, in 7 directions" in screen
-    assert "the link from n1 to n6 loses segments. 1% (90 of 9,000) under load" in screen
-    assert "kernel is not the same on all hosts. n8 Linux 5.4; 7 have Linux 6.1." in screen
+    assert (
+        "n3 is slow, but only where it sends. 40.0 MB/s, 40% of the usual 100 MB/s, with 7 of 7 other hosts." in screen
+    )
+    assert "the link from n1 to n6 loses packets. 1% (90 of 9,000) under load" in screen
+    assert "kernel is not the same on all hosts. n8 Linux 5.4; the other 7 have Linux 6.1." in screen
     assert "n9 cannot be used. no answer." in screen
 
 
@@ -45,7 +48,47 @@ def test_what_is_not_clear_is_said_with_the_command_that_measures_it(tmp_path: P
     screen = shown(tmp_path / "r.db")
     assert "No fault found" not in screen
     assert "bandwidth: insufficient data: n1 to n2 may be bad, with too few measurements" in screen
-    assert "health --hosts n1,n2 --time 10m" in screen
+    assert "health --hosts 'n[1-6]' --time 10m" in screen
+
+
+def test_why_pairs_failed_is_said_once(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 4, failed="n3 does not answer (no route to host)")
+    screen = shown(tmp_path / "r.db")
+    assert "4 hosts, 0 of 6 pairs measured" in screen
+    assert screen.count("n3 does not answer") == 1
+    assert "all pairs: not measured: n3 does not answer (no route to host)" in screen
+    assert exit_code_of(read_health(tmp_path / "r.db")) is ExitCode.INCOMPLETE
+    explained = call_here(tmp_path, "explain", "--store", str(tmp_path / "r.db")).stdout
+    assert " ".join(explained.split()).count("n3 does not answer (no route to host)") == 1
+
+
+@pytest.mark.parametrize(
+    ("demand", "fix"),
+    [
+        ({DEMAND: "reachable by `srun`"}, "Fix: Make it reachable by `srun`, or leave it out."),
+        ({}, "Fix: Make it reachable, or leave it out."),
+    ],
+    ids=["srun", "stored without it"],
+)
+def test_a_host_that_cannot_be_used_has_a_fix_for_the_way_to_it(
+    demand: dict[str, str], fix: str, tmp_path: Path
+) -> None:
+    store_health(tmp_path / "r.db", 4, unusable={"n9": "no answer"}, plan=demand)
+    assert fix in shown(tmp_path / "r.db")
+
+
+def test_a_health_run_is_measured_again_and_not_resumed(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 4)
+    ended = call_here(tmp_path, "run", "--resume", "1", "--store", "r.db")
+    assert ended.returncode == 2
+    assert "run 1 is one of all pairs of hosts, which cannot be continued" in ended.stderr
+    assert "hockney health --hosts 'n[1-4]'" in " ".join(ended.stderr.split())
+
+
+def test_run_does_not_measure_the_suite_health(tmp_path: Path) -> None:
+    ended = call_here(tmp_path, "run", "health")
+    assert ended.returncode == 2
+    assert "hockney health --hosts" in ended.stderr
 
 
 @pytest.mark.parametrize(

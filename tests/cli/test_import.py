@@ -207,6 +207,25 @@ def test_files_that_cannot_be_imported(
     assert not store.exists() or read(capsys, "runs")["runs"] == []
 
 
+def test_two_definitions_of_one_time_are_two_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OSU's allreduce is the mean over ranks, IMB's the time of the slowest."""
+    osu = "# OSU MPI Allreduce Latency Test v7.2\n# Size       Avg Latency(us)\n8    1.50\n"
+    imb = (
+        "# Benchmarking Allreduce\n# #processes = 4\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n"
+        "8 1000 1.40 1.60 1.50\n# All processes entering MPI_Finalize\n"
+    )
+    (tmp_path / "osu.txt").write_text(osu)
+    (tmp_path / "imb.txt").write_text(imb)
+    assert execute(["import", "osu.txt", "imb.txt", "-n", "4"]) == 2
+    assert capsys.readouterr().err == (
+        "hockney: imb.txt (Intel MPI Benchmarks, Allreduce) and osu.txt (OSU MPI Allreduce Latency Test v7.2) "
+        "define the time of allreduce differently: import them as two runs\n"
+    )
+    assert read(capsys, "runs")["runs"] == []
+    assert execute(["import", "osu.txt", "-n", "4"]) == 0
+    assert execute(["import", "imb.txt"]) == 0
+
+
 def test_nothing_is_half_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, bad = output(tmp_path, "good.txt"), "bad.txt"
     (tmp_path / bad).write_text(OSU + "8  1.50\n16  oops\n")

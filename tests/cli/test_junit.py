@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.analysis.compare.made import add_run, curve
-from tests.cli.support import call
+from tests.cli.support import call_here
 
 from hockney.cli import execute, junit
 from hockney.results.store import Store
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 def test_command_refuses_a_report_that_cannot_be_written_before_it_measures(
     folder: Path, arguments: tuple[str, ...], name: str, said: str
 ) -> None:
-    done = call(folder, "check", *arguments, "--junit", name)
+    done = call_here(folder, "check", *arguments, "--junit", name)
     assert (done.returncode, done.stdout) == (3, "")
     assert re.fullmatch(f"hockney: cannot {said}\n", done.stderr)
     with Store.open(folder / "results.db", readonly=True) as opened:

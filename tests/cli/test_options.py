@@ -34,6 +34,7 @@ CHANGES: dict[str, tuple[str | None, dict[str, Any]]] = {
     "--time": ("40s", {"time_s": 40.0}),
     "--launches": ("2", {"launches": 2, "more_launches": True}),
     "--cpus": ("0", {"cpus": [0], "oversubscribe": True}),
+    "--map": ("node", {"map_by": "node"}),
     "--limit": ("25s", {"timeout_s": 25, "start_limit_s": 25}),
     "--launcher": ("ssh", {"launcher": "ssh"}),
     "--refine": (None, {"refine": [["shm", "oneway", 2, [["window", "2"]]]], "exact": True}),
@@ -48,7 +49,7 @@ CHANGES: dict[str, tuple[str | None, dict[str, Any]]] = {
         },
     ),
 }
-RUN_ALONE = {"--refine", "--launcher", "--background"}  # not of compare --interleave
+RUN_ALONE = {"--refine", "--launcher", "--background", "--map"}  # not of compare --interleave
 NOT_IN_THE_PLAN = {
     "--label",
     "--resume",
@@ -60,6 +61,7 @@ NOT_IN_THE_PLAN = {
     "--hosts",
     "--hostfile",
     "--per-node",
+    "--interface",
     "--machine",
 }
 
@@ -100,6 +102,22 @@ def test_hosts_are_in_the_plan_and_mpi_alone_runs_there(capsys: pytest.CaptureFi
     )
     assert shown["plan"]["hosts"] == ["a", "b"]
     assert facts(shown)["transport"] == {"tcp", "tcp/2"}
+    assert (shown["plan"]["map_by"], shown["plan"]["interface"]) == ("core", None)
+
+
+def test_slots_that_are_asked_for_are_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "hosts"
+    path.write_text("n1 slots=2\nn2 slots=3\n")
+    for hosts in (["--hosts", "n1:2,n2:3"], ["--hostfile", str(path)]):
+        shown = document(capsys, "run", "barrier", "-t", "tcp", *hosts, "--dry-run", "--json")
+        assert max(facts(shown)["ranks"]) == 5
+
+
+def test_the_map_and_the_interface_of_hosts_are_in_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    words: dict[str, str | None] = {**BASE, "--transport": "tcp", "--hosts": "a,b"}
+    words |= {"--map": "socket", "--interface": "ib0"}
+    shown = document(capsys, "run", "oneway", "--dry-run", "--json", *arguments(words))
+    assert (shown["plan"]["map_by"], shown["plan"]["interface"]) == ("socket", "ib0")
 
 
 @pytest.mark.parametrize(
@@ -123,6 +141,11 @@ def test_two_ranks_are_measured_between_hosts_and_within_one(
         ("-t tcp --per-node 2", "--per-node places ranks on several hosts"),
         ("-t tcp --per-node 2 --hosts a", "--per-node places ranks on several hosts"),
         ("-t tcp --per-node 0 --hosts a,b", "'0' is not a number of per-node"),
+        ("-t shm --map slot", "slot"),
+        ("-t shm --map socket --cpus 0", "--cpus places the ranks: leave out --map"),
+        ("-t shm --map node --background bulk", "--background places all ranks itself: name the CPUs with --cpus"),
+        ("--machine gpmimd --map node", "leave out --transport, --hosts, --cpus and --map"),
+        ("-t tcp --interface eth0", "--interface is for messages between hosts: name them with --hosts"),
         ("-t tcp/2", "tcp/2 places ranks on hosts: name them with --hosts"),
         ("-t shm/2 --hosts a,b", "the transport works within one host; across hosts use -t mpi or tcp or udp"),
         ("-t tcp/2 --hosts a:1,b", "a:1 has not the slots for 2 ranks"),

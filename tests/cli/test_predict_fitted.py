@@ -138,7 +138,20 @@ def test_messages_shorter_than_all_measured_ones_are_not_predicted(
     shown = json.loads(capsys.readouterr().out)
     assert [row["point"]["bytes"] for row in shown["predictions"]] == [65536]
     (missing,) = shown["not_predicted"]
-    assert "no message shorter than 64 KiB was measured" in missing["reason"]
+    assert missing["reason"] == "the run has no oneway (window=16) below 64 KiB: the suite basics measures it"
+
+
+def test_notes_are_printed_once_for_all_transports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = [
+        Made(Point(transport, *of), 1000 + of[2], divisor)
+        for transport in ("shm", "tcp", "unix")
+        for of, divisor in ((("pingpong", 2, 65536), 2), (("oneway", 2, 65536, options(window=16)), 16))
+    ]
+    store_run(tmp_path / "r.db", "quick", made)
+    assert execute(["predict", "pingpong", "--bytes", "8,64K", "--store", str(tmp_path / "r.db")]) == 3
+    screen = capsys.readouterr().out
+    assert screen.count("(fitted to run 1") == 3
+    assert [screen.count(note) for note in ("Not predicted", "no oneway", "Assumed: ", "--validate")] == [1, 1, 1, 1]
 
 
 def test_by_default_it_takes_the_newest_run_that_has_the_figures(

@@ -223,3 +223,10 @@ def test_a_plot_has_only_values_with_a_logarithm(
 ) -> None:
     print_plot("Times", {"this curve": [point], "other": [(4, 2.0)]}, "ns")
     assert ("this curve" in capsys.readouterr().out) == is_drawn
+
+
+def test_marks_of_a_plot_stay_with_their_names(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"library {number}" for number in range(9)]
+    print_plot("Times", {name: [(8, number + 1.0), (64, 2.0)] for number, name in enumerate(names)}, "ns")
+    screen = capsys.readouterr().out
+    assert [f"{mark} {name}" in screen for mark, name in zip("ox+*#@%&=", names, strict=True)] == [True] * 9

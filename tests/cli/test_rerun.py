@@ -15,11 +15,12 @@ import pytest
 from tests.builders import make_info
 from tests.cli.support import Cli
 
-from hockney.analysis.finding import Fix
-from hockney.analysis.repeat import alternate, more_launches, resume
+from hockney.analysis.repeat import alternate, more_launches, new_baseline, resume
 from hockney.cli import execute
 from hockney.cli.commands import hockney
 from hockney.cli.rerun import command_line, fix_text, named_store, typed
+from hockney.cli.run import run
+from hockney.errors import Fix
 
 COMMAND = re.compile("`hockney ([^`]*)`")
 
@@ -60,17 +61,10 @@ def test_commands_are_printed_as_the_launcher_of_a_checkout_was_started(
     assert typed("show", 1) == "`hockney show 1`"
 
 
-@pytest.mark.parametrize(
-    ("command", "text"),
-    [
-        ("hockney check --baseline x", "Measure run 1 again with 10 launches"),
-        ("", "Measure run 1 again with 10 launches"),
-        ("Bob's run", "Measure run 1 again with 10 launches"),
-    ],
-)
-def test_runs_that_no_command_line_repeats_are_named(command: str, text: str) -> None:
-    assert repeated(command) == Fix(text)
-    assert fix_text(repeated(command)) == text
+@pytest.mark.parametrize("command", ["hockney check --baseline x", "", "Bob's run"])
+def test_runs_that_no_command_line_repeats_are_named(command: str) -> None:
+    assert repeated(command) == Fix("more launches", facts={"run": 1, "launches": 10})
+    assert fix_text(repeated(command)) == "Measure run 1 again with 10 launches"
 
 
 def test_a_check_is_repeated_by_its_own_command_or_by_that_of_its_baseline() -> None:
@@ -106,6 +100,29 @@ def test_runs_that_variables_distinguish_can_be_measured_in_alternation(
         compare = hockney.get_command(click.Context(hockney), "compare")
         assert compare is not None
         assert compare.make_context("compare", list(fix.argv[2:])).params["interleave"]
+
+
+@pytest.mark.parametrize("label", ["--label x", "-l x", "--label=x"])
+def test_a_new_baseline_does_not_take_the_name_of_the_old_one(label: str) -> None:
+    fix = new_baseline(1, make_info(command=f"hockney run ring {label} --launches 6"))
+    assert fix.argv == ("hockney", "run", "ring", "--launches", "6")
+
+
+@pytest.mark.parametrize(("hosts", "folded"), [("n1,n2,n3,n4", "n[1-4]"), ("n1,n2:2", "n1,n2:2"), ("[", "[")])
+def test_hosts_of_a_repeated_command_are_folded(hosts: str, folded: str) -> None:
+    assert repeated(f"hockney run ring --hosts {hosts} -n 4", 2).argv[3:7] == ("--hosts", folded, "-n", "4")
+
+
+def test_a_run_of_health_which_has_one_launch_asks_for_all_pairs() -> None:
+    info = make_info(
+        command="hockney health --hosts n[1-2] --label x",
+        suite="health",
+        plan={"hosts": ["n1:1", "n2:1"], "launches": 1, "time_s": 10.0},
+        facts={"traits": {"transports": {"tcp": {}}}},
+    )
+    argv = more_launches(1, info, 6).argv
+    assert argv == ("hockney", "run", "allpairs", "-t", "tcp", "--hosts", "n1,n2", "--launches", "6")
+    assert run.make_context("run", list(argv[2:])).params["launches"] == "6"
 
 
 @pytest.mark.parametrize("name", ["--json", "--"])
@@ -159,7 +176,7 @@ def test_a_command_that_reads_results_names_the_file(words: str, said: str, monk
     try:
         assert typed(*words.split()) == f"`hockney {said}`"
         monkeypatch.delenv("UCX_TLS", raising=False)
-        fix = Fix("Do", ("hockney", *words.split()), {"environment": {"UCX_TLS": "a b"}})
+        fix = Fix("Do", ("hockney", *words.split()), run_facts={"environment": {"UCX_TLS": "a b"}})
         assert command_line(fix) == f"UCX_TLS='a b' hockney {said}"
     finally:
         named_store.reset(reset)

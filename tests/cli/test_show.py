@@ -55,6 +55,19 @@ def test_figures_are_of_one_state_and_with_states_of_every_one(
     assert states == ["near", "far"]
 
 
+def test_a_run_of_quick_shows_its_sheet_and_with_all_or_a_selection_its_curves(cli: Cli, tmp_path: Path) -> None:
+    store_quick(tmp_path / "results.db")
+    sheet = shown(cli)
+    assert sheet == shown(cli, "--tables")
+    assert len(sheet.splitlines()) <= 40
+    for words in (("--all",), ("--states",), ("--transport", "shm")):
+        curves = shown(cli, *words)
+        assert "pingpong on shm, 2 ranks" in curves
+        assert "docs/metrics.md defines the time" in curves
+    assert shown(cli, "--all", "--json") == shown(cli, "--json")
+    assert cli("show", "--all", "--by-size").returncode == 2
+
+
 def test_plot(cli: Cli, tmp_path: Path) -> None:
     store_quick(tmp_path / "results.db")
     output = shown(cli, "--plot", "--pattern", "pingpong")
@@ -80,11 +93,13 @@ def test_a_plot_of_too_few_sizes_says_why_it_is_missing(cli: Cli, tmp_path: Path
         ({"near": 95, "far": 5}, "; --states lists the others (5% far)."),
         ({"near": 950, "far": 46, "mixed": 4}, "; --states lists the others (5% far)."),
         ({"near": 997, "mixed": 3}, "."),
+        ({"near": 4, "far": 996}, "; --states lists the others (100% far)."),
     ],
 )
 def test_states_below_one_per_cent_are_not_named(counts: dict[str, int], others: str) -> None:
     text = state_text(counts, "near")
     assert text.endswith(f" of measurements){others}")
+    assert "(0%" not in text
 
 
 def shown(cli: Cli, *words: str, **variables: str) -> str:
@@ -107,7 +122,7 @@ def test_a_stopped_run(cli: Cli, tmp_path: Path) -> None:
     with stored(tmp_path, PINGPONG, LARGE, status=RunStatus.INTERRUPTED) as (store, number):
         store.write_round(number, [make_measurement(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
         store.set_status(number, PINGPONG, PointStatus.STOPPED, "the run was stopped: no interval yet, 1 measurements")
-    output = shown(cli)
+    output = shown(cli, "--all")
     assert re.search(r"^ +8 B .* stopped$", output, re.MULTILINE)
     assert re.search(r"^not reached\n  .* 64 KiB$", output, re.MULTILINE)
     assert re.search(r" stopped +1/2", cli("runs").stdout)
@@ -169,7 +184,7 @@ def test_launches_of_a_figure(launches: tuple[int, int], measurements: list[str]
     [
         (1, 1, ""),
         (6, 6, "6 launches of each job."),
-        (6, 38, "6 launches of each job, up to 38 where figures were not precise."),
+        (6, 38, "6 to 38 launches of each job."),
         (6, 2, "2 launches of each job."),
     ],
 )
@@ -180,7 +195,7 @@ def test_launches_of_a_run(asked: int, made: int, text: str, cli: Cli, tmp_path:
         for index in range(made):
             launch = store.add_launch(number, make_launch(index=index, cpus=(0, 1)))
             store.write_round(number, [make_measurement(PINGPONG, launch, index, 40.0, 27.0)])
-    line = next(line for line in shown(cli).splitlines() if line.startswith("2 ranks on"))
+    line = next(line for line in shown(cli, "--all").splitlines() if line.startswith("2 ranks on"))
     assert line.partition(". ")[2] == text
 
 
@@ -239,7 +254,7 @@ def test_precision_that_was_not_reached(cli: Cli, tmp_path: Path) -> None:
         for round_ in range(16):
             store.write_round(number, [make_measurement(PINGPONG, launch, round_, 40.0 + round_ % 3, 27.0)])
         store.set_status(number, PINGPONG, PointStatus.PRECISE)
-    assert re.search(r"^ *8 B .* 16  ±2\.5%$", shown(cli), re.MULTILINE)
+    assert re.search(r"^ *8 B .* 16  ±2\.5%$", shown(cli, "--all"), re.MULTILINE)
 
 
 def test_one_state(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -284,12 +299,10 @@ def test_by_size_takes_no_other_form_of_output(cli: Cli, filled_store: Path, oth
     assert f"--by-size and {other} are two forms of output" in ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("needed", "advice"), [((40, None, 12), "about 40 launches reach it"), ((51, 12), "more launches will not help")]
-)
+@pytest.mark.parametrize(("needed", "advice"), [((40, None, 12), "about 40"), ((51, 12), "more than 50")])
 def test_precision_text_names_the_most_launches_that_are_needed(needed: tuple[int | None, ...], advice: str) -> None:
     figures = [SimpleNamespace(state="near", precision=0.1, launches_needed=number) for number in needed]
-    assert precision_text(cast(list[Figure], figures), 0.01) == f"Not all reached ±1.0%: {advice}."
+    assert precision_text(cast(list[Figure], figures), 0.01) == f"Not all reached ±1.0%: that takes {advice} launches."
 
 
 @pytest.mark.parametrize(("warnings", "most"), [(4, 4), (5, 5), (7, 5)])

@@ -107,7 +107,15 @@ def test_a_file_of_ones_own_and_the_report_of_a_check_steer_nobody(
 WIDTHS = ["999999999", "0", "1", "-5", "abc", "", "9" * 5000, "1e3", " 80", "\u0664"]
 
 
-@pytest.mark.parametrize("columns", matrix(WIDTHS, short=["999999999", "abc"]))
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_a_line_has_a_width_whatever_is_asked_for(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for terminal in (False, True):
+        monkeypatch.setattr(render, "is_terminal", lambda terminal=terminal: terminal)
+        assert 20 <= render.line_width() <= 1000
+
+
+@pytest.mark.parametrize("columns", matrix(WIDTHS, short=["999999999"]))
 def test_a_width_that_no_terminal_has_is_taken_for_one_that_some_have(
     columns: str, filled_store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,7 +127,6 @@ def test_a_width_that_no_terminal_has_is_taken_for_one_that_some_have(
             output = capsys.readouterr().out
             assert output
             assert max(map(len, output.splitlines())) <= 1000
-    assert 20 <= render.line_width() <= 1000
 
 
 SCREENS = (

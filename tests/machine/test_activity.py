@@ -82,6 +82,12 @@ def test_others_used_the_rest_of_the_cpu_time(tmp_path: Path) -> None:
     assert moment.busy_cpus == pytest.approx(0.3)
 
 
+def test_programs_of_low_priority_count(tmp_path: Path) -> None:
+    line = "cpu  700 400 500 0 0 0 0 0 0 0\ncpu0 700 400 500 0 0 0 0 0 0 0\n"
+    moment = watched(tmp_path, {"proc/stat": stat((0, 0, 0))}, {"proc/stat": line}, own_s=12.0)
+    assert moment.busy_cpus == pytest.approx(0.4)
+
+
 def test_interrupts_are_not_counted(tmp_path: Path) -> None:
     """A kernel with separate counts for them would else show our messages' interrupts as another program."""
     line = "cpu  700 0 500 0 0 100 600 0 0 0\ncpu0 700 0 500 0 0 100 600 0 0 0\n"

@@ -123,6 +123,13 @@ def test_fast_cores_are_taken_before_slow_ones() -> None:
     assert machine.choose_cpus(3, mixed, range(4)) == (2, 3, 0)
 
 
+def test_the_smallest_cache_of_a_level_counts() -> None:
+    kinds = [(1, "data", 48), (1, "data", 32), (1, "instruction", 16), (2, "unified", 512), (2, "unified", 2048)]
+    caches = [Cache(level, kind, kib << 10, 64, (cpu,)) for cpu, (level, kind, kib) in enumerate(kinds)]
+    caches.append(Cache(3, "unified", None, 64, (0,)))
+    assert Topology("sysfs", caches=tuple(caches)).cache_sizes() == {1: 32 << 10, 2: 512 << 10}
+
+
 def test_without_any_topology_cpus_are_taken_in_order() -> None:
     assert machine.choose_cpus(3, Topology(), (4, 6, 5)) == (4, 5, 6)
 

@@ -138,7 +138,7 @@ def test_groups_of_hosts_are_distinguished_and_the_slow_pair_is_named(
     print(said, shown)  # for failures below
     for matrix in matrices.values():
         assert_as_made(matrix)
-    names = f"ranks 1 ({PREFIX}1) and 4 ({PREFIX}4)"
+    names = f"hosts {PREFIX}1 and {PREFIX}4"
     assert {one.facts["load"] for one in found} == {"idle", "loaded"}
     assert all(one.facts["slow_pair"] == [1, 4] for one in found)
     assert shown.count(f"{names}: ") == 2
@@ -163,5 +163,6 @@ def assert_as_made(matrix: PairMatrix) -> None:
         assert least_ms * 1e6 < one.median_ns
         assert one.fastest_ns > least_ms * 1e6
     slow = max(matrix.outliers, key=lambda outlier: outlier.factor)  # machine states alone make no pair as slow
-    assert (slow.ranks, slow.class_name) == (SLOW_PAIR, "between hosts, group 2")
+    assert (slow.ranks, slow.class_name) == (SLOW_PAIR, far.name)
+    assert near.name == f"between hosts {PREFIX}0, {PREFIX}1, {PREFIX}2 / {PREFIX}3, {PREFIX}4"
     assert slow.time.value > SLOW_MS * 1e6

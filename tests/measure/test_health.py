@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
 from tests.builders import make_measurement
 from tests.measure.made_up_machine import Notes
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.health.matrices import RATE, directed
-from hockney.measure.health import PairSampler, pairs_text, round_of
-from hockney.measure.plan import Plan
+from hockney.errors import UsageError
+from hockney.measure.health import PairSampler, pairs_text, plan_health, round_of
+from hockney.measure.plan import Plan, RunOptions
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus
+from hockney.worker.catalogue import load
+from hockney.worker.hosts import parse_hosts
 
 HOSTS = 6
 WINDOW = 16
@@ -98,3 +102,8 @@ def test_the_last_part_of_the_time_is_for_slow_pairs() -> None:
 def test_the_cost_is_said_before_anything_is_measured() -> None:
     assert pairs_text(8) == "28 pairs of 8 hosts in 7 rounds, about 5 s at 1 Gbit/s"
     assert pairs_text(1000) == "499,500 pairs of 1,000 hosts in 999 rounds, about 11 min 41 s at 1 Gbit/s"
+
+
+def test_one_transport_is_measured() -> None:
+    with pytest.raises(UsageError, match="-t names tcp, udp: choose one of them"):
+        plan_health(parse_hosts("n1,n2"), RunOptions(transports=("tcp", "udp")), load(), seed=1)

@@ -29,7 +29,7 @@ SIZES = (8, 16384)
 SLOW = {"HOCKNEY_FAULT": "slow 1 16384 65536 200"}
 
 
-def plan(transport: str = "fault", launches: int = 6, time_s: float = 6.0) -> Plan:
+def plan(transport: str = "fault", launches: int = 6, time_s: float = 1.5) -> Plan:
     points = tuple(Point(transport, "pingpong", 2, size) for size in SIZES)
     return Plan("test", points, precision=0.2, time_s=time_s, launches=launches, timeout_s=60)
 
@@ -102,6 +102,19 @@ def test_the_command(tmp_path: Path) -> None:
     assert {run["label"] for run in runs} == {"x-base", "x-new"}
     again = json.loads(call_here(tmp_path, "compare", "x-base", "x-new", "--json").stdout)
     assert (found["margin"], again["margin"], again["series"]) == (1.01, 1.01, found["series"])
+
+
+def test_both_sides_have_the_batch_that_the_faster_one_needs(tmp_path: Path) -> None:
+    """Whichever is calibrated first, for each of eight sizes."""
+    for name, latency_ns in (("a", 100_000), ("b", 1000)):
+        write_model(tmp_path / f"{name}.toml", latency_ns)
+    words = ("compare", "--interleave", "pingpong", "--bytes", "1:128", "--launches", "6")
+    sides = ("--base-transport", "sim@a.toml", "--new-transport", "sim@b.toml")
+    done = call_here(tmp_path, *words, "--time", "2s", *sides)
+    assert done.returncode == 0, done.stderr
+    with Store.open(tmp_path / "results.db", readonly=True) as store:
+        batches = [{each.batch for each in store.summaries(run_id)} for run_id in (1, 2)]
+    assert batches == [{10}, {10}]
 
 
 def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class Launches:
 
     def __init__(self, plan: Plan, catalogue: Catalogue, started: Any, *, launch_index: int, **_: Any) -> None:
         self.machine.now_s += START_S
-        self._launch_id = started(make_launch(index=launch_index), 0)
+        self._launch_id = started(make_launch(index=launch_index))
         self._layout = {point: self.layouts.gauss(1, 0.008) for point in POINTS}
 
     def __enter__(self) -> Launches:

@@ -191,10 +191,10 @@ def test_an_unknown_pattern_is_asked_back() -> None:
         (
             {"pattern": "pingpong", "ranks": 4},
             RunOptions(),
-            "would measure the scheduler; allow this process more CPUs, or add --oversubscribe to hockney run",
+            "would measure the scheduler; allow this process more CPUs, or use run --oversubscribe",
         ),
         ({"pattern": "put"}, RunOptions(transports=("udp",)), "which udp does not offer"),
-        ({"pattern": "pingpong", "bytes": 70000}, RunOptions(transports=("udp",)), "above the 65491 B"),
+        ({"pattern": "pingpong", "bytes": 70000}, RunOptions(transports=("udp",)), "udp sends at most 65491 B"),
     ],
 )
 def test_points_that_cannot_run_are_skipped_with_the_reason(
@@ -295,9 +295,20 @@ def test_exact_places_are_searched_only_on_request_and_keep_the_grain() -> None:
 
 def test_a_plan_survives_its_way_through_the_store() -> None:
     asked = RunOptions(precision=0.02, time_s=7, launches=3, oversubscribe=True, timeout_s=9, refine=True)
+    asked = replace(asked, map_by="node", interface="eth1")
     for pattern in ("oneway", "memload"):
         plan = replace(make_plan(pattern_suite(pattern), asked, CATALOGUE, cpus=2), skipped=())
         assert Plan.from_json(plan.suite, plan.points, plan.as_json()) == plan
+
+
+@pytest.mark.parametrize(("one_per_host", "ranks"), [(False, 6), (True, 2)])
+def test_patterns_of_all_ranks_have_one_for_each_slot_that_was_asked_for(*, one_per_host: bool, ranks: int) -> None:
+    """An allocation has slots that nobody has asked for."""
+    tcp = make_transport("tcp", BOTH | {"hosts"})
+    catalogue = replace(CATALOGUE, transports={**CATALOGUE.transports, "tcp": tcp})
+    asked = RunOptions(transports=("tcp",), hosts=("n1:4", "n2:2"), one_per_host=one_per_host)
+    plan = make_plan(pattern_suite("rounds", on_hosts=True), asked, catalogue)
+    assert {point.ranks for point in plan.points} == {ranks}
 
 
 def test_all_pairs_are_all_ordered_pairs_of_every_number_of_ranks() -> None:

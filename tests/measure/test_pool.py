@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hockney.measure.interfaces import PointFailed
 from hockney.measure.plan import RunOptions, make_plan, pattern_suite
 from hockney.measure.pool import Failures, WorkerPool
 from hockney.model import Launch, Measurement
@@ -31,16 +32,18 @@ def test_a_measurement_holds_the_workers_answer(pattern: str, monkeypatch: pytes
         answers.append(measure(*words, **how).model_copy(update=changed))
         return answers[-1]
 
-    def started(launch: Launch, strangers: int) -> int:
+    def started(launch: Launch) -> int:
         launches.append(launch)
-        assert strangers == 0
         return 7
+
+    def refused(transport: str, strangers: int) -> None:
+        assert (transport, strangers) == ("shm", 0)
 
     monkeypatch.setattr(WorkerSession, "measure", noting)
     catalogue = load()
     asked = RunOptions(transports=("shm",), sizes=(64,), oversubscribe=True)
     plan = make_plan(pattern_suite(pattern), asked, catalogue, cpus=2)
-    how: dict[str, Any] = {"launch_index": 3, "seed": 1, "environment": {}, "failures": Failures()}
+    how: dict[str, Any] = {"launch_index": 3, "seed": 1, "environment": {}, "failures": Failures(), "refused": refused}
     with WorkerPool(plan, catalogue, started, steal=lambda: 0.25, **how) as pool:
         measurement = pool.measure(plan.points[0], round_=5, batch=4, samples=3, warmup=1, verify=True)
     (answer,), (launch,) = answers, launches
@@ -54,3 +57,25 @@ def test_a_measurement_holds_the_workers_answer(pattern: str, monkeypatch: pytes
     assert kept >= {"floor_ns", "pace_ns", "solo_ns", "started_ns", "counters"}
     for name in kept:
         assert getattr(measurement, name) == getattr(answer, name), name
+
+
+@pytest.mark.parametrize("transport", ["shm", "udp"])
+def test_an_unverified_payload_fails_unless_it_may_be_lost(transport: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = WorkerSession.measure
+
+    def unverified(*words: Any, **how: Any) -> MeasureAnswer:
+        return measure(*words, **how).model_copy(update={"verified": False})
+
+    monkeypatch.setattr(WorkerSession, "measure", unverified)
+    catalogue = load()
+    asked = RunOptions(transports=(transport,), sizes=(64,), oversubscribe=True)
+    plan = make_plan(pattern_suite("pingpong"), asked, catalogue, cpus=2)
+    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": Failures()}
+    with WorkerPool(plan, catalogue, lambda launch: 1, refused=lambda *_: None, steal=lambda: None, **asked_of) as pool:
+        how: dict[str, Any] = {"round_": 0, "batch": 4, "samples": 3, "warmup": 1}
+        assert not pool.measure(plan.points[0], **how, verify=False).verified
+        if transport == "shm":
+            with pytest.raises(PointFailed, match="not verified"):
+                pool.measure(plan.points[0], **how, verify=True)
+        else:
+            assert not pool.measure(plan.points[0], **how, verify=True).verified

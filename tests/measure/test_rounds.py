@@ -12,7 +12,8 @@ import pytest
 from tests.builders import make_info, make_launch
 from tests.measure.made_up_machine import Machine, Notes, plan_of, sample
 from tests.measure.test_run import Silent
-from tests.worker.test_native import FAULTY, converse, measure
+from tests.worker.extra import EXTRA
+from tests.worker.test_native import converse, measure
 
 from hockney.errors import StoreError
 from hockney.measure.interfaces import PointFailed
@@ -183,6 +184,6 @@ def test_a_later_launch_warms_each_point_up_before_its_first_measurement() -> No
 def test_the_worker_makes_the_warm_up_that_is_asked_for(warmup: int) -> None:
     """Counted on the wire: rank 0 lists every message that it sends."""
     command = measure("pingpong", 72, batch=7, samples=4, warmup=warmup, verify="no")
-    answers, done = converse(build_worker(FAULTY), [command], "-t", "fault", env={"HOCKNEY_FAULT": "list 0 0"})
+    answers, done = converse(build_worker(EXTRA), [command], "-t", "fault", env={"HOCKNEY_FAULT": "list 0 0"})
     assert answers[0]["warmup"] == warmup
     assert sum("72" in line.split() for line in done.stderr.splitlines()) == warmup + 7 * 4, done.stderr

@@ -16,6 +16,8 @@ from typing import Any
 import psutil
 import pytest
 from tests.builders import make_info, make_launch, make_point, measurements_with_medians
+from tests.shared import killed_at_the_end
+from tests.worker.extra import EXTRA
 
 from hockney.cli import execute
 from hockney.errors import StoreError, UsageError
@@ -28,17 +30,15 @@ from hockney.measure.recorder import Display, RunOutcome
 from hockney.model import Launch, PatternTraits, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
 from hockney.results.store import Store
-from hockney.worker.build import Recipe
 from hockney.worker.catalogue import Catalogue, load
 
-FAULT = Path(__file__).parents[1] / "worker" / "fault.c"
 SMALL = Point("fault", "pingpong", 2, 8)
 LARGE = Point("fault", "pingpong", 2, 64)
 
 
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
-    return load(recipe=Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(FAULT,)), libraries=())
+    return load(recipe=EXTRA, libraries=())
 
 
 class Silent(Display):
@@ -98,7 +98,7 @@ def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(
     outcome = measure(slow, tmp_path / "r.db", Point("shm", "pingpong", 2, 8), start_limit_s=1)
     ((status, reason),) = statuses(tmp_path / "r.db", outcome.run_id).values()
     assert status is PointStatus.FAILED
-    remedy = "a new `hockney run` with `--limit` above 1 s waits longer"
+    remedy = "to wait longer, measure again with --limit above 1 s"
     assert reason == f"worker did not start the worker: no answer within 1 s ({remedy})"
     assert not children()
 
@@ -115,7 +115,7 @@ def test_no_points_is_the_users_mistake(catalogue: Catalogue, tmp_path: Path) ->
         ("kill 1 64", "rank 1 was killed by SIGKILL"),
         (
             "hang 1 64",
-            "no end after 4 s in pingpong of 64 B (a new `hockney run` with `--limit` above 4 s waits longer)",
+            "no end after 5 s in pingpong of 64 B (to wait longer, measure again with --limit above 5 s)",
         ),
         ("fail 0 64", "deliberate failure of a receive"),
     ],
@@ -125,7 +125,7 @@ def test_a_fault_costs_one_point_and_the_rest_is_measured(
 ) -> None:
     monkeypatch.setenv("HOCKNEY_FAULT", fault)
     points = (SMALL, LARGE, Point("shm", "pingpong", 2, 64))
-    outcome = measure(catalogue, tmp_path / "r.db", *points, timeout_s=4)
+    outcome = measure(catalogue, tmp_path / "r.db", *points, timeout_s=5 if fault.startswith("hang") else 20)
     assert (outcome.status, outcome.failed) == (RunStatus.PARTIAL, 1)
     ended = statuses(tmp_path / "r.db", outcome.run_id)
     status, reason = ended[LARGE]
@@ -295,6 +295,20 @@ def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Pa
         running.resume("last", catalogue, store, Silent())
 
 
+def test_resume_without_a_run_takes_the_last_that_is_unfinished(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    stopped = measure(catalogue, path, SMALL, display=Silent(stop_after_rounds=3), precision=1e-6, time_s=60)
+    with Store.open(path) as store:
+        for never in (make_info(suite="health"), make_info(plan={"interleaved": 1})):  # which cannot go on
+            store.finish_run(store.create_run(never, [SMALL]), RunStatus.INTERRUPTED)
+    complete = measure(catalogue, path, SMALL, precision=0.9, time_s=20)
+    with Store.open(path) as store:
+        assert running.resume("", catalogue, store, Silent(stop_after_rounds=5)).run_id == stopped.run_id
+        store.delete_runs([stopped.run_id])
+        with pytest.raises(UsageError, match=f"run {complete.run_id} is complete: there is nothing to resume"):
+            running.resume("", catalogue, store, Silent())
+
+
 def test_launches_that_were_not_made_are_made_by_resume(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
 
@@ -425,11 +439,11 @@ def test_kill_9_leaves_no_orphans_and_resume_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     arguments = ["run", "pingpong", "-t", "shm,tcp,mpi", "--bytes", "8", "--precision", "0.0001%", "--time", "60s"]
     process = subprocess.Popen(command(*arguments, store=path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for_rounds(path, 3)
-    ranks = psutil.Process(process.pid).children(recursive=True)
-    assert len(ranks) >= 3
-    process.kill()
-    process.wait()
+    with killed_at_the_end(process):
+        wait_for_rounds(path, 3)
+        ranks = psutil.Process(process.pid).children(recursive=True)
+        assert len(ranks) >= 3
+        process.kill()
     _, alive = psutil.wait_procs(ranks, timeout=60)
     assert not alive, [child.cmdline() for child in alive]
     with Store.open(path, readonly=True) as store:
@@ -438,9 +452,10 @@ def test_kill_9_leaves_no_orphans_and_resume_goes_on(tmp_path: Path) -> None:
     resumed = subprocess.Popen(
         command("run", "--resume", store=path), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
-    wait_for_rounds(path, stored.rounds + 2)
-    resumed.send_signal(signal.SIGTERM)
-    _, said = resumed.communicate(timeout=60)
+    with killed_at_the_end(resumed):
+        wait_for_rounds(path, stored.rounds + 2)
+        resumed.send_signal(signal.SIGTERM)
+        _, said = resumed.communicate(timeout=60)
     assert resumed.returncode == 3
     assert b"hockney run --resume" in said
     with Store.open(path, readonly=True) as store:

@@ -18,6 +18,7 @@ from hockney.cli import execute
 from hockney.errors import UsageError
 from hockney.machine import facts
 from hockney.measure import run as running
+from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan, Skipped
 from hockney.measure.recorder import Display, Recorder
 from hockney.measure.run_warnings import KernelShare
@@ -85,10 +86,22 @@ def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_p
         run_id = store.create_run(make_info(), [make_point()])
         recorder = Recorder(store, run_id, Display())
         for oversubscribed, added in ((True, False), (False, True)):
-            number = recorder.started(make_launch(oversubscribed=oversubscribed), 0)
+            number = recorder.started(make_launch(oversubscribed=oversubscribed))
             measurement = make_measurement(make_point(transport="shm"), launch_id=number)
             recorder.measured(replace(measurement, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
             assert bool(recorder.kernel_share.wall_ns) is added
+
+
+def test_launches_to_come_take_as_long_as_the_one_under_way(store: Store) -> None:
+    class Kept(Display):
+        def progressed(self, progress: Progress) -> None:
+            seen.append((progress.left_s, progress.left_most_s))
+
+    seen: list[tuple[float, float]] = []
+    recorder = Recorder(store, store.create_run(make_info(), [make_point()]), Kept())
+    for recorder.launches_left in (0, 3):
+        recorder.round_done([], Progress(round=2, points=1, finished=0, elapsed_s=10, left_s=5, left_most_s=20))
+    assert seen == [(5, 20), (5 + 3 * 15, 20 + 3 * 30)]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +127,7 @@ def test_a_library_whose_messages_go_through_sockets_does_not_yield(
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
         recorder = Recorder(store, run_id, Display())
-        number = recorder.started(make_launch(library=library), 0)
+        number = recorder.started(make_launch(library=library))
         recorder.measured(make_measurement(make_point(), launch_id=number))
         assert bool(recorder.kernel_share.wall_ns) is is_counted
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.report.cells import about, figure, measured, point, reason, report_of, row, shown, tables
-from tests.report.runs import Made, oversubscribed, store_run
+from tests.report.runs import FACTS, Made, oversubscribed, store_run
 
 from hockney import suites
 from hockney.archive import Published, published, reports
@@ -233,6 +233,23 @@ def test_system_description_is_this_machines(tmp_path: Path) -> None:
     assert row(found["software"], "Compiler")[1:] == ("Gnu gcc (egcs-2.91.66)", "cc 12.2")
 
 
+@pytest.mark.parametrize(
+    ("speeds", "text"),
+    [
+        ({"n1": 10, "n2": 10}, "eth0 (10 Gbit/s)"),
+        ({"n1": 10, "n2": 1, "n3": 10}, "eth0 (10 Gbit/s) on n1, n3; eth0 (1 Gbit/s) on n2"),
+        ({"n1": None}, "eth0"),
+    ],
+)
+def test_the_network_interface_is_that_of_the_hosts(tmp_path: Path, speeds: dict[str, int | None], text: str) -> None:
+    hosts = [
+        {"name": name, "interfaces": [{"name": "eth0", "address": "10.0.0.1", "bits_per_s": speed and speed * 10**9}]}
+        for name, speed in speeds.items()
+    ]
+    found = tables(tmp_path, "scabench", [Made(point("tcp", "barrier", 2, 0), 100)], facts={**FACTS, "hosts": hosts})
+    assert row(found["hardware"], "Network interface")[2] == text
+
+
 # ---- ancor -----------------------------------------------------------------------------------------------------------
 
 
@@ -430,6 +447,11 @@ def test_an_oversubscribed_figure_is_marked(tmp_path: Path, capsys: pytest.Captu
     assert "more ranks than CPUs, so this is a scheduling time" in text
 
 
+def test_a_rate_has_the_bounds_of_its_time_the_other_way_round() -> None:
+    rate = Measured("us", 2.0, 1.0, 4.0).converted("MB/s", lambda time_us: 8 / time_us)
+    assert rate == Measured("MB/s", 4.0, 2.0, 8.0)
+
+
 def test_a_run_of_something_else_has_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "r.db"
     store_run(path, "oneway", [ONE_OF_EACH["atlas"]])
@@ -488,7 +510,7 @@ def test_a_run_of_a_classic_suite_ends_with_its_tables(
     assert execute(words) in (0, 3)  # 3: no interval in so little time
     text = capsys.readouterr().out
     assert text.startswith("The tables of: Roger Heeley")
-    assert f"`hockney show 1 --store {tmp_path / 'r.db'}`" in text
+    assert f"`hockney show 1 --all --store {tmp_path / 'r.db'}`" in text
     assert execute([*words, "--json"]) in (0, 3)
     document = json.loads(capsys.readouterr().out)
     assert [table["name"] for table in document["tables"]["of"]][:2] == ["configuration", "com-1.1"]

@@ -77,6 +77,33 @@ def unknown_facts(templates: Any) -> Iterator[str]:
     return (name for part in parts for name in re.findall(r"{(\w+)", part) if name not in known)
 
 
+def codes_of(call: str, place: int) -> set[str]:
+    """The codes that the program gives to a class in this place of its arguments; several in a conditional."""
+    codes: set[str] = set()
+    for path in SOURCES.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == call:
+                given = [*node.args[place : place + 1], *(each.value for each in node.keywords if each.arg == "why")]
+                codes |= {
+                    part.value
+                    for each in given
+                    for part in (each, *(vars(each).get(name) for name in ("body", "orelse")))
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                }
+    return codes
+
+
+def test_every_fix_and_gap_has_a_sentence_and_no_sentence_is_left_over() -> None:
+    templates = read_toml(SOURCES / "report/findings.toml")
+    fixes, gaps = codes_of("Fix", 0) - {""}, codes_of("NotChecked", 2)
+    assert len(fixes) > 15
+    assert len(gaps) > 10
+    assert fixes <= {*templates["fixes"]}
+    assert gaps <= {*templates["gaps"]}
+    # Some codes are chosen before.
+    assert {*templates["fixes"], *templates["gaps"], *templates["checks"]} <= facts_of_analysis() | fixes | gaps
+
+
 def test_every_fact_in_a_template_is_one_that_findings_have() -> None:
     assert list(unknown_facts(read_toml(SOURCES / "report/findings.toml"))) == []
     assert list(unknown_facts({"evidence": ["{pattern} jumps by {jmup_ns}.", "{jump_ns}"]})) == ["jmup_ns"]

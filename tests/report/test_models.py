@@ -37,7 +37,7 @@ def test_a_report_begins_with_figures_and_names_the_command_for_the_models_param
     brief, full = shown(tmp_path, capsys), shown(tmp_path, capsys, "-v")
     parameters = ("its parameters, times in ns", "the T9000's time slice", "one event is in flight")
     assert not any(text in brief for text in parameters)
-    assert "`hockney show 1 --tables -v`" in brief
+    assert "`hockney show 1 -v`" in brief
     assert all(text in full for text in parameters)
     assert "its row is doubtful" in brief
 

@@ -130,8 +130,8 @@ def test_what_was_kept_and_is_damaged_is_predicted_again(
     made, get = [oversubscribed("shm", "funnel", 5, 64)], Probes.get
     tables_of(tmp_path, "atlas", made)
 
-    def damaged(probes: Probes, key: Iterable[str]) -> dict[str, Any] | None:
-        known = get(probes, key)
+    def damaged(probes: Probes, key: Iterable[str], *texts: str) -> dict[str, Any] | None:
+        known = get(probes, key, *texts)
         return kept if known and "of" in known else known
 
     monkeypatch.setattr(Probes, "get", damaged)

@@ -13,14 +13,16 @@ from tests.builders import make_launch
 from tests.report.cells import shown
 from tests.report.runs import FACTS, LIBRARIES, Made, options, store_quick, store_run
 
-from hockney.analysis.finding import Finding, Fix, Subject
+from hockney.analysis.finding import Finding, Subject
 from hockney.cli.progress import idle_hosts_text
 from hockney.cli.sheet import print_sheet, sheet_as_json
+from hockney.errors import Fix
 from hockney.model import Point, PointStatus
 from hockney.report.names import readable_name, readable_names
 from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
 from hockney.report.words import spread_text
 from hockney.results.runs import open_results
+from hockney.results.store import Store
 from hockney.worker.libraries import Missing
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -155,7 +157,7 @@ def test_rows_between_hosts_and_within_one_are_separate(
 
 def test_hosts_without_a_rank_are_named() -> None:
     assert idle_hosts_text(("n1", "n2:4", "n3", "n4"), 2) == (
-        "No rank on n3, n4. To compare every host: `hockney health --hosts n1,n2,n3,n4`"
+        "No rank on n3, n4. To compare every host: `hockney health --hosts 'n[1-4]'`"
     )
     assert idle_hosts_text(("n1", "n2"), 2) is None
     assert idle_hosts_text((), 2) is None
@@ -289,6 +291,20 @@ def test_a_sheet_without_intervals_says_how_to_get_them(tmp_path: Path, capsys: 
     assert "hockney run --resume 1" in shown(tmp_path, capsys)
 
 
+def test_what_was_measured_in_another_state_alone_has_no_interval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    barrier = Made(Point("shm", "barrier", 2, 0, ()), 5000.0, timed="slowest", floor_ns=160.0)
+    made = [LATENCY, barrier, oneway(1 << 16), oneway(1 << 20, floor_ns=160.0)]
+    sheet = sheet_of(tmp_path, *made)
+    (line,) = (line for line in shown(tmp_path, capsys).splitlines() if line.startswith("shm "))
+    assert re.search(r"50\.0 ns ±1% .* GB/s ±\? .* 5\.00 us ±\?", line)
+    found = sheet_as_json(sheet)["rows"][0]
+    assert (found["state"], found["bandwidth_bytes_per_s"], found["barrier_ns"]) == ("near", None, None)
+    near, far = sheet_of(tmp_path, *made, every_state=True).rows
+    assert [near.values["barrier_ns"] is None, far.values["latency_ns"] is None] == [True, True]
+
+
 def test_json_has_the_values_in_their_row(tmp_path: Path) -> None:
     found = sheet_as_json(sheet_of(tmp_path, LATENCY))["rows"][0]
     assert found["latency_ns"]["value"] == pytest.approx(50, rel=0.01)
@@ -321,13 +337,19 @@ def test_transports_that_read_alike_keep_their_exact_names() -> None:
     assert names == {"mpi@openmpi-4": "mpi@openmpi-4", "mpi@openmpi-5": "mpi@openmpi-5", "mpi@mpich": "MPICH 5"}
 
 
-def test_two_launches_are_said_to_give_wide_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("status", [PointStatus.BUDGET, PointStatus.PRECISE])
+def test_two_launches_ask_for_a_third_unless_they_are_precise(
+    status: PointStatus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run whose points are all precise cannot be resumed."""
     store_run(tmp_path / "r.db", "quick", [replace(LATENCY, measurements=18, scatter=0.3)], launches=[{}, {"index": 2}])
+    with Store.open(tmp_path / "r.db") as store:
+        store.set_status(1, LATENCY.point, status)
     text = shown(tmp_path, capsys)
-    assert "Two launches give wide intervals; a third makes them much narrower." in text
-    assert "hockney run --resume 1" in text
+    wide = "Two launches give wide intervals; a third makes them much narrower."
+    assert (wide in text, "hockney run --resume 1" in text) == ((status is PointStatus.BUDGET,) * 2)
 
 
-@pytest.mark.parametrize(("fraction", "text"), [(0.011, "±2%"), (9.98, "±998%"), (9.99, "±?"), (math.inf, "±?")])
+@pytest.mark.parametrize(("fraction", "text"), [(0.011, "±2%"), (1.0, "±100%"), (2.21, "±>100%"), (math.inf, "±?")])
 def test_an_interval_that_says_nothing_has_no_number(fraction: float, text: str) -> None:
     assert spread_text(fraction) == text

@@ -56,6 +56,16 @@ def test_parquet_has_the_rows_of_the_csv_with_types(filled: Path) -> None:
         assert {name: "" if value is None else str(value) for name, value in row.items()} == of_csv
 
 
+@pytest.mark.parametrize("words", [("--parquet", "{}"), ("--csv", "-o", "{}")])
+def test_a_file_that_was_written_is_named_on_standard_error(
+    words: tuple[str, ...], filled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "figures"
+    assert execute(["export", "last", *(word.format(path) for word in words), "--store", str(filled)]) == 0
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"Wrote {path} ({path.stat().st_size / 1e3:,.0f} kB).\n")
+
+
 def test_parquet_of_samples_has_every_sample(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = parquet(filled, "--samples").to_pylist()
     assert execute(["export", "last", "--json", "--samples", "--store", str(filled)]) == 0

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.builders import make_info, make_launch, make_measurement, make_point, measurements_with_medians
+from tests.builders import (
+    HALF_ROUND_TRIP,
+    SLOWEST,
+    make_info,
+    make_launch,
+    make_measurement,
+    make_point,
+    measurements_with_medians,
+)
 
 import hockney
 from hockney.errors import StoreError, UsageError
@@ -228,6 +236,7 @@ def test_curve_has_the_intervals_of_the_uncontended_state_with_most_of_them(tmp_
     [
         ([{"near": 20, "near, one contended": 60, "far": 10}], "near"),
         ([{"near": 10, "far": 12, "near, one contended": 60}], "far"),
+        ([{"near": 10, "near, one contended": 60}, {"near": 1, "near, one contended": 60}], "near"),  # half are enough
         ([{"near": 5, "near, one contended": 60}], "near, one contended"),  # too few for an interval
         ([{"near": 10, "far, both contended": 9}, *[{"near": 1, "far, both contended": 9}] * 2], "far, both contended"),
         ([{"mixed": 90, "far, both contended": 2}], "far, both contended"),
@@ -288,6 +297,18 @@ def test_summaries_are_the_measurements_without_their_samples(run: hockney.Run) 
             measurement.elapsed_ns.shape[1] for measurement in series.measurements
         ]
         assert [state for _, state in measurements] == list(series.states)
+
+
+def test_summaries_are_of_the_last_definition(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(), [make_point()])
+        launch_id = store.add_launch(run_id, make_launch())
+        for round_, definition in enumerate((SLOWEST, SLOWEST, HALF_ROUND_TRIP)):
+            store.write_round(
+                run_id, [make_measurement(launch_id=launch_id, round_=round_, batch=1 + round_, definition=definition)]
+            )
+        ((_, measurements),) = hockney.Run(store, run_id).summaries()
+        assert [(each.definition, each.batch) for each, _ in measurements] == [(HALF_ROUND_TRIP, 3)]
 
 
 def test_series_knows_how_it_ended(run: hockney.Run) -> None:

@@ -132,6 +132,13 @@ def test_batches_are_never_mixed() -> None:
     assert figure.low_ns >= 100
 
 
+@pytest.mark.parametrize("batches", [(1, 100), (100, 1)])
+def test_of_equally_frequent_batches_the_largest_counts(batches: tuple[int, int]) -> None:
+    measurements = [make_measurement(batch=batch, round_=i) for batch in batches for i in range(3)]
+    (figure,) = figures_of(measurements)
+    assert (figure.batch, figure.n_measurements) == (100, 3)
+
+
 def test_a_stream_of_few_events_is_marked() -> None:
     eight = Definition("root", 2, 16, 2)
     for pattern, batch, is_short in (("oneway", 3, True), ("oneway", 4, False), ("pingpong", 1, False)):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hockney.stats import Interval, median
+from hockney.stats import Estimate, Interval, median
 from hockney.stats.interval import order_rank, t_quantile
 
 
@@ -109,3 +109,14 @@ def test_intervals_cover_the_truth(n: int, shape: str) -> None:
 @pytest.mark.parametrize("dof", [1, 2, 3, 2.5, 5, 9.7, 30, 1000])
 def test_t_quantiles_are_two_sided(dof: float, confidence: float) -> None:
     assert t_quantile(dof, confidence) == pytest.approx(stats.t.ppf((1 + confidence) / 2, dof), rel=0.002)
+
+
+def test_bounds_of_results_are_the_outermost() -> None:
+    first, second = Estimate(6.0, 4.0, 9.0), Estimate(2.0, 1.0, 3.0)
+    pairs = list(itertools.product((4.0, 9.0), (1.0, 3.0)))
+    less, quotients = [a - b for a, b in pairs], [a / b for a, b in pairs]
+    assert first - second == Estimate(4.0, min(less), max(less))
+    assert first / second == Estimate(3.0, min(quotients), max(quotients))
+    assert 12.0 / second == Estimate(6.0, 4.0, 12.0)
+    assert first * 2.0 == Estimate(12.0, 8.0, 18.0)
+    assert Estimate.of_all([first, second, Estimate(3.0, 2.5, 10.0)]) == Estimate(3.0, 1.0, 10.0)

@@ -209,7 +209,7 @@ _DRIFTS = ("straight", "swinging", "touching the ends", "slower from half on", "
 
 
 @pytest.mark.parametrize("odd", [1.0, 5.0])
-@pytest.mark.parametrize("factor", matrix([1.1, 1.3, 1.5, 2.0], short=[1.1, 2.0]))
+@pytest.mark.parametrize("factor", matrix([1.1, 1.3, 1.5, 2.0], short=[2.0]))
 @pytest.mark.parametrize("shape", _DRIFTS)
 @pytest.mark.parametrize("measurements", [12, 24, 100, 5000])
 def test_a_clock_that_drifts_is_one_state(measurements: int, factor: float, shape: str, odd: float) -> None:

@@ -17,6 +17,8 @@ from tests.truth.bed.command import read_hosts, welcome
 
 from hockney.errors import UsageError
 from hockney.machine import usable_cpus
+from hockney.model import RunStatus
+from hockney.results.runs import open_results
 
 ROOT = Path(__file__).parents[2]
 FIRST_CPU = usable_cpus()[0]
@@ -167,18 +169,57 @@ def wait_for(condition: Any) -> None:
 
 
 def test_the_shell_says_what_to_try() -> None:
-    assert welcome("4", ["n3:rate=100Mbit/s", "n4:delay=1ms"]) == (
-        "Hosts n[1-4], with n3:rate=100Mbit/s n4:delay=1ms. This shell is on n1; exit takes them away.\n"
+    assert welcome("4", ["n3:rate=25Mbit/s", "n4:delay=1ms"]) == (
+        "Hosts n[1-4] at 100 Mbit/s, but n3:rate=25Mbit/s n4:delay=1ms. This shell is on n1; exit takes them away.\n"
         "Try: ./hockney quick --hosts 'n[1-4]' or ./hockney health --hosts 'n[1-4]'"
     )
-    assert welcome("2", []).startswith("Hosts n[1-2], all alike. ")
+    assert welcome("2", []).startswith("Hosts n[1-2] at 100 Mbit/s. This ")
+
+
+def test_hosts_raise_the_limit_of_neighbours_and_put_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = tmp_path / "gc_thresh3"
+    limit.write_text("1024")
+    monkeypatch.setattr("tests.truth.bed.bed._NEIGHBOURS", limit)
+    bed = Bed([Host()] * 32)
+    bed._raise_neighbours()
+    assert limit.read_text() == "2048"
+    bed._end()
+    assert limit.read_text() == "1024"
+
+
+def test_more_hosts_than_neighbours_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.truth.bed.bed._NEIGHBOURS", tmp_path / "none" / "gc_thresh3")
+    with pytest.raises(RuntimeError, match=r"32 hosts need .*=2048, which cannot be set here: use up to 22 hosts"):
+        Bed([Host()] * 32)._raise_neighbours()
 
 
 def test_words_of_the_command() -> None:
     assert read_hosts("2", ["n2:rate=1Gbit/s,delay=2ms,loss=1%,cpus=0-1"]) == [
-        Host(),
+        Host(rate_mbit=100),
         Host(rate_mbit=1000, delay_ms=2, loss=0.01, cpus=(0, 1)),
     ]
     for count, word in (("0", "n1:loss=1%"), ("1", "n2:loss=1%"), ("1", "n1:colour=red"), ("1", "x")):
         with pytest.raises(UsageError):
             read_hosts(count, [word])
+
+
+def test_ctrl_c_ends_the_command_and_not_its_hosts(tmp_path: Path) -> None:
+    run = ("run", "pingpong", "-t", "tcp", "--bytes", "8", "--hosts", "n1,n2", "--time", "60s", "--launches", "1")
+    hockney = (sys.executable, "-m", "hockney", *run, "--store", str(tmp_path / "r.db"))
+    command = [str(ROOT / "scripts/try-hosts"), "2", "--", *hockney]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as tried:
+        assert tried.stderr is not None
+        said = ""
+        while "first figure" not in said:
+            line = tried.stderr.readline()
+            assert line, said
+            said += line
+        os.killpg(tried.pid, signal.SIGINT)  # as a terminal does
+        shown, more = tried.communicate(timeout=60)
+    assert tried.returncode == 3, more
+    assert "hockney run --resume 1" in shown + more
+    assert "Traceback" not in more
+    with open_results(tmp_path / "r.db") as results:
+        assert results.run(1).status is RunStatus.INTERRUPTED

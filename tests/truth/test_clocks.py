@@ -6,8 +6,11 @@ import json
 import sys
 from pathlib import Path
 
-from tests.truth.bed.bed import Host
+from tests.truth.bed.bed import Bed, Host
 from tests.truth.conftest import MakeBed
+
+from hockney.analysis.clocks import clocks_around
+from hockney.results.runs import open_results
 
 
 def test_hosts_with_one_clock(make_bed: MakeBed, tmp_path: Path) -> None:
@@ -21,3 +24,23 @@ def test_hosts_with_one_clock(make_bed: MakeBed, tmp_path: Path) -> None:
     for host in job["hosts"]:
         assert abs(host["ahead_ns"]) <= host["error_ns"], host
     assert job["hosts"][2]["error_ns"] >= 5e6  # a round trip is 10 ms at least
+
+
+def test_clocks_are_compared_before_and_after_any_run(two_hosts: Bed, tmp_path: Path) -> None:
+    words = ("run", "pingpong", "-t", "mpi@mpich-4", "--bytes", "8", "--time", "1s", "--launches", "1")
+    argv = [sys.executable, "-m", "hockney", *words, "--hosts", "n1,n2", "--store", str(tmp_path / "r.db")]
+    done = two_hosts.run("n1", argv, limit_s=120)
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    with open_results(tmp_path / "r.db") as results:
+        first, second = clocks_around(results.run("last"))
+    assert (first.host, first.before.ahead_ns, first.before.error_ns) == ("n1", 0, 0)
+    assert second.after is not None
+    assert second.drift_ppm is not None
+    assert second.drift_error_ppm is not None
+    for seen in (second.before, second.after):
+        assert abs(seen.ahead_ns) <= seen.error_ns  # both hosts have one clock
+        assert 0 < seen.error_ns < 5e6
+    assert second.after.time_s - second.before.time_s >= 1
+    assert abs(second.drift_ppm) <= second.drift_error_ppm
+    shown = two_hosts.run("n1", [sys.executable, "-m", "hockney", "show", "-v", "--store", str(tmp_path / "r.db")])
+    assert "Clocks compared with n1, before and after the run" in shown.stdout

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.shared import killed_at_the_end
 from tests.truth.bed.bed import Bed, Host, Link
 from tests.truth.conftest import MakeBed
 from tests.truth.planted import KINDS, RATE_MBIT, Planted, health, named_in, plant
@@ -77,6 +78,7 @@ def test_a_host_with_another_mtu_and_a_wrong_clock(four: Bed, tmp_path: Path) ->
     assert facts["wrong clock"]["off_ns"] == pytest.approx(3600e9, rel=0.01)
 
 
+@pytest.mark.full
 def test_hosts_that_cannot_be_used_are_named_and_the_rest_is_measured(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(*[Host(RATE_MBIT)] * 4)
     bed.cut("n3")
@@ -87,6 +89,28 @@ def test_hosts_that_cannot_be_used_are_named_and_the_rest_is_measured(make_bed: 
     assert "Could not resolve hostname n9" in unusable["n9"]
     assert found["hosts"] == ["n1", "n2", "n4"]
     assert (found["measured_pairs"], found["pairs"]) == (3, 3)
+
+
+@pytest.mark.full
+def test_a_host_that_dies_is_named_and_the_rest_is_judged(make_bed: MakeBed, tmp_path: Path) -> None:
+    bed = make_bed(Host(RATE_MBIT), Host(RATE_MBIT), Host(RATE_MBIT), Host(RATE_MBIT))
+    argv = [sys.executable, "-m", "hockney", "health", "--hosts", "n[1-4]", "--time", "20s", "--json"]
+    process = subprocess.Popen(
+        bed.argv("n1", [*argv, "--store", str(tmp_path / "r.db")]),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with killed_at_the_end(process) as measuring:
+        assert measuring.stdout is not None
+        assert measuring.stderr is not None
+        assert any("first figure" in line for line in measuring.stderr)
+        bed.cut("n3")
+        found = json.loads(measuring.stdout.read())["health"]
+        measuring.wait(timeout=60)
+    assert measuring.returncode in (1, 3), found  # 1: what was lost on its way may name it, too
+    assert all("n3" in finding["facts"].values() for finding in found["findings"]), found
+    assert "n3 does not answer" in " ".join(gap["detail"] for gap in found["not_checked"])
 
 
 def test_one_host_has_nothing_to_be_compared_with(four: Bed, tmp_path: Path) -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.matrix import matrix
 from tests.truth.bed.bed import Bed, Host
 from tests.truth.conftest import MakeBed
 
 from hockney.machine import usable_cpus
 from hockney.machine.files import parse_cpus
+from hockney.machine.topology import read_topology
 from hockney.model import Launch, PointStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -75,6 +78,75 @@ def test_each_host_pins_ranks_to_its_cpus(make_bed: MakeBed, tmp_path: Path) -> 
         assert launches
         for launch in launches:
             assert dict(zip(launch.hosts, launch.cpus, strict=True)) == {"n1": usable_cpus()[0], "n2": last}
+
+
+def test_each_host_says_what_its_cpus_share(two_hosts: Bed, tmp_path: Path) -> None:
+    done = run(two_hosts, tmp_path / "r.db", "n1,n2", "--launches", "1")
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    topology = read_topology()
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        for host in store.run(1).info.facts["hosts"]:
+            for kind, groups in (("cores", topology.cores), ("packages", topology.packages)):
+                assert sorted(map(parse_cpus, host[kind])) == list(groups)
+            assert sorted(map(parse_cpus, host["nodes"])) == sorted(node.cpus for node in topology.nodes if node.cpus)
+
+
+@pytest.mark.parametrize("map_by", matrix(["core", "socket", "node"], short=["socket"]))
+def test_the_binding_obtained_is_stored_and_shown(two_hosts: Bed, tmp_path: Path, map_by: str) -> None:
+    path = tmp_path / "r.db"
+    words = ("-n", "4", "--launches", "1", "--map", map_by)
+    done = run(two_hosts, path, "n1,n2", *words, transport="tcp,mpi@mpich-4,mpi@openmpi")
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    launches = launches_of(path)
+    assert len(launches) == 3
+    for launch in launches:
+        assert launch.argv[-1].count(f"--bind {map_by}") == 1 or map_by in launch.argv
+        assert launch.bound == tuple(map(str, launch.cpus))
+    shown = two_hosts.run("n1", [*HOCKNEY, "show", "-v", "--store", str(path)]).stdout
+    for host in ("n1", "n2"):
+        assert re.search(rf"^tcp +{host} +\d-\d +\d+\*?, \d+\*?$", shown, re.MULTILINE), shown
+
+
+SECOND = "eth1"
+
+
+@pytest.fixture(scope="module")
+def two_networks(make_bed: MakeBed) -> Bed:
+    """Two hosts, each with a second interface on a network of its own."""
+    bed = make_bed(Host(), Host())
+    bed.add_interface(SECOND)
+    return bed
+
+
+def sent_bytes(bed: Bed) -> dict[str, int]:
+    """What the first host has sent by each of its interfaces."""
+    files = {name: f"/sys/class/net/{name}/statistics/tx_bytes" for name in ("eth0", SECOND)}
+    return {name: int(bed.run("n1", ["cat", file]).stdout) for name, file in files.items()}
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp", "mpi@openmpi", "mpi@mpich-4"])
+@pytest.mark.parametrize("interface", matrix(["eth0", SECOND], short=[SECOND]))  # the first is taken by default
+def test_messages_take_the_interface_that_is_named(
+    two_networks: Bed, tmp_path: Path, transport: str, interface: str
+) -> None:
+    before = sent_bytes(two_networks)
+    words = ("--bytes", "32K", "--launches", "1", "--interface", interface)
+    done = run(two_networks, tmp_path / "r.db", "n1:1,n2:1", *words, transport=transport)
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        (series,) = [series for series in Run(store, 1).series if series.point.bytes == 32_768]
+        payload_bytes = sum(32_768 * each.batch * each.elapsed_ns.shape[1] for each in series.measurements)
+    sent = {name: count - before[name] for name, count in sent_bytes(two_networks).items()}
+    assert sent[interface] > payload_bytes > 0  # the other one carries ssh, and an MPI's launcher
+
+
+def test_a_host_without_the_interface_is_named_before_anything_is_measured(two_networks: Bed, tmp_path: Path) -> None:
+    assert two_networks.run("n2", ["ip", "addr", "flush", "dev", SECOND]).returncode == 0
+    done = run(two_networks, tmp_path / "r.db", "n1,n2", "--interface", SECOND)
+    assert done.returncode == 2
+    assert "n2 has no network interface eth1 with an IPv4 address (it has eth0): name one" in done.stderr
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        assert store.runs() == []
 
 
 def test_more_ranks_than_slots(two_hosts: Bed, tmp_path: Path) -> None:

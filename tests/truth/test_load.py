@@ -41,6 +41,7 @@ def test_a_shared_cable_halves_the_bandwidth(racks: Bed, tmp_path: Path) -> None
     assert 1.8 <= impact["factor"] <= 2.2
 
 
+@pytest.mark.full
 def test_cables_that_are_not_shared_have_no_impact(racks: Bed, tmp_path: Path) -> None:
     impact = impact_of(racks, tmp_path / "r.db", *BULK, "n1,n3,n2,n4", "--time", "40s", "--precision", "5%")
     assert 0.95 <= impact["factor"] <= 1.05

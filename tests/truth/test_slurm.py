@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from tests.truth.bed.bed import Host
 from tests.truth.bed.slurm import Slurm, lack
 from tests.truth.conftest import MakeBed
 
+from hockney.analysis.clocks import clocks_around
 from hockney.machine import usable_cpus
 from hockney.model import Launch
 from hockney.results.runs import Run
@@ -52,6 +54,7 @@ def launches_of(folder: Path) -> list[Launch]:
         return [launch for launch in run.launches.values() if launch.transport in measured]
 
 
+@pytest.mark.full
 def test_quick_measures_between_the_hosts_of_its_job(slurm: Slurm, tmp_path: Path) -> None:
     said = batch(slurm, tmp_path, 2, f"{HOCKNEY} quick --time 1s")
     assert "On the 2 hosts of Slurm job " in said
@@ -67,6 +70,8 @@ def test_health_of_the_hosts_of_its_job(slurm: Slurm, tmp_path: Path) -> None:
     said = batch(slurm, tmp_path, 2, f"{HOCKNEY} health --time 1s --json")
     assert '"hosts": [' in said
     assert {launch.hosts for launch in launches_of(tmp_path)} == {("n1", "n2")}, said
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        assert all(clock.after is not None for clock in clocks_around(Run(store, 1))), said
 
 
 def test_a_program_that_srun_has_started_has_all_hosts_of_the_job(slurm: Slurm, tmp_path: Path) -> None:
@@ -126,3 +131,22 @@ def test_an_allocation_without_a_shell_on_it(slurm: Slurm, tmp_path: Path) -> No
     done = slurm.run(["salloc", "--nodes=2", *line, "--store", str(tmp_path / "r.db")])
     assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     assert {launch.hosts for launch in launches_of(tmp_path)} == {("n1", "n2")}
+
+
+def test_ranks_stay_on_the_cpus_of_their_job(make_bed: MakeBed, tmp_path: Path) -> None:
+    """Slurm gives a CPU of each host to another job, and the second one to ours."""
+    if len(usable_cpus()) < 2:
+        pytest.skip("a host with two CPUs is needed")
+    (tmp_path / "slurm").mkdir()
+    with Slurm(make_bed(Host(), Host()), tmp_path / "slurm", cpus=2) as slurm:
+        held = slurm.run(["salloc", "--nodes=2", "--ntasks-per-node=1", "--immediate", "--no-shell"])
+        assert held.returncode == 0, held.stderr
+        words = "run pingpong -t tcp,mpi@openmpi,mpi@mpich-4 --bytes 8 --time 0.5s --launches 1"
+        said = batch(slurm, tmp_path, 2, f"srun grep Cpus_allowed_list /proc/self/status; {HOCKNEY} {words}")
+    (cpu,) = set(re.findall(r"^Cpus_allowed_list:\s*(\d+)$", said, re.MULTILINE))
+    assert cpu != str(usable_cpus()[0])
+    launches = launches_of(tmp_path)
+    assert {launch.transport.partition("-")[0] for launch in launches} == {"tcp", "mpi@openmpi", "mpi@mpich"}
+    for launch in launches:
+        assert (launch.hosts, launch.bound) == (("n1", "n2"), (cpu, cpu)), said
+        assert launch.cpus == (int(cpu), int(cpu))

@@ -1,4 +1,4 @@
-"""Fixtures for tests of finding libraries."""
+"""Fixtures for tests of finding libraries, and of workers under sanitizers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from hockney.worker.build import Recipe
+
+
+@pytest.fixture(scope="session")
+def checks(pytestconfig: pytest.Config) -> tuple[str, ...]:
+    """Options of a compiler: sanitizers with --full, else none, as they double the time."""
+    return (
+        ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all") if pytestconfig.getoption("--full") else ()
+    )
+
+
+@pytest.fixture(scope="session")
+def checked(checks: tuple[str, ...]) -> Recipe:
+    """The native worker; with --full the one under sanitizers."""
+    return Recipe(flags=("-O0", *checks)) if checks else Recipe()
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@
  *   lose 1 64          each message of 64 bytes that rank 1 receives is zeros; the transport lossy, which differs only
  *                      in its capabilities, counts it
  *
- * Built into a separate worker with -DHK_EXTRA_TRANSPORTS(X)=X(fault), or X(lossy). With -DHK_FAULT_CLOCK_NS=5000000
- * its clock advances in steps of 5 ms. */
+ * The clock of the transport coarse advances in steps of 5 ms. Built into a separate worker: see extra.py. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,7 +29,7 @@
 
 extern const hk_transport_t hk_transport_shm;
 
-enum { RECEIVES_MAX = 64, PLACES_MAX = 8, WRONG_BYTES_MIN = 64 };
+enum { RECEIVES_MAX = 64, PLACES_MAX = 8, WRONG_BYTES_MIN = 64, COARSE_NS = 5000000 };
 
 typedef struct fault_ctx {
     hk_ctx_t base;
@@ -42,8 +41,8 @@ typedef struct fault_ctx {
     uint64_t clock_ns;                     /* the time of two clock reads */
     unsigned char *receives[RECEIVES_MAX]; /* buffers of open receives to corrupt */
     size_t receives_count;
-    const void *places[PLACES_MAX]; /* buffers of messages of len_bytes */
-    size_t places_count, len_bytes;
+    const void *places[PLACES_MAX]; /* buffers of messages of size_bytes */
+    size_t places_count, size_bytes;
 } fault_ctx_t;
 
 static fault_ctx_t *mine(hk_ctx_t *ctx)
@@ -63,20 +62,20 @@ static const char *fault_library(const hk_ctx_t *ctx)
     return "shm with deliberate faults";
 }
 
-static void *fault_alloc(hk_ctx_t *ctx, size_t len_bytes)
+static void *fault_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
-    return hk_transport_shm.alloc(mine(ctx)->shm, len_bytes);
+    return hk_transport_shm.alloc(mine(ctx)->shm, size_bytes);
 }
 
-static void fault_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+static void fault_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
-    hk_transport_shm.free(mine(ctx)->shm, memory, len_bytes);
+    hk_transport_shm.free(mine(ctx)->shm, memory, size_bytes);
 }
 
-static void list(const fault_ctx_t *ctx, const char *verb, int peer, size_t len_bytes)
+static void list(const fault_ctx_t *ctx, const char *verb, int peer, size_t size_bytes)
 {
     if (strcmp(ctx->what, "list") == 0 && ctx->base.rank == ctx->rank) {
-        hk_log(ctx->base.rank, "fault: %s %zu B to rank %d", verb, len_bytes, peer);
+        hk_log(ctx->base.rank, "fault: %s %zu B to rank %d", verb, size_bytes, peer);
     }
 }
 
@@ -87,18 +86,18 @@ static void lag(const fault_ctx_t *ctx)
     }
 }
 
-static hk_status_t fault_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t fault_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    list(mine(ctx), "sends", peer, len_bytes);
+    list(mine(ctx), "sends", peer, size_bytes);
     lag(mine(ctx));
-    return hk_transport_shm.send(mine(ctx)->shm, peer, buf, len_bytes);
+    return hk_transport_shm.send(mine(ctx)->shm, peer, buf, size_bytes);
 }
 
 /* What happens before the receive. */
-static hk_status_t strike(const fault_ctx_t *ctx, size_t len_bytes)
+static hk_status_t strike(const fault_ctx_t *ctx, size_t size_bytes)
 {
     static const char text[] = "library: 3 warnings suppressed\nand a line without its end";
-    if (ctx->base.rank != ctx->rank || len_bytes != (size_t)ctx->number) {
+    if (ctx->base.rank != ctx->rank || size_bytes != (size_t)ctx->number) {
         return HK_OK;
     }
     if (strcmp(ctx->what, "kill") == 0) {
@@ -117,19 +116,19 @@ static hk_status_t strike(const fault_ctx_t *ctx, size_t len_bytes)
     return HK_OK;
 }
 
-static bool is_corrupted(const fault_ctx_t *ctx, size_t len_bytes)
+static bool is_corrupted(const fault_ctx_t *ctx, size_t size_bytes)
 {
-    return strcmp(ctx->what, "corrupt") == 0 && ctx->base.rank == ctx->rank && len_bytes > (size_t)ctx->number;
+    return strcmp(ctx->what, "corrupt") == 0 && ctx->base.rank == ctx->rank && size_bytes > (size_t)ctx->number;
 }
 
 /* Whether to corrupt a message to this rank. */
-static bool is_wrong(fault_ctx_t *ctx, int rank, const void *place, size_t len_bytes)
+static bool is_wrong(fault_ctx_t *ctx, int rank, const void *place, size_t size_bytes)
 {
-    if (strcmp(ctx->what, "wrong") != 0 || len_bytes < WRONG_BYTES_MIN) {
+    if (strcmp(ctx->what, "wrong") != 0 || size_bytes < WRONG_BYTES_MIN) {
         return false;
     }
-    if (len_bytes != ctx->len_bytes) {
-        ctx->len_bytes = len_bytes;
+    if (size_bytes != ctx->size_bytes) {
+        ctx->size_bytes = size_bytes;
         ctx->places_count = 0;
     }
     size_t i = 0;
@@ -139,24 +138,24 @@ static bool is_wrong(fault_ctx_t *ctx, int rank, const void *place, size_t len_b
     if (i == ctx->places_count && i < PLACES_MAX) {
         ctx->places[ctx->places_count++] = place;
     }
-    const size_t chosen = (len_bytes - WRONG_BYTES_MIN) / 8;
+    const size_t chosen = (size_bytes - WRONG_BYTES_MIN) / 8;
     return rank == (int)(chosen / PLACES_MAX) && i == chosen % PLACES_MAX;
 }
 
-static bool is_slowed(const fault_ctx_t *ctx, size_t len_bytes)
+static bool is_slowed(const fault_ctx_t *ctx, size_t size_bytes)
 {
-    return strcmp(ctx->what, "slow") == 0 && ctx->base.rank == ctx->rank && len_bytes >= (size_t)ctx->number &&
-           len_bytes <= (size_t)ctx->last;
+    return strcmp(ctx->what, "slow") == 0 && ctx->base.rank == ctx->rank && size_bytes >= (size_t)ctx->number &&
+           size_bytes <= (size_t)ctx->last;
 }
 
 /* The delay after a slowed receive. The peer waits for the answer, so the delay extends the round trip. It is a
  * percentage of the time since the last slowed receive, which is one round trip. If more than a repetition lies
  * between, it is a percentage of the receive alone. */
-static hk_status_t slow_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t slow_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
     fault_ctx_t *fault = mine(ctx);
     const uint64_t begin_ns = hk_real_now_ns(ctx);
-    const hk_status_t status = hk_transport_shm.recv(fault->shm, peer, buf, len_bytes);
+    const hk_status_t status = hk_transport_shm.recv(fault->shm, peer, buf, size_bytes);
     const uint64_t got_ns = hk_real_now_ns(ctx);
     const uint64_t alone_ns = got_ns - begin_ns;
     const uint64_t round_ns = got_ns - fault->ended_ns;
@@ -169,46 +168,46 @@ static hk_status_t slow_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byte
     return status;
 }
 
-static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
     const fault_ctx_t *fault = mine(ctx);
-    if (is_slowed(fault, len_bytes)) {
-        return slow_recv(ctx, peer, buf, len_bytes);
+    if (is_slowed(fault, size_bytes)) {
+        return slow_recv(ctx, peer, buf, size_bytes);
     }
-    hk_status_t status = strike(fault, len_bytes);
+    hk_status_t status = strike(fault, size_bytes);
     if (status == HK_OK) {
-        status = hk_transport_shm.recv(fault->shm, peer, buf, len_bytes);
+        status = hk_transport_shm.recv(fault->shm, peer, buf, size_bytes);
     }
-    if (is_corrupted(fault, len_bytes)) {
+    if (is_corrupted(fault, size_bytes)) {
         ((unsigned char *)buf)[fault->number] ^= 1;
     }
-    if (is_wrong(mine(ctx), ctx->rank, buf, len_bytes)) {
-        ((unsigned char *)buf)[len_bytes - 1] += 1;
+    if (is_wrong(mine(ctx), ctx->rank, buf, size_bytes)) {
+        ((unsigned char *)buf)[size_bytes - 1] += 1;
     }
-    if (strcmp(fault->what, "lose") == 0 && ctx->rank == fault->rank && len_bytes == (size_t)fault->number) {
-        memset(buf, 0, len_bytes);
+    if (strcmp(fault->what, "lose") == 0 && ctx->rank == fault->rank && size_bytes == (size_t)fault->number) {
+        memset(buf, 0, size_bytes);
         mine(ctx)->lost++;
     }
     return status;
 }
 
-static hk_status_t fault_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t fault_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
-    list(mine(ctx), "sends", peer, len_bytes);
+    list(mine(ctx), "sends", peer, size_bytes);
     lag(mine(ctx));
-    return hk_transport_shm.isend(mine(ctx)->shm, peer, buf, len_bytes, req);
+    return hk_transport_shm.isend(mine(ctx)->shm, peer, buf, size_bytes, req);
 }
 
-static hk_status_t fault_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t fault_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
     fault_ctx_t *fault = mine(ctx);
-    if (is_corrupted(fault, len_bytes) && fault->receives_count < RECEIVES_MAX) {
+    if (is_corrupted(fault, size_bytes) && fault->receives_count < RECEIVES_MAX) {
         fault->receives[fault->receives_count++] = (unsigned char *)buf + fault->number;
     }
-    if (is_wrong(fault, ctx->rank, buf, len_bytes) && fault->receives_count < RECEIVES_MAX) {
-        fault->receives[fault->receives_count++] = (unsigned char *)buf + len_bytes - 1;
+    if (is_wrong(fault, ctx->rank, buf, size_bytes) && fault->receives_count < RECEIVES_MAX) {
+        fault->receives[fault->receives_count++] = (unsigned char *)buf + size_bytes - 1;
     }
-    return hk_transport_shm.irecv(fault->shm, peer, buf, len_bytes, req);
+    return hk_transport_shm.irecv(fault->shm, peer, buf, size_bytes, req);
 }
 
 static hk_status_t fault_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
@@ -221,26 +220,26 @@ static hk_status_t fault_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return status;
 }
 
-static hk_status_t fault_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
+static hk_status_t fault_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
 {
-    list(mine(ctx), "puts", peer, len_bytes);
+    list(mine(ctx), "puts", peer, size_bytes);
     lag(mine(ctx));
-    unsigned char *copy = is_wrong(mine(ctx), peer, remote, len_bytes) ? malloc(len_bytes) : NULL;
+    unsigned char *copy = is_wrong(mine(ctx), peer, remote, size_bytes) ? malloc(size_bytes) : NULL;
     if (copy != NULL) {
-        memcpy(copy, local, len_bytes);
+        memcpy(copy, local, size_bytes);
         copy[0] += 1; /* the last byte may belong to a word that a peer waits for */
     }
     const hk_status_t status =
-        hk_transport_shm.put(mine(ctx)->shm, peer, remote, copy != NULL ? copy : local, len_bytes);
+        hk_transport_shm.put(mine(ctx)->shm, peer, remote, copy != NULL ? copy : local, size_bytes);
     free(copy);
     return status;
 }
 
-static hk_status_t fault_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
+static hk_status_t fault_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
 {
-    const hk_status_t status = hk_transport_shm.get(mine(ctx)->shm, peer, local, remote, len_bytes);
-    if (is_wrong(mine(ctx), ctx->rank, local, len_bytes)) {
-        ((unsigned char *)local)[len_bytes - 1] += 1;
+    const hk_status_t status = hk_transport_shm.get(mine(ctx)->shm, peer, local, remote, size_bytes);
+    if (is_wrong(mine(ctx), ctx->rank, local, size_bytes)) {
+        ((unsigned char *)local)[size_bytes - 1] += 1;
     }
     return status;
 }
@@ -271,21 +270,17 @@ static void fault_compute(hk_ctx_t *ctx, uint64_t duration_ns)
 
 static hk_status_t fault_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 
-#if defined(HK_FAULT_CLOCK_NS)
-static uint64_t fault_now_ns(hk_ctx_t *ctx)
+static uint64_t coarse_now_ns(hk_ctx_t *ctx)
 {
-    return hk_real_now_ns(ctx) / HK_FAULT_CLOCK_NS * HK_FAULT_CLOCK_NS;
+    return hk_real_now_ns(ctx) / COARSE_NS * COARSE_NS;
 }
-#else
-#define fault_now_ns hk_real_now_ns
-#endif
 
 #define HOOKS                                                                                                          \
-    .abi = HK_TRANSPORT_ABI, .summary = "shm with deliberate faults", .open = fault_open,                              \
-    .prepare = hk_channel_prepare, .release = hk_channel_release, .close = fault_close, .library = fault_library,      \
-    .alloc = fault_alloc, .free = fault_free, .send = fault_send, .recv = fault_recv, .isend = fault_isend,            \
-    .irecv = fault_irecv, .wait_all = fault_wait_all, .put = fault_put, .get = fault_get, .quiet = fault_quiet,        \
-    .wait_word = fault_wait_word, .now_ns = fault_now_ns, .compute = fault_compute
+    .summary = "shm with deliberate faults", .open = fault_open, .prepare = hk_channel_prepare,                        \
+    .release = hk_channel_release, .close = fault_close, .library = fault_library, .alloc = fault_alloc,               \
+    .free = fault_free, .send = fault_send, .recv = fault_recv, .isend = fault_isend, .irecv = fault_irecv,            \
+    .wait_all = fault_wait_all, .put = fault_put, .get = fault_get, .quiet = fault_quiet,                              \
+    .wait_word = fault_wait_word, .compute = fault_compute
 
 enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS };
 
@@ -339,7 +334,9 @@ static hk_status_t fault_open(const hk_transport_t *tp, const hk_job_t *job, hk_
     return HK_OK;
 }
 
-const hk_transport_t hk_transport_fault = {HOOKS, .name = "fault", .caps = CAPS};
+const hk_transport_t hk_transport_fault = {HOOKS, .name = "fault", .caps = CAPS, .now_ns = hk_real_now_ns};
 
 const hk_transport_t hk_transport_lossy = {HOOKS, .name = "lossy", .caps = CAPS | HK_CAP_LOSSY,
-                                           .counter = lossy_counter};
+                                           .now_ns = hk_real_now_ns, .counter = lossy_counter};
+
+const hk_transport_t hk_transport_coarse = {HOOKS, .name = "coarse", .caps = CAPS, .now_ns = coarse_now_ns};

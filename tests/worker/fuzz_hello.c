@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     demand(send(ends[0], data, size, MSG_NOSIGNAL) == (ssize_t)size);
     demand(shutdown(ends[0], SHUT_WR) == 0);
     reception_t at = {.token = token, .first = FIRST, .size = SIZE, .fds = fds, .missing = SIZE - FIRST, .count = 1};
-    at.guests[0] = (guest_t){.fd = ends[1], .until_ms = now_ms() + GUEST_LIMIT_MS};
+    at.guests[0] = (guest_t){.fd = ends[1], .until_ms = hk_now_ms() + GUEST_LIMIT_MS};
     while (at.count > 0) {
         read_hellos(&at);
     }

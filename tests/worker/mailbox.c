@@ -38,18 +38,18 @@ static hk_ctx_t *under(hk_ctx_t *ctx)
 static hk_status_t mailbox_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     mailbox_t *mine = calloc(1, sizeof *mine);
-    const size_t len_bytes = (size_t)job->size * sizeof *mine->box;
+    const size_t size_bytes = (size_t)job->size * sizeof *mine->box;
     if (mine == NULL || HK_MAILBOX_OVER.open(&HK_MAILBOX_OVER, job, &mine->under) != HK_OK) {
         free(mine);
         return HK_ERR_SYSTEM;
     }
     mine->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
-    mine->box = HK_MAILBOX_OVER.alloc(mine->under, len_bytes);
+    mine->box = HK_MAILBOX_OVER.alloc(mine->under, size_bytes);
     if (mine->box == NULL) {
         free(mine);
         return HK_ERR_MEMORY;
     }
-    memset(mine->box, 0, len_bytes);
+    memset(mine->box, 0, size_bytes);
     *ctx_p = &mine->base;
     return HK_MAILBOX_OVER.barrier(mine->under);
 }
@@ -67,27 +67,27 @@ static const char *mailbox_library(const hk_ctx_t *ctx)
     return HK_MAILBOX_OVER.library(((const mailbox_t *)ctx)->under);
 }
 
-static void *mailbox_alloc(hk_ctx_t *ctx, size_t len_bytes)
+static void *mailbox_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
-    return HK_MAILBOX_OVER.alloc(under(ctx), len_bytes);
+    return HK_MAILBOX_OVER.alloc(under(ctx), size_bytes);
 }
 
-static void mailbox_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+static void mailbox_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
-    HK_MAILBOX_OVER.free(under(ctx), memory, len_bytes);
+    HK_MAILBOX_OVER.free(under(ctx), memory, size_bytes);
 }
 
-static hk_status_t mailbox_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t mailbox_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
     const hk_transport_t *tp = &HK_MAILBOX_OVER;
     box_t *to = &((mailbox_t *)ctx)->box[peer];
     box_t *mine = &((mailbox_t *)ctx)->box[ctx->rank]; /* its own box at the peer */
     hk_status_t status = tp->wait_word(under(ctx), &to->taken, to->number[0]);
     if (status == HK_OK) {
-        memcpy(to->out, buf, len_bytes);
+        memcpy(to->out, buf, size_bytes);
         to->number[0]++;
         if (to->number[0] % 2 == 0) {
-            status = tp->put(under(ctx), peer, mine->in, to->out, len_bytes);
+            status = tp->put(under(ctx), peer, mine->in, to->out, size_bytes);
         }
     }
     if (status == HK_OK) {
@@ -96,17 +96,17 @@ static hk_status_t mailbox_send(hk_ctx_t *ctx, int peer, const void *buf, size_t
     return status == HK_OK ? tp->put(under(ctx), peer, &mine->come, &to->number[0], 8) : status;
 }
 
-static hk_status_t mailbox_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t mailbox_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
     const hk_transport_t *tp = &HK_MAILBOX_OVER;
     box_t *from = &((mailbox_t *)ctx)->box[peer];
     box_t *mine = &((mailbox_t *)ctx)->box[ctx->rank];
     hk_status_t status = tp->wait_word(under(ctx), &from->come, ++from->number[1]);
     if (status == HK_OK && from->number[1] % 2 == 1) {
-        status = tp->get(under(ctx), peer, from->in, mine->out, len_bytes);
+        status = tp->get(under(ctx), peer, from->in, mine->out, size_bytes);
     }
     if (status == HK_OK) {
-        memcpy(buf, from->in, len_bytes);
+        memcpy(buf, from->in, size_bytes);
         status = tp->put(under(ctx), peer, &mine->taken, &from->number[1], 8);
     }
     return status;
@@ -118,7 +118,6 @@ static hk_status_t mailbox_barrier(hk_ctx_t *ctx)
 }
 
 const hk_transport_t hk_transport_mailbox = {
-    .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_PAYLOAD,
     .name = "mailbox",
     .summary = "messages made of puts, gets and waits for words",

@@ -91,6 +91,9 @@ def test_one_of_several_that_srun_has_started(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
     with pytest.raises(UsageError, match="srun has started hockney several times: start it once"):
         current_allocation()
+    for unknown in ("", "1", "many"):
+        monkeypatch.setenv("SLURM_STEP_NUM_TASKS", unknown)
+        assert current_allocation() is None
 
 
 def test_a_job_on_one_other_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

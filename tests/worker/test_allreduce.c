@@ -1,5 +1,5 @@
-/* Successive allreduces: if other ranks may write into the sum early, each has a different place, inside the buffer
- * and separate from the library's work memory. */
+/* Successive allreduces: if other ranks may write into the sum early, each has a different place than the one before
+ * it, also across batches, inside the buffer and separate from the library's work memory. */
 #include "check.h"
 #include "pattern.h"
 
@@ -11,10 +11,10 @@ typedef struct calls {
     int count;
 } calls_t;
 
-static hk_status_t note(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+static hk_status_t note(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t size_bytes)
 {
     calls_t *calls = (calls_t *)(void *)ctx;
-    CHECK(out != NULL && len_bytes == SIZE_BYTES && calls->count < REPS);
+    CHECK(out != NULL && size_bytes == SIZE_BYTES && calls->count < REPS);
     calls->in[calls->count++] = in;
     calls->work = work;
     return HK_OK;
@@ -25,11 +25,15 @@ static void check_places(const hk_pattern_t *allreduce, uint32_t caps, bool sepa
     static unsigned char out[SIZE_BYTES], in[IN_MAX];
     const hk_transport_t tp = {.caps = caps, .allreduce = note};
     calls_t calls = {.base = {.tp = &tp, .size = 3}};
-    hk_run_t run = {.ctx = &calls.base, .bytes = SIZE_BYTES, .out = out, .in = in};
+    uint64_t state = 0;
+    hk_run_t run = {.ctx = &calls.base, .bytes = SIZE_BYTES, .out = out, .in = in, .state = &state};
     const size_t in_bytes = allreduce->plan(&run).in_bytes;
-    CHECK(in_bytes <= IN_MAX);
-    CHECK(allreduce->repeat(&run, REPS) == HK_OK && calls.count == REPS);
-    CHECK(calls.in[0] == in); /* read by `expected` after one repetition */
+    CHECK(in_bytes <= IN_MAX && allreduce->plan(&run).state_bytes == sizeof state);
+    for (int batch = 1; calls.count < REPS; batch = 2) { /* batches of an odd and of an even number */
+        hk_expected_t expected;
+        CHECK(allreduce->repeat(&run, (uint64_t)batch) == HK_OK);
+        CHECK(allreduce->expected(&run, 0, &expected) && in + expected.in_offset == calls.in[calls.count - 1]);
+    }
     for (int i = 0; i < REPS; i++) {
         CHECK(calls.in[i] + SIZE_BYTES <= calls.work);
         CHECK(i == 0 || (calls.in[i] != calls.in[i - 1]) == separate);

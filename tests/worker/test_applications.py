@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.worker.extra import EXTRA
 from tests.worker.test_native import converse, measure
-from tests.worker.test_streams import VIRTUAL
 
 from hockney.worker.build import build_worker
 
@@ -24,9 +24,7 @@ def slowest(pattern: str, ranks: int, size: int = BYTES, **options: Any) -> list
     """The time of a repetition in each sample: that of the slowest rank."""
     command = measure(pattern, size, samples=SAMPLES, batch=BATCH, warmup=WARMUP, **options)
     arguments = ["-t", "virtual", "-n", str(ranks), "--oversubscribed"]
-    answers, done = converse(
-        build_worker(VIRTUAL), [command], *arguments, env={"HOCKNEY_VIRTUAL": f"{S} {R} {W} {BYTE}"}
-    )
+    answers, done = converse(build_worker(EXTRA), [command], *arguments, env={"HOCKNEY_VIRTUAL": f"{S} {R} {W} {BYTE}"})
     assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
     assert answers[0]["verified"] is True
     return [max(of_ranks) / BATCH for of_ranks in zip(*answers[0]["elapsed_ns"], strict=True)]
@@ -104,6 +102,19 @@ def test_a_ring_allreduce_is_two_rounds_of_parts(ranks: int) -> None:
 @pytest.mark.parametrize("size", [8, 16, 72])
 def test_a_vector_with_fewer_words_than_ranks_or_uneven_parts_is_added_up(size: int) -> None:
     assert slowest("ringreduce", 5, size)  # verified, with parts of nothing
+
+
+@pytest.mark.parametrize("pattern", ["ring", "ringreduce", "alltoall", "halo2d", "halo3d"])
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_the_messages_of_a_repetition_are_those_that_leave(pattern: str, ranks: int) -> None:
+    """All ranks send alike, so rank 0's count for all; meetings are as many with any batch."""
+    left = []
+    for batch in (1, 3):
+        command = measure(pattern, 80, samples=1, batch=batch, warmup=0, verify="no")
+        arguments = ["-t", "fault", "-n", str(ranks), "--oversubscribed"]
+        (answer, _), done = converse(build_worker(EXTRA), [command], *arguments, env={"HOCKNEY_FAULT": "list 0 0"})
+        left.append(done.stderr.count("fault: sends "))
+    assert answer["messages_per_rep"] == ranks * (left[1] - left[0]) / 2
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])

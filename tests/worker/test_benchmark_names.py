@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +17,11 @@ from hockney.worker.answers import MeasureAnswer
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import WorkerRefused
 from hockney.worker.launch import Job, launch
+from hockney.worker.libraries import Library
 from hockney.worker.session import WorkerSession
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
+Jobs = Callable[..., WorkerSession]
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,22 @@ def catalogue() -> Catalogue:
     return load()
 
 
-def run(name: str, one: Benchmark) -> MeasureAnswer:
+@pytest.fixture(scope="module")
+def jobs() -> Iterator[Jobs]:
+    """One job of each transport and number of ranks; a job stays up from one point to the next, as in a run."""
+    with ExitStack() as open_jobs:
+
+        @functools.cache
+        def started(executable: Path, transport: str, ranks: int, library: Library | None) -> WorkerSession:
+            job = Job(executable, transport, ranks, CPUS, oversubscribed=ranks > len(CPUS))
+            session = open_jobs.enter_context(WorkerSession(launch(job, library)))
+            session.hello()
+            return session
+
+        yield started
+
+
+def run(jobs: Jobs, name: str, one: Benchmark) -> MeasureAnswer:
     base, _, variant = name.partition(":")
     found = next(
         (
@@ -115,10 +135,8 @@ def run(name: str, one: Benchmark) -> MeasureAnswer:
     )
     if found is None:
         pytest.skip(f"{name} is not here")
-    job = Job(found.executable, found.worker_name, one.ranks, CPUS, oversubscribed=one.ranks > len(CPUS))
-    with WorkerSession(launch(job, found.library)) as session:
-        session.hello()
-        return session.measure(one.pattern, bytes=one.bytes, batch=2, samples=3, timeout_s=60, options=one.options)
+    session = jobs(found.executable, found.worker_name, one.ranks, found.library)
+    return session.measure(one.pattern, bytes=one.bytes, batch=2, samples=3, timeout_s=60, options=one.options)
 
 
 def check(answer: MeasureAnswer, one: Benchmark) -> None:
@@ -129,21 +147,21 @@ def check(answer: MeasureAnswer, one: Benchmark) -> None:
 
 
 @pytest.mark.parametrize("one", BENCHMARKS, ids=str)
-def test_on_a_real_transport(one: Benchmark) -> None:
-    answer = run(one.real, one)
+def test_on_a_real_transport(jobs: Jobs, one: Benchmark) -> None:
+    answer = run(jobs, one.real, one)
     check(answer, one)
     # A barrier carries nothing, and loads are nobody's messages.
     assert answer.verified is (one.pattern not in ("barrier", "memload"))
 
 
 @pytest.mark.parametrize("one", BENCHMARKS, ids=str)
-def test_on_null(one: Benchmark) -> None:
+def test_on_null(jobs: Jobs, one: Benchmark) -> None:
     if one.why:
         with pytest.raises(WorkerRefused) as refused:
-            run("null", one)
+            run(jobs, "null", one)
         assert str(refused.value) == one.why
     else:
-        answer = run("null", one)
+        answer = run(jobs, "null", one)
         check(answer, one)
         assert not answer.verified
 

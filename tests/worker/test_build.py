@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.matrix import matrix
+from tests.shared import made_once
 from tests.worker.made_up import script
 
 from hockney.worker import build, cache
@@ -32,12 +33,14 @@ def recording(path: Path, log: Path) -> Path:
     return script(path, f'echo "$@" >> {log}\nexec {shutil.which("cc")} "$@" -O0')
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with the objects of a native worker, so that the tests below compile only differences."""
-    folder = tmp_path_factory.mktemp("cache")
-    build_worker(QUICK, folder=folder)
-    return folder
+
+    def make(folder: Path) -> None:
+        build_worker(QUICK, folder=folder / "cache")
+
+    return made_once(tmp_path_factory, "objects-quick", make) / "cache"
 
 
 @pytest.fixture
@@ -48,10 +51,14 @@ def folder(kept: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the sources that may be changed."""
-    shutil.copytree(build.SOURCES, tmp_path / "csrc")
-    monkeypatch.setattr(build, "SOURCES", tmp_path / "csrc")
-    return tmp_path / "csrc"
+    """Files of the same names that may be changed: a program that does nothing, compiled in an instant."""
+    copy = tmp_path / "csrc"
+    shutil.copytree(build.SOURCES, copy)
+    for path in copy.rglob("*.c"):
+        path.write_text("/* cold */\n" if path.read_text().startswith("/* cold */\n") else "")
+    (copy / "main.c").write_text("int main(void) { return 0; }\n")
+    monkeypatch.setattr(build, "SOURCES", copy)
+    return copy
 
 
 # ---- contents of a build --------------------------------------------------------------------------------------------
@@ -74,16 +81,26 @@ def test_a_worker_that_is_there_costs_no_compiler(folder: Path, monkeypatch: pyt
     assert build_worker(QUICK, folder=folder) == worker
 
 
+@pytest.mark.parametrize("family", ["native", "sim"])
+def test_compiling_any_family_is_said(family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The native worker may have been there before the others."""
+    said: list[str] = []
+    monkeypatch.setattr(build, "_build", lambda *_: None)
+    monkeypatch.setattr(build, "notice", SimpleNamespace(get=lambda: said.append))
+    build_worker(Recipe(family), folder=tmp_path)
+    assert ["compiling the workers" in text for text in said] == [True]
+
+
 def test_a_build_leaves_only_results_in_the_folder(folder: Path) -> None:
     worker = build_worker(QUICK, folder=folder)
     assert {path.name for path in folder.iterdir()} == {worker.name, "objects", "probes"}
 
 
-@pytest.mark.parametrize("name", matrix(["measure.c", "transport.h", "patterns/pingpong.c"], short=["transport.h"]))
-def test_a_changed_source_is_another_worker(folder: Path, sources: Path, name: str) -> None:
-    before = build_worker(QUICK, folder=folder)
+@pytest.mark.parametrize("name", ["measure.c", "transport.h", "patterns/pingpong.c"])
+def test_a_changed_source_is_another_worker(tmp_path: Path, sources: Path, name: str) -> None:
+    before = build_worker(folder=tmp_path / "cache")
     (sources / name).write_text((sources / name).read_text() + "/* changed */\n")
-    after = build_worker(QUICK, folder=folder)
+    after = build_worker(folder=tmp_path / "cache")
     assert after != before
     assert before.exists()
 
@@ -100,11 +117,13 @@ def test_only_changed_units_are_compiled(tmp_path: Path, sources: Path) -> None:
     assert "-O0" in compiled[0]  # the unit without timed loops
 
 
-def test_defines_flags_and_sources_on_top(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("sources")
+def test_defines_flags_and_sources_on_top(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
     extra = tmp_path / "extra.c"
     extra.write_text('#include "status.h"\n#ifndef SEEN\n#error not seen\n#endif\nint hk_extra;\n')
     more = Recipe(defines=("SEEN=1",), flags=("-O0",), extra_sources=(extra,))
-    assert build_worker(more, folder=folder) != build_worker(QUICK, folder=folder)
+    assert build_worker(more, folder=folder) != build_worker(folder=folder)
 
 
 def test_two_sources_of_one_name_are_both_in(folder: Path, tmp_path: Path) -> None:
@@ -134,10 +153,11 @@ def test_sources_of_families() -> None:
     assert not {"session.c", "measure.c", "floor.c", "local.c"} & sim
 
 
-def test_the_compiler_in_cc(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("sources")
+def test_the_compiler_in_cc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log"
     monkeypatch.setenv("CC", f"{recording(tmp_path / 'mycc', log)} -DFROM_CC=1")
-    build_worker(folder=folder)
+    build_worker(folder=tmp_path / "cache")
     lines = log.read_text().splitlines()
     assert all(line.startswith("-DFROM_CC=1") for line in lines)
     assert sum("-O2 -ftree-vectorize" in line for line in lines) >= 3  # patterns, transports, core
@@ -163,10 +183,11 @@ def test_16_byte_stores_of_aarch64(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "-DHK_LSE2" in log.read_text()
 
 
+@pytest.mark.usefixtures("sources")
 def test_two_concurrent_builders(tmp_path: Path) -> None:
     found: list[Path] = []
     builders = [
-        threading.Thread(target=lambda: found.append(build_worker(QUICK, folder=tmp_path / "cache"))) for _ in range(2)
+        threading.Thread(target=lambda: found.append(build_worker(folder=tmp_path / "cache"))) for _ in range(2)
     ]
     for builder in builders:
         builder.start()
@@ -185,17 +206,19 @@ def test_an_empty_worker_file_is_rebuilt(folder: Path) -> None:
     subprocess.run([worker, "--version"], check=True, stdout=subprocess.DEVNULL)
 
 
-def test_files_unused_for_a_month_are_deleted(folder: Path) -> None:
-    worker = build_worker(QUICK, folder=folder)
+@pytest.mark.usefixtures("sources")
+def test_files_unused_for_a_month_are_deleted(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    worker = build_worker(folder=folder)
     long_ago = time.time() - 40 * 86400
     crumbs = folder / "tmp-killed"
     crumbs.mkdir()
     for path in [worker, crumbs, *(folder / "objects").iterdir()]:
         os.utime(path, (long_ago, long_ago))
-    build_worker(Recipe(defines=("OTHER=1",), flags=QUICK.flags), folder=folder)
+    build_worker(Recipe(defines=("OTHER=1",)), folder=folder)
     assert not worker.exists()
     assert not crumbs.exists()
-    assert build_worker(QUICK, folder=folder) == worker
+    assert build_worker(folder=folder) == worker
 
 
 # ---- failures -------------------------------------------------------------------------------------------------------
@@ -295,6 +318,15 @@ def test_probes_without_a_folder_only_cost_time(tmp_path: Path) -> None:
     probes = Probes(tmp_path / "file")
     probes.put(["key"], {"answer": 1}, [])
     assert probes.get(["key"]) is None
+
+
+@pytest.mark.parametrize("answer", [{}, [], {"version": 7, "show": ""}, {"version": "mycc 1.0"}])
+def test_an_edited_answer_of_a_compiler_is_asked_again(answer: object, tmp_path: Path) -> None:
+    compiler = [str(script(tmp_path / "mycc", "echo mycc 1.0"))]
+    asked = identify(compiler, Probes(tmp_path), wrapper=False)
+    (record,) = (tmp_path / "probes").iterdir()
+    record.write_text(json.dumps({"stamps": {}, "answer": answer}))
+    assert identify(compiler, Probes(tmp_path), wrapper=False) == asked
 
 
 def test_a_damaged_probe_is_asked_again(tmp_path: Path) -> None:

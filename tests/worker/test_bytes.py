@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from tests.matrix import matrix
-from tests.worker.test_native import ADDRESS, converse, measure, measured
+from tests.worker.test_native import converse, measure, measured
 
 from hockney.suites import load_suite
-from hockney.worker.build import build_worker
+from hockney.worker.build import Recipe, build_worker
 
 CARRIERS = ["pipe", "unix", "tcp"]
 WAYS = ["blocking", "nonblocking"]
@@ -34,12 +34,12 @@ def commands_of(cells: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("transport", [*CARRIERS, "null"])
 def test_every_cell_moves_every_byte_and_is_timed_on_both_sides(transport: str) -> None:
-    cells = every_cell(*SIZES, writes=40)
+    cells = every_cell(*SIZES, writes=10)
     answers = measured(commands_of(cells), "-t", transport, "-n", "2")
     for cell, answer in zip(cells, answers, strict=True):
         assert answer["verified"] is (transport != "null"), cell
-        assert (answer["timed"], answer["divisor"], answer["messages_per_rep"]) == ("slowest", 40, 40)
-        assert answer["bytes_per_rep"] == 40 * cell["size"]
+        assert (answer["timed"], answer["divisor"], answer["messages_per_rep"]) == ("slowest", 10, 10)
+        assert answer["bytes_per_rep"] == 10 * cell["size"]
         assert [len(row) for row in answer["elapsed_ns"]] == [2, 2]
         counted, source = answer["counters"], cell["source"]
         # A side counts only its own calls; a blocking call never returns without a byte.
@@ -47,9 +47,9 @@ def test_every_cell_moves_every_byte_and_is_timed_on_both_sides(transport: str) 
         assert counted["write_would_block"][1 - source] == 0
         assert cell["write"] == "nonblocking" or counted["write_would_block"] == [0, 0]
         assert cell["read"] == "nonblocking" or counted["read_would_block"] == [0, 0]
-        # Four repetitions of 40 writes are in the samples; no read takes more than one write carried.
-        assert counted["reads"][1 - source] >= 160
-        assert (counted["reads"][1 - source] == 160) or counted["short_reads"][1 - source] > 0
+        # Four repetitions of 10 writes are in the samples; no read takes more than one write carried.
+        assert counted["reads"][1 - source] >= 40
+        assert (counted["reads"][1 - source] == 40) or counted["short_reads"][1 - source] > 0
 
 
 @pytest.mark.parametrize("source", matrix([0, 1], short=[0]))
@@ -62,19 +62,18 @@ def test_a_full_and_an_empty_buffer_are_counted(transport: str, source: int) -> 
         batch=1,
         # Another program may come between them at a wrong moment. A pipe is full after each write, TCP after megabytes;
         # each time takes the rest of a time slice.
-        samples=1 if transport == "pipe" else 5,
+        samples=1,
         warmup=0,
         write="nonblocking",
         read="nonblocking",
         source=source,
         writes=250 if transport == "tcp" else 25,
     )
-    arguments = ["-t", transport, "-n", "2", "--bind", "0,0", "--oversubscribed"]
-    (answer, _), done = converse(build_worker(), [command], *arguments)
-    assert answer["kind"] == "measure", done.stderr
-    assert answer["verified"]
-    assert answer["counters"]["write_would_block"][source] > 0
-    assert answer["counters"]["read_would_block"][1 - source] > 0
+    times = 3 if transport == "pipe" else 30
+    answers = measured([command] * times, "-t", transport, "-n", "2", "--bind", "0,0", "--oversubscribed")
+    counts = [answer["counters"] for answer in answers]
+    assert any(count["write_would_block"][source] > 0 for count in counts)
+    assert any(count["read_would_block"][1 - source] > 0 for count in counts)
 
 
 @pytest.mark.parametrize("transport", CARRIERS)
@@ -86,9 +85,9 @@ def test_other_patterns_find_the_transport_unchanged(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", matrix(CARRIERS, short=["unix"]))
-def test_under_sanitizers_with_a_rank_to_spare(transport: str) -> None:
+def test_a_rank_to_spare_reads_nothing(transport: str, checked: Recipe) -> None:
     cells = every_cell(0, 5000, writes=50)
-    answers = measured(commands_of(cells), "-t", transport, "-n", "3", "--oversubscribed", recipe=ADDRESS)
+    answers = measured(commands_of(cells), "-t", transport, "-n", "3", "--oversubscribed", recipe=checked)
     assert all(answer["counters"]["reads"][2] == 0 for answer in answers)
 
 

@@ -1,4 +1,4 @@
-"""Parts of the worker by themselves, as C programs of checks that are compiled with them, under sanitizers."""
+"""Parts of the worker by themselves, as C programs of checks compiled with them; with --full under sanitizers."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ from tests.matrix import matrix
 from tests.shared import made_once
 from tests.worker.test_native import HERE, measure
 
-from hockney.worker.build import SOURCES, family_sources
+from hockney.worker.build import SOURCES, Recipe, _units
 
-ADDRESS = ("-fsanitize=address,undefined",)
-FLAGS = ["-g", "-O0", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall", "-Wextra", "-Werror", "-pthread",
-         "-fno-sanitize-recover=all", f"-I{SOURCES}", f"-I{SOURCES / 'transports'}"]  # fmt: skip
+FLAGS = ["-O0", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall", "-Wextra", "-Werror", "-pthread",
+         f"-I{SOURCES}", f"-I{SOURCES / 'transports'}"]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
-    """The worker's objects under sanitizers, compiled once by each compiler."""
+def objects(tmp_path_factory: pytest.TempPathFactory, checks: tuple[str, ...]) -> Callable[[str], list[Path]]:
+    """The worker's objects, compiled once by each compiler, in few units: a hundred are slow to link."""
 
-    def objects(compiler: str) -> list[Path]:
+    def made(compiler: str) -> list[Path]:
         def compile_all(folder: Path) -> None:
-            for source in (path for path in family_sources("native") if path.name not in ("main.c", "local.c")):
-                made = folder / "-".join(source.with_suffix(".o").parts)
-                subprocess.run([compiler, *FLAGS, *ADDRESS, "-c", SOURCES / source, "-o", made], check=True)
+            for (unit, _), sources in _units(Recipe()).items():
+                text = "".join(
+                    f'#include "{source}"\n' for source in sources if source.name not in ("main.c", "local.c")
+                )
+                argv = [compiler, *FLAGS, *checks, "-x", "c", "-c", "-", "-o", str(folder / f"{unit}.o")]
+                subprocess.run(argv, input=text, text=True, check=True)
 
-        return sorted(made_once(tmp_path_factory, f"sanitized-{compiler}", compile_all).glob("*.o"))
+        return sorted(made_once(tmp_path_factory, f"objects-{compiler}", compile_all).glob("*.o"))
 
-    return objects
+    return made
 
 
 def run_unit(
@@ -51,21 +53,21 @@ def test_c_units(
     program: Path,
     compiler: str,
     tmp_path: Path,
-    sanitized: Callable[[str], list[Path]],
-    pytestconfig: pytest.Config,
+    objects: Callable[[str], list[Path]],
+    checks: tuple[str, ...],
 ) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     family = tmp_path / "family.c"
     family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
-    arguments = () if pytestconfig.getoption("--full") else ("short",)
-    run_unit(program, compiler, tmp_path, ADDRESS, [family, *sanitized(compiler)], *arguments)
+    arguments = () if checks else ("short",)
+    run_unit(program, compiler, tmp_path, checks, [family, *objects(compiler)], *arguments)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(
     "checks",
-    [("-DHK_LANE_PORTABLE", "-fsanitize=address,undefined"), ("-fsanitize=thread",)],
+    [("-DHK_LANE_PORTABLE", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"), ("-fsanitize=thread",)],
     ids=["address", "thread"],
 )
 def test_lanes_of_machines_without_16_byte_stores(checks: tuple[str, ...], tmp_path: Path) -> None:

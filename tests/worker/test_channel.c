@@ -26,7 +26,7 @@ enum {
     GUARD_BYTES = 8,
     LONGEST_BYTES = 70000,
     YIELD_AFTER = 4096, /* looks, ~0.1 ms: others may need the CPU for what a rank waits for */
-    SHORT = 10,         /* so many steps of a long test are one of a short one */
+    SHORT = 10,         /* a short test takes only every tenth step */
 };
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
@@ -116,16 +116,16 @@ static unsigned char byte_of(uint32_t seed, size_t i)
     return (unsigned char)(seed * 131u + (uint32_t)i * 7u + (uint32_t)(i >> 8) + 1u);
 }
 
-static void fill(unsigned char *buf, size_t len_bytes, uint32_t seed)
+static void fill(unsigned char *buf, size_t size_bytes, uint32_t seed)
 {
-    for (size_t i = 0; i < len_bytes; i++) {
+    for (size_t i = 0; i < size_bytes; i++) {
         buf[i] = byte_of(seed, i);
     }
 }
 
-static bool holds(const unsigned char *buf, size_t len_bytes, uint32_t seed)
+static bool holds(const unsigned char *buf, size_t size_bytes, uint32_t seed)
 {
-    for (size_t i = 0; i < len_bytes; i++) {
+    for (size_t i = 0; i < size_bytes; i++) {
         if (buf[i] != byte_of(seed, i)) {
             return false;
         }
@@ -133,9 +133,9 @@ static bool holds(const unsigned char *buf, size_t len_bytes, uint32_t seed)
     return true;
 }
 
-static bool is_all(const unsigned char *buf, size_t len_bytes, unsigned char value)
+static bool is_all(const unsigned char *buf, size_t size_bytes, unsigned char value)
 {
-    for (size_t i = 0; i < len_bytes; i++) {
+    for (size_t i = 0; i < size_bytes; i++) {
         if (buf[i] != value) {
             return false;
         }
@@ -166,38 +166,38 @@ static size_t draw_length(uint64_t *state)
 /* ---- blocking messages ------------------------------------------------------------------------------------------- */
 
 /* Back and forth, at an unaligned address; bytes before and after the message must not change. */
-static void bounce(rank_t *rank, size_t len_bytes)
+static void bounce(rank_t *rank, size_t size_bytes)
 {
-    const uint32_t seed = (uint32_t)len_bytes;
-    unsigned char *out = rank->out + len_bytes % 61, *in = rank->in + GUARD_BYTES + len_bytes % 67;
-    memset(in - GUARD_BYTES, 0xee, len_bytes + 2 * (size_t)GUARD_BYTES);
-    fill(out, len_bytes, seed + (uint32_t)rank->me);
+    const uint32_t seed = (uint32_t)size_bytes;
+    unsigned char *out = rank->out + size_bytes % 61, *in = rank->in + GUARD_BYTES + size_bytes % 67;
+    memset(in - GUARD_BYTES, 0xee, size_bytes + 2 * (size_t)GUARD_BYTES);
+    fill(out, size_bytes, seed + (uint32_t)rank->me);
     if (rank->me == 0) {
-        CHECK(rank->tp->send(rank->ctx, 1, out, len_bytes) == HK_OK);
-        CHECK(rank->tp->recv(rank->ctx, 1, in, len_bytes) == HK_OK);
+        CHECK(rank->tp->send(rank->ctx, 1, out, size_bytes) == HK_OK);
+        CHECK(rank->tp->recv(rank->ctx, 1, in, size_bytes) == HK_OK);
     } else {
-        CHECK(rank->tp->recv(rank->ctx, 0, in, len_bytes) == HK_OK);
-        CHECK(rank->tp->send(rank->ctx, 0, out, len_bytes) == HK_OK);
+        CHECK(rank->tp->recv(rank->ctx, 0, in, size_bytes) == HK_OK);
+        CHECK(rank->tp->send(rank->ctx, 0, out, size_bytes) == HK_OK);
     }
-    CHECK(holds(in, len_bytes, seed + (uint32_t)(1 - rank->me)));
-    CHECK(is_all(in - GUARD_BYTES, GUARD_BYTES, 0xee) && is_all(in + len_bytes, GUARD_BYTES, 0xee));
+    CHECK(holds(in, size_bytes, seed + (uint32_t)(1 - rank->me)));
+    CHECK(is_all(in - GUARD_BYTES, GUARD_BYTES, 0xee) && is_all(in + size_bytes, GUARD_BYTES, 0xee));
 }
 
 static void test_lengths(rank_t *rank)
 {
-    for (size_t len_bytes = 0; len_bytes < 600; len_bytes += len_bytes < 2 * HK_INLINE_BYTES ? 1 : rank->stride) {
-        bounce(rank, len_bytes);
+    for (size_t size_bytes = 0; size_bytes < 600; size_bytes += size_bytes < 2 * HK_INLINE_BYTES ? 1 : rank->stride) {
+        bounce(rank, size_bytes);
     }
-    for (size_t len_bytes = HK_EAGER_BYTES - 2; len_bytes <= HK_EAGER_BYTES + 2; len_bytes++) {
-        bounce(rank, len_bytes);
+    for (size_t size_bytes = HK_EAGER_BYTES - 2; size_bytes <= HK_EAGER_BYTES + 2; size_bytes++) {
+        bounce(rank, size_bytes);
     }
     for (size_t edge = 1024; edge <= 65536; edge *= 2) {
-        for (size_t len_bytes = edge - 2; len_bytes <= edge + 2; len_bytes++) {
-            bounce(rank, len_bytes);
+        for (size_t size_bytes = edge - 2; size_bytes <= edge + 2; size_bytes++) {
+            bounce(rank, size_bytes);
         }
     }
-    for (size_t len_bytes = 601; len_bytes <= LONGEST_BYTES; len_bytes += (size_t)997 * rank->stride) {
-        bounce(rank, len_bytes);
+    for (size_t size_bytes = 601; size_bytes <= LONGEST_BYTES; size_bytes += (size_t)997 * rank->stride) {
+        bounce(rank, size_bytes);
     }
 }
 
@@ -206,13 +206,13 @@ static void test_stream(rank_t *rank)
 {
     uint64_t lengths = 7;
     for (uint32_t i = 0; i < 3000 / rank->stride; i++) {
-        const size_t len_bytes = draw_length(&lengths) % (i % 100 < 80 ? HK_EAGER_BYTES + 1 : 9000);
+        const size_t size_bytes = draw_length(&lengths) % (i % 100 < 80 ? HK_EAGER_BYTES + 1 : 9000);
         if (rank->me == 0) {
-            fill(rank->out, len_bytes, i);
-            CHECK(rank->tp->send(rank->ctx, 1, rank->out, len_bytes) == HK_OK);
+            fill(rank->out, size_bytes, i);
+            CHECK(rank->tp->send(rank->ctx, 1, rank->out, size_bytes) == HK_OK);
         } else {
-            CHECK(rank->tp->recv(rank->ctx, 0, rank->in, len_bytes) == HK_OK);
-            CHECK(holds(rank->in, len_bytes, i));
+            CHECK(rank->tp->recv(rank->ctx, 0, rank->in, size_bytes) == HK_OK);
+            CHECK(holds(rank->in, size_bytes, i));
         }
     }
 }
@@ -236,11 +236,11 @@ static void test_full_rings(rank_t *rank)
         }
         for (int half = 0; half < 2; half++) {
             for (uint32_t i = 0; i < MANY; i++) {
-                const size_t at = (size_t)i * SPAN_BYTES, len_bytes = lengths[i % 7];
+                const size_t at = (size_t)i * SPAN_BYTES, size_bytes = lengths[i % 7];
                 hk_req_t *req = &reqs[2 * i + (uint32_t)half];
                 CHECK(((uint32_t)half == round % 2
-                           ? rank->tp->isend(rank->ctx, peer, rank->out + at, len_bytes, req)
-                           : rank->tp->irecv(rank->ctx, peer, rank->in + at, len_bytes, req)) == HK_OK);
+                           ? rank->tp->isend(rank->ctx, peer, rank->out + at, size_bytes, req)
+                           : rank->tp->irecv(rank->ctx, peer, rank->in + at, size_bytes, req)) == HK_OK);
             }
         }
         CHECK(rank->tp->wait_all(rank->ctx, reqs, 2 * (size_t)MANY) == HK_OK);
@@ -257,27 +257,27 @@ static void test_mixed_order(rank_t *rank)
     enum { STEPS = 400 };
     hk_req_t *reqs = calloc(STEPS, sizeof *reqs);
     uint64_t lengths = 3;
-    size_t at = 0, open = 0, len_bytes[STEPS];
+    size_t at = 0, open = 0, size_bytes[STEPS];
     CHECK(reqs != NULL);
     for (uint32_t i = 0; i < STEPS; i++) {
-        len_bytes[i] = draw_length(&lengths) % 2048;
+        size_bytes[i] = draw_length(&lengths) % 2048;
         const bool blocking = draw(&rank->random) % 7 == 0;
         unsigned char *out = rank->out + at, *in = rank->in + at;
-        at += len_bytes[i];
+        at += size_bytes[i];
         if (rank->me == 0) {
-            fill(out, len_bytes[i], i);
-            CHECK((blocking ? rank->tp->send(rank->ctx, 1, out, len_bytes[i])
-                            : rank->tp->isend(rank->ctx, 1, out, len_bytes[i], &reqs[open++])) == HK_OK);
+            fill(out, size_bytes[i], i);
+            CHECK((blocking ? rank->tp->send(rank->ctx, 1, out, size_bytes[i])
+                            : rank->tp->isend(rank->ctx, 1, out, size_bytes[i], &reqs[open++])) == HK_OK);
         } else {
-            CHECK((blocking ? rank->tp->recv(rank->ctx, 0, in, len_bytes[i])
-                            : rank->tp->irecv(rank->ctx, 0, in, len_bytes[i], &reqs[open++])) == HK_OK);
+            CHECK((blocking ? rank->tp->recv(rank->ctx, 0, in, size_bytes[i])
+                            : rank->tp->irecv(rank->ctx, 0, in, size_bytes[i], &reqs[open++])) == HK_OK);
         }
     }
     CHECK(rank->tp->wait_all(rank->ctx, reqs, open) == HK_OK);
     at = 0;
     for (uint32_t i = 0; i < STEPS; i++) {
-        CHECK(rank->me == 0 || holds(rank->in + at, len_bytes[i], i));
-        at += len_bytes[i];
+        CHECK(rank->me == 0 || holds(rank->in + at, size_bytes[i], i));
+        at += size_bytes[i];
     }
     free(reqs);
 }
@@ -298,24 +298,24 @@ static void test_progress_while_blocked(rank_t *rank)
 }
 
 /* All ranks to all ranks, including themselves, in a random order of starts. */
-static void exchange_all(rank_t *rank, size_t len_bytes, uint32_t seed)
+static void exchange_all(rank_t *rank, size_t size_bytes, uint32_t seed)
 {
     hk_req_t reqs[2 * RANKS_MAX];
     const int shift = (int)(draw(&rank->random) % (uint64_t)rank->size);
     for (int k = 0; k < 2 * rank->size; k++) {
         const int peer = (k / 2 + shift) % rank->size;
-        const size_t at = (size_t)peer * len_bytes;
+        const size_t at = (size_t)peer * size_bytes;
         if ((k % 2 == 0) == (seed % 2 == 0)) {
-            fill(rank->out + at, len_bytes, seed + (uint32_t)(rank->me * RANKS_MAX + peer));
-            CHECK(rank->tp->isend(rank->ctx, peer, rank->out + at, len_bytes, &reqs[k]) == HK_OK);
+            fill(rank->out + at, size_bytes, seed + (uint32_t)(rank->me * RANKS_MAX + peer));
+            CHECK(rank->tp->isend(rank->ctx, peer, rank->out + at, size_bytes, &reqs[k]) == HK_OK);
         } else {
-            memset(rank->in + at, 0, len_bytes);
-            CHECK(rank->tp->irecv(rank->ctx, peer, rank->in + at, len_bytes, &reqs[k]) == HK_OK);
+            memset(rank->in + at, 0, size_bytes);
+            CHECK(rank->tp->irecv(rank->ctx, peer, rank->in + at, size_bytes, &reqs[k]) == HK_OK);
         }
     }
     CHECK(rank->tp->wait_all(rank->ctx, reqs, 2 * (size_t)rank->size) == HK_OK);
     for (int peer = 0; peer < rank->size; peer++) {
-        CHECK(holds(rank->in + (size_t)peer * len_bytes, len_bytes, seed + (uint32_t)(peer * RANKS_MAX + rank->me)));
+        CHECK(holds(rank->in + (size_t)peer * size_bytes, size_bytes, seed + (uint32_t)(peer * RANKS_MAX + rank->me)));
     }
 }
 
@@ -376,10 +376,10 @@ static void stress_start(rank_t *rank, uint32_t step, uint32_t started[2][RANKS_
              (way == 0 ? stress_count(step, rank->me, peer) : stress_count(step, peer, rank->me)));
     const uint32_t i = started[way][peer]++;
     if (way == 0) {
-        const size_t len_bytes = stress_length(step, rank->me, peer, i);
+        const size_t size_bytes = stress_length(step, rank->me, peer, i);
         unsigned char *out = stress_place(rank, rank->out, peer, i);
-        fill(out, len_bytes, step * 7 + (uint32_t)(rank->me * 5 + peer) + i);
-        CHECK(rank->tp->isend(rank->ctx, peer, out, len_bytes, req) == HK_OK);
+        fill(out, size_bytes, step * 7 + (uint32_t)(rank->me * 5 + peer) + i);
+        CHECK(rank->tp->isend(rank->ctx, peer, out, size_bytes, req) == HK_OK);
     } else {
         CHECK(rank->tp->irecv(rank->ctx, peer, stress_place(rank, rank->in, peer, i),
                               stress_length(step, peer, rank->me, i), req) == HK_OK);
@@ -457,17 +457,17 @@ static void test_one_sided(rank_t *rank)
     memset(rank->in, 0, 64);
     CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
     for (uint32_t i = 1; i <= 60; i += rank->stride) {
-        const size_t len_bytes = (size_t)i * i * 17;
-        fill(copy, len_bytes, i + (uint32_t)rank->me);
-        CHECK(rank->tp->put(rank->ctx, to, data, copy, len_bytes) == HK_OK);
+        const size_t size_bytes = (size_t)i * i * 17;
+        fill(copy, size_bytes, i + (uint32_t)rank->me);
+        CHECK(rank->tp->put(rank->ctx, to, data, copy, size_bytes) == HK_OK);
         CHECK(rank->tp->quiet(rank->ctx) == HK_OK);
         *own = i;
         CHECK(rank->tp->put(rank->ctx, to, flag, own, sizeof *own) == HK_OK);
         CHECK(rank->tp->wait_word(rank->ctx, flag, i) == HK_OK);
-        CHECK(holds(data, len_bytes, i + (uint32_t)from));
+        CHECK(holds(data, size_bytes, i + (uint32_t)from));
         CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
-        CHECK(rank->tp->get(rank->ctx, to, copy, data, len_bytes) == HK_OK);
-        CHECK(holds(copy, len_bytes, i + (uint32_t)rank->me));
+        CHECK(rank->tp->get(rank->ctx, to, copy, data, size_bytes) == HK_OK);
+        CHECK(holds(copy, size_bytes, i + (uint32_t)rank->me));
         CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
     }
 }
@@ -483,17 +483,17 @@ static void test_send_waits(rank_t *rank)
     atomic_store(begun, 0);
     CHECK(rank->tp->barrier(rank->ctx) == HK_OK);
     for (uint64_t i = 1; i <= 36; i++) {
-        const size_t len_bytes = lengths[i % 6];
+        const size_t size_bytes = lengths[i % 6];
         hk_req_t req;
         if (rank->me == 1) {
             (void)usleep(300);
             atomic_store(begun, i);
-            CHECK(rank->tp->recv(rank->ctx, 0, rank->in + 64, len_bytes) == HK_OK);
+            CHECK(rank->tp->recv(rank->ctx, 0, rank->in + 64, size_bytes) == HK_OK);
         } else if (i % 2 == 0) {
-            CHECK(rank->tp->send(rank->ctx, 1, rank->out, len_bytes) == HK_OK);
+            CHECK(rank->tp->send(rank->ctx, 1, rank->out, size_bytes) == HK_OK);
             CHECK(atomic_load(begun) == i);
         } else {
-            CHECK(rank->tp->isend(rank->ctx, 1, rank->out, len_bytes, &req) == HK_OK);
+            CHECK(rank->tp->isend(rank->ctx, 1, rank->out, size_bytes, &req) == HK_OK);
             CHECK(rank->tp->wait_all(rank->ctx, &req, 1) == HK_OK);
             CHECK(atomic_load(begun) == i);
         }

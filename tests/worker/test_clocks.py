@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.worker.extra import EXTRA
 from tests.worker.test_native import converse, measure
-from tests.worker.test_streams import VIRTUAL
 
 from hockney.analysis.clocks import added_up
 from hockney.worker.build import build_worker
@@ -19,7 +19,7 @@ def test_clocks_are_known_within_their_error(ranks: int, ahead_ns: int, upward_n
     command = measure("clocks", 0, batch=5, samples=4, warmup=2)
     costs = {"HOCKNEY_VIRTUAL": f"{S} {R} {W} 0 {ahead_ns} {upward_ns}"}
     answers, done = converse(
-        build_worker(VIRTUAL), [command], "-t", "virtual", "-n", str(ranks), "--oversubscribed", env=costs
+        build_worker(EXTRA), [command], "-t", "virtual", "-n", str(ranks), "--oversubscribed", env=costs
     )
     assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
     counters = answers[0]["counters"]

@@ -86,6 +86,9 @@ static void collectives(hk_control_t *control)
         for (size_t i = 0; i < size * LARGE_BYTES; i++) {
             CHECK(all[i] == 10 * turn + (int)(i / LARGE_BYTES));
         }
+        memset(mine, 255, LARGE_BYTES);
+        CHECK(hk_control_scatter(control, control->rank == 0 ? all : NULL, LARGE_BYTES, mine) == HK_OK);
+        CHECK(mine[0] == 10 * turn + control->rank && mine[LARGE_BYTES - 1] == mine[0]);
         CHECK(hk_control_broadcast(control, mine, LARGE_BYTES) == HK_OK);
         CHECK(mine[0] == 10 * turn && mine[LARGE_BYTES - 1] == 10 * turn);
         CHECK(hk_control_gather(control, mine, 0, all) == HK_OK);

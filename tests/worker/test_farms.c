@@ -32,27 +32,27 @@ static hk_status_t note(hk_ctx_t *ctx, char letter, int peer)
     return HK_OK;
 }
 
-static hk_status_t on_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t on_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    (void)buf, (void)len_bytes;
+    (void)buf, (void)size_bytes;
     return note(ctx, 's', peer);
 }
 
-static hk_status_t on_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t on_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    (void)buf, (void)len_bytes;
+    (void)buf, (void)size_bytes;
     return note(ctx, 'r', peer);
 }
 
-static hk_status_t on_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t on_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
-    (void)buf, (void)len_bytes, (void)req;
+    (void)buf, (void)size_bytes, (void)req;
     return note(ctx, 'S', peer);
 }
 
-static hk_status_t on_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t on_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
-    (void)buf, (void)len_bytes, (void)req;
+    (void)buf, (void)size_bytes, (void)req;
     return note(ctx, 'R', peer);
 }
 

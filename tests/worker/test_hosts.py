@@ -9,7 +9,7 @@ import pytest
 from hockney.errors import UsageError
 from hockney.model import placed, split_placed
 from hockney.worker.catalogue import matches
-from hockney.worker.hosts import Host, fill, parse_hosts, read_hostfile, spread
+from hockney.worker.hosts import Host, fill, fold_hosts, parse_hosts, read_hostfile, spread
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,7 @@ from hockney.worker.hosts import Host, fill, parse_hosts, read_hostfile, spread
         (" a , b.example.org ,", "a b.example.org"),
         ("10.0.0.1,a:2", "10.0.0.1 a:2"),
         ("n[1-3]", "n1 n2 n3"),
+        ("n[8-10]", "n8 n9 n10"),
         ("n[08-10,12]:4,m", "n08:4 n09:4 n10:4 n12:4 m"),
         ("r[1-2]n[1-2]x", "r1n1x r1n2x r2n1x r2n2x"),
     ],
@@ -52,7 +53,7 @@ def test_invalid_hosts(text: str) -> None:
 
 
 def test_a_host_is_named_once() -> None:
-    with pytest.raises(UsageError, match="names n2 twice: n2:2 allows two ranks on it"):
+    with pytest.raises(UsageError, match="names n2 twice: name it once, or write n2:2 for two ranks"):
         parse_hosts("n[1-3],n2")
 
 
@@ -62,12 +63,14 @@ def test_host_files(tmp_path: Path) -> None:
     assert read_hostfile(path) == (Host("n1"), Host("n2", 2), Host("n3", 4), Host("n4"), Host("n5"))
     path.write_text("n1\nn1\nn2\nn2\nn2\n")  # as batch systems write it, a line for each rank
     assert read_hostfile(path) == (Host("n1", 2), Host("n2", 3))
+    path.write_text("n1 slots=2\nn1\nn1:3\n")
+    assert read_hostfile(path) == (Host("n1", 6),)
 
 
 @pytest.mark.parametrize("text", ["", "# none", "n1 -x", "n1 max=2"])
 def test_invalid_host_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "hosts"
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match=r"cannot be read: no such file or directory$"):
         read_hostfile(path)
     path.write_text(text)
     with pytest.raises(UsageError):
@@ -137,6 +140,25 @@ def test_a_word_of_libraries_means_its_placement_of_each() -> None:
     assert not matches("mpi/2", "mpi@mpich-4.0")
     assert not matches("mpi", "mpi@mpich-4.0/2")
     assert not matches("sim@file/2", "tcp/2")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "folded"),
+    [
+        ("n1,n2", "n1,n2"),
+        ("n1,n2,n3,n4", "n[1-4]"),
+        ("n08,n09,n10,n12", "n[08-10,12]"),
+        ("n8,n9,n10,n011", "n[8-10,011]"),
+        ("n1:2,n2:2,n3:2,n4", "n[1-3]:2,n4"),
+        ("a1.net,a2.net,a3.net,b1.net", "a[1-3].net,b1.net"),
+        ("10.0.0.1,10.0.0.2,10.0.0.3", "10.0.0.[1-3]"),
+        ("n3,n2,n1", "n[3,2,1]"),
+        ("ant,bee,cat", "ant,bee,cat"),
+    ],
+)
+def test_hosts_fold_into_what_names_the_same(hosts: str, folded: str) -> None:
+    assert fold_hosts(parse_hosts(hosts)) == folded
+    assert parse_hosts(folded) == parse_hosts(hosts)
 
 
 def test_more_ranks_than_slots() -> None:

@@ -20,9 +20,9 @@ from hockney.worker.starters import LAUNCHER_WORDS, check_launcher
 
 JOB = Job(Path("/w"), "T", 3, cpus=(0, 2))
 A_AND_B = (Host("a"), Host("b"))
-SPREAD = Job(Path("/w"), "T", 3, cpus=(0, 2), hosts=A_AND_B, oversubscribed=True)
+SPREAD = Job(Path("/w"), "T", 3, map_by="socket", hosts=A_AND_B, oversubscribed=True)
 WORKER = "/w -t T -n 3 --bind 0,2 --start-limit 60"
-CROWDED = "/w -t T -n 3 --bind own --oversubscribed --start-limit 60"
+CROWDED = "/w -t T -n 3 --bind socket --oversubscribed --start-limit 60"
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=5"
 SRUN = "srun --overlap --overcommit --kill-on-bad-exit --cpu-bind=none --input=0"
@@ -41,7 +41,7 @@ EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
     "intel": (f"mpiexec -n 3 {WORKER}", f"mpiexec -n 3 -hosts a:2,b:1 {CROWDED}"),
     "mpiexec": (f"mpiexec -n 3 {WORKER}", None),
     "pvm": (WORKER, None),
-    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind own --oversubscribed --start-limit 60 --rank 0 --here 2 --listen a"),
+    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind socket --oversubscribed --start-limit 60 --rank 0 --here 2 --listen a"),
     "srun": (
         f"{SRUN} --nodes 1 --ntasks 3 {WORKER}",
         f"{SRUN} --nodes 2 --ntasks 3 --distribution arbitrary --nodelist a,a,b {CROWDED}",
@@ -103,10 +103,41 @@ def test_hosts_that_join() -> None:
     launched = LAUNCHERS["ssh"](SPREAD)
     common = "/w -t T -n 3 --bind"
     assert launched.joins == (
-        words(f"{SSH} b|{common} own --oversubscribed --start-limit 60 --rank 2 --here 1 --join {JOIN_ADDRESS}"),
+        words(f"{SSH} b|{common} socket --oversubscribed --start-limit 60 --rank 2 --here 1 --join {JOIN_ADDRESS}"),
     )
     assert launched.needs_token
     assert launched.launcher == "ssh"
+
+
+@pytest.mark.parametrize("kind", ["openmpi", "mpich", "intel", "oshrun"])
+@pytest.mark.parametrize("asked", ["auto", "srun", "flux", "mytool -n {ranks} {worker}"])
+def test_every_way_to_start_a_library_names_the_interface_to_it(kind: str, asked: str) -> None:
+    library = replace(make_library(), kind=kind)
+    job = replace(SPREAD, interface="ib0", hosts=(Host("n1"), Host("n2")))
+    launched = launch(job, library, {"SLURM_JOB_ID": "7", "SLURM_MPI_TYPE": "none", "HOCKNEY_RSH": "ssh"}, asked)
+    known = {"OMPI_MCA_btl_tcp_if_include", "FI_TCP_IFACE", "UCX_NET_DEVICES"}
+    assert {launched.environment[name] for name in known} == {"ib0"}
+    assert "--interface ib0" in " ".join(launched.argv)
+    if asked == "auto" and kind in ("openmpi", "oshrun"):
+        assert "-x UCX_NET_DEVICES" in " ".join(launched.argv)
+
+
+def test_an_interface_that_the_user_has_set_for_a_library_stays() -> None:
+    job = replace(SPREAD, interface="ib0", hosts=(Host("n1"), Host("n2")))
+    launched = launch(job, replace(make_library(), kind="openmpi"), {"UCX_NET_DEVICES": "mlx5_0:1"})
+    assert "UCX_NET_DEVICES" not in launched.environment
+    assert launched.environment["FI_TCP_IFACE"] == "ib0"
+
+
+def test_native_ranks_get_the_interface_on_every_host() -> None:
+    launched = launch(replace(SPREAD, interface="ib0"), None, {})
+    assert all(argv[-1].count("--interface ib0") == 1 for argv in (launched.argv, *launched.joins))
+
+
+def test_ranks_of_one_host_find_their_cpus_themselves_where_asked() -> None:
+    assert LAUNCHERS["local"](Job(Path("/w"), "T", 2, map_by="node")).argv == words(
+        "/w -t T -n 2 --bind node --start-limit 60"
+    )
 
 
 def test_a_remote_shell_gets_words_that_it_cannot_misread() -> None:

@@ -66,7 +66,7 @@ static uint64_t arrival_ns(const link_t *link, int from, int k)
     return link->from[from].message[k].left_ns + WAY_NS + (from == 0 && k == link->late ? LATE_NS : 0);
 }
 
-static hk_status_t virtual_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t virtual_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
     (void)peer;
     link_t *link = of(ctx)->link;
@@ -78,7 +78,7 @@ static hk_status_t virtual_send(hk_ctx_t *ctx, int peer, const void *buf, size_t
         reach(ctx, awaited_ns(link, way, k) + WAY_NS);
     }
     way->message[k].left_ns = of(ctx)->clock_ns;
-    memcpy(way->message[k].bytes, buf, len_bytes);
+    memcpy(way->message[k].bytes, buf, size_bytes);
     way->left++;
     CHECK(pthread_cond_broadcast(&link->moved) == 0);
     if (link->mode == SYNCHRONOUS) {
@@ -131,25 +131,25 @@ static hk_status_t virtual_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
     return HK_OK;
 }
 
-static hk_status_t virtual_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t virtual_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
     const way_t *way = &of(ctx)->link->from[peer];
     await(ctx);
     take(ctx, way->awaited - 1);
-    memcpy(buf, way->message[way->awaited - 1].bytes, len_bytes);
+    memcpy(buf, way->message[way->awaited - 1].bytes, size_bytes);
     return HK_OK;
 }
 
 /* Samples use PLAIN mode only, where a sent message needs no further action. */
-static hk_status_t virtual_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t virtual_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
     (void)req;
-    return virtual_send(ctx, peer, buf, len_bytes);
+    return virtual_send(ctx, peer, buf, size_bytes);
 }
 
-static hk_status_t virtual_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t virtual_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
-    (void)peer, (void)buf, (void)len_bytes, (void)req;
+    (void)peer, (void)buf, (void)size_bytes, (void)req;
     await(ctx);
     of(ctx)->open++;
     return HK_OK;

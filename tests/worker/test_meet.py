@@ -6,7 +6,8 @@ test_meet.c says how well.
 from __future__ import annotations
 
 import pytest
-from tests.worker.test_native import DESCRIPTION, FAULTY, converse, measure
+from tests.worker.extra import EXTRA
+from tests.worker.test_native import DESCRIPTION, converse, measure
 
 from hockney.worker.build import build_worker
 
@@ -23,7 +24,7 @@ def what_rank_0_does(pattern: str, ranks: int) -> list[tuple[str, int]]:
     """Its messages and puts of one point of 64 B, in their order: which, and of how many bytes."""
     command = measure(pattern, 64, samples=SAMPLES, batch=2, warmup=0, verify="no")
     arguments = ["-t", "fault", "-n", str(ranks), "--oversubscribed"]
-    answers, done = converse(build_worker(FAULTY), [command], *arguments, env={"HOCKNEY_FAULT": "list 0 0"})
+    answers, done = converse(build_worker(EXTRA), [command], *arguments, env={"HOCKNEY_FAULT": "list 0 0"})
     assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
     lines = [line.partition("fault: ")[2].split() for line in done.stderr.splitlines() if "fault: " in line]
     return [(words[0], int(words[1])) for words in lines]

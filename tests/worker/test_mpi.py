@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -223,6 +224,21 @@ def test_answers_are_kept_until_something_changes(only: Path, monkeypatch: pytes
     assert MPI() == first
     assert not calls.exists()
     monkeypatch.undo()
+
+
+@pytest.mark.parametrize("wrong", [None, {"kind": "no such"}])
+def test_edited_answers_are_asked_again(
+    only: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, str] | None
+) -> None:
+    """Without any of their fields, or of a kind of library that there is not."""
+    on_path(monkeypatch, install(only / "one", "openmpi"))
+    asked, _ = MPI()
+    records = {path: json.loads(path.read_text()) for path in (only / "cache").rglob("probes/*.json")}
+    assert len(records) == 3  # of the wrapper, the library and the launcher
+    for path, record in records.items():
+        if wrong is None or "library" in record["answer"]:
+            path.write_text(json.dumps(record | {"answer": {} if wrong is None else record["answer"] | wrong}))
+    assert MPI()[0] == asked
 
 
 def test_an_upgraded_library_is_noticed(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:

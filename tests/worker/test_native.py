@@ -6,12 +6,14 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.matrix import matrix
+from tests.worker.extra import EXTRA
 
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import describe
@@ -30,10 +32,8 @@ _OF_MESSAGES = [
 PATTERNS = [row["name"] for row in _OF_MESSAGES if row["ranks"][0] <= 2]
 FARMS = [row["name"] for row in _OF_MESSAGES if row["ranks"][0] > 2]
 ONE_SIDED = [row["name"] for row in DESCRIPTION["patterns"] if row["needs"] == ["one_sided"]]
-_MAX_BYTES = {row["name"]: row["max_bytes"] for row in DESCRIPTION["transports"] if "lossy" not in row["caps"]}
-TRANSPORTS = list(_MAX_BYTES)
+TRANSPORTS = [row["name"] for row in DESCRIPTION["transports"] if "lossy" not in row["caps"]]
 SHORT = [name for name in TRANSPORTS if ":" not in name]  # of each way to wait, one is in every scripts/test
-FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
 ADDRESS = Recipe(flags=("-g", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
 THREAD = Recipe(flags=("-g", "-fsanitize=thread"))
 
@@ -74,10 +74,16 @@ def measure(pattern: str, size: int, **keys: object) -> str:
     return f"measure pattern={pattern} bytes={size} " + " ".join(f"{key}={value}" for key, value in words.items())
 
 
-def reductions() -> list[str]:
-    """Of one word, of some, and of more than any buffer on the way holds."""
+def sent_by(transport: str, size: int) -> int:
+    """The size, or the largest that the transport sends in one message; a multiple of a word like the size."""
+    most = next(row["max_bytes"] for row in DESCRIPTION["transports"] if row["name"] == transport)
+    return min(size, most // 8 * 8 or size)
+
+
+def reductions(transport: str) -> list[str]:
+    """Of one word, of some, and of more than any buffer on the way holds, where one message may have as much."""
     return [
-        measure("allreduce", size, algorithm=algorithm)
+        measure("allreduce", sent_by(transport, size), algorithm=algorithm)
         for size in (8, 1024, 300_000)
         for algorithm in ("auto", "doubling", "parts")
     ]
@@ -85,17 +91,18 @@ def reductions() -> list[str]:
 
 def sizes_around_thresholds(transport: str) -> list[int]:
     sizes = [0, 1, 8, 9, 64, 1025, 70_001] if transport == "shm" else [0, 8, 4097, 70_001]
-    return [min(size, _MAX_BYTES[transport] or size) for size in sizes]
+    return [sent_by(transport, size) for size in sizes]
 
 
 @pytest.mark.parametrize("ranks", matrix([2, 4], short=[2]))
 @pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=SHORT))
 def test_every_pattern_on_every_transport(transport: str, ranks: int) -> None:
     patterns = PATTERNS + (FARMS if ranks > 2 else [])
-    commands = [measure(pattern, size) for pattern in patterns for size in sizes_around_thresholds(transport)]
+    twice = {"batch": 2, "samples": 2}
+    commands = [measure(pattern, size, **twice) for pattern in patterns for size in sizes_around_thresholds(transport)]
     for answer in measured(commands, "-t", transport, *oversubscribed(ranks)):
         assert len(answer["elapsed_ns"]) == ranks
-        assert all(len(row) == 4 and all(ns > 0 for ns in row) for row in answer["elapsed_ns"])
+        assert all(len(row) == 2 and all(ns > 0 for ns in row) for row in answer["elapsed_ns"])
         assert len(answer["cpu_user_ns"]) == ranks
         carries = transport != "null" and answer["pattern"] != "barrier"
         assert answer["verified"] is carries, answer["pattern"]
@@ -108,7 +115,7 @@ def test_windows_and_ends_of_the_clock(transport: str) -> None:
         ("twoway", {}),
     )
     commands = [
-        measure(pattern, size, window=window, **until)
+        measure(pattern, sent_by(transport, size), window=window, **until)
         for pattern, until in streams
         for window in (1, 64)
         for size in (8, 5000, 300_000)
@@ -121,10 +128,10 @@ def test_windows_and_ends_of_the_clock(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=["shm"]))
-def test_under_address_and_undefined_sanitizers(transport: str) -> None:
+def test_every_pattern_of_three_ranks_and_of_four(transport: str, checked: Recipe) -> None:
     commands = [measure(pattern, size, id=size) for pattern in PATTERNS + FARMS for size in (0, 8, 1000, 70_001)]
     commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16), "hello", "floor", "quit"]
-    answers, done = converse(build_worker(ADDRESS), commands, "-t", transport, "-n", "3", "--oversubscribed")
+    answers, done = converse(build_worker(checked), commands, "-t", transport, "-n", "3", "--oversubscribed")
     kinds = [answer["kind"] for answer in answers]
     assert done.returncode == 0, done.stderr
     assert "ERROR" not in done.stderr
@@ -133,7 +140,7 @@ def test_under_address_and_undefined_sanitizers(transport: str) -> None:
     assert len(refused) == 9, refused  # no pairs, no bisection of three, and no floor with too many ranks
     assert kinds[-1] == "bye"
     even = [line for line in commands if "pattern=pairs" in line or "pattern=bisection" in line]
-    answers = measured(even, "-t", transport, "-n", "4", "--oversubscribed", recipe=ADDRESS)
+    answers = measured(even, "-t", transport, "-n", "4", "--oversubscribed", recipe=checked)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -142,7 +149,7 @@ def test_under_address_and_undefined_sanitizers(transport: str) -> None:
 @pytest.mark.parametrize(("transport", "ranks"), [("shm", 2), ("shm", 3), ("threads", 2)])
 def test_all_but_the_farms_under_each_sanitizer(transport: str, ranks: int, recipe: Recipe) -> None:
     patterns = [name for name in PATTERNS if ranks == 2 or name not in ("pairs", "bisection")]
-    commands = [measure(pattern, size) for pattern in patterns for size in (0, 8, 1000, 70_001)] + reductions()
+    commands = [measure(pattern, size) for pattern in patterns for size in (0, 8, 1000, 70_001)] + reductions(transport)
     commands += [measure(pattern, size) for pattern in ONE_SIDED for size in (8, 1000, 70_000)]
     commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16)]
     commands += [measure("put", 8, quiet="each"), measure("ring", 1000)]
@@ -152,9 +159,7 @@ def test_all_but_the_farms_under_each_sanitizer(transport: str, ranks: int, reci
 @pytest.mark.parametrize("ranks", matrix([2, 3, 5], short=[5]))
 @pytest.mark.parametrize("transport", matrix([*TRANSPORTS, "udp"], short=[*SHORT, "udp"]))
 def test_allreduces_add_up_all_ranks_values(transport: str, ranks: int) -> None:
-    commands = [line for line in reductions() if transport != "udp" or "bytes=300000" not in line]
-    arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
-    answers = measured(commands, *arguments)
+    answers = measured(reductions(transport), "-t", transport, "-n", str(ranks), "--oversubscribed")
     for answer in answers:
         assert (answer["timed"], answer["divisor"]) == ("slowest", 1)
         assert answer["bytes_per_rep"] == 2 * (ranks - 1) * answer["bytes"]
@@ -206,7 +211,7 @@ def test_ft_in_all_classes_and_under_sanitizers(recipe: Recipe, transport: str, 
 def test_ft_over_a_transport_that_corrupts_is_no_figure() -> None:
     env = {"HOCKNEY_FAULT": "corrupt 1 23"}
     commands = ["measure pattern=ft samples=1 warmup=0 id=3", measure("pingpong", 8)]
-    answers, done = converse(build_worker(FAULTY), commands, "-t", "fault", env=env)
+    answers, done = converse(build_worker(EXTRA), commands, "-t", "fault", env=env)
     assert [a["kind"] for a in answers] == ["error", "measure", "bye"], done.stderr
     assert (answers[0]["code"], answers[0]["id"]) == ("corrupt", 3)
     assert "ft: class S is wrong: the checksum of iteration 1 is " in done.stderr
@@ -388,7 +393,7 @@ def test_every_point_has_the_machine_state() -> None:
 def test_a_corrupted_payload_is_named_by_rank_size_and_offset() -> None:
     env = {"HOCKNEY_FAULT": "corrupt 1 17"}
     commands = [measure("pingpong", 8), measure("pingpong", 64, id=3), measure("pingpong", 8)]
-    answers, done = converse(build_worker(FAULTY), commands, "-t", "fault", env=env)
+    answers, done = converse(build_worker(EXTRA), commands, "-t", "fault", env=env)
     assert [a["kind"] for a in answers] == ["measure", "error", "measure", "bye"], done.stderr
     error = answers[1]
     assert (error["code"], error["id"]) == ("corrupt", 3)
@@ -399,27 +404,62 @@ def test_a_corrupted_payload_is_named_by_rank_size_and_offset() -> None:
 @pytest.mark.parametrize("algorithm", ["doubling", "parts"])
 def test_a_sum_over_corrupted_vectors_is_wrong(algorithm: str) -> None:
     commands = [measure("allreduce", size, id=size, algorithm=algorithm) for size in (8, 64)]
-    answers, done = converse(build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "corrupt 1 17"})
+    answers, done = converse(build_worker(EXTRA), commands, "-t", "fault", env={"HOCKNEY_FAULT": "corrupt 1 17"})
     assert [a["kind"] for a in answers] == ["measure", "error", "bye"], done.stderr
     error = answers[1]
     assert (error["code"], error["id"], error["rank"], error["from"]) == ("corrupt", 64, 1, -1)
     assert error["message"].startswith("rank 1 got a wrong sum of 64 B: byte 17 is 0x")
 
 
-def test_a_killed_rank_is_reported_and_no_process_stays() -> None:
+# What a program may leave to the worker that it becomes: a child, or that no end of a child shows.
+INHERITED = ["if os.fork() == 0: os._exit(3)", "signal.signal(signal.SIGCHLD, signal.SIG_IGN)"]
+
+
+def becoming(worker: Path, before: str) -> tuple[Path, str, str, str]:
+    """A command line of a program that does something and then becomes a worker."""
+    script = f"import os, signal, sys\n{before}\nos.execv(sys.argv[1], sys.argv[1:])"
+    return Path(sys.executable), "-c", script, str(worker)
+
+
+@pytest.mark.parametrize("before", ["", *INHERITED])
+def test_a_killed_rank_is_reported_and_no_process_stays(before: str) -> None:
     commands = [measure("pingpong", 8), measure("pingpong", 64), measure("pingpong", 8)]
-    answers, done = converse(
-        build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "kill 1 64"}, limit_s=60
-    )
+    program, *words = becoming(build_worker(EXTRA), before)
+    answers, done = converse(program, commands, *words, "-t", "fault", env={"HOCKNEY_FAULT": "kill 1 64"}, limit_s=60)
     assert [a["kind"] for a in answers] == ["measure", "lost"]
     assert (answers[1]["rank"], answers[1]["signal"]) == (1, 9)
     assert done.returncode == 15
 
 
+@pytest.mark.parametrize("before", INHERITED)
+def test_what_a_worker_inherits_harms_no_job(before: str) -> None:
+    program, *words = becoming(build_worker(), before)
+    answers, done = converse(program, [measure("pingpong", 8)], *words, "-t", "shm")
+    assert ([a["kind"] for a in answers], done.returncode) == (["measure", "bye"], 0), done.stderr
+
+
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+@pytest.mark.parametrize(("closed", "kinds"), [("<&-", ["bye"]), (">&-", []), ("2>&-", ["measure", "error", "bye"])])
+def test_a_closed_standard_descriptor_is_none_of_the_job(closed: str, kinds: list[str], transport: str) -> None:
+    commands = [measure("pingpong", 8), measure("paramserver", 1 << 40, timeout_s=5)]  # the log has why not
+    words = ("-c", f'exec "$@" {closed}', "sh", str(build_worker()), "-t", transport, "-n", "3", "--oversubscribed")
+    answers, done = converse(Path("/bin/sh"), commands, *words, limit_s=60)
+    assert ([a["kind"] for a in answers], done.returncode) == (kinds, 0), done.stderr
+
+
+def test_more_samples_than_memory_are_refused() -> None:
+    commands = [measure("barrier", 0, samples=1_000_000), measure("barrier", 0)]
+    words = ("-c", 'ulimit -v 100000 && exec "$@"', "sh", str(build_worker()), "-t", "null", "-n", "16")
+    answers, done = converse(Path("/bin/sh"), commands, *words)
+    assert [a["kind"] for a in answers] == ["error", "measure", "bye"], done.stderr
+    assert answers[0]["code"] == "memory"
+    assert answers[0]["message"] == "no memory for the samples of all ranks; take fewer"
+
+
 def test_a_hanging_rank_is_ended_by_its_time_limit() -> None:
     commands = [measure("pingpong", 64, timeout_s=1)]
     answers, done = converse(
-        build_worker(FAULTY), commands, "-t", "fault", env={"HOCKNEY_FAULT": "hang 1 64"}, limit_s=60
+        build_worker(EXTRA), commands, "-t", "fault", env={"HOCKNEY_FAULT": "hang 1 64"}, limit_s=60
     )
     assert [a["kind"] for a in answers] == ["lost"]
     assert done.returncode == 14
@@ -428,7 +468,7 @@ def test_a_hanging_rank_is_ended_by_its_time_limit() -> None:
 
 def test_eof_abort_ends_a_running_measurement() -> None:
     worker = subprocess.Popen(
-        [build_worker(FAULTY), "-t", "fault"],
+        [build_worker(EXTRA), "-t", "fault"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -459,7 +499,7 @@ def test_one_sided_patterns(transport: str, ranks: int) -> None:
 
 
 @pytest.mark.parametrize("transport", ["null", "shm", "tcp"])
-@pytest.mark.parametrize("pattern", ["pingpong", "oneway"])
+@pytest.mark.parametrize("pattern", ["pingpong", "oneway", "prtt"])
 def test_any_two_ranks_and_the_source_is_timed(transport: str, pattern: str) -> None:
     pairs = [(source, target) for source in range(3) for target in range(3) if source != target]
     commands = [measure(pattern, 100, source=source, target=target) for source, target in pairs]
@@ -478,9 +518,9 @@ def test_a_ring_over_every_distance(distance: int) -> None:
 
 @pytest.mark.parametrize("transport", ["null", "shm"])
 @pytest.mark.parametrize("access", ["chase", "stream", "read-ahead"])
-def test_loads(transport: str, access: str) -> None:
+def test_loads(transport: str, access: str, checked: Recipe) -> None:
     commands = [measure("memload", size, access=access) for size in (64, 128, 4096, 1 << 20)]
-    for answer in measured(commands, "-t", transport, "-n", "1", recipe=ADDRESS):
+    for answer in measured(commands, "-t", transport, "-n", "1", recipe=checked):
         assert answer["divisor"] == (8 if access == "stream" else 1)
         assert answer["bytes_per_rep"] == 8 * answer["divisor"]
 

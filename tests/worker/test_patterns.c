@@ -11,9 +11,9 @@ extern const hk_pattern_t hk_pattern_stream;
 static unsigned char *landed[2 * WINDOW];
 static size_t calls, moved_at_once;
 
-static hk_status_t note_place(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t note_place(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
-    CHECK(ctx->rank == 1 && peer == 0 && len_bytes == BLOCK_BYTES && req != NULL && calls < 2 * WINDOW);
+    CHECK(ctx->rank == 1 && peer == 0 && size_bytes == BLOCK_BYTES && req != NULL && calls < 2 * WINDOW);
     landed[calls++] = buf;
     return HK_OK;
 }
@@ -44,23 +44,23 @@ static void check_places(void)
 }
 
 /* Every other call moves nothing, as with a full or empty buffer. */
-static size_t move(size_t len_bytes)
+static size_t move(size_t size_bytes)
 {
-    const size_t most = len_bytes < moved_at_once ? len_bytes : moved_at_once;
+    const size_t most = size_bytes < moved_at_once ? size_bytes : moved_at_once;
     return calls++ % 2 == 0 ? 0 : most;
 }
 
-static hk_status_t write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+static hk_status_t write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p)
 {
     CHECK(peer == 1 - ctx->rank && buf != NULL);
-    *moved_p = move(len_bytes);
+    *moved_p = move(size_bytes);
     return HK_OK;
 }
 
-static hk_status_t read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+static hk_status_t read_now(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p)
 {
     CHECK(peer == 1 - ctx->rank && buf != NULL);
-    *moved_p = move(len_bytes);
+    *moved_p = move(size_bytes);
     return HK_OK;
 }
 

@@ -6,17 +6,17 @@ enum { RANK = 3, SEED = 7, LONGEST = 24 };
 
 static const hk_payload_ranks_t ranks = {.first = 0, .end = 4};
 
-static void check_block(const unsigned char *right, size_t len_bytes, size_t from_offset, bool is_sum)
+static void check_block(const unsigned char *right, size_t size_bytes, size_t from_offset, bool is_sum)
 {
     unsigned char block[LONGEST];
-    for (size_t at = 0; at <= len_bytes; at++) {
-        for (size_t i = 0; i < len_bytes; i++) {
+    for (size_t at = 0; at <= size_bytes; at++) {
+        for (size_t i = 0; i < size_bytes; i++) {
             block[i] = right[from_offset + i] ^ (i == at);
         }
         size_t wrong = LONGEST;
-        const bool fine = is_sum ? hk_payload_check_sum(block, len_bytes, ranks, from_offset, SEED, &wrong)
-                                 : hk_payload_check(block, len_bytes, RANK, from_offset, SEED, &wrong);
-        CHECK(fine == (at == len_bytes) && wrong == (fine ? LONGEST : at));
+        const bool fine = is_sum ? hk_payload_check_sum(block, size_bytes, ranks, from_offset, SEED, &wrong)
+                                 : hk_payload_check(block, size_bytes, RANK, from_offset, SEED, &wrong);
+        CHECK(fine == (at == size_bytes) && wrong == (fine ? LONGEST : at));
     }
 }
 
@@ -29,9 +29,9 @@ int main(void)
         sums[i] = hk_payload_sum_byte(i, ranks, SEED);
     }
     for (size_t from_offset = 0; from_offset < 8; from_offset++) {
-        for (size_t len_bytes = 0; len_bytes <= 16; len_bytes++) {
-            check_block(filled, len_bytes, from_offset, false);
-            check_block(sums, len_bytes, from_offset, true);
+        for (size_t size_bytes = 0; size_bytes <= 16; size_bytes++) {
+            check_block(filled, size_bytes, from_offset, false);
+            check_block(sums, size_bytes, from_offset, true);
         }
     }
     return 0;

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.worker.test_native import DESCRIPTION, FAULTY, converse, measure
+from tests.worker.extra import EXTRA
+from tests.worker.test_native import DESCRIPTION, converse, measure
 
 from hockney.worker.build import build_worker
 
@@ -71,7 +72,7 @@ def wrong_places(pattern: str, batch: int, options: dict[str, object]) -> set[tu
         for rank, place in places
     ]
     arguments = ["-t", "fault", "-n", str(RANKS), "--oversubscribed"]
-    answers, done = converse(build_worker(FAULTY), commands, *arguments, env={"HOCKNEY_FAULT": "wrong 0 0"})
+    answers, done = converse(build_worker(EXTRA), commands, *arguments, env={"HOCKNEY_FAULT": "wrong 0 0"})
     assert len(answers) == len(places) + 1, done.stderr
     wrong = set()
     for (rank, place), answer in zip(places, answers, strict=False):

@@ -57,6 +57,14 @@ def test_a_worker_is_copied_whole_or_not_at_all(tmp_path: Path) -> None:
     assert "directory" in _copy(worker, ["sh", "-c", _RECEIVE, "sh", "/proc/none/worker"])
 
 
+def test_a_copied_worker_that_may_not_run_is_named(tmp_path: Path) -> None:
+    """As where its folder is mounted with noexec."""
+    worker = tmp_path / "worker"
+    worker.write_text("#!/bin/sh\n", encoding="ascii")
+    with pytest.raises(HostsUnusable, match=f"here: the worker {worker} may not run there: is its folder mounted"):
+        preflight([Host("here")], [worker], shell(tmp_path, f"chmod 600 {worker}\necho missing {worker}\n"))
+
+
 def test_a_host_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HostsUnusable, match=r"here: its CPU is vax, and this host's is \w+: all must be of one kind"):
         preflight([Host("here")], [], shell(tmp_path, "echo arch vax\n"))

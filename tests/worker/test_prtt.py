@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 import pytest
-from tests.worker.test_native import FAULTY, converse, measure
-from tests.worker.test_session import MPIS, job
-from tests.worker.test_streams import VIRTUAL
+from tests.matrix import matrix
+from tests.worker.extra import EXTRA
+from tests.worker.test_native import converse, measure
+from tests.worker.test_session import MPIS, SHORT_MPIS, job
 
 from hockney.measure.plan import RunOptions, make_plan, pattern_suite
 from hockney.stats.fit import NoFit, RoundTrips, fit_loggp
@@ -20,7 +21,9 @@ from hockney.worker.libraries import Library
 from hockney.worker.session import WorkerSession
 
 EVERY_TRANSPORT = pytest.mark.parametrize(
-    "where", ["null", "shm", "tcp", *MPIS], ids=lambda where: where if isinstance(where, str) else where.id
+    "where",
+    matrix(["null", "shm", "tcp", *MPIS], short=["null", "shm", "tcp", *SHORT_MPIS]),
+    ids=lambda where: where if isinstance(where, str) else where.id,
 )
 MESSAGES, DELAY_NS, SAMPLES = 4, 300_000, 15
 SIZES = (0, 64, 512, 2048, 4000)
@@ -54,7 +57,7 @@ def test_a_delay_follows_every_message_and_its_cost_is_known(where: str | Librar
 @pytest.mark.parametrize(("asked_ns", "at_most"), [(20_000, 80), (1_000_000, 4), (5_000_000, 1)])
 def test_a_delay_is_calibrated_within_milliseconds(asked_ns: int, at_most: int) -> None:
     command = measure("prtt", 8, batch=1, samples=2, warmup=0, verify="no", delay_ns=asked_ns)
-    answers, done = converse(build_worker(FAULTY), [command], "-t", "fault", env={"HOCKNEY_FAULT": "count 0 0"})
+    answers, done = converse(build_worker(EXTRA), [command], "-t", "fault", env={"HOCKNEY_FAULT": "count 0 0"})
     assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
     assert 1 <= done.stderr.count("fault: a delay") - 2 <= at_most
 
@@ -102,7 +105,7 @@ def test_loggp_from_four_times_of_each_size(where: str | Library) -> None:
 def test_loggp_of_known_overheads() -> None:
     """On a virtual clock, where everything is known: the longer of the two overheads is the gap."""
     send_ns, receive_ns, way_ns, byte_ns = 20_000, 40_000, 5_000, 2
-    plain = job(transport="virtual", recipe=VIRTUAL)
+    plain = job(transport="virtual", recipe=EXTRA)
     costs = {"HOCKNEY_VIRTUAL": f"{send_ns} {receive_ns} {way_ns} {byte_ns}"}
     with WorkerSession(StartCommand(plain.launcher, plain.argv, costs)) as session:
         session.hello()

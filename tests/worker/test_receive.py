@@ -6,20 +6,23 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.worker.test_session import MPIS, SHORT_MPIS
 
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe
 from hockney.worker.errors import WorkerRefused
 from hockney.worker.launch import Job, launch
-from hockney.worker.libraries import MPI, Library, find_pvms
+from hockney.worker.libraries import Library, find_pvms
 from hockney.worker.session import WorkerSession
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
-LIBRARIES: list[Library | None] = [None, *MPI()[0], *find_pvms()[0]]
+PVMS = find_pvms()[0]
+LIBRARIES: list[Library | None] = [None, *MPIS, *PVMS]
+SHORT = (None, *SHORT_MPIS, *PVMS)
 EVERY = pytest.mark.parametrize(
     ("library", "transport"),
     [
-        (library, row["name"])
+        pytest.param(library, row["name"], marks=() if library in SHORT else pytest.mark.full)
         for library in LIBRARIES
         for row in describe(build_worker(*([library.recipe] if library else [])))["transports"]
         if not row["name"].endswith("-daemon")
@@ -60,6 +63,16 @@ def test_each_way_to_receive(library: Library | None, transport: str) -> None:
                 assert ("late_wait_ns" in answer.counters) is (receive == "late")
                 if receive == "probe":
                     assert min(answer.counters["probes"]) >= REPETITIONS
+        session.close()
+
+
+@pytest.mark.parametrize("transport", ["pipe", "unix:nonblock", "tcp"])
+def test_a_probe_sees_a_message_only_when_it_is_there(transport: str) -> None:
+    """Else each of a thousand messages would be there at its first probe."""
+    with session_of(None, transport) as session:
+        session.hello()
+        answer = session.measure("pingpong", bytes=8, batch=100, samples=10, options=[("receive", "probe")])
+        assert answer.counters["probes"][0] > answer.counters["probed_receives"][0]
         session.close()
 
 

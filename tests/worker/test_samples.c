@@ -37,16 +37,16 @@ static hk_status_t note_barrier(hk_ctx_t *ctx)
     return HK_OK;
 }
 
-static hk_status_t note_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t note_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    CHECK(ctx->rank == 0 && peer == 1 && buf != NULL && len_bytes == HK_REFERENCE_BYTES);
+    CHECK(ctx->rank == 0 && peer == 1 && buf != NULL && size_bytes == HK_REFERENCE_BYTES);
     note('s');
     return HK_OK;
 }
 
-static hk_status_t note_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t note_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    CHECK(ctx->rank == 0 && peer == 1 && buf != NULL && len_bytes == HK_REFERENCE_BYTES);
+    CHECK(ctx->rank == 0 && peer == 1 && buf != NULL && size_bytes == HK_REFERENCE_BYTES);
     note('r');
     return HK_OK;
 }

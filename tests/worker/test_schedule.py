@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.worker.extra import EXTRA
 from tests.worker.sim import lines, times
 from tests.worker.test_native import converse, measure, measured
-from tests.worker.test_streams import VIRTUAL
 
 from hockney.worker.build import build_worker
 
@@ -26,7 +26,7 @@ def latencies(pattern: str, ranks: int = 3, **options: Any) -> list[int]:
     """Of each event on the supervisor, in the order of their schedule."""
     command = measure(pattern, 8, **{"batch": 1, "samples": EVENTS, "warmup": 3, **options})
     arguments = ["-t", "virtual", "-n", str(ranks), "--oversubscribed"]
-    answers, done = converse(build_worker(VIRTUAL), [command], *arguments, env={"HOCKNEY_VIRTUAL": f"{S} {R} {W} 0"})
+    answers, done = converse(build_worker(EXTRA), [command], *arguments, env={"HOCKNEY_VIRTUAL": f"{S} {R} {W} 0"})
     assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
     assert (answers[0]["verified"], answers[0]["divisor"], answers[0]["bytes_per_rep"]) == (True, 1, 0)
     supervisor, *others = answers[0]["elapsed_ns"]

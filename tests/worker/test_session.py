@@ -18,11 +18,13 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.matrix import matrix
+from tests.worker.extra import EXTRA
 
 from hockney.errors import UsageError
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import (
     LaunchFailed,
+    ProtocolError,
     WorkerDied,
     WorkerRefused,
     WorkerTimedOut,
@@ -35,11 +37,14 @@ from hockney.worker.session import WorkerSession
 
 HERE = Path(__file__).parent
 NATIVE = Recipe()
-FAULTY = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(HERE / "fault.c",))
 MPIS = MPI()[0]
-EVERY_MPI = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.id)
+# Of two versions of one library the first is in every scripts/test.
+SHORT_MPIS = list({mpi.kind: mpi for mpi in reversed(MPIS)}.values())
+EVERY_MPI = pytest.mark.parametrize("mpi", matrix(MPIS, short=SHORT_MPIS), ids=lambda mpi: mpi.id)
 # Native ranks and those of every MPI; without any MPI the native ones are still tested.
-EVERY_JOB = pytest.mark.parametrize("mpi", [None, *MPIS], ids=lambda mpi: mpi.id if mpi else "native")
+EVERY_JOB = pytest.mark.parametrize(
+    "mpi", matrix([None, *MPIS], short=[None, *SHORT_MPIS]), ids=lambda mpi: mpi.id if mpi else "native"
+)
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
 ENDLESS = 10**12
 
@@ -50,9 +55,9 @@ def job(mpi: Library | None = None, transport: str = "shm", ranks: int = 2, reci
     return launch(Job(executable, "mpi" if mpi else transport, ranks, CPUS, oversubscribed=oversubscribed), mpi)
 
 
-def faulty(wish: str, ranks: int = 2) -> StartCommand:
-    plain = job(transport="fault", ranks=ranks, recipe=FAULTY)
-    return StartCommand(plain.launcher, plain.argv, {"HOCKNEY_FAULT": wish})
+def faulty(fault: str, ranks: int = 2) -> StartCommand:
+    plain = job(transport="fault", ranks=ranks, recipe=EXTRA)
+    return StartCommand(plain.launcher, plain.argv, {"HOCKNEY_FAULT": fault})
 
 
 def mark_of(session: WorkerSession) -> str:
@@ -321,10 +326,11 @@ def test_a_session_that_never_said_hello_closes_and_may_be_ended_again() -> None
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Path:
-    """Takes the place of ssh: runs the command here, fails for the host `nowhere`, never answers for `silent`."""
+    """Takes the place of ssh: runs the command here, but not for the hosts `nowhere`, `walled` and `silent`."""
     path = tmp_path / "agent"
     path.write_text(
         "#!/bin/sh\nhost=$1\nshift\n"
+        'if [ "$host" = walled ]; then echo "hockney worker: rank 1: rendezvous: no way" >&2; exit 15; fi\n'
         'if [ "$host" = nowhere ]; then echo "agent: connection refused" >&2; exit 255; fi\n'
         'if [ "$host" = silent ]; then exec sleep 600; fi\n'
         'exec sh -c "$*"\n'
@@ -372,12 +378,38 @@ def test_an_unreachable_host_is_reported_immediately(agent: Path) -> None:
         session.start()
 
 
+def test_the_remote_shell_is_no_remedy_where_it_has_started_a_rank(agent: Path) -> None:
+    session = WorkerSession(remote_job(agent, ("127.0.0.1", "walled"), 2))
+    with pytest.raises(LaunchFailed, match="rank 1: rendezvous: no way") as caught, session:
+        session.hello()
+    assert "must be reachable" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address", ['"127.0.0.1;touch made","port":1', '"$(touch made)","port":1', '"::1","port":65536']
+)
+def test_what_rank_0_says_is_no_command_of_other_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """Their remote shells read its address as part of a command line."""
+    monkeypatch.chdir(tmp_path)
+    agent = tmp_path / "agent"
+    answer = f'@hk {{"v":1,"id":0,"kind":"listening","host":{address}}}'
+    agent.write_text(
+        f"#!/bin/sh\nif [ $1 = first ]; then echo '{answer}'; exec sleep 60; fi\nshift\nexec sh -c \"$*\"\n"
+    )
+    agent.chmod(0o755)
+    with pytest.raises(ProtocolError, match="a wrong answer of the worker: listening"):
+        WorkerSession(remote_job(agent, ("first", "second"), 2)).start()
+    assert not (tmp_path / "made").exists()
+
+
 def test_a_rank_that_never_comes_is_named(agent: Path) -> None:
     session = WorkerSession(remote_job(agent, ("127.0.0.1", "silent"), 2, start_limit_s=2), start_limit_s=2)
     with pytest.raises(LaunchFailed, match="1 of 1 ranks did not join in time, including rank 1") as error, session:
         session.hello()
     assert "no answer within" not in str(error.value)
-    assert "(a new `hockney run` with `--limit` above 2 s waits longer)" in str(error.value)
+    assert "(to wait longer, measure again with --limit above 2 s)" in str(error.value)
 
 
 def test_a_rank_killed_on_another_host_ends_the_job(agent: Path) -> None:

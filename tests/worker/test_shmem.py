@@ -121,10 +121,10 @@ def test_the_librarys_collectives(shmem: Library, transport: str, ranks: int) ->
         session.hello()
         for pattern, options in patterns:
             for size in (4, 8, 100, 70_000):
-                answer = session.measure(pattern, bytes=size, batch=70, samples=3, timeout_s=60, options=options)
+                answer = session.measure(pattern, bytes=size, batch=70, samples=1, timeout_s=60, options=options)
                 assert (answer.algorithm, answer.verified) == ("native", True)
         for size in (8, 104, 70_000):
-            answer = session.measure("allreduce", bytes=size, batch=70, samples=3, timeout_s=60)
+            answer = session.measure("allreduce", bytes=size, batch=70, samples=1, timeout_s=60)
             assert (answer.algorithm, answer.verified) == ("native", True)
         session.close()
     assert session.noise == ()

@@ -69,6 +69,13 @@ def test_a_funnel_waits_for_the_receiver(tmp_path: Path) -> None:
         assert elapsed[0][0] / 600 == pytest.approx(500, rel=0.01)
 
 
+@pytest.mark.parametrize("cost", ["in_", "node"])
+def test_messages_that_arrive_together_are_taken_in_turn(tmp_path: Path, cost: str) -> None:
+    costs: dict[str, Any] = {"latency": 1000, "transfer": 500, cost: 300}
+    model = lines(**costs)
+    assert times(tmp_path, model, 4, "funnel", 8, warmup=0)[0] == [1000 + 3 * 300]
+
+
 def test_a_node_works_on_a_message_while_it_comes(tmp_path: Path) -> None:
     """Seven concurrent transfers: only the time of the node adds up."""
     model = protocol("synchronous", latency=50, transfer=1000, in_=200)
@@ -214,6 +221,16 @@ def test_classes_by_place(tmp_path: Path) -> None:
         assert times(tmp_path, placed, 4, "pingpong", 8, target=target)[0] == [2 * latency]
 
 
+def test_classes_count_the_switches_of_the_shorter_way_round(tmp_path: Path) -> None:
+    model = ["topology torus 5 3"]
+    for switches in range(2, 5):
+        model += [f"class c{switches} switches {switches} {switches}", "segment 0 eager 0"]
+        model += [f"cost latency {switches * 1000} 0 0"]
+    model += ["class far any", "segment 0 eager 0", "cost latency 9000 0 0"]
+    for target, switches in ((1, 2), (2, 3), (3, 3), (4, 2), (10, 2), (12, 4), (14, 3)):
+        assert times(tmp_path, model, 15, "pingpong", 8, target=target)[0] == [2 * switches * 1000]
+
+
 # ---- CPUs -----------------------------------------------------------------------------------------------------------
 
 
@@ -341,6 +358,14 @@ def test_the_slowest_link_bounds_a_transfer_once(tmp_path: Path) -> None:
     assert times(tmp_path, model, 2, "pingpong", 1000)[0] == [2 * (4 * 10 + 2000)]
 
 
+def test_a_send_lasts_as_long_as_its_message_waits_on_all_links(tmp_path: Path) -> None:
+    """The last of three waits for two others on the first link, and for one of them on the slow one behind."""
+    slow = ("link 1 1e9 10", "link 2 1e8 10")
+    model = [line.replace("eager", "rendezvous") for line in lines(*slow, topology="tree 2 down:2,2 width:1,1")]
+    short, long = (times(tmp_path, model, 4, "outfarm", 1000, batch=batch)[0][0] for batch in (1, 3))
+    assert (long - short) / 2 == 2 * 1000 + (10_000 - 1000) + 10_000
+
+
 # ---- one-sided, collectives of a machine -----------------------------------------------------------------------------
 
 
@@ -432,6 +457,18 @@ def test_a_summary_of_many_ranks(tmp_path: Path) -> None:
     assert oneway["elapsed_ns"] == [oneway["most_ns"]]
     assert oneway["least_ns"] == [0, 0]  # ranks that have nothing to do
     assert funnel["elapsed_ns"] == [funnel["most_ns"]]
+
+
+def test_counters_of_many_ranks_are_sums(tmp_path: Path) -> None:
+    point = answer(tmp_path, lines(), 4098, "halo2d", 8, samples=2, compute_us=3)
+    assert point["counters"] == {"delays": [2 * 4098], "delay_ns": [2 * 4098 * 3000]}
+
+
+def test_wall_and_cpu_times_of_many_ranks_are_means(tmp_path: Path) -> None:
+    """Two of 4,098 are busy, the others only meet before the sample."""
+    point = answer(tmp_path, lines(send_cpu=100, latency=1000), 4098, "pingpong", 8, batch=4000)
+    for mean_ns in (*point["wall_ns"], *point["cpu_user_ns"]):
+        assert 0 < mean_ns < point["elapsed_ns"][0][0] / 100
 
 
 def test_more_ranks_than_memory(tmp_path: Path) -> None:

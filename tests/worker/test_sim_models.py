@@ -58,6 +58,8 @@ CLASS = ["class all any", "segment 0 eager 0"]
         (["place 0 0", "topology switch", *CLASS], "it places 1 ranks, not 2"),
         (["topology torus 1", *CLASS], "a rank is on node 1, but there are 1 nodes"),
         (["node_cpus 0"], "line 2: '0' of node_cpus must be from 1"),
+        (["topology graph 0 9", "edge 0 8", "topology graph 0 2"], "line 4: the model has a topology already"),
+        (["topology tree 2 down:1024,1024 width:4096,1024", *CLASS], "the tree has too many links"),
         (["ranks 1.5"], "line 2: '1.5' is not a whole number"),
         (["noise gaussian 1"], "line 2: 'gaussian' is no noise"),
         (["noise lognormal"], "line 2: 'noise' has 1 values, not 2"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.matrix import matrix
 from tests.worker.sim import lines, simulate
-from tests.worker.test_c_units import ADDRESS, run_unit
+from tests.worker.test_c_units import run_unit
 from tests.worker.test_native import HERE, PATTERNS, measure
 
 from hockney.worker.build import SOURCES, Recipe
@@ -21,13 +21,13 @@ COMPILERS = matrix(["gcc", "clang"], short=["gcc"])
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_the_engine(compiler: str, tmp_path: Path) -> None:
+def test_the_engine(compiler: str, tmp_path: Path, checks: tuple[str, ...]) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     family = tmp_path / "family.c"
     family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
     parts = [family, SOURCES / "machine.c", SOURCES / "collectives.c", *PARTS]
-    run_unit(HERE / "sim_engine.c", compiler, tmp_path, ADDRESS, parts)
+    run_unit(HERE / "sim_engine.c", compiler, tmp_path, checks, parts)
 
 
 @pytest.mark.full

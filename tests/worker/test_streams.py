@@ -6,15 +6,14 @@ without its bytes; virtual.c says how they combine.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.worker.extra import EXTRA
 from tests.worker.test_native import converse, measure
 
-from hockney.worker.build import Recipe, build_worker
+from hockney.worker.build import build_worker
 
-VIRTUAL = Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(virtual)",), extra_sources=(Path(__file__).parent / "virtual.c",))
 S, R, W, BYTE = 300, 400, 1000, 2
 BATCH, SAMPLES = 64, 4
 DELAY = 50_000
@@ -26,7 +25,7 @@ def samples_of(
     """Of each rank the time of each sample."""
     command = measure(pattern, size, samples=SAMPLES, batch=BATCH, warmup=16, **options)
     arguments = ["-t", "virtual", "-n", str(ranks), "--oversubscribed"]
-    answers, done = converse(build_worker(VIRTUAL), [command], *arguments, env={"HOCKNEY_VIRTUAL": costs})
+    answers, done = converse(build_worker(EXTRA), [command], *arguments, env={"HOCKNEY_VIRTUAL": costs})
     assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
     assert answers[0]["verified"] is (pattern != "barrier")  # which carries nothing
     found: list[list[int]] = answers[0]["elapsed_ns"]

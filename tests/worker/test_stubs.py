@@ -33,7 +33,18 @@ HELLO: dict[str, Any] = {
     "size": 1,
     "clock_ns": 20.5,
     "floor_why": None,
-    "ranks": [{"rank": 0, "host": "here", "machine": "this", "pid": 1, "cpu": 0, "cpus_usable": 1, "strangers": 0}],
+    "ranks": [
+        {
+            "rank": 0,
+            "host": "here",
+            "machine": "this",
+            "pid": 1,
+            "cpu": 0,
+            "cpus_usable": 1,
+            "bound": "0",
+            "strangers": 0,
+        }
+    ],
 }
 MEASURE: dict[str, Any] = {
     "v": 1,
@@ -165,15 +176,18 @@ WRONG: dict[str, list[object]] = {
     "batch": [0],
     "bytes_per_rep": [-1],
     "messages_per_rep": [2**64],
-    "timed": ["nobody", "rank x"],
+    "size": [2],
+    "samples": [3],
+    "timed": ["nobody", "rank x", "rank 1"],
     "started_ns": [2**70, 1.5],
-    "elapsed_ns": [[[5, 2**70]], [5, 4], [[5, -4]], [[5, 4.5]], [[5, True]]],
-    "wall_ns": [[2**63], {"0": 1}],
+    "elapsed_ns": [[], [[5, 4], [5, 4]], [[5]], [[5, 4, 3]], [[5, 2**70]], [5, 4], [[5, -4]], [[5, 4.5]], [[5, True]]],
+    "wall_ns": [[2**63], {"0": 1}, []],
+    "least_ns": [[5]],
     "floor_ns": [[0.0, 30.0], [float("inf"), 30.0], [float("nan"), 30.0], [10**400, 30.0], [1.0], ["1", "2"]],
     "floor_kind": ["loop"],
-    "pace_ns": [[[-1.0], [0.6]], [0.63, 0.63], [[0.63]], [[0.63], ["1"]]],
+    "pace_ns": [[[-1.0], [0.6]], [[0.6], []], [0.63, 0.63], [[0.63]], [[0.63], ["1"]]],
     "solo_ns": [[1]],
-    "counters": [{"lost": [float("nan")]}, [1], {"lost": ["1"]}],
+    "counters": [{"lost": [float("nan")]}, {"lost": []}, [1], {"lost": ["1"]}],
     "algorithm": [1],
 }
 
@@ -251,7 +265,7 @@ def test_a_start_that_hangs_is_ended(stub: Stub, body: str, monkeypatch: pytest.
     session = WorkerSession(stub.launch(body), start_limit_s=1)
     with pytest.raises(LaunchFailed) as error, session:
         session.hello()
-    remedy = "a new `hockney run` with `--limit` above 1 s waits longer"
+    remedy = "to wait longer, measure again with --limit above 1 s"
     assert f"stub did not start the worker: no answer within 1 s ({remedy})" in str(error.value)
     assert not psutil.pid_exists(session.pids[0])
 
@@ -269,6 +283,13 @@ def test_a_missing_answer_times_out(stub: Stub, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
     with pytest.raises(WorkerTimedOut, match="no end after 1 s in pingpong of 8 B"):
         ask(stub.launch("hear(); answer(HELLO); hear(); time.sleep(600)"))
+
+
+def test_what_was_said_before_a_command_is_no_reason_for_its_failure(stub: Stub) -> None:
+    said = "print('hockney worker: rank 0: once', file=sys.stderr, flush=True)\n"
+    with pytest.raises(WorkerDied) as error:
+        ask(stub.launch(said + "hear(); answer(HELLO); hear(); sys.exit(5)"))
+    assert str(error.value) == "the worker ended with exit code 5"
 
 
 def test_half_an_answer_is_a_protocol_error(stub: Stub) -> None:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from tests.worker.test_native import ADDRESS, FAULTY, PATTERNS, converse, measure, measured
+from tests.worker.extra import EXTRA
+from tests.worker.test_native import PATTERNS, converse, measure, measured
 
-from hockney.worker.build import build_worker
+from hockney.worker.build import Recipe, build_worker
 
 TRANSPORTS = ["udp", "udp:spin"]
 pytestmark = pytest.mark.timeout(700)  # as in test_native.py
 MAX_BYTES = 65_491
-LOSSY = replace(FAULTY, defines=("HK_EXTRA_TRANSPORTS(X)=X(lossy)",))
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_every_pattern_arrives_or_is_counted(transport: str) -> None:
+def test_every_pattern_arrives_or_is_counted(transport: str, checked: Recipe) -> None:
     commands = [measure(pattern, size) for pattern in PATTERNS for size in (0, 8, 4097)]
-    for answer in measured(commands, "-t", transport, "-n", "4", "--oversubscribed", recipe=ADDRESS):
+    for answer in measured(commands, "-t", transport, "-n", "4", "--oversubscribed", recipe=checked):
         assert set(answer["counters"]) >= {"lost", "late"}
         if answer["bytes"] == 8 and answer["pattern"] != "barrier":  # a few short ones find room in any buffer
             assert answer["verified"], answer["pattern"]
@@ -45,7 +43,7 @@ def test_the_longest_message_and_one_byte_more() -> None:
     answers, done = converse(build_worker(), commands, "-t", "udp")
     assert [a["kind"] for a in answers] == ["measure", "error", "bye"], done.stderr
     assert answers[0]["verified"]
-    assert answers[1]["message"] == "65492 B is above the 65491 B that udp sends in one message"
+    assert answers[1]["message"] == "udp sends at most 65491 B in one message"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +59,7 @@ def test_wrong_is_lost_only_where_something_was_lost(point: dict[str, str], at_r
     for fault in ("lose", "corrupt"):
         number = 64 if fault == "lose" else 17
         env = {"HOCKNEY_FAULT": f"{fault} {at_rank} {number}"}
-        (said[fault], bye), done = converse(build_worker(LOSSY), [command], "-t", "lossy", env=env)
+        (said[fault], bye), done = converse(build_worker(EXTRA), [command], "-t", "lossy", env=env)
         assert bye["kind"] == "bye", done.stderr
     assert (said["lose"]["kind"], said["lose"]["verified"]) == ("measure", False)
     assert said["lose"]["counters"]["lost"][at_rank] == 12

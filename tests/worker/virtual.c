@@ -36,11 +36,11 @@ static virtual_ctx_t *virtual_of(hk_ctx_t *ctx)
     return (virtual_ctx_t *)(void *)ctx;
 }
 
-static uint64_t leave(virtual_ctx_t *ctx, int peer, size_t len_bytes)
+static uint64_t leave(virtual_ctx_t *ctx, int peer, size_t size_bytes)
 {
     ctx->clock_ns += ctx->send_ns;
     const uint64_t more_ns = peer < ctx->base.rank ? ctx->upward_ns : 0;
-    return ctx->clock_ns + ctx->way_ns + more_ns + ctx->byte_ns * len_bytes;
+    return ctx->clock_ns + ctx->way_ns + more_ns + ctx->byte_ns * size_bytes;
 }
 
 static void take(virtual_ctx_t *ctx, uint64_t arrival_ns)
@@ -62,7 +62,7 @@ static hk_status_t virtual_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return status;
 }
 
-static hk_status_t start(virtual_ctx_t *self, int peer, void *buf, size_t len_bytes, bool receives)
+static hk_status_t start(virtual_ctx_t *self, int peer, void *buf, size_t size_bytes, bool receives)
 {
     const hk_transport_t *tp = &hk_transport_threads;
     const size_t i = self->open++;
@@ -75,35 +75,35 @@ static hk_status_t start(virtual_ctx_t *self, int peer, void *buf, size_t len_by
     hk_req_t *req = &self->reqs[2 * i];
     if (receives) {
         const hk_status_t status = tp->irecv(self->threads, peer, arrival_ns, sizeof *arrival_ns, req);
-        return status == HK_OK ? tp->irecv(self->threads, peer, buf, len_bytes, req + 1) : status;
+        return status == HK_OK ? tp->irecv(self->threads, peer, buf, size_bytes, req + 1) : status;
     }
-    *arrival_ns = leave(self, peer, len_bytes);
+    *arrival_ns = leave(self, peer, size_bytes);
     const hk_status_t status = tp->isend(self->threads, peer, arrival_ns, sizeof *arrival_ns, req);
-    return status == HK_OK ? tp->isend(self->threads, peer, buf, len_bytes, req + 1) : status;
+    return status == HK_OK ? tp->isend(self->threads, peer, buf, size_bytes, req + 1) : status;
 }
 
-static hk_status_t virtual_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t virtual_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
     (void)req;
-    return start(virtual_of(ctx), peer, (void *)(uintptr_t)buf, len_bytes, false);
+    return start(virtual_of(ctx), peer, (void *)(uintptr_t)buf, size_bytes, false);
 }
 
-static hk_status_t virtual_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t virtual_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
     (void)req;
-    return start(virtual_of(ctx), peer, buf, len_bytes, true);
+    return start(virtual_of(ctx), peer, buf, size_bytes, true);
 }
 
-static hk_status_t virtual_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t virtual_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
     virtual_ctx_t *self = virtual_of(ctx);
     const hk_transport_t *tp = &hk_transport_threads;
-    const uint64_t arrival_ns = leave(self, peer, len_bytes);
+    const uint64_t arrival_ns = leave(self, peer, size_bytes);
     const hk_status_t status = tp->send(self->threads, peer, &arrival_ns, sizeof arrival_ns);
-    return status == HK_OK ? tp->send(self->threads, peer, buf, len_bytes) : status;
+    return status == HK_OK ? tp->send(self->threads, peer, buf, size_bytes) : status;
 }
 
-static hk_status_t virtual_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t virtual_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
     virtual_ctx_t *self = virtual_of(ctx);
     const hk_transport_t *tp = &hk_transport_threads;
@@ -114,7 +114,7 @@ static hk_status_t virtual_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_b
         status = tp->recv(self->threads, peer, &arrival_ns, sizeof arrival_ns);
     }
     if (status == HK_OK) {
-        status = tp->recv(self->threads, peer, buf, len_bytes);
+        status = tp->recv(self->threads, peer, buf, size_bytes);
     }
     take(self, arrival_ns);
     return status;
@@ -154,14 +154,14 @@ static const char *virtual_library(const hk_ctx_t *ctx)
     return "threads on a virtual clock";
 }
 
-static void *virtual_alloc(hk_ctx_t *ctx, size_t len_bytes)
+static void *virtual_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
-    return hk_transport_threads.alloc(virtual_of(ctx)->threads, len_bytes);
+    return hk_transport_threads.alloc(virtual_of(ctx)->threads, size_bytes);
 }
 
-static void virtual_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+static void virtual_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
-    hk_transport_threads.free(virtual_of(ctx)->threads, memory, len_bytes);
+    hk_transport_threads.free(virtual_of(ctx)->threads, memory, size_bytes);
 }
 
 static hk_status_t virtual_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
@@ -189,7 +189,6 @@ static hk_status_t virtual_open(const hk_transport_t *tp, const hk_job_t *job, h
 }
 
 const hk_transport_t hk_transport_virtual = {
-    .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_THREADS | HK_CAP_PROBE,
     .name = "virtual",
     .summary = "threads on a virtual clock",

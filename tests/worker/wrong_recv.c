@@ -7,9 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-ssize_t recv(int fd, void *buf, size_t len_bytes, int flags)
+ssize_t recv(int fd, void *buf, size_t size_bytes, int flags)
 {
-    const ssize_t got = (ssize_t)syscall(SYS_recvfrom, fd, buf, len_bytes, flags, NULL, NULL);
+    const ssize_t got = (ssize_t)syscall(SYS_recvfrom, fd, buf, size_bytes, flags, NULL, NULL);
     if (got >= 1000) {
         ((unsigned char *)buf)[got - 1] ^= 1;
     }

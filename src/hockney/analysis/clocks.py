@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hockney.results.runs import Run, Series
 
 AHEAD, ERROR = "clock_ahead_ns", "clock_error_ns"
+READINGS = "clocks"  # in the facts of a run: comparisons of all its hosts, before and after it
 
 
 class Seen(NamedTuple):
@@ -56,6 +57,37 @@ class Clocks:
     """All that a run found out about clocks."""
 
     jobs: tuple[JobClocks, ...]
+
+
+@dataclass(frozen=True)
+class ClockAround:
+    """A host's clock compared with the first one's before and after a run; None: not compared then.
+
+    `drift_ppm` is between the two, wrong by `drift_error_ppm` at most.
+    """
+
+    host: str
+    before: Seen
+    after: Seen | None
+    drift_ppm: float | None
+    drift_error_ppm: float | None
+
+
+def clocks_around(run: Run) -> list[ClockAround]:
+    """The clocks of a run's hosts before and after it: by its first comparison and its last; empty without any."""
+    readings = [{host: Seen(**seen) for host, seen in reading.items()} for reading in run.facts.get(READINGS) or ()]
+    if not readings:
+        return []
+    first, last = readings[0], readings[-1] if readings[1:] else {}
+    return [_around(host, before, last.get(host)) for host, before in first.items()]
+
+
+def _around(host: str, before: Seen, after: Seen | None) -> ClockAround:
+    if after is None or after.time_s <= before.time_s:
+        return ClockAround(host, before, None, None, None)
+    between_s = after.time_s - before.time_s
+    ppm = (after.ahead_ns - before.ahead_ns) / between_s / 1000
+    return ClockAround(host, before, after, ppm, (before.error_ns + after.error_ns) / between_s / 1000)
 
 
 def clocks_of(run: Run) -> Clocks | None:

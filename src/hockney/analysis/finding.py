@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hockney.errors import Fix
+
 Facts = Mapping[str, Any]
 """Figures and names: Estimate, number, text, or a sequence of them. The end of a key is its unit: `_ns`, `_bytes`,
 `_bytes_per_s`, `_ns_per_byte`, `_ratio`, `_share` (of 1); any other key is a count or a text."""
@@ -25,19 +27,6 @@ class Subject:
     ranks: int | None = None
     state: str = ""
     sizes_bytes: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fix:
-    """A remedy: one imperative sentence without its full stop, and the command that does it, if there is one.
-
-    `argv` begins with the program. `run_facts` are those of the run that the command repeats: cli/rerun.py puts its
-    environment and its CPUs before the command.
-    """
-
-    text: str
-    argv: tuple[str, ...] = ()
-    run_facts: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -75,12 +64,19 @@ class Absence(str, enum.Enum):
 
 @dataclass(frozen=True)
 class NotChecked:
-    """Why something was not checked: `what` names the check, `detail` is a short phrase, `how` measures it."""
+    """Why something was not checked: `what` names the check, `why` is a code with its facts, `how` measures it."""
 
     reason: Absence
     what: str = ""
-    detail: str = ""
+    why: str = ""
+    facts: Facts = field(default_factory=dict, hash=False)
     how: Fix | None = None
+    subject: Subject = Subject()
+
+
+def as_warned(remedy: str) -> Fix:
+    """The remedy of a warning that is stored with the run, in its own words."""
+    return Fix("as warned", facts={"remedy": remedy})
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,55 @@ from __future__ import annotations
 import itertools
 import math
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
-from hockney.analysis.finding import Fix
-from hockney.model import RunInfo
+from hockney.errors import Fix, UsageError
+from hockney.model import RunInfo, split_placed
+from hockney.worker.hosts import Host, fold_hosts, parse_hosts
 
 LAUNCHES = 6
 """How many launches a run should have, so that intervals are over launches and a comparison can decide."""
 
 # Options of the stored command that the new one replaces or leaves out; each takes a value.
 _REPLACED = {"--launches", "--time", "--store", "--label", "-l", "--csv"}
-_ELSEWHERE = {"--store", "--csv"}  # options of `import` that a repeated command drops
+_ELSEWHERE = {"--store", "--csv"}
 _OF_RUN_ALONE = {"--refine", "--no-refine", "--quiet", "-q"}  # options that compare --interleave does not take
 
 INTERLEAVED = "interleaved"
 """In the stored plan of both runs of an interleaved pair: id, side, and the new run's names of base's transports."""
+
+
+def hosts_of(plan: Mapping[str, Any]) -> tuple[Host, ...]:
+    """The hosts that a run named; () on one machine without a name."""
+    listed = plan.get("hosts")
+    return parse_hosts(",".join(listed)) if listed else ()
+
+
+def same_hosts(plan: Mapping[str, Any], *, slots: bool = False) -> tuple[str, ...]:
+    """The options that put another command on the hosts of a run, reached in the same way."""
+    hosts = hosts_of(plan)
+    if not hosts:
+        return ()
+    launcher, interface = plan.get("launcher", "auto"), plan.get("interface")
+    return (
+        *("--hosts", fold_hosts(hosts if slots else (Host(host.name) for host in hosts))),
+        *(("--launcher", launcher) if launcher != "auto" else ()),
+        *(("--interface", interface) if interface else ()),
+    )
+
+
+def same_places(plan: Mapping[str, Any], transport: str = "") -> tuple[str, ...]:
+    """The options that put a new `run` where a run was; with -t, and --per-node as of `tcp/2`, for one transport."""
+    name, per_host = split_placed(transport)
+    cpus, map_by = plan.get("cpus"), plan.get("map_by", "core")
+    return (
+        *(("-t", name) if name else ()),
+        *same_hosts(plan, slots=True),
+        *(("--per-node", per_host) if per_host.isdecimal() else ()),
+        *(("--cpus", ",".join(map(str, cpus))) if cpus else ()),
+        *(("--map", map_by) if map_by != "core" else ()),
+    )
 
 
 def resume(run: int, info: RunInfo) -> Fix:
@@ -28,8 +62,10 @@ def resume(run: int, info: RunInfo) -> Fix:
         return _more_outputs(run)
     if INTERLEAVED in info.plan:
         words = tuple(_words(info.command, replaced=()))
-        return Fix("Measure both variants again", words if words[:2] == ("hockney", "compare") else ())
-    return Fix(f"Resume run {run}", ("hockney", "run", "--resume", str(run)), info.facts)
+        return Fix("measure variants", words if words[:2] == ("hockney", "compare") else ())
+    if info.suite == "health":  # whose own sampler chooses the pairs
+        return Fix("measure all hosts", tuple(_words(info.command, replaced=())))
+    return Fix("resume", ("hockney", "run", "--resume", str(run)), {"run": run}, info.facts)
 
 
 def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None = None) -> Fix:
@@ -41,29 +77,36 @@ def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None =
     if info.is_imported:
         return _more_outputs(run)
     time_s, planned = info.plan.get("time_s"), info.plan.get("launches", 1)
-    words, text = _words(info.command), f"Measure run {run} again with {launches} launches"
+    words, facts = _words(info.command), {"run": run, "launches": launches}
     if words[:2] == ["hockney", "check"]:
         if any(word.partition("=")[0] == "--expect" for word in words):
-            return Fix(
-                f"Set `launches = {launches}` in the expectations file and check again", tuple(words), info.facts
-            )
+            return Fix("set launches", tuple(words), facts, info.facts)
         words = [] if twin is None or twin.suite != info.suite else _words(twin.command)
+    elif info.suite == "health":
+        return _pairs_to_compare(info, launches)
     elif launches <= planned or INTERLEAVED in info.plan:
         return resume(run, info)
     if words[:2] == ["hockney", "quick"]:
         words[1:2] = ["run", "quick"]  # which takes --launches
     if words[:2] != ["hockney", "run"]:
-        return Fix(text)
+        return Fix("more launches", (), facts)
     options = ["--launches", str(launches)]
     options += ["--time", f"{math.ceil(time_s * launches / planned)}s"] if time_s else []
     options += [] if info.label is None else ["--label", info.label]
     end = words.index("--") if "--" in words else len(words)
-    return Fix(text, (*words[:end], *options, *words[end:]), info.facts)
+    return Fix("more launches", (*words[:end], *options, *words[end:]), facts, info.facts)
+
+
+def _pairs_to_compare(info: RunInfo, launches: int) -> Fix:
+    """Measure all pairs of the hosts of a run of `health`, which always has one launch."""
+    transports = ",".join(info.facts["traits"]["transports"])
+    words = ("hockney", "run", "allpairs", "-t", transports, *same_hosts(info.plan), "--launches", str(launches))
+    return Fix("pairs to compare", words)
 
 
 def _more_outputs(run: int) -> Fix:
     """The fix for an imported run: measure again with the other benchmark."""
-    return Fix(f"Instead of run {run}, import {LAUNCHES} such outputs together: each counts as a launch")
+    return Fix("import more", (), {"run": run, "outputs": LAUNCHES})
 
 
 def more_pairs(info: RunInfo, pairs: int) -> Fix:
@@ -72,14 +115,17 @@ def more_pairs(info: RunInfo, pairs: int) -> Fix:
     words = _words(info.command)
     options = ["--launches", str(pairs), *(["--time", f"{math.ceil(time_s * pairs / planned)}s"] if time_s else [])]
     argv = (*words, *options) if words[:2] == ["hockney", "compare"] else ()
-    return Fix(f"Measure both variants again with {pairs} launches", argv)
+    return Fix("measure variants", argv, {"launches": pairs})
 
 
 def new_baseline(run: int, info: RunInfo) -> Fix:
-    """Repeat a run with its original settings; without argv as for more_launches."""
-    words = _words(info.command, _ELSEWHERE)
+    """Repeat a run with its original settings, but without its label, which would then name both.
+
+    Without argv as for more_launches.
+    """
+    words = _words(info.command, {*_ELSEWHERE, "--label", "-l"})
     can_repeat = words[:2] in (["hockney", "run"], ["hockney", "quick"])
-    return Fix(f"Measure run {run} again now, as a new baseline", tuple(words) if can_repeat else (), info.facts)
+    return Fix("new baseline", tuple(words) if can_repeat else (), {"run": run}, info.facts)
 
 
 def alternate(base: RunInfo, new: RunInfo) -> Fix | None:
@@ -97,9 +143,7 @@ def alternate(base: RunInfo, new: RunInfo) -> Fix | None:
     for side, settings in (("--base-env", only_base), ("--new-env", only_new)):
         kept += [word for setting in settings for word in (side, setting)]
     common = {name: value for name, value in before.items() if after.get(name) == value}
-    return Fix(
-        "Measure both variants in alternation", ("hockney", "compare", "--interleave", *kept), {"environment": common}
-    )
+    return Fix("alternate", ("hockney", "compare", "--interleave", *kept), run_facts={"environment": common})
 
 
 def _words(command: str, replaced: Collection[str] = _REPLACED) -> list[str]:
@@ -109,5 +153,12 @@ def _words(command: str, replaced: Collection[str] = _REPLACED) -> list[str]:
     except ValueError:  # an open quotation: another program may store any text
         return []
     pairs = itertools.pairwise(["", *given])
-    words = [word for before, word in pairs if not {before, word.partition("=")[0]} & {*replaced}]
-    return [word for word in words if word != "--json"]
+    kept = ((before, word) for before, word in pairs if not {before, word.partition("=")[0]} & {*replaced})
+    return [_folded(word) if before == "--hosts" else word for before, word in kept if word != "--json"]
+
+
+def _folded(hosts: str) -> str:
+    try:
+        return fold_hosts(parse_hosts(hosts))
+    except UsageError:  # see _words
+        return hosts

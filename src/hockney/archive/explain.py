@@ -33,6 +33,9 @@ def explain_machine(machine: Machine) -> Explanation:
     """Findings in the published figures, and statements of the report without figures (unseen.toml)."""
     explanation = explain(read_machine(machine), (*DETECTORS, *ODDITIES))
     rows = [row for row in rows_of(Path(__file__).with_name("unseen.toml")) if row["machine"] == machine.name]
-    unseen = {row["what"]: NotChecked(Absence.INSUFFICIENT_DATA, row["what"], row["why"]) for row in rows}
+    unseen = {
+        row["what"]: NotChecked(Absence.INSUFFICIENT_DATA, row["what"], "of report", {"reason": row["why"]})
+        for row in rows
+    }
     rest = [gap for gap in explanation.not_checked if gap.what not in unseen]
     return replace(explanation, not_checked=(*unseen.values(), *rest))

@@ -137,7 +137,7 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
     model = Model.from_content(fit.transport, content_of(fit))
     way = "all hang on one switch" if topology is None else f"topology {topology}"
     assumptions = [
-        f"Assumed: a CPU for each rank, and {way}. Between measured sizes costs are lines.",
+        f"Assumed: a CPU for each rank, and {way}. Between sizes, costs are interpolated.",
         f"For the errors of such models: {typed('predict', '--validate')}",
     ]
     return Case(model, plan, {f"sim@{machine}": model}, (fit, content_of), assumptions)

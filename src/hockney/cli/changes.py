@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hockney.cli.curves import SHORT_NOTE
-from hockney.cli.rerun import command_line, fix_text
+from hockney.cli.rerun import command_line, fix_text, typed
 from hockney.report import changes
 from hockney.stats import CONFIDENCE
 
@@ -23,12 +23,18 @@ def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
         more = f"; {len(items) - len(shown)} more in --json" if len(shown) < len(items) else ""
         lines += [f"{word}: {'; '.join(shown)}{more}"] if items else []
     lines += [f"Fix: {fix_text(fix)}" for fix in comparison.fixes]
-    caution = changes.caution_sentence(comparison)
-    lines += [caution] if caution else []
+    warning = caution(comparison)
+    lines += [warning] if warning else []
     for run, points in ((comparison.base, comparison.only_base), (comparison.new, comparison.only_new)):
         lines += [changes.only_in_sentence(run, points)] if points else []
     listed = (change for change in comparison.changes if everything or not change.is_without_common_state)
     return [*lines, SHORT_NOTE] if any(change.is_short for change in listed) else lines
+
+
+def caution(comparison: Comparison) -> str | None:
+    """The warning of drift with the command that shows how to confirm it: it cannot know the variants."""
+    warning = changes.caution_sentence(comparison)
+    return warning and f"{warning} To confirm, measure both with --interleave, as {typed('compare', '--help')} shows."
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from hockney.analysis.repeat import resume
 from hockney.archive import Published
 from hockney.cli import render
-from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, say_one_launch
+from hockney.cli.curves import SHORT_NOTE, say_one_launch
 from hockney.cli.rerun import fix_text, typed
-from hockney.machine.advice import OVERSUBSCRIBED
+from hockney.measure.machine_warnings import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
 from hockney.report.classic.view import View, laid_across, states_note, text_of, view_of
+from hockney.report.words import SHORT_MARK, spread_text
 from hockney.units import format_bytes
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     render.title(f"The tables of: {report.report.source}", first=True)
     if not verbose and any(table.name in _OF_THE_MODEL for table in report.tables):
         report = replace(report, tables=tuple(table for table in report.tables if table.name not in _OF_THE_MODEL))
-        command = typed("show", run.id, "--tables", "-v")
+        command = typed("show", run.id, "-v")
         render.note(f"The model's parameters, their sources, and the figures that it used: {command}")
     views = [view_of(table) for table in report.tables]
     said: set[str] = set()
@@ -206,6 +207,6 @@ def _error(cell: Cell) -> str:
 
 
 def _arm(spread: float) -> str:
-    if spread >= 10:
-        return "±>999%"
+    if spread > 1:
+        return spread_text(spread)
     return f"±{max(0.001, spread):.1%}" if spread < 0.0995 else f"±{spread:.0%}"

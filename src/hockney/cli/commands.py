@@ -11,7 +11,7 @@ import click
 
 from hockney import __version__
 from hockney.cli.common import HELP_SETTINGS, Command, common_options, stored_runs
-from hockney.cli.rerun import error_text, typed
+from hockney.cli.rerun import error_text, program, typed
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.units import printable
 
@@ -63,7 +63,7 @@ class Commands(click.Group):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
-        formatter.write_text("Example: hockney quick. Every command has --help with examples.")
+        formatter.write_text(f"Example: {program()} quick. Every command has --help with examples.")
         formatter.write_paragraph()
         formatter.write_text("The pages docs/*.md that screens name are in")
         formatter.write(f"  {docs_folder()}\n")  # an address is not broken
@@ -79,6 +79,8 @@ def docs_folder() -> Path:
 def _unknown(word: str) -> UsageError:
     from hockney.cli.complete import things_to_run
 
+    if word == "help":
+        return UsageError("unknown command 'help'. For help", argv=("hockney", "--help"))
     with contextlib.suppress(HockneyError):  # no compiler
         if word in things_to_run():
             return UsageError(f"unknown command '{word}'. To measure it", argv=("hockney", "run", word))
@@ -122,9 +124,10 @@ def _welcome(ctx: click.Context, *, as_json: bool, store: Path | None) -> None:
         return
     click.echo("hockney measures how fast programs talk to each other, and explains the figures.\n")
     for name in ("quick", "run", "list", "show", "doctor"):
-        click.echo(f"  {click.style(_example(ctx, name), bold=True)}")
+        example = _example(ctx, name).replace("hockney", program(), 1)
+        click.echo(f"  {click.style(example, bold=True)}")
         click.echo(f"      {COMMANDS[name]}")
-    click.echo("\nAll commands: hockney --help. Each one with its options: hockney COMMAND --help.")
+    click.echo(f"\nAll commands: {program()} --help. Each one with its options: {program()} COMMAND --help.")
     if last is None:
         end = f"No runs are stored yet. Start with {typed('quick')}."
     elif "error" in last:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli.rerun import named_store
-from hockney.errors import ExitCode, UsageError, unknown
+from hockney.cli.rerun import named_store, program
+from hockney.cli.streams import remark
+from hockney.errors import ExitCode, UsageError, notice, unknown
 from hockney.units import parse_duration_s
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Command(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
             for line in self.example.splitlines():
+                line = re.sub("^hockney ", f"{program()} ", line)
                 # Continued lines end as a shell wants them, so that an example can be copied from any width.
                 continued = textwrap.wrap(
                     _WITH_VALUE.sub("\\1\N{NO-BREAK SPACE}", line.strip()),
@@ -71,7 +73,7 @@ class OneOf(click.Choice[str]):
 
 
 def host_options(function: Function, *, has_per_node: bool = True) -> Function:
-    """Adds --hosts, --hostfile, --per-node and --launcher."""
+    """Adds --hosts, --hostfile, --per-node, --launcher and --interface."""
     hosts = click.option(
         "--hosts",
         multiple=True,
@@ -81,14 +83,32 @@ def host_options(function: Function, *, has_per_node: bool = True) -> Function:
     launcher = click.option(
         "--launcher",
         metavar="NAME",
-        help="What starts ranks: mpiexec, srun, ssh, flux, a template. [default: auto]",
+        help="mpiexec, srun, ssh, flux or a template start ranks. [default: auto]",
     )
     per_node = click.option(
         "--per-node", multiple=True, metavar="N,…", help="Fill each host with N ranks. [default: spread evenly]"
     )
     hostfile = file_option("--hostfile", help="Run on the hosts in FILE, one on a line.")
-    options = launcher(function)
+    interface = click.option(
+        "--interface", metavar="NAME", help="The network interface of each host to use. [default: any]"
+    )
+    options = launcher(interface(function))
     return hosts(hostfile(per_node(options) if has_per_node else options))
+
+
+def cpu_options(function: Function) -> Function:
+    """Adds --cpus and --map, given to the function as `cpus` and `map_by`."""
+    cpus = click.option(
+        "--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3."
+    )
+    map_by = click.option(
+        "--map",
+        "map_by",
+        type=OneOf("placement", ("core", "socket", "node")),
+        metavar="WORD",
+        help="Next rank on the next core, socket or NUMA node. [default: core]",
+    )
+    return cpus(map_by(function))
 
 
 def point_options(function: Function) -> Function:
@@ -120,6 +140,8 @@ def common_options(function: Function) -> Function:
         before = click.get_current_context().find_root().params
         store = store or before.get("store")
         named_store.set(None if store is None else str(store))
+        say_once = functools.cache(lambda text: remark(f"hockney: {text}"))
+        notice.set((lambda _: None) if rest.get("quiet") else say_once)
         return function(*args, as_json=as_json or bool(before.get("as_json")), store=store, **rest)
 
     return with_common

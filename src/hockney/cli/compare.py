@@ -68,10 +68,9 @@ def compare(
         usual = 1.01 if is_pair else 1.0  # the size of the environment alone moves times by some tenths of a per cent
         comparison = compare_runs(results, *runs, margin=usual if margin is None else 1 + margin)
     if as_json:
-        from hockney.cli.changes import comparison_json
-        from hockney.report.changes import caution_sentence
+        from hockney.cli.changes import caution, comparison_json
 
-        render.print_json("compare", {**comparison_json(comparison), "caution": caution_sentence(comparison)})
+        render.print_json("compare", {**comparison_json(comparison), "caution": caution(comparison)})
     else:
         _print(comparison, everything=everything)
     return ExitCode.INCOMPLETE if comparison.counts[Verdict.INCONCLUSIVE] == len(comparison.changes) else ExitCode.DONE

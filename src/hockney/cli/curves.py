@@ -10,25 +10,21 @@ from typing import TYPE_CHECKING
 from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.rerun import fix_text
-from hockney.model import Point, PointStatus, RunStatus
+from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
+from hockney.report.words import SHORT_MARK, spread_text
 from hockney.stats.figures import ONE_LAUNCH
 from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED
-from hockney.units import format_bytes, format_ns
+from hockney.units import format_bytes, format_ns, format_share
 
 if TYPE_CHECKING:
     from hockney.results.runs import Run, Series
     from hockney.stats import Figure
 
-SHORT_MARK = "†"
-SHORT_NOTE = "†: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
-
-
-def name_of(point: Point, transport: str = "") -> str:
-    """`oneway window=16 on shm, 2 ranks`: a curve, with its transport if that is given."""
-    on = f" on {transport}" if transport else ""
-    return f"{point.pattern_text}{on}, {point.ranks_text}"
+SHORT_NOTE = (
+    f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
+)
 
 
 def size_text(point: Point) -> str:
@@ -54,9 +50,9 @@ def state_text(counts: Mapping[str, int], state: str) -> str:
 
     total = sum(counts.values())
     meaning = "; contended: another program shares a core" if is_contended(state) else ""
-    text = f"Machine state: {state} ({counts[state] / total:.0%} of measurements{meaning})"
+    text = f"Machine state: {state} ({format_share(counts[state] / total)} of measurements{meaning})"
     often = [(name, count) for name, count in Counter(counts).most_common() if name != state and count >= total / 100]
-    others = [f"{count / total:.0%} {name}" for name, count in often]
+    others = [f"{format_share(count / total)} {name}" for name, count in often]
     more = f"; {len(others) - 2} more" if len(others) > 2 else ""
     return f"{text}; --states lists the others ({'; '.join(others[:2])}{more})." if others else f"{text}."
 
@@ -69,8 +65,9 @@ def status_text(status: PointStatus, figure: Figure, asked_precision: float | No
         return str(status.value)
     if figure.precision is None or figure.state == MIXED.name:
         return "-"
-    is_precise = figure.precision <= asked_precision
-    return status.value if is_precise else f"±{math.ceil(1000 * figure.precision) / 10}%"
+    if figure.precision <= asked_precision:
+        return str(status.value)
+    return spread_text(figure.precision) if figure.precision > 1 else f"±{math.ceil(1000 * figure.precision) / 10}%"
 
 
 def format_interval(low_ns: float | None, high_ns: float | None) -> str:
@@ -91,9 +88,18 @@ def say_one_launch(overs: Iterable[str | None]) -> None:
         render.note("Intervals are within one launch." if len(kinds) == 1 else "Some intervals are within one launch.")
 
 
-def two_launches_text(run: Run) -> str:
-    """The reason why intervals over two launches are wide, and the remedy."""
-    return f"Two launches give wide intervals; a third makes them much narrower. {fix_text(resume(run.id, run.info))}."
+def launches_advice(run: Run, figures: Iterable[Figure] = ()) -> str | None:
+    """How many launches would make a run of several as precise as asked; None if it is.
+
+    Two launches do not show how many the `figures` need, so there the advice is a third.
+    """
+    if run.launch_count > 2:
+        return precision_text(figures, run.info.plan.get("precision"))
+    left = {series.status for series in run.series} - {PointStatus.PRECISE, *NOT_MEASURED}
+    if run.launch_count < 2 or not left:
+        return None
+    fix = fix_text(resume(run.id, run.info))
+    return f"Two launches give wide intervals; a third makes them much narrower. {fix}."
 
 
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:
@@ -102,8 +108,8 @@ def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None
     needed = max((figure.launches_needed for figure in missed if figure.launches_needed is not None), default=None)
     if asked is None or needed is None:
         return None
-    advice = f"about {needed} launches reach it" if needed <= LAUNCHES_USEFUL else "more launches will not help"
-    return f"Not all reached ±{asked:.1%}: {advice}."
+    advice = f"about {needed}" if needed <= LAUNCHES_USEFUL else f"more than {LAUNCHES_USEFUL}"
+    return f"Not all reached ±{asked:.1%}: that takes {advice} launches."
 
 
 def ending_text(status: RunStatus) -> str:
@@ -120,7 +126,7 @@ def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
         if member.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
             ending = "not reached" if member.status is PointStatus.PENDING else member.status.value
             curves = alike.setdefault(": ".join(filter(None, (ending, member.reason))), {})
-            curves.setdefault(name_of(member.point, member.point.transport), []).append(member.point)
+            curves.setdefault(member.point.text(member.point.transport), []).append(member.point)
     rows: list[list[str] | str] = []
     for ending, curves in alike.items():
         sized = ((name, sizes_text(points)) for name, points in curves.items())

@@ -32,21 +32,21 @@ def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path
     with Store.open(store, create=False) as results:
         numbers = list(dict.fromkeys(results.find_run(reference) for reference in references))
         runs = [run for run in results.runs() if run.id in numbers]
-        told = [
+        lines = [
             f"run {run.id}{f' ({run.label})' if run.label else ''}: {run.suite}, {local_time(run.started_unix_s)}, "
             f"{counted(run.measured, 'point')} measured"
             for run in runs
         ]
         if not yes and sys.stdin.isatty():
-            for line in told:
+            for line in lines:
                 remark(line)
             if not click.confirm(f"Delete {counted(len(runs), 'run')}?", err=True):
                 remark("nothing was deleted")
-                runs, told = [], []
+                runs, lines = [], []
         results.delete_runs([run.id for run in runs])
         if as_json:
             render.print_json("delete", {"store": str(results.path), "deleted": [run.id for run in runs]})
         else:
-            for line in told:
+            for line in lines:
                 render.say(f"deleted {line}")
     return 0

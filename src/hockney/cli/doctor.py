@@ -14,7 +14,7 @@ from hockney.cli.common import command
 from hockney.cli.render import Column
 from hockney.errors import ExitCode
 from hockney.machine.files import named_cpus
-from hockney.units import format_bytes, format_ns
+from hockney.units import format_bytes, format_ns, format_share
 
 if TYPE_CHECKING:
     from hockney.measure.doctor import Checkup
@@ -104,7 +104,7 @@ def _measured_rows(checkup: Checkup) -> Iterator[list[str]]:
     measured, moment = checkup.measured, checkup.moment
     for seen in measured.floor:
         level = format_ns(seen.median_ns) if seen.median_ns is not None else "between states"
-        yield [f"floor, {seen.state}", f"{level} in {seen.share:.0%} of the measurements"]
+        yield [f"floor, {seen.state}", f"{level} in {format_share(seen.share)} of the measurements"]
     if measured.why:
         yield ["floor", f"not measured: {measured.why}"]
     for what, cost_ns in (("reading the clock", measured.clock_ns), ("one empty repetition", measured.harness_ns)):

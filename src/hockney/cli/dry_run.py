@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from hockney.cli import render
 from hockney.cli.changes import point_json
-from hockney.cli.curves import name_of, size_text, sizes_text
+from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.progress import idle_hosts_text, short_text
 from hockney.cli.render import Column
 from hockney.measure.estimate import first_rounds_s, is_too_short
@@ -77,4 +77,4 @@ def _row(curve: list[Point], plan: Plan) -> list[str]:
     if len(curve) > 4:
         sizes = f"{len(curve)} from {size_text(curve[0])} to {size_text(curve[-1])}"
     more = ", more where the curve bends" if curve_of(curve[0]) in plan.refine else ""
-    return [name_of(curve[0]), curve[0].transport, f"{sizes}{more}"]
+    return [curve[0].text(), curve[0].transport, f"{sizes}{more}"]

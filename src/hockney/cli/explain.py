@@ -19,7 +19,8 @@ from hockney.units import counted
 
 if TYPE_CHECKING:
     from hockney.analysis.explain import Explanation
-    from hockney.analysis.finding import Finding, Fix, NotChecked, Note
+    from hockney.analysis.finding import Finding, NotChecked, Note
+    from hockney.errors import Fix
 
 _FINDINGS_MAX, _LINES_MAX = 10, 40  # of a screen without --all
 _NOTES_MAX, _NAMES_MAX = 3, 6
@@ -103,15 +104,31 @@ def findings_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 def gaps_json(gaps: Iterable[NotChecked]) -> list[dict[str, Any]]:
     """What was not checked, and why."""
+    from hockney.report.findings import check_name, gap_text
+
     return [
-        {"what": gap.what, "reason": gap.reason.value, "detail": gap.detail, "how": _fix_json(gap.how)} for gap in gaps
+        {
+            "what": check_name(gap),
+            "reason": gap.reason.value,
+            "code": gap.why,
+            "detail": gap_text(gap),
+            "how": _fix_json(gap.how),
+        }
+        for gap in gaps
     ]
 
 
 def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
     if fix is None:
         return None
-    return {"text": fix.text, "argv": list(fix.argv), "command": command_line(fix) or None}
+    from hockney.report.findings import fix_sentence
+
+    return {
+        "code": fix.code,
+        "text": fix_sentence(fix),
+        "argv": list(fix.argv),
+        "command": command_line(fix) or None,
+    }
 
 
 # ---- the screen -----------------------------------------------------------------------------------------------------
@@ -173,8 +190,7 @@ def _print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
     if explanation.not_checked:
         render.title("Not checked")
         for gap in explanation.not_checked:
-            how = f"; {fix_text(gap.how)}" if gap.how else ""
-            render.item(f"{gap.what}: {gap.reason.value}: {gap.detail}{how}", style="dim")
+            render.item(gap_line(gap), style="dim")
 
 
 def _print_head(explanation: Explanation) -> None:
@@ -218,12 +234,23 @@ def finding_lines(group: Sequence[Finding], names: Mapping[str, str] | None = No
     return lines
 
 
+def gap_line(gap: NotChecked) -> str:
+    """`duplex limits: not measured: needs twoway and oneway on one transport. Measure …`."""
+    from hockney.report.findings import check_name, gap_text
+
+    how = f". {fix_text(gap.how)}" if gap.how else ""
+    return f"{check_name(gap)}: {gap.reason.value}: {gap_text(gap)}{how}"
+
+
 def _gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
-    """One line for each reason, and one with the commands that measure the most."""
+    """Why hosts failed, one line for each other reason, and one with the commands that measure the most."""
+    from hockney.report.findings import check_name
+
     reasons: dict[str, dict[str, None]] = {}
     for gap in gaps:
-        reasons.setdefault(gap.reason.value, {})[gap.what] = None
-    texts = []
+        if gap.why != "failed":
+            reasons.setdefault(gap.reason.value, {})[check_name(gap)] = None
+    texts = [gap_line(gap) for gap in gaps if gap.why == "failed"]  # a host may have died
     for reason, names in reasons.items():
         more = f" and {len(names) - _NAMES_MAX} more (--all)" if len(names) > _NAMES_MAX else ""
         texts.append(f"{reason}: {', '.join([*names][:_NAMES_MAX])}{more}")

@@ -108,6 +108,7 @@ def export(
 
             with replaced(parquet, "wb") as file:
                 write_parquet(results, run_id, file, samples=samples)
+            _say_written(parquet)
             return
         with written(output) as stream:
             if osu:
@@ -119,6 +120,13 @@ def export(
                 write_json(results, run_id, stream, samples=samples)
             else:
                 write_csv(results, run_id, stream)
+    _say_written(output)
+
+
+def _say_written(path: Path | None) -> None:
+    """Say that a file was written; nothing of standard output or a special file."""
+    if path is not None and path.is_file():
+        remark(f"Wrote {path} ({path.stat().st_size / 1e3:,.0f} kB).")
 
 
 def _fitted(reference: str, transport: tuple[str, ...], ranks: int, store: Path | None) -> Model:
@@ -146,6 +154,7 @@ def _write_platform(model: Model, output: Path | None) -> None:
     platform = platform_of(model)
     with written(output) as stream:
         stream.write(platform.xml)
+    _say_written(output)
     if platform.left_out:
         remark(f"hockney: SimGrid has nothing for {', '.join(platform.left_out)} of {model.name}: left out")
 

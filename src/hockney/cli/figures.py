@@ -10,24 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from hockney.analysis.repeat import LAUNCHES, more_launches, resume
 from hockney.cli import render
 from hockney.cli.curves import (
-    SHORT_MARK,
     SHORT_NOTE,
     ending_text,
     endings_of,
     format_interval,
-    name_of,
-    precision_text,
+    launches_advice,
     say_one_launch,
     size_text,
     state_text,
     status_text,
-    two_launches_text,
 )
 from hockney.cli.render import Column, local_time
 from hockney.cli.rerun import fix_text
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
-from hockney.report.words import launches_text, placement_text, spread_text
+from hockney.report.words import SHORT_MARK, launches_text, placement_text, spread_text
 from hockney.stats.figures import EXACT
 from hockney.units import counted, format_messages, format_ns, format_rate
 
@@ -109,7 +106,7 @@ def print_run(run: Run, shown: Sequence[Series], *, every_state: bool = False, s
     names = readable_names(run.launches.values())
     for table in tables:
         _print_curve(table, names, main)
-    _print_notes(run, rows, asked)
+    _print_notes(run, rows)
     _print_endings(run, shown)
 
 
@@ -121,7 +118,7 @@ def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | No
     kinds |= {"states" if any(row.figure.state != state and point.ranks > 1 for row in rows) else ""}
     algorithm = rows[-1].figure.definition.algorithm
     crowded = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
-    name = name_of(point, names.get(point.transport, point.transport))
+    name = point.text(names.get(point.transport, point.transport))
     render.title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{crowded}")
     render.records({column: text for kind, column, text in _COLUMNS if kind in kinds}, rows)
 
@@ -131,21 +128,18 @@ def _has_window(point: Point) -> bool:
     return "window" in dict(point.options)
 
 
-def _print_notes(run: Run, rows: Sequence[_Row], asked_precision: float | None) -> None:
+def _print_notes(run: Run, rows: Sequence[_Row]) -> None:
     """Notes on the tables above, each once."""
     if rows:
         render.say()
         render.note("docs/metrics.md defines the time and the rate of each pattern.", style="dim")
-    missed = precision_text((row.figure for row in rows), asked_precision)
-    if missed:
-        render.note(missed, style="dim")
     if any(row.figure.is_short for row in rows):
         render.note(SHORT_NOTE, style="yellow")
-    launches = len({launch.index for launch in run.launches.values()})
     is_measured = any(row.figure.interval_over != EXACT for row in rows)
-    if is_measured and launches == 2:
-        render.note(two_launches_text(run), style="dim")
-    if is_measured and launches == 1:
+    advice = launches_advice(run, (row.figure for row in rows)) if is_measured else None
+    if advice:
+        render.note(advice, style="dim")
+    if is_measured and run.launch_count == 1:
         fix = fix_text(more_launches(run.id, run.info, LAUNCHES))
         render.note(f"Intervals cover one launch only, not the variation between launches. {fix}.", style="dim")
 
@@ -177,8 +171,9 @@ def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = 
     if meanings:
         render.note(f"{'; '.join(meanings)}.", style="dim")
     say_one_launch(figure.interval_over for figure in of_all if figure.low_ns is not None)
-    if len({launch.index for launch in run.launches.values()}) == 2:
-        render.note(two_launches_text(run))
+    advice = launches_advice(run)
+    if advice:
+        render.note(advice)
     if SHORT_MARK in cells:
         render.note(SHORT_NOTE)
     _print_endings(run, shown)
@@ -198,7 +193,7 @@ def _print_group(
     points = {member.point.bytes: member.point for members in group.values() for member in members}
     asked = [points[size] for size in sorted(points) if points[size].role != "refined"]
     first = next(iter(points.values()))
-    render.title(name_of(first))
+    render.title(first.text())
     columns = [Column("size", right=True, key=True, style="bold")]
     columns += [Column(names.get(transport, transport), right=True) for transport in group]
     texts: list[Callable[[Figure], str]] = [lambda figure: format_ns(figure.value_ns)]
@@ -261,7 +256,7 @@ def plots_of(
             if len(figures) >= 3:
                 times[names[transport]] = [(size, figures[size].value_ns) for size in sorted(figures)]
                 rates[names[transport]] = [(size, figures[size].rate_bytes_per_s or 0) for size in sorted(figures)]
-        name = name_of(next(iter(group.values()))[0].point)
+        name = next(iter(group.values()))[0].point.text()
         if times:
             plots += [(f"Time of {name}", times, "ns"), (f"Rate of {name}", rates, "bytes/s")]
     return plots
@@ -289,15 +284,15 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     for transport, library in libraries.items():
         if transport in transports and library:
             render.note(f"{transport}: {library}")
-    launches = f"{launches_text(run)}." if len({launch.index for launch in run.launches.values()}) > 1 else ""
+    launches = f"{launches_text(run)}." if run.launch_count > 1 else ""
     placement = " ".join(filter(None, (placement_text(run), launches)))
     if placement:
         render.note(placement)
     fix = fix_text(resume(run.id, info))
     few = sum(figure.low_ns is None for figure in figures)
     if few:
-        have = f"{few} of {counted(len(figures), 'figure')} have too few measurements for an interval"
-        render.note(f"{have}. {fix}.", style="yellow")
+        have = f"{few} of {counted(len(figures), 'figure')} {'has' if few == 1 else 'have'}"
+        render.note(f"{have} too few measurements for an interval. {fix}.", style="yellow")
     elif run.status is RunStatus.KILLED:
         render.note(f"It was killed after {counted(run.rounds, 'round')}. {fix}.", style="yellow")
     counts: Counter[str] = Counter()

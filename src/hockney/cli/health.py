@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     "--transport",
     default="tcp",
     metavar="NAME",
-    help="What carries the messages: tcp, or an MPI. Only tcp counts lost segments. [default: tcp]",
+    help="What carries the messages: tcp, or an MPI. Only tcp counts lost packets. [default: tcp]",
     shell_complete=complete("transport"),
 )
 @duration_option("--time", "time_s", help="Time for measuring. [default: 2m]")
@@ -47,7 +48,7 @@ def health(
     """Find the slow host, the bad cable, and what else is wrong among hosts.
 
     Measures all pairs of hosts, one rank on each, in rounds of disjoint pairs: the latency, the bandwidth in each
-    direction while all pairs of a round are busy, and lost segments. If there are more pairs than fit the time, it
+    direction while all pairs of a round are busy, and lost packets. If there are more pairs than fit the time, it
     measures whole rounds, so that every host meets as many others. docs/hosts.md describes each finding.
     """
     from hockney.analysis.health import health_of
@@ -55,24 +56,22 @@ def health(
     from hockney.cli.measuring import command_line, measuring
     from hockney.cli.progress import PairsDisplay
     from hockney.cli.rerun import typed
-    from hockney.cli.run_options import read_launcher, read_places
+    from hockney.cli.run_options import read_placement
     from hockney.cli.streams import remark
     from hockney.errors import UsageError
     from hockney.measure.health import measure_health
-    from hockney.measure.plan import RunOptions
     from hockney.model import RunStatus
     from hockney.results.runs import Run
     from hockney.worker.hosts import parse_hosts
 
-    hosts, _ = read_places(places)
-    if not hosts:
+    asked = replace(read_placement(places), transports=(transport,), time_s=time_s)
+    if not asked.hosts:
         raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
     check_label(label)
-    asked = RunOptions(transports=(transport,), time_s=time_s, launcher=read_launcher(places))
     shown = measuring(store, create=True, quiet=quiet, words=[transport], make_display=PairsDisplay)
     with shown as (catalogue, results, display):
         outcome = measure_health(
-            parse_hosts(",".join(hosts)), asked, catalogue, results, display,
+            parse_hosts(",".join(asked.hosts)), asked, catalogue, results, display,
             command=command_line("health"), label=label,
         )  # fmt: skip
         display.close()
@@ -85,9 +84,7 @@ def health(
         else:
             print_health(run, found)
         if not quiet:
-            remark(
-                f"\nSaved as run {run.id} in {results.path}; the matrices again: {typed('show', run.id, '--tables')}"
-            )
+            remark(f"\nSaved as run {run.id} in {results.path}; the matrices again: {typed('show', run.id)}")
     return code
 
 

@@ -44,8 +44,7 @@ def health_json(found: Health) -> dict[str, Any]:
 
 def print_health(run: Run, found: Health) -> None:
     """Print the matrices, or of many hosts the slowest ones, and then what is wrong."""
-    from hockney.cli.explain import finding_lines
-    from hockney.cli.rerun import fix_text
+    from hockney.cli.explain import finding_lines, gap_line
 
     known = found.matrices
     took_s = (run.finished_unix_s or run.info.started_unix_s) - run.info.started_unix_s
@@ -65,8 +64,7 @@ def print_health(run: Run, found: Health) -> None:
     if found.not_checked:
         render.title("Not checked")
         for gap in found.not_checked:
-            how = f"; {fix_text(gap.how)}" if gap.how else ""
-            render.item(f"{gap.what}: {gap.reason.value}: {gap.detail}{how}")
+            render.item(gap_line(gap))
 
 
 def _print_matrices(found: Health) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from hockney.cli.rerun import typed
 from hockney.errors import UsageError
 
 if TYPE_CHECKING:
-    from hockney.measure.inventory import Inventory, Item, Matrix
+    from hockney.report.inventory import Inventory, Item, Matrix
 
 _KINDS = ("suites", "patterns", "transports", "launchers", "machines")
 _MATRIX = "matrix"
@@ -34,7 +33,7 @@ _MATRIX = "matrix"
 def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> int:
     """List suites, patterns, transports and launchers, and how to get missing ones.
 
-    KIND is suites, patterns, transports, launchers, machines or matrix; without it, all except the matrix, which shows
+    KIND is suites, patterns, transports, launchers, machines or matrix; with it, each is described. The matrix shows
     each pattern's transports. Machines are those of the archive: the suites of the classic reports show their published
     figures next to yours, and `hockney run --machine` runs on their models. FILEs are your own suites, listed in place
     of hockney's; the exit code is 2 if one of them cannot be measured.
@@ -42,7 +41,7 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     if files and kind != "suites":
         raise UsageError("files can be given to 'list suites' only")
     from hockney.machine import usable_cpus
-    from hockney.measure.inventory import take_inventory
+    from hockney.report.inventory import take_inventory
 
     inventory = take_inventory(files, cpus=len(usable_cpus()))
     code = 0 if not files or all(item.ready for item in inventory.suites) else 2
@@ -52,24 +51,21 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
         return code
     if inventory.fault:
         render.note(f"Patterns and transports are not known: {inventory.fault}", style="red")
-    for name in kinds:
-        if kind is None:
-            render.title("Machines of the archive" if name == "machines" else name.capitalize(), first=name == kinds[0])
-        if name == _MATRIX:
-            _print_matrix(inventory.matrix)
-        elif name == "machines":
-            if kind is None:
-                render.note(", ".join(machine.name for machine in inventory.machines))
-            else:
-                _print_machines(inventory.machines)
-        else:
-            items: Sequence[Item] = getattr(inventory, name)
-            _print_items(_without_variants(items) if kind is None and name == "transports" else items)
     if kind is None:
+        for name in _KINDS:
+            render.title("Machines of the archive" if name == "machines" else name.capitalize(), first=name == "suites")
+            items: Sequence[Item] = getattr(inventory, name)
+            (_print_items if name == "suites" else _print_names)(items)
         render.say()
         render.note(
-            f"Every variant of a transport: {typed('list', 'transports')}. Machines: {typed('list', 'machines')}."
+            f"What each is, and how to get missing ones: {typed('list', 'transports')}, {typed('list', 'patterns')}, …"
         )
+    elif kind == _MATRIX:
+        _print_matrix(inventory.matrix)
+    elif kind == "machines":
+        _print_machines(inventory.machines)
+    else:
+        _print_items(getattr(inventory, kind))
     if kind == "patterns":
         _print_options(inventory.patterns)
     return code
@@ -114,17 +110,12 @@ def _reason(item: Item) -> str:
     return f"{why}; {item.how}" if item.how else why
 
 
-def _without_variants(transports: Sequence[Item]) -> list[Item]:
-    """One line for `tcp` and `tcp:spin`, which names the variants that are ready."""
-    variants: dict[str, list[str]] = {}
-    for item in transports:
-        base, colon, variant = item.name.partition(":")
-        variants.setdefault(base, []).extend([f":{variant}"] * bool(colon and item.ready))
-    return [
-        replace(item, summary=item.summary + (f" ({', '.join(variants[item.name])})" if variants[item.name] else ""))
-        for item in transports
-        if item.name in variants
-    ]
+def _print_names(items: Sequence[Item]) -> None:
+    """The names of all that are ready, `tcp` for `tcp:spin` too, and of all that are missing."""
+    for is_ready, word in ((True, ""), (False, "missing: ")):
+        names = dict.fromkeys(item.name.partition(":")[0] for item in items if item.ready is is_ready)
+        if names:
+            render.note(word + ", ".join(names))
 
 
 def _print_machines(machines: Sequence[Item]) -> None:

@@ -54,11 +54,11 @@ def measure_and_show(
     label: str | None = None,
     resume: str = "",
 ) -> int:
-    """Measure a suite with its options, or `resume` a stored run, and show the result; returns the exit code.
+    """Measure a suite with its options, or `resume` a stored run ("": the last unfinished), and show the result.
 
-    `quick` prints the data sheet, the suite of a report its tables, all pairs of ranks their matrix. Other suites print
-    a column for each transport, or all series of one transport. Raises UsageError for unknown words before anything is
-    measured; StoreError, BuildError.
+    Returns the exit code. `quick` prints the data sheet, the suite of a report its tables, all pairs of ranks their
+    matrix. Other suites print a column for each transport, or all series of one transport. Raises UsageError for
+    unknown words before anything is measured; StoreError, BuildError.
     """
     for option, path in (("--csv", output.csv), ("--report", output.report)):
         if path is not None:
@@ -67,7 +67,7 @@ def measure_and_show(
         form_of(output.report)
     check_label(label)
     words = None if suite is None or asked is None else transport_words(suite, asked)
-    with measuring(store, create=not resume, quiet=output.quiet, words=words) as (catalogue, results, display):
+    with measuring(store, create=suite is not None, quiet=output.quiet, words=words) as (catalogue, results, display):
         if suite is None or asked is None:
             outcome = running.resume(resume, catalogue, results, display)
         else:
@@ -127,7 +127,7 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> 
         print_run(run, run.series)
         return
     render.say()
-    render.say(f"All figures, and the reasons of failed and skipped points: {typed('show', run.id)}")
+    render.say(f"All figures, and the reasons of failed and skipped points: {typed('show', run.id, '--all')}")
 
 
 @contextlib.contextmanager
@@ -159,7 +159,7 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str
         more = f"; it was stopped early: {typed('run', '--resume', run_id)} continues"
     elif outcome.status is RunStatus.PARTIAL:
         what = f"{counted(outcome.failed, 'point')} failed" if outcome.failed else "nothing could be measured"
-        more = f"; {what}: {typed('show', run_id)} shows why"
+        more = f"; {what}: {typed('show', run_id, '--all')} shows why"
     elif is_empty:
         more = f"; no figure has a confidence interval yet: {typed('run', '--resume', run_id)} continues"
     else:
@@ -168,7 +168,8 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str
         more = f"; next: {' · '.join(commands)}"
     points = [series.status for series in run.series]
     early = points.count(PointStatus.BUDGET)
-    why = f"; the time was up before {early} of {counted(len(points), 'point')} were as precise as asked"
+    were = f"{counted(len(points), 'point')} {'was' if early == 1 else 'were'}"
+    why = f"; the time was up before {early} of {were} as precise as asked"
     return f"Saved as run {run_id} in {path}{why if early else ''}{more}"
 
 

@@ -48,7 +48,8 @@ def print_plot(title: str, curves: Mapping[str, Sequence[tuple[int, float]]], un
             print(line)
         else:
             print_line(line.rstrip())
-    render.note("   ".join(f"{mark} {label}" for mark, (label, _) in drawn))
+    whole = (f"{mark} {label}".replace(" ", "\N{NO-BREAK SPACE}") for mark, (label, _) in drawn)
+    render.note("   ".join(whole))
     under = _hidden([curve for _, curve in drawn], (max(values) - min(values)) / _HEIGHT)
     if under:
         render.note(f"Hidden: {'; '.join(under)}.", style="dim")

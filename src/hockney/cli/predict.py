@@ -120,8 +120,7 @@ def predict(
     if as_json:
         print_json("predict", predicted_json(done[0]))
     else:
-        for number, each in enumerate(done):
-            print_predicted(each, first=number == 0)
+        print_predicted(done)
     is_whole = all(each.is_whole for each in done) and any(each.predictions for each in done)
     return ExitCode.DONE if is_whole else ExitCode.INCOMPLETE
 

@@ -12,7 +12,7 @@ from hockney.analysis.predict.tolerance import SLOWDOWNS, Tolerance
 from hockney.cli import render
 from hockney.cli.cases import Predicted
 from hockney.cli.changes import point_json
-from hockney.cli.curves import format_interval, name_of, size_text
+from hockney.cli.curves import format_interval, size_text
 from hockney.cli.render import Column
 from hockney.measure.predict import Tolerances
 from hockney.model import Point
@@ -27,25 +27,36 @@ WHAT = (Column("what", key=True, wrap=True), Column("size", right=True, key=True
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def print_predicted(predicted: Predicted, *, first: bool = True) -> None:
-    """The predictions, then the requested analyses."""
+def print_predicted(done: Sequence[Predicted]) -> None:
+    """Print the predictions and the requested analyses of each case, then what holds for all, each once."""
+    for number, each in enumerate(done):
+        _print_case(each, first=number == 0)
+    missing = {point: reason for each in done for point, reason in each.missing.items()}
+    if missing:
+        render.title("Not predicted")
+        print_missing(missing)
+    if len(done) > 1:
+        render.say()
+    if any(row.low_ns is not None for each in done for row in each.predictions):
+        render.note("The interval is that of the figures that the model is fitted to.")
+    for assumption in dict.fromkeys(assumption for each in done for assumption in each.case.assumptions):
+        render.note(assumption)
+
+
+def _print_case(predicted: Predicted, *, first: bool) -> None:
     case = predicted.case
     with_changes = f", with {' '.join(predicted.changes)}" if predicted.changes else ""
     render.title(f"{case.plan.suite} on {case.model.name} ({case.model.machine.title}){with_changes}", first=first)
-    _print_times(predicted)
+    if predicted.predictions:
+        _print_times(predicted)
+    else:
+        render.note("No time predicted: the reason is below.")
     if predicted.effects is not None:
         _print_effects(predicted.effects)
     if predicted.tolerances is not None:
         rows = predicted.tolerances
         _print_limits("How much latency can be added to each message", rows, lambda row: row.latency, format_ns)
         _print_limits("How much bandwidth can be lost", rows, lambda row: row.bandwidth, "{:.1%}".format)
-    if predicted.missing:
-        render.title("Not predicted")
-        print_missing(predicted.missing)
-    if any(row.low_ns is not None for row in predicted.predictions):
-        render.note("The interval is that of the figures that the model is fitted to.")
-    for assumption in case.assumptions:
-        render.note(assumption)
 
 
 def print_missing(reasons: Mapping[Point, str]) -> None:
@@ -99,7 +110,7 @@ def _percent(new_ns: float, before_ns: float) -> str:
 def _name(point: Point) -> str:
     """`pairs, 2 ranks (apart)`: a curve with the variant of the model."""
     variant = split_name(point.transport)[2]
-    return name_of(point) + (f" ({variant})" if variant else "")
+    return point.text() + (f" ({variant})" if variant else "")
 
 
 def _print_effects(effects: Sequence[Effect]) -> None:

@@ -24,7 +24,7 @@ from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
-from hockney.worker.hosts import parse_hosts
+from hockney.worker.hosts import Host, fold_hosts, parse_hosts
 
 _LOG_S = 30.0
 
@@ -125,7 +125,7 @@ class ProgressDisplay(Display):
         """Print failures since the last event: sizes of one curve in one line, each line and each reason once."""
         failed, self._failed = self._failed, {}
         for (_, reason), points in failed.items():
-            name = points[0].text(sizes_text(points))
+            name = points[0].text(points[0].transport, sizes_text(points))
             first = self._first_failed.setdefault(reason, name)
             self._say_once(f"failed: {name}: {reason if first == name else f'as {first}, see above'}")
 
@@ -182,6 +182,9 @@ class PairsDisplay(ProgressDisplay):
         time = format_duration_s(plan.time_s)
         self.say(f"run {run_id}: {pairs_text(len(plan.hosts))}, at most {time}; Ctrl-C keeps what is measured")
 
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        """Nothing: the result has each reason why pairs failed."""
+
 
 def short_text(plan: Plan) -> str:
     """The warning that the time of a plan is too short, with a time that is enough."""
@@ -193,13 +196,13 @@ def short_text(plan: Plan) -> str:
 
 
 def idle_hosts_text(names: Sequence[str], ranks: int) -> str | None:
-    """`No rank on n3, n4. …`: the hosts of a run without any of so many ranks; None if all have one."""
+    """`No rank on n3, n4. …`: the hosts without a rank in a run of this number of ranks; None if all have one."""
     hosts = parse_hosts(",".join(names)) if names else ()
     idle = [host.name for host in hosts[ranks:]]  # spread evenly
     if not idle:
         return None
     shown = ", ".join(idle if len(idle) <= 4 else [*idle[:3], f"… ({counted(len(idle), 'host')})"])
-    every = typed("health", "--hosts", ",".join(host.name for host in hosts))
+    every = typed("health", "--hosts", fold_hosts(Host(host.name) for host in hosts))
     return f"No rank on {shown}. To compare every host: {every}"
 
 

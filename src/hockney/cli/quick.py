@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from hockney.cli.common import command, duration_option, file_option, host_options
+from hockney.cli.common import command, cpu_options, duration_option, file_option, host_options
 
 
 @command("quick", example="hockney quick\nhockney quick --time 20s --label monday\nhockney quick --cpus 0,2")
 @duration_option("--time", "time_s", help="Time for measuring. [default: 50s]")
 @host_options
-@click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
+@cpu_options
 @click.option("-l", "--label", metavar="NAME", help="A name for this run: hockney show NAME shows it.")
 @file_option("--report", help="Also write a report to FILE, *.html or *.md.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
@@ -31,16 +32,13 @@ def quick(
     """Measure this machine in about a minute, and print its data sheet.
 
     The sheet has the latency, the bandwidth in one and in both directions, and the barrier of two ranks over every
-    transport that can run here. The run is stored: `hockney show last` shows all of its figures, and `hockney show
-    --tables` shows the sheet again. A label that several runs share names the newest.
+    transport that can run here. The run is stored: `hockney show last` shows the sheet again, with --all all of
+    its figures. A label that several runs share names the newest.
     """
     from hockney.cli.measuring import Output, measure_and_show
-    from hockney.cli.run_options import read_launcher, read_per_host, read_places
-    from hockney.measure.plan import RunOptions
+    from hockney.cli.run_options import read_placement
     from hockney.suites import load_suite
 
-    hosts, cpus = read_places(places)
-    per_host, launcher = read_per_host(places, hosts), read_launcher(places)
-    asked = RunOptions(time_s=time_s, hosts=hosts, per_host=per_host, cpus=cpus, launcher=launcher)
+    asked = replace(read_placement(places), time_s=time_s)
     output = Output(as_json, quiet, report=report, verbose=verbose)
     return measure_and_show("quick", output, store, suite=load_suite("quick"), asked=asked, label=label)

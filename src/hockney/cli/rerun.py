@@ -1,4 +1,4 @@
-"""Fixes as text and command lines that can be typed as they stand: quoted, with the environment and CPUs of the run."""
+"""Fixes as text and command lines that can be typed as they stand: quoted, with the environment of the run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hockney.errors import HockneyError
-
-if TYPE_CHECKING:
-    from hockney.analysis.finding import Fix
+from hockney.errors import Fix, HockneyError
 
 named_store: ContextVar[str | None] = ContextVar("named_store", default=None)  # as --store of this command line has it
 
@@ -31,11 +28,11 @@ def _joined(argv: Sequence[str]) -> str:
         end = words.index("--") if "--" in words else len(words)
         words[end:end] = ["--store", store]
     if words[:1] == ["hockney"]:
-        words[0] = _program()
+        words[0] = program()
     return shlex.join(words)
 
 
-def _program() -> str:
+def program() -> str:
     """`./hockney` where the checkout's launcher was started so; `hockney` where that finds the program, too."""
     started = os.environ.get("HOCKNEY_COMMAND", "")
     in_path = shutil.which("hockney")
@@ -46,13 +43,18 @@ def _program() -> str:
 
 def error_text(error: HockneyError) -> str:
     """The sentence of an error, with the command that helps."""
-    return f"{error}: {typed(*error.argv[1:])}" if error.argv else str(error)
+    fix = error.fix
+    if fix is None:
+        return str(error)
+    return f"{error}. {fix_text(fix)}" if fix.code else f"{error}: `{command_line(fix)}`"
 
 
 def fix_text(fix: Fix) -> str:
     """``Resume run 3: `hockney run --resume 3` ``; the sentence alone where there is no command."""
-    command = command_line(fix)
-    return f"{fix.text.removesuffix('.')}: `{command}`" if command else fix.text
+    from hockney.report.findings import fix_sentence  # as numerical libraries load in 0.1 s
+
+    sentence, command = fix_sentence(fix), command_line(fix)
+    return f"{sentence}: `{command}`" if command else sentence
 
 
 def command_line(fix: Fix) -> str:

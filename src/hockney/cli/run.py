@@ -6,16 +6,20 @@ from pathlib import Path
 
 import click
 
-from hockney.cli.common import check_label, command, duration_option, file_option, host_options, point_options
+from hockney.cli.common import (
+    check_label,
+    command,
+    cpu_options,
+    duration_option,
+    file_option,
+    host_options,
+    point_options,
+)
 from hockney.cli.complete import complete
 from hockney.units import parse_fraction
 
-_EXAMPLES = """hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%
-hockney run atlas --machine gpmimd
-hockney run oneway -t tcp --hosts n[1-8] --background incast"""
 
-
-@command("run", example=_EXAMPLES)
+@command("run", example="hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%")
 @click.argument("what", metavar="[SUITE|PATTERN,…|FILE.toml]", nargs=-1, shell_complete=complete("what"))
 @click.option(
     "-t",
@@ -45,7 +49,7 @@ hockney run oneway -t tcp --hosts n[1-8] --background incast"""
     help="At least this many launches. [default: 6 for patterns if time permits]",
 )
 @host_options
-@click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3.")
+@cpu_options
 @duration_option("--limit", help="Time limit of one measurement. [default: --time, but 20s to 60s]")
 @click.option("--refine/--no-refine", default=None, help="Add sizes until the size of each jump is known exactly.")
 @click.option("--oversubscribe", is_flag=True, help="Also run points with more ranks than CPUs.")
@@ -54,7 +58,7 @@ hockney run oneway -t tcp --hosts n[1-8] --background incast"""
 @click.option(
     "--resume",
     is_flag=False,
-    flag_value="last",
+    flag_value="",
     metavar="[RUN]",
     help="Continue a run that was stopped, or whose time was up.",
     shell_complete=complete("run"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hockney.cli.common import names
 from hockney.cli.rerun import typed
 from hockney.cli.streams import remark
 from hockney.errors import UsageError, unknown
-from hockney.machine import refuse_unusable
+from hockney.machine import can_pin, refuse_unusable
 from hockney.measure.background import BACKGROUNDS
 from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
@@ -26,6 +27,8 @@ from hockney.worker.starters import check_launcher, refuse_outside_slurm
 
 def find_suite(what: str, *, on_hosts: bool = False) -> Suite:
     """A suite, patterns with commas between them (see pattern_suite), or a file. Raises UsageError."""
+    if what == "health":
+        raise UsageError("health is a command of its own", argv=("hockney", "health", "--hosts", "n[1-8]"))
     if what in builtin_names():
         return load_suite(what)
     if what.endswith(".toml"):
@@ -58,9 +61,9 @@ def _check(suite: Suite) -> list[tuple[str, str]]:
 def read_options(words: Mapping[str, Any]) -> RunOptions:
     """The options of `run`, by their parameters' names; `predict` has some of them. Raises UsageError."""
     transports, machine = names("--transport", words.get("transport", ())), words.get("machine")
-    hosts, cpus = read_places(words) if machine is None else _named_places(words)
-    if machine is not None and (transports or hosts or cpus):
-        raise UsageError("--machine runs on a model alone: leave out --transport, --hosts and --cpus")
+    placement = read_placement(words)
+    if machine is not None and (transports or placement.hosts or placement.cpus or words.get("map_by")):
+        raise UsageError("--machine runs on a model alone: leave out --transport, --hosts, --cpus and --map")
     if ":" in (machine or ""):
         raise UsageError(f"--machine takes the variants that the model names; for one of them: -t sim@{machine}")
     background, background_ranks = _background(words.get("background"))
@@ -69,7 +72,10 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     launches, limit_s = words.get("launches"), words.get("limit")
     if limit_s is not None and not 1 <= limit_s <= 86400:
         raise UsageError("--limit is not a time limit: write 1s to 24h")
-    return RunOptions(
+    if background is not None and placement.map_by != "core" and not placement.hosts:
+        raise UsageError("--background places all ranks itself: name the CPUs with --cpus, in place of --map")
+    return replace(
+        placement,
         transports=transports,
         ranks=tuple(_number("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
         sizes=sizes or (() if deadline_ns is None else (1024,)),  # each size is a separate search
@@ -78,10 +84,6 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         time_s=words.get("time_s"),
         launches=None if launches is None else _number("launches", LAUNCHES_MAX, launches),
         oversubscribe=bool(words.get("oversubscribe")),
-        hosts=hosts,
-        per_host=read_per_host(words, hosts),
-        cpus=cpus,
-        launcher=read_launcher(words),
         timeout_s=None if limit_s is None else round(limit_s),
         refine=words.get("refine"),
         machine=machine,
@@ -115,7 +117,28 @@ def _number(what: str, most: int, word: str) -> int:
     return number
 
 
-def read_launcher(words: Mapping[str, Any]) -> str:
+def read_placement(words: Mapping[str, Any]) -> RunOptions:
+    """The options that say where ranks run, and what starts them. Raises UsageError."""
+    hosts, cpus = _named_places(words) if words.get("machine") else _read_places(words)
+    map_by, interface = words.get("map_by"), words.get("interface")
+    if map_by is not None and cpus:
+        raise UsageError("--cpus places the ranks: leave out --map")
+    if map_by is not None and not hosts and not can_pin():
+        raise UsageError("ranks can't be placed here, because the system refuses to pin them: leave out --map")
+    if interface is not None and len(hosts) < 2:
+        raise UsageError("--interface is for messages between hosts: name them with --hosts")
+    return RunOptions(
+        hosts=hosts,
+        per_host=_read_per_host(words, hosts),
+        one_per_host=bool(hosts) and not words.get("hosts") and words.get("hostfile") is None,
+        cpus=cpus,
+        launcher=_read_launcher(words),
+        map_by=map_by or "core",
+        interface=interface,
+    )
+
+
+def _read_launcher(words: Mapping[str, Any]) -> str:
     """What --launcher or HOCKNEY_LAUNCHER says. Raises UsageError."""
     asked, source = words.get("launcher"), "--launcher"
     if asked is None:
@@ -125,7 +148,7 @@ def read_launcher(words: Mapping[str, Any]) -> str:
     return str(asked)
 
 
-def read_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _read_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The hosts, each as `n1` or `n1:2`, and the CPUs of `--cpus`. Raises UsageError.
 
     Without --hosts and --hostfile the hosts are those of the allocation that we are in, if it has several; a line
@@ -155,7 +178,7 @@ def _named_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int,
     return tuple(map(str, hosts)), cpus
 
 
-def read_per_host(words: Mapping[str, Any], hosts: Sequence[str]) -> tuple[int, ...]:
+def _read_per_host(words: Mapping[str, Any], hosts: Sequence[str]) -> tuple[int, ...]:
     """The numbers of `--per-node`. Raises UsageError, also for fewer than two hosts."""
     numbers = tuple(_number("per-node", RANKS_MAX, word) for word in names("--per-node", words.get("per_node", ())))
     if numbers and len(hosts) < 2:

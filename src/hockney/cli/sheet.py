@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.finding import Finding
-from hockney.analysis.repeat import resume
+from hockney.analysis.repeat import resume, same_places
 from hockney.cli import render
-from hockney.cli.curves import SHORT_MARK, SHORT_NOTE, state_text, two_launches_text
+from hockney.cli.curves import SHORT_NOTE, launches_advice, state_text
 from hockney.cli.explain import finding_parts
 from hockney.cli.progress import idle_hosts_text
 from hockney.cli.render import Column
 from hockney.cli.rerun import fix_text, typed
 from hockney.model import PointStatus
 from hockney.report.findings import is_notable
-from hockney.report.sheet import COLUMNS, Failure, Row, Sheet
-from hockney.report.words import launches_text, machine_text, placement_text, spread_text
+from hockney.report.sheet import COLUMNS, NOTHING, Failure, Row, Sheet, marks_text
+from hockney.report.words import SHORT_MARK, launches_text, machine_text, placement_text, spread_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
 from hockney.units import counted, format_bytes, format_ns, format_rate
@@ -28,13 +28,6 @@ from hockney.worker.libraries import Missing
 
 _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the run was saved
 _FINDINGS_MAX = 4
-_VAGUE = 0.25  # of a fitted value: with a wider interval it is marked
-_NOTHING = "–"
-_FORMATS: dict[str, Callable[[float], str]] = {
-    "ns": format_ns,
-    "bytes/s": format_rate,
-    "bytes": lambda value: format_rate(value).removesuffix("/s"),
-}
 
 
 def print_sheet(
@@ -53,12 +46,14 @@ def print_sheet(
     if sheet.rows:
         count += _print_rows(sheet, run)
     else:
-        count += render.note("Nothing was measured.", style="yellow")
+        changed = "No figure yet: the machine changed during every measurement."
+        count += render.note(changed if sheet.states else "Nothing was measured.", style="yellow")
     if verbose:
-        _print_definitions(sheet)
+        _print_definitions(sheet, run)
     caveats = _caveat_lines(sheet, missing, findings, verbose=verbose)
-    more = (typed("explain", run.id), typed("show", run.id, "--tables", "-v"))
-    footer = render.wrapped(f"All findings ({len(findings)}): {more[0]}. Definitions and fixes: {more[1]}", rest="  ")
+    more = (typed("explain", run.id), typed("show", run.id, "-v"))
+    all_findings = f"All findings ({len(findings)}): {more[0]}. " if findings else ""
+    footer = render.wrapped(f"{all_findings}Definitions and fixes: {more[1]}", rest="  ")
     around = count + len(caveats) + 2 * bool(caveats) + len(footer) + 1
     room = max(_LINES_MAX, _LINES_MAX * 100 // render.line_width()) - around  # longer where it is narrower
     _print_findings(sheet, findings, None if verbose else room)
@@ -82,10 +77,9 @@ def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
 
 def _print_head(run: Run) -> int:
     """Print `AMD EPYC, 2 cores, 24 GiB · Debian 12, Linux 6.18, KVM          run 1`; returns the lines it takes."""
-    number = f"run {run.id}" + (f" ({run.label})" if run.label else "")
     machine = machine_text(run.facts)
-    room = min(render.line_width(), 100) - len(machine) - len(number)
-    return render.title(f"{machine}{' ' * room}{number}" if room > 1 else f"{machine} · {number}", first=True)
+    room = min(render.line_width(), 100) - len(machine) - len(run.name)
+    return render.title(f"{machine}{' ' * room}{run.name}" if room > 1 else f"{machine} · {run.name}", first=True)
 
 
 def _print_rows(sheet: Sheet, run: Run) -> int:
@@ -104,7 +98,7 @@ def _print_rows(sheet: Sheet, run: Run) -> int:
         rows += _reference(sheet, members, is_one=is_one)
         for row in members:
             floor_ns = None if row.is_between_hosts else row.floor_ns
-            state = [] if is_one else [row.state, format_ns(floor_ns) if floor_ns else _NOTHING]
+            state = [] if is_one else [row.state, format_ns(floor_ns) if floor_ns else NOTHING]
             rows.append([row.name, *state, *_cells(row)])
     legend = _legend(sheet, run, "".join(cell for row in rows if not isinstance(row, str) for cell in row))
     return (
@@ -121,8 +115,8 @@ def _reference(sheet: Sheet, rows: Sequence[Row], *, is_one: bool) -> list[list[
     """The row that others are compared with: a cache line, or between hosts the network itself."""
     network, floor_ns = sheet.network, rows[0].floor_ns
     if rows[0].is_between_hosts and network is not None:
-        latency = format_ns(network.latency_ns.value) if network.latency_ns else _NOTHING
-        rate = format_rate(network.bytes_per_s) if network.bytes_per_s else _NOTHING
+        latency = format_ns(network.latency_ns.value) if network.latency_ns else NOTHING
+        rate = format_rate(network.bytes_per_s) if network.bytes_per_s else NOTHING
         return [["network", *[""] * (2 * (not is_one)), latency, rate]]
     return [["floor", format_ns(floor_ns)]] if is_one and floor_ns else []
 
@@ -132,12 +126,11 @@ def _cells(row: Row) -> list[str]:
     cells = []
     for column in COLUMNS:
         value = row.values[column.key]
+        text = column.text(value)
         if value is None:
-            cells.append(_NOTHING)
-            continue
-        text = _FORMATS[column.unit](value.value)
-        if column.key in ("r_inf_bytes_per_s", "n_half_bytes"):
-            cells.append(f"{'~' if value.relative > _VAGUE else ''}{text}{mark}")
+            cells.append(text)
+        elif column.is_fitted:
+            cells.append(f"{text}{mark}")
         else:
             cells.append(f"{text} {spread_text(value.relative):<4}{mark}{SHORT_MARK if value.is_short else ''}")
     return cells
@@ -146,14 +139,16 @@ def _cells(row: Row) -> list[str]:
 def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     """The legend of the table, with only the marks that are in its `cells`."""
     placement = placement_text(run)
-    overs = {value.over for row in sheet.rows for value in row.values.values() if value is not None}
+    values = [value for row in sheet.rows for value in row.values.values() if value is not None]
+    overs = {value.over for value in values if value.has_interval}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
     yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches_text(run)}{within}."
     idle = idle_hosts_text(run.info.plan.get("hosts", ()), max(launch.ranks for launch in run.launches.values()))
     if idle:
         yield f"{idle}."
-    if sheet.launches_per_job == 2:
-        yield two_launches_text(run)
+    advice = launches_advice(run)
+    if advice:
+        yield advice
     counts: Counter[str] = Counter()
     for state in sheet.states:
         counts[state.name] += state.measurements
@@ -166,21 +161,16 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
         counts = Counter({name: count for name, count in counts.items() if not name.startswith("reference")})
     if len(states) == 1 and counts:
         yield state_text(counts, *states)
-    marks = {
-        _NOTHING: "not enough data",
-        "~": "known to worse than ±25 %",
-        "*": "more ranks than CPUs, so these are scheduling times",
-    }
-    shown = [f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in cells]
-    if shown:
-        yield "; ".join(shown) + "."
+    marks = marks_text(cells)
+    if marks:
+        yield f"{marks}."
     if "±?" in cells:
-        yield f"±?: too few measurements for an interval. {fix_text(resume(run.id, run.info))}."
+        yield f"±?: too few measurements in one machine state for an interval. {fix_text(resume(run.id, run.info))}."
     if SHORT_MARK in cells:
         yield SHORT_NOTE
 
 
-def _print_definitions(sheet: Sheet) -> None:
+def _print_definitions(sheet: Sheet, run: Run) -> None:
     render.title("Columns")
     render.item("half a round trip of one cache line between the two CPUs", head="floor")
     for column in COLUMNS:
@@ -196,7 +186,7 @@ def _print_definitions(sheet: Sheet) -> None:
         )
     if sheet.also_ready:
         ready = ", ".join(sheet.also_ready)
-        measure = typed("run", "quick", "-t", ",".join(sheet.also_ready))
+        measure = typed("run", "quick", "-t", ",".join(sheet.also_ready), *same_places(run.info.plan))
         render.item(f"{ready}; {measure} measures them", head="also ready")
 
 

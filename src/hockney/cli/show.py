@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import render
+from hockney.cli.bindings import print_bindings
+from hockney.cli.clocks import print_clocks_around
 from hockney.cli.common import command, names
 from hockney.cli.complete import complete
 from hockney.cli.figures import figures_in, print_plots, print_run, print_run_by_size
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 @command(
     "show",
     example="""hockney show last
-    hockney show last --tables
+    hockney show last --all
     hockney show 12 --pattern pingpong --transport mpi --plot""",
 )
 @click.argument("reference", metavar="[RUN]", default="last", shell_complete=complete("run"))
@@ -41,9 +43,13 @@ if TYPE_CHECKING:
 @click.option("--states", is_flag=True, help="Figures of every machine state, one per row.")
 @click.option("--by-size", is_flag=True, help="One row per size and one column per transport.")
 @click.option("--plot", is_flag=True, help="Plot times and rates; with --tables: published figures and yours.")
-@click.option("--tables", is_flag=True, help="The data sheet of quick, the tables of a classic report, or all pairs.")
+@click.option("--tables", is_flag=True, help="The tables of the run's suite, or an error where it has none.")
+@click.option("--all", "everything", is_flag=True, help="Every figure, in one table per curve.")
 @click.option(
-    "-v", "--verbose", is_flag=True, help="With --tables: also definitions, all caveats, and a model's parameters."
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Also the CPU of each rank, the clocks of hosts; in tables definitions, caveats, parameters.",
 )
 def show(
     reference: str,
@@ -55,19 +61,26 @@ def show(
     by_size: bool,
     plot: bool,
     tables: bool,
+    everything: bool,
     verbose: bool,
     as_json: bool,
     store: Path | None,
 ) -> None:
     """Show the figures of a run.
 
-    Figures are of one machine state: the uncontended one with most measurements. RUN is a number, a label, `last`
-    (the default), or `last~1` for the run before.
+    These are the tables of its suite (data sheet, classic report, all pairs). With --all, for a selection, and for
+    other runs, each curve has a table. Figures are of one machine state: the uncontended one with most measurements.
+    RUN is a number, a label, `last` (the default), or `last~1` for the run before.
     """
     from hockney.results.runs import open_results
     from hockney.stats.states import state_name
 
-    forms = {"--by-size": by_size, "--plot": plot and not tables, "--tables": tables}
+    forms = {
+        "--by-size": by_size,
+        "--plot": plot and not tables,
+        "--tables": tables,
+        "--all": everything and not as_json,
+    }
     given = [name for name, is_given in forms.items() if is_given] + ["--json"] * (as_json and (plot or not tables))
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} are two forms of output: give one")
@@ -89,8 +102,23 @@ def show(
             print_run_by_size(run, series, state=state)
         elif plot:
             print_plots(run, series, state)
-        else:
+        elif everything or pattern or transport or state is not None or states or not _print_tables(run, verbose):
             print_run(run, series, every_state=states, state=state)
+        if verbose and not as_json:
+            print_bindings(run)
+            print_clocks_around(run)
+
+
+def _print_tables(run: Run, verbose: bool) -> bool:
+    """Print the tables of the run's suite; False where it has none, or nothing to put on its sheet."""
+    from hockney.cli.tables import print_tables, tables_of
+    from hockney.report.sheet import Sheet
+
+    tables = tables_of(run)
+    if not tables or (isinstance(tables, Sheet) and not tables.rows):
+        return False
+    print_tables(tables, run, verbose=verbose)
+    return True
 
 
 def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool, plot: bool) -> None:

@@ -7,25 +7,28 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hockney.analysis.clocks import Clocks, HostClock, clocks_of
+from hockney.analysis.clocks import Clocks, clocks_of
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
 from hockney.analysis.health import SUITE, Health, health_of
 from hockney.analysis.impact import Impact, Impacts, impacts_of
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
+from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.curves import name_of, say_one_launch, size_text
+from hockney.cli.clocks import print_clocks
+from hockney.cli.curves import say_one_launch, size_text
 from hockney.cli.health_screen import health_json, print_health
 from hockney.cli.render import Column
-from hockney.cli.rerun import typed
+from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
 from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
+from hockney.report.names import readable_names
 from hockney.report.sheet import Sheet, make_sheet
-from hockney.report.words import placement_text
+from hockney.report.words import background_text, impact_texts, placement_text
 from hockney.results.runs import Run
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_hz, format_ns
@@ -80,7 +83,7 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
         case Impacts():
             _print_impacts(tables, run)
         case Clocks():
-            _print_clocks(tables)
+            print_clocks(tables)
         case _:
             print_pairs(tables)
             figures = [figure for series in run.series for figure in series.figures()] if tables else []
@@ -118,7 +121,7 @@ def _known(value: float | None, text: Callable[[float], str], unknown: str = "")
 
 
 _RATES: dict[Column, Callable[[SustainedRate], str]] = {
-    Column("what", key=True, wrap=True): lambda rate: name_of(rate.point, rate.point.transport),
+    Column("what", key=True, wrap=True): lambda rate: rate.point.text(rate.point.transport),
     Column("size", right=True): lambda rate: size_text(rate.point),
     Column("highest rate", right=True, style="bold"): lambda rate: _known(rate.sustained_hz, format_hz, "not found"),
     Column("p50", right=True): lambda rate: _known(rate.p50_ns, format_ns),
@@ -135,7 +138,7 @@ def _print_rates(highest: HighestRates, run_id: int) -> None:
     render.say()
     render.note(
         f"At most {100 * LATE_MAX:g} % of the events end later than the deadline after they were due, and the farm "
-        f"does not fall behind. All rates that were tried: {typed('show', run_id)}"
+        f"does not fall behind. All rates that were tried: {typed('show', run_id, '--all')}"
     )
 
 
@@ -150,9 +153,7 @@ def _impact_json(impact: Impact) -> dict[str, Any]:
 
 
 def _factor_text(impact: Impact) -> str:
-    factor = impact.factor
-    interval = "" if factor.low is None else f" ({factor.low:.3g} - {factor.high:.3g})"
-    return f"{factor.value:.3g}x{interval}"
+    return " ".join(filter(None, impact_texts(impact)))
 
 
 def _time_text(which: str, name: str, impact: Impact) -> str:
@@ -160,7 +161,6 @@ def _time_text(which: str, name: str, impact: Impact) -> str:
 
 
 _IMPACTS: dict[Column, Callable[[Impact], str]] = {
-    Column("what", key=True, wrap=True): lambda impact: name_of(impact.point, impact.point.transport),
     Column("size", right=True, key=True): lambda impact: size_text(impact.point),
     Column("impact", right=True, style="bold"): _factor_text,
     **{
@@ -173,46 +173,24 @@ _IMPACTS: dict[Column, Callable[[Impact], str]] = {
 
 def _print_impacts(impacts: Impacts, run: Run) -> None:
     """Print a row for each point."""
-    background = run.info.plan["background"]
-    where = f" on {', '.join(background['hosts'])}" if background["hosts"] else ""
-    render.title(f"Impact of {impacts.background} by {counted(background['ranks'], 'rank')}{where}", first=True)
-    columns = {column: text for column, text in _IMPACTS.items() if any(map(text, impacts.impacts))}
+    render.title(f"Impact of {background_text(run)}", first=True)
+    names = readable_names(run.launches.values())
+
+    def what(impact: Impact) -> str:
+        return impact.point.text(names.get(impact.point.transport, impact.point.transport))
+
+    columns: dict[Column, Callable[[Impact], str]] = {Column("what", key=True, wrap=True): what}
+    columns |= {column: text for column, text in _IMPACTS.items() if any(map(text, impacts.impacts))}
     render.records(columns, impacts.impacts, fits=True)
     render.say()
-    meaning = "Impact: the time under the background over the time without it, with its 95 % interval."
-    render.note(meaning, style="dim")
+    meaning = "Impact: loaded over idle time in the same round, with its 95 % interval."
+    p50 = (
+        f"p50: medians of all rounds, so their ratio may differ; in one machine state: {typed('show', run.id, '--all')}"
+    )
+    render.note(f"{meaning} {p50}", style="dim")
+    if any(impact.factor.low is None for impact in impacts.impacts):
+        render.note(f"±?: too few rounds for an interval. {fix_text(resume(run.id, run.info))}.", style="dim")
     say_one_launch(impact.interval_over for impact in impacts.impacts if impact.factor.low is not None)
-
-
-# ---- clocks ---------------------------------------------------------------------------------------------------------
-
-
-def _signed(ns: float) -> str:
-    return f"{'-' if ns < 0 else '+'}{format_ns(abs(ns))}"
-
-
-def _drift_text(clock: HostClock) -> str:
-    if clock.drift_ppm is None:
-        return ""
-    return f"{clock.drift_ppm:+.2f} ppm ({clock.drift_low_ppm:+.2f} to {clock.drift_high_ppm:+.2f})"
-
-
-_CLOCKS: dict[Column, Callable[[HostClock], str]] = {
-    Column("host", key=True): lambda clock: clock.host,
-    Column("clock", right=True, style="bold"): lambda clock: _signed(clock.ahead_ns) if clock.error_ns else "reference",
-    Column("error", right=True): lambda clock: f"±{format_ns(clock.error_ns)}" if clock.error_ns else "",
-    Column("drift (95 % interval)", right=True): lambda clock: _drift_text(clock) if clock.error_ns else "",
-}
-
-
-def _print_clocks(clocks: Clocks) -> None:
-    """Print a row for each host."""
-    for place, job in enumerate(clocks.jobs):
-        what = f"Clocks compared with {job.hosts[0].host}, over {job.point.transport}"
-        render.title(f"{what}, {job.point.ranks_text}", first=place == 0)
-        render.records(_CLOCKS, job.hosts, fits=True)
-    render.say()
-    render.note("+: ahead. Error: half the shortest round trip, which bounds it.", style="dim")
 
 
 # ---- all pairs -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hockney.analysis.predict.prediction import Checked, Validation
 from hockney.cli import render
 from hockney.cli.cases import transports_of
 from hockney.cli.changes import point_json
-from hockney.cli.curves import name_of, size_text
+from hockney.cli.curves import size_text
 from hockney.cli.measuring import command_line, measuring
 from hockney.cli.predicted import WHAT, print_missing
 from hockney.cli.progress import ProgressDisplay
@@ -74,7 +74,7 @@ def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
 def _print(run: Run, done: Sequence[Validation]) -> None:
     render.title(f"Predictions from the basic figures of run {run.id}, next to its other figures", first=True)
     columns: dict[Column, Callable[[Checked], str]] = {
-        WHAT[0]: lambda row: name_of(row.point),
+        WHAT[0]: lambda row: row.point.text(),
         WHAT[1]: lambda row: size_text(row.point),
         Column("predicted", right=True): lambda row: format_ns(row.predicted_ns),
         Column("measured", right=True): lambda row: format_ns(row.measured_ns.value),

@@ -1,11 +1,10 @@
-"""Facts about this machine, and the conditions that limit its figures.
+"""Facts about this machine.
 
 `facts()` is stored with every run; `choose_cpus()` places the ranks; `StealMeter`, `observe()` and `Watch` measure the
-load of others; `warnings_before()` and `warnings_during()` put faults into sentences with a remedy.
+load of others.
 """
 
 from hockney.machine.activity import Moment, StealMeter, Watch, observe
-from hockney.machine.advice import warnings_before, warnings_during
 from hockney.machine.facts import another_machine, facts, library_settings
 from hockney.machine.placement import can_pin, choose_cpus, refuse_unusable, usable_cpus
 
@@ -21,6 +20,4 @@ __all__ = [
     "observe",
     "refuse_unusable",
     "usable_cpus",
-    "warnings_before",
-    "warnings_during",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hmac
 import os
 import platform
@@ -259,6 +260,7 @@ def _software(compiler: Mapping[str, str | None]) -> dict[str, Any]:
     }
 
 
+@functools.cache  # it belongs to the code that runs, and asking takes 20 ms
 def _commit() -> str | None:
     """The commit of the checkout that hockney runs from, `-dirty` if it was changed since."""
     checkout = Path(__file__).resolve().parents[3]

@@ -17,10 +17,12 @@ class _Kind(NamedTuple):
     pattern: str
     bytes: int
     options: tuple[tuple[str, str], ...] = ()
+    root_ends: bool = False
+    """Whether the traffic lasts until rank 0 has received it; otherwise it ends as soon as one rank has."""
 
 
 BACKGROUNDS: dict[str, _Kind] = {
-    "incast": _Kind("funnel", 1 << 16),
+    "incast": _Kind("funnel", 1 << 16, root_ends=True),
     "alltoall": _Kind("alltoall", 1 << 16),
     "bulk": _Kind("pairs", 1 << 16, (("window", "16"),)),
 }

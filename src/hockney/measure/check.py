@@ -18,9 +18,8 @@ from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChang
 from hockney.analysis.compare.differences import renamed
 from hockney.analysis.compare.expect import Expectations, Judged, judge, points_of
 from hockney.analysis.compare.expect import Outcome as Judgement
-from hockney.analysis.finding import Fix
 from hockney.analysis.repeat import LAUNCHES, more_launches
-from hockney.errors import HockneyError, UsageError
+from hockney.errors import Fix, HockneyError, UsageError
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, Skipped, make_plan, plan_again
 from hockney.measure.recorder import Display, RunOutcome
@@ -98,7 +97,7 @@ def check(
         left = [point for point in left if may_be_decided(verdicts[point], base_id)]
     changes = tuple(verdicts.get(change.point, change) for change in comparison.changes)
     longer = ("--max-slowdown", f"{percent_digits(max_slowdown)}%", "--patience", f"{math.ceil(2 * patience_s)}s")
-    again = Fix("Check again for longer", ("hockney", "check", "--baseline", str(base_id), *longer))
+    again = Fix("check longer", ("hockney", "check", "--baseline", str(base_id), *longer))
     return Checked(run_id, replace(comparison, changes=changes, again=again), len(suspects))
 
 
@@ -161,8 +160,8 @@ def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
         fix = more_launches(base_id, stored.info, LAUNCHES)
         raise UsageError(
             f"run {base_id} can't be a baseline: it has {counted(launches, 'launch', 'launches')}, and a baseline "
-            f"needs {LAUNCHES_MIN}. {fix.text}",
-            argv=fix.argv,
+            f"needs {LAUNCHES_MIN}",
+            fix=fix,
         )
     # Only a newly installed library may replace one that is gone.
     names = renamed(stored.info.facts.get("transports") or (), catalogue.transports)

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hockney.machine import Moment, choose_cpus, facts, observe, usable_cpus, warnings_before
+from hockney.machine import Moment, choose_cpus, facts, observe, usable_cpus
+from hockney.measure.machine_warnings import warnings_before
 from hockney.model import MachineProbe, Warning_
 from hockney.stats.states import State, classify
+from hockney.units import format_share
 from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import WorkerError
@@ -140,7 +142,9 @@ def _warnings_after(measured: PairFigures) -> Iterator[Warning_]:
         )
     known = [seen for seen in measured.floor if seen.median_ns is not None]
     if len(known) > 1:
-        levels = " and ".join(f"{seen.median_ns:.0f} ns for {seen.share:.0%} of the time" for seen in known[:3])
+        levels = " and ".join(
+            f"{seen.median_ns:.0f} ns for {format_share(seen.share)} of the time" for seen in known[:3]
+        )
         yield Warning_(
             "floor",
             "machine",

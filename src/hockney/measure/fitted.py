@@ -34,7 +34,7 @@ def predict_fitted(
 
     shortest = fit.sizes_bytes[0]  # up to 64 B, shorter messages take as long
     missing = {
-        point: f"no message shorter than {format_bytes(shortest)} was measured: hockney run basics has them"
+        point: f"the run has no oneway (window=16) below {format_bytes(shortest)}: the suite basics measures it"
         for point in points
         if point.bytes < shortest > 64
     }

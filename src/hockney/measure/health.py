@@ -17,7 +17,7 @@ from typing import Any
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.health.faults import SLOW
-from hockney.analysis.health.matrices import RATE, UNUSABLE, directed, time_of_rank
+from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank
 from hockney.errors import UsageError
 from hockney.measure.estimate import FIRST_POINT_S, MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, RunOptions, make_plan
@@ -36,6 +36,7 @@ from hockney.worker.hosts import Host
 from hockney.worker.preflight import HostsUnusable
 
 HOSTS_MIN = 2
+_LIMIT_S = 20  # of a measurement, so that a host that dies is found soon
 _BYTES = 96 * 16384  # of a measurement of a flow: 64 messages, those that fill it, and those that verify it
 _FIRST_PASS = 0.5  # of the time
 _LAST_PART = 0.4  # of the time: for points with a slow pair, if there are any
@@ -47,12 +48,16 @@ def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, 
         raise UsageError("health compares hosts: name two or more, as --hosts n1,n2 or n[1-8]")
     names = tuple(f"{host.name}:1" for host in hosts)
     plan = make_plan(load_suite("health"), replace(asked, hosts=names, ranks=(len(names),)), catalogue)
+    transports = sorted({point.transport for point in plan.points})
+    if len(transports) > 1:
+        raise UsageError(f"health measures one transport, and -t names {', '.join(transports)}: choose one of them")
     points: dict[int, list[Point]] = defaultdict(list)
     for point in plan.points:
         points[round_of(point)].append(point)
     order = sorted(points)
     random.Random(seed).shuffle(order)
-    return replace(plan, points=tuple(point for number in order for point in points[number]), refine=frozenset())
+    listed = tuple(point for number in order for point in points[number])
+    return replace(plan, points=listed, refine=frozenset(), timeout_s=min(plan.timeout_s, _LIMIT_S))
 
 
 def pairs_text(hosts: int) -> str:
@@ -60,8 +65,9 @@ def pairs_text(hosts: int) -> str:
     rounds = hosts - 1 + hosts % 2
     data_s = _BYTES / 125e6  # of a flow
     cost_s = rounds * MIN_MEASUREMENTS * (3 * FIRST_POINT_S + 2 * data_s)
+    pairs = hosts * (hosts - 1) // 2
     return (
-        f"{hosts * (hosts - 1) // 2:,} pairs of {hosts:,} hosts in {counted(rounds, 'round')}, "
+        f"{pairs:,} pair{'' if pairs == 1 else 's'} of {hosts:,} hosts in {counted(rounds, 'round')}, "
         f"about {format_duration_s(cost_s)} at 1 Gbit/s"
     )
 
@@ -87,9 +93,10 @@ def measure_health(
     """
     seed = random.SystemRandom().randrange(1 << 32)
     unusable: dict[str, str] = {}
+    link: dict[str, Any] = {UNUSABLE: unusable}
     while True:
         plan = plan_health(hosts, asked, catalogue, seed)
-        variant = Variant(plan, label=label, link={UNUSABLE: unusable}, seed=seed)
+        variant = Variant(plan, label=label, link=link, seed=seed)
         try:
             return measure_variants([variant], catalogue, store, display, command=command, make_sampler=_pair_sampler)[
                 0
@@ -99,6 +106,7 @@ def measure_health(
             if len(left) < HOSTS_MIN:
                 raise
             unusable |= error.causes
+            link[DEMAND] = error.demand
             hosts = left
 
 

@@ -51,7 +51,8 @@ class Plan:
 
     `refine`: the curves that get more sizes where they leave their line; `exact`: until the place of each switch is
     known. `grains`: the number of bytes that sizes are multiples of, by pattern, if above 1. `cpus`: the user's
-    placement of the ranks, rank 0 first; empty if hockney chooses. `launcher`: as --launcher says.
+    placement of the ranks, rank 0 first; empty if hockney chooses. `launcher`: as --launcher says. `map_by`,
+    `interface`: as of a Job.
 
     `virtual`: the transports with a model's clock, each with whether it is exact, without noise: it is then measured
     once. `deadline_ns`: for each point, search the highest rate of events that is sustained within it (rates.py); None:
@@ -69,6 +70,8 @@ class Plan:
     hosts: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()
     launcher: str = "auto"
+    map_by: str = "core"
+    interface: str | None = None
     timeout_s: int = 60
     start_limit_s: int = START_LIMIT_S
     refine: frozenset[CurveKey] = field(default_factory=frozenset)
@@ -110,6 +113,7 @@ class RunOptions:
     """The options of `hockney run`; None or () leaves the suite's own.
 
     `per_host`: how many ranks each host gets, one placement for each; () has two ranks both on two hosts and on one.
+    `one_per_host`: "cpus" ranks are one for each host, not one for each slot.
     `machine`: the model that measures all, in place of the suite's transports, with the variants that it names.
     `background`: the traffic under which each point is measured a second time; see background.place.
     """
@@ -124,8 +128,11 @@ class RunOptions:
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
     per_host: tuple[int, ...] = ()
+    one_per_host: bool = False
     cpus: tuple[int, ...] = ()
     launcher: str = "auto"
+    map_by: str = "core"
+    interface: str | None = None
     timeout_s: int | None = None
     refine: bool | None = None
     machine: str | None = None
@@ -201,7 +208,7 @@ def make_plan(
     caches = read_caches() if names_caches else {}
     cpus = len(set(asked.cpus)) or cpus or len(usable_cpus())
     hosts = parse_hosts(",".join(asked.hosts)) if asked.hosts and asked.background is None else ()
-    every = sum(host.slots or 1 for host in hosts) or cpus
+    every = sum(1 if asked.one_per_host else host.slots or 1 for host in hosts) or cpus
     grids = [
         _grid(suite, series, pattern, asked, catalogue, every, caches)
         for series, pattern in zip(suite.series, patterns, strict=True)
@@ -223,6 +230,8 @@ def make_plan(
         hosts=places.hosts,
         cpus=places.cpus,
         launcher=asked.launcher,
+        map_by=asked.map_by,
+        interface=asked.interface,
         timeout_s=round(min(max(20.0, time_s), 60.0)) if asked.timeout_s is None else asked.timeout_s,
         # Loading a library's programs takes seconds, with any limit of a measurement.
         start_limit_s=START_LIMIT_S if asked.timeout_s is None else max(10, asked.timeout_s),
@@ -318,9 +327,7 @@ def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str
     cpus = cpus_for(point.ranks, plan.cpus, cpus)
     if not plan.hosts and point.ranks > cpus and not plan.oversubscribe:
         more = "name more in --cpus" if plan.cpus else "allow this process more CPUs"
-        return (
-            f"more ranks than CPUs ({cpus}) would measure the scheduler; {more}, or add --oversubscribe to hockney run"
-        )
+        return f"more ranks than CPUs ({cpus}) would measure the scheduler; {more}, or use run --oversubscribe"
     if plan.hosts and "hosts" not in catalogue.transports[point.transport].caps:
         # MPIs are listed even where -t named none, so that none was looked for.
         every = catalogue.transports.items()

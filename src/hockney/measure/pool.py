@@ -70,15 +70,16 @@ class WorkerPool:
         self,
         plan: Plan,
         catalogue: Catalogue,
-        started: Callable[[Launch, int], int],
+        started: Callable[[Launch], int],
         *,
+        refused: Callable[[str, int], None],
         steal: Callable[[], float | None],
         launch_index: int,
         seed: int,
         environment: Mapping[str, str],
         failures: Failures,
     ) -> None:
-        """`started` stores a start and the number of strangers that its ranks refused, and returns the launch_id.
+        """`started` stores a start and returns the launch_id; `refused` counts strangers that ranks refused.
 
         `steal` returns that since its last call; `environment` is added to ours for the jobs. `seed` is of the noise
         of models.
@@ -86,6 +87,7 @@ class WorkerPool:
         self._plan = plan
         self._catalogue = catalogue
         self._started = started
+        self._refused = refused
         self._steal = steal
         self._launch_index = launch_index
         self._seed = seed
@@ -181,6 +183,8 @@ class WorkerPool:
             cpus=background.cpus,
             oversubscribed=self._is_crowded,
             hosts=parse_hosts(",".join(background.hosts)) if background.hosts else (),
+            map_by=self._map_by,
+            interface=self._plan.interface,
             start_limit_s=self._plan.start_limit_s,
         )
         try:
@@ -256,9 +260,11 @@ class WorkerPool:
             executable=info.executable,
             transport=info.worker_name,
             ranks=ranks,
-            cpus=() if hosts else placed or choose_cpus(ranks),
+            cpus=() if self._map_by else placed or choose_cpus(ranks),
             oversubscribed=self._is_crowded or (not hosts and ranks > cpus_for(ranks, placed, len(usable_cpus()))),
             hosts=hosts,
+            map_by=self._map_by,
+            interface=self._plan.interface,
             start_limit_s=self._plan.start_limit_s,
         )
         return self._bring_up(transport, job)
@@ -269,9 +275,9 @@ class WorkerPool:
         command = launch(job, library, environment, self._plan.launcher)
         command = replace(command, environment={**self._environment, **command.environment})
         session = WorkerSession(command, start_limit_s=self._plan.start_limit_s)
-        session.start()
         with contextlib.ExitStack() as undo:
             undo.callback(session.kill)
+            session.start()
             hello = session.hello()
             came = len(hello.ranks) or hello.size  # thousands of ranks on a model are not listed
             if came != job.ranks:
@@ -290,15 +296,21 @@ class WorkerPool:
                 argv=tuple(transport if word == str(job.model) else word for word in command.argv),
                 cpus=tuple(rank.cpu for rank in hello.ranks),
                 hosts=self._hosts(transport, hello.ranks),
+                bound=tuple(rank.bound or f"{rank.cpus_usable} CPUs" for rank in hello.ranks),
                 oversubscribed=job.oversubscribed,
                 clock_ns=hello.clock_ns,
                 index=self._launch_index,
             )
             # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
-            strangers = sum(rank.strangers for rank in hello.ranks)
-            live = _Live(session, self._started(launched, strangers) if stored else 0, launched)
+            self._refused(transport, sum(rank.strangers for rank in hello.ranks))
+            live = _Live(session, self._started(launched) if stored else 0, launched)
             undo.pop_all()
             return live
+
+    @property
+    def _map_by(self) -> str | None:
+        """How ranks find their CPUs themselves; None: hockney names them, as for consecutive cores of this host."""
+        return self._plan.map_by if self._plan.hosts or self._plan.map_by != "core" else None
 
     @property
     def _is_crowded(self) -> bool:

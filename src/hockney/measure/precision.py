@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.point_work import reached_text
-from hockney.model import Definition, Point, PointStatus
+from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, main_state
 from hockney.results.store import MeasurementSummary, Store
 from hockney.stats import LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
@@ -32,13 +32,12 @@ def judge_over_launches(store: Store, run_id: int, precision: float) -> set[Poin
 def _end_over_launches(
     measurements: Sequence[tuple[MeasurementSummary, State]], precision: float
 ) -> tuple[PointStatus, str | None]:
-    by_state: dict[str, dict[Definition, list[MeasurementSummary]]] = {}
+    by_state: dict[str, list[MeasurementSummary]] = {}
     for measurement, state in measurements:
         if state != MIXED and measurement.samples:
-            by_state.setdefault(state.name, {}).setdefault(measurement.definition, []).append(measurement)
-    largest = {state: max(of_state.values(), key=len) for state, of_state in by_state.items()}
-    chosen = main_state([{state: len(of_state) for state, of_state in largest.items()}])
-    counts = [] if chosen is None else largest[chosen]
+            by_state.setdefault(state.name, []).append(measurement)
+    chosen = main_state([{state: len(of_state) for state, of_state in by_state.items()}])
+    counts = [] if chosen is None else by_state[chosen]
     medians_ns = [measurement.median_ns for measurement in counts if measurement.median_ns is not None]
     launch_ids = [measurement.launch_id for measurement in counts]
     time, over = time_of(medians_ns, launch_ids) if counts else (None, ONE_LAUNCH)

@@ -11,10 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
 
-from hockney.machine import Moment, warnings_during
+from hockney.machine import Moment
 from hockney.measure.interfaces import Progress
+from hockney.measure.machine_warnings import warnings_during
 from hockney.measure.plan import Plan
-from hockney.measure.run_warnings import KernelShare, loss_warnings, steal_warning, stranger_warnings
+from hockney.measure.run_warnings import (
+    KernelShare,
+    core_warnings,
+    loss_warnings,
+    steal_warning,
+    stranger_warnings,
+    stray_warnings,
+)
 from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue
@@ -74,12 +82,15 @@ class Recorder:
     def begun(self, plan: Plan, *, goes_on: bool, precise: int) -> None:
         self._display.begun(self.run_id, plan, goes_on=goes_on, precise=precise)
 
-    def started(self, launched: Launch, strangers: int) -> int:
-        """Store a start of a job whose ranks refused the connections of this many strangers."""
+    def refused(self, transport: str, strangers: int) -> None:
+        """Count connections of strangers that the ranks of a job refused."""
+        self._strangers[transport] += strangers
+
+    def started(self, launched: Launch) -> int:
+        """Store a start of a job."""
         launch_id = self.store.add_launch(self.run_id, launched)
         if launched.oversubscribed or by_sockets(launched.library, os.environ):
             self._in_kernel.add(launch_id)
-        self._strangers[launched.transport] += strangers
         self._display.launched(launched)
         return launch_id
 
@@ -129,11 +140,14 @@ class Recorder:
         refused = all(self.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
         if status is RunStatus.DONE and (failed or (real and refused) or not self.statuses):
             status = RunStatus.PARTIAL
+        stored = self.store.run(self.run_id)
         for warning in (
             *self.kernel_share.warnings(catalogue),
             *loss_warnings(self._lost),
             *stranger_warnings(self._strangers),
             *steal_warning(self.store, self.run_id),
+            *core_warnings(stored),
+            *stray_warnings(stored),
             *warnings_during(others, goes_on=goes_on),
         ):
             self.store.add_warning(self.run_id, warning)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney import __version__
+from hockney.analysis import repeat
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError
 from hockney.machine import (
@@ -25,22 +26,23 @@ from hockney.machine import (
     facts,
     refuse_unusable,
     usable_cpus,
-    warnings_before,
 )
+from hockney.measure.host_clocks import HostClocks
 from hockney.measure.load import LoadSampler
+from hockney.measure.machine_warnings import warnings_before
 from hockney.measure.plan import Plan, Skipped, refuse_empty
 from hockney.measure.pool import Failures, WorkerPool
 from hockney.measure.precision import judge_over_launches
 from hockney.measure.rates import RateSampler
 from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait
-from hockney.measure.run_warnings import host_warnings
+from hockney.measure.run_warnings import host_warnings, interface_warnings, refuse_without_interface
 from hockney.measure.sampler import Sampler
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.store import Store, StoredPoint, StoredRun
 from hockney.results.store.lock import alone
 from hockney.results.traits import traits_json
 from hockney.suites import LAUNCHES_MAX
-from hockney.worker.build import compiler_facts
+from hockney.worker.build import build_worker, compiler_facts
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.hosts import fill, parse_hosts
 from hockney.worker.preflight import HostsUnusable, preflight
@@ -70,6 +72,7 @@ class Side:
     recorder: Recorder
     facts: dict[str, Any] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    failures: Failures = field(default_factory=Failures)
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,7 @@ def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
 def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     """The facts of each host of a plan. Raises HostsUnusable, UsageError."""
     used = [catalogue.transports[point.transport] for point in plan.points]
-    workers = sorted({transport.executable for transport in used})
+    workers = sorted({build_worker(), *(transport.executable for transport in used)})  # the first compares clocks
     listed = parse_hosts(",".join(plan.hosts))
     jobs = {(point.ranks, point.per_host) for point in plan.points}
     names = {host.name for ranks, per_host in jobs for host in fill(ranks, listed, per_host)}
@@ -195,7 +198,10 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     libraries = {transport.library.id: transport.library for transport in used if transport.library}
     try:
         starter = find_starter(plan.launcher, used_hosts, os.environ)
-        return preflight(used_hosts, workers, starter, libraries.values())
+        known = preflight(used_hosts, workers, starter, libraries.values())
+        if plan.interface is not None:
+            refuse_without_interface(known, plan.interface)
+        return known
     except HostsUnusable:
         if all(transport.library for transport in used):
             return []  # their launchers may have another way to these hosts
@@ -203,12 +209,12 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
-    """Continue a run that was killed or interrupted, or ran out of time.
+    """Continue a run that was killed or interrupted, or ran out of time; without a reference the last such run.
 
     Points that are not precise, failed or skipped get the plan's time again, and missing launches are made. Failures
     stay failures, and the run PARTIAL. Raises UsageError for a run that cannot be resumed, with the reason.
     """
-    run_id = store.find_run(reference)
+    run_id = store.find_run(reference or _last_unfinished(store))
     with alone(store.path, run_id):
         stored, points, known = store.run(run_id), store.points(run_id), facts()
         _refuse_unfit(stored, points, known)
@@ -229,15 +235,35 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
         return _go_on(stored, plan, start, catalogue, store, display, known)
 
 
-def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mapping[str, Any]) -> None:
-    """Raises UsageError for a run of another benchmark, of a pair, of another machine, or without points."""
+def _last_unfinished(store: Store) -> str:
+    """The last run that can go on and has something left to measure; the last of all if there is none, to say so."""
+    left = {PointStatus.PENDING, PointStatus.BUDGET, PointStatus.STOPPED}
+    ended_early = (RunStatus.KILLED, RunStatus.INTERRUPTED)
+    runs = [run for run in store.runs() if run.status is not RunStatus.RUNNING]
+    unfinished = [run.id for run in runs if run.status in ended_early or left & {*run.points}]
+    return str(next((run for run in reversed(unfinished) if _why_never(store.run(run)) is None), "last"))
+
+
+def _why_never(stored: StoredRun) -> UsageError | None:
+    """Why no run of this kind can be continued; None if some can."""
     if stored.info.is_imported:
-        raise UsageError(f"run {stored.id} was imported and cannot be continued; measure", argv=("hockney", "quick"))
+        return UsageError(f"run {stored.id} was imported and cannot be continued; measure", argv=("hockney", "quick"))
     if stored.info.plan.get(INTERLEAVED):
-        raise UsageError(
+        return UsageError(
             f"run {stored.id} was measured in alternation with another and cannot be continued alone: measure the pair "
             "again with compare --interleave"
         )
+    if stored.info.suite == "health":
+        fix = repeat.resume(stored.id, stored.info)
+        return UsageError(f"run {stored.id} is one of all pairs of hosts, which cannot be continued", fix=fix)
+    return None
+
+
+def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mapping[str, Any]) -> None:
+    """Raises UsageError for a run of another benchmark, of a pair, of another machine, or without points."""
+    never = _why_never(stored)
+    if never is not None:
+        raise never
     changed = another_machine(stored.info.facts, known)
     if changed is not None:
         raise UsageError(f"run {stored.id} cannot go on here, for {changed}: begin a new one")
@@ -333,30 +359,38 @@ def _carry_out(
     sides: list[Side] = []
     others: list[Moment] = []
     status = RunStatus.DONE
-    try:
-        with interrupts_wait():  # a stored run must have its number here
-            for side in begin():
-                sides.append(side)  # noqa: PERF402 - the first one counts where the second cannot be stored
-        if when is not None:
-            _warn_before(sides[-1], catalogue, when)
-        sides[0].recorder.begun(sides[0].plan, goes_on=start.round > 0, precise=start.precise)
-        _make_launches(sides, catalogue, start, make_sampler, others)
-        if start.several:
-            for side in sides:
-                judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
-    except KeyboardInterrupt:
-        if not sides:
-            raise  # nothing is stored yet
-        status = RunStatus.INTERRUPTED
-    except Exception:
-        for side in sides:
-            with contextlib.suppress(HockneyError):  # a second error of the store would hide the first
-                side.recorder.store.finish_run(side.recorder.run_id, RunStatus.INTERRUPTED)
-        raise
+    with contextlib.ExitStack() as undo:
+        undo.callback(_store_interrupted, sides)
+        try:
+            with interrupts_wait():  # a stored run must have its number here
+                for side in begin():
+                    sides.append(side)  # noqa: PERF402 - the first one counts where the second cannot be stored
+            if when is not None:
+                _warn_before(sides[-1], catalogue, when)
+            sides[0].recorder.begun(sides[0].plan, goes_on=start.round > 0, precise=start.precise)
+            names = [host["name"] for host in sides[0].facts.get("hosts") or ()]
+            clocks = HostClocks(sides[0].plan, [side.recorder for side in sides], names)
+            clocks.before()
+            _make_launches(sides, catalogue, start, make_sampler, others)
+            if start.several:
+                for side in sides:
+                    judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
+            clocks.after({host for side in sides for host in side.failures.lost_hosts})
+        except KeyboardInterrupt:
+            if not sides:
+                raise  # nothing is stored yet
+            status = RunStatus.INTERRUPTED
+        undo.pop_all()
     return [
         side.recorder.finish(side.plan, status, catalogue, others, failed_before=start.failed, goes_on=start.launch > 0)
         for side in sides
     ]
+
+
+def _store_interrupted(sides: Sequence[Side]) -> None:
+    for side in sides:
+        with contextlib.suppress(HockneyError):  # a second error of the store would hide the first
+            side.recorder.store.finish_run(side.recorder.run_id, RunStatus.INTERRUPTED)
 
 
 def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
@@ -367,7 +401,8 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
         return
     ranks_here = max(point.ranks for point in real) if not plan.hosts else 1
     over_loopback = not plan.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
-    for warning in host_warnings(side.facts.get("hosts", ()), catalogue):
+    of_hosts = host_warnings(side.facts.get("hosts", ()), catalogue)
+    for warning in (*of_hosts, *interface_warnings(plan, catalogue)):
         recorder.store.add_warning(recorder.run_id, warning)
     for warning in warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus):
         if warning.kind != "congestion" or over_loopback:
@@ -387,7 +422,8 @@ def _make_launches(
     meter = StealMeter(cpus)
     is_virtual = all(point.transport in plan.virtual for point in plan.points)
     watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, cpus)
-    failures = [Failures(asks_hosts=side.facts.get("hosts") != []) for side in sides]
+    for side in sides:
+        side.failures.asks_hosts = side.facts.get("hosts") != []
     round_, alike = start.round, start.alike
     end_s = time.monotonic() + plan.time_s
     for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
@@ -401,17 +437,18 @@ def _make_launches(
             if watch is not None:
                 up.callback(lambda: others.append(watch.read()))
             pools = []
-            for side, failed in zip(sides, failures, strict=True):
+            for side in sides:
                 side.recorder.launches_left = left
                 pool = WorkerPool(
                     side.plan,
                     catalogue,
                     side.recorder.started,
+                    refused=side.recorder.refused,
                     steal=meter.read,
                     launch_index=start.launch + index,
                     seed=start.seed + index,
                     environment=side.environment,
-                    failures=failed,
+                    failures=side.failures,
                 )
                 pools.append(up.enter_context(pool))
             sampler = make_sampler(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hockney.errors import UsageError
+from hockney.machine.files import format_cpus, named_cpus
 from hockney.model import Measurement, Warning_
-from hockney.results.store import Store
+from hockney.results.placement import cores_of_hosts, shared_cores, strayed
+from hockney.results.store import Store, StoredRun
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import YIELDS
+
+if TYPE_CHECKING:
+    from hockney.measure.plan import Plan
 
 
 class KernelShare:
@@ -82,6 +88,67 @@ def steal_warning(store: Store, run_id: int) -> Iterator[Warning_]:
         cause = f"While this run measured, the hypervisor took {share:.0%} of the CPU time."
         remedy = "Measure when other virtual machines are idle, or on an instance with dedicated cores."
         yield Warning_("steal", "machine", cause, remedy)
+
+
+def core_warnings(run: StoredRun) -> Iterator[Warning_]:
+    """Ranks that shared a core on one of several hosts, from where they were found; one warning for a transport."""
+    if "hosts" not in run.info.facts:
+        return
+    cores = cores_of_hosts(run.info.facts)
+    warned = set()
+    for launch in sorted(run.launches.values(), key=lambda launch: launch.ranks):
+        shared = shared_cores(launch, cores)
+        if not shared or launch.transport in warned:
+            continue
+        warned.add(launch.transport)
+        ranks, where = shared[0], launch.hosts[shared[0][0]]
+        cpus = named_cpus(format_cpus(launch.cpus[rank] for rank in ranks))
+        who = f"{' and '.join(map(str, ranks))} of the {counted(launch.ranks, 'rank')} of {launch.transport}"
+        others = f", and so do others on {counted(len(shared) - 1, 'core')}" if shared[1:] else ""
+        yield Warning_(
+            "smt",
+            launch.transport,
+            f"Ranks {who} share a core of {where} ({cpus}){others}: each slows the others down.",
+            "Put fewer ranks on each host (-n, --per-node), so that each has a separate core.",
+        )
+
+
+def stray_warnings(run: StoredRun) -> Iterator[Warning_]:
+    """Ranks that may run on CPUs that this process may not use; one warning for a transport."""
+    places = ((launch.transport, strayed(launch, run.info.facts)) for launch in run.launches.values())
+    for transport, outside in {name: cpus for name, cpus in places if cpus}.items():
+        cpus = "; ".join(f"{named_cpus(format_cpus(each))} of {host}" for host, each in outside.items())
+        yield Warning_(
+            "placement",
+            transport,
+            f"Ranks of {transport} were on CPUs that hockney may not use: {cpus}.",
+            "Start hockney with the CPUs of its ranks (taskset, cgroup, job), or another launcher.",
+        )
+
+
+def interface_warnings(plan: Plan, catalogue: Catalogue) -> Iterator[Warning_]:
+    """Libraries that --interface does not reach."""
+    for name in sorted({point.transport for point in plan.points}) if plan.interface else ():
+        library = catalogue.transports[name].library
+        if library is not None and library.kind == "mpiexec":
+            yield Warning_(
+                "hosts",
+                name,
+                f"{name} chooses its network interface itself: hockney cannot tell it to use {plan.interface}.",
+                "Set the variable that its manual names, or measure another transport.",
+            )
+
+
+def refuse_without_interface(hosts: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Raises UsageError for the first host that has no interface of this name with an address."""
+    for host in hosts:
+        known = [interface["name"] for interface in host["interfaces"] if interface["address"]]
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise UsageError(
+                f"{host['name']} has no network interface {name} with an IPv4 address ({has}): "
+                "name one with --interface that all hosts have"
+            )
 
 
 def host_warnings(hosts: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[Warning_]:

@@ -10,10 +10,10 @@ from typing import Any
 from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, ReasonCode, Verdict
 from hockney.model import Point, split_placed
 from hockney.report.names import readable_name
+from hockney.report.words import SHORT_MARK
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.units import counted, format_bytes, format_ns, percent_digits
 
-SHORT_MARK = "†"
 NONE = "-"  # no figure
 
 _REASONS: Mapping[ReasonCode, str] = {
@@ -214,7 +214,7 @@ def caution_sentence(comparison: Comparison) -> str | None:
         if comparison.has_no_cause
         else f"Ranks sleep while they wait on {', '.join(comparison.drifting)}"
     )
-    return f"{cause}: it may be drift. To confirm, measure both variants with `hockney compare --interleave`."
+    return f"{cause}: it may be drift."
 
 
 def only_in_sentence(run: int, points: Sequence[Point]) -> str:

@@ -1,4 +1,4 @@
-"""The sentences of findings, notes and pairs of ranks; findings.toml has the templates, and explains them.
+"""The sentences of findings, fixes, notes and pairs of ranks; findings.toml has the templates, and explains them.
 
 A code without a template is printed by its facts.
 """
@@ -13,9 +13,11 @@ from string import Formatter
 from typing import Any
 
 from hockney.analysis.explain.layers import Layer
-from hockney.analysis.explain.pairs import Inconclusive, Outlier, PairClass
-from hockney.analysis.finding import Finding, Note
+from hockney.analysis.explain.pairs import Inconclusive, Outlier, PairClass, whole_hosts
+from hockney.analysis.finding import Finding, NotChecked, Note, Subject
+from hockney.errors import Fix
 from hockney.machine.files import read_toml
+from hockney.report.words import ratio_text
 from hockney.stats.fit import Estimate
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
@@ -65,12 +67,27 @@ def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
         about, facts = finding.subject, finding.facts
         if finding.code == "yielding library" and about.transport in yielding:
             continue
-        fix = finding.fix.text if finding.fix else ""
+        fix = fix_sentence(finding.fix) if finding.fix else ""
         kind = (finding.code, finding.cause, facts.get("answer"), facts.get("threshold"), "fall_ns" in facts, fix)
         of_transport = (*kind, about.transport, about.state)
         groups.setdefault((*kind, not about.transport, repeats[of_transport]), []).append(finding)
         repeats[of_transport] += 1
     return list(groups.values())
+
+
+def fix_sentence(fix: Fix) -> str:
+    """One imperative sentence without its full stop."""
+    return _worded("fixes", fix.code, fix.facts).removesuffix(".")
+
+
+def check_name(gap: NotChecked) -> str:
+    """What was not checked: `lines through pingpong on tcp`."""
+    return _worded("checks", gap.what, _subject_facts(gap.subject))
+
+
+def gap_text(gap: NotChecked) -> str:
+    """Why it was not checked, as a phrase: `needs three sizes or more`."""
+    return _worded("gaps", gap.why, gap.facts)
 
 
 def note_text(note: Note) -> str:
@@ -102,11 +119,12 @@ def class_text(pair_class: PairClass) -> str:
 
 def outlier_text(outlier: Outlier, hosts: Sequence[str]) -> str:
     """`ranks 1 and 3: 1.30 us, 1.30x their class (one host, 1.00 us)`."""
-    names = rank_names(outlier.ranks, hosts)
-    if len(names) == 1:
-        who, whose = f"rank {names[0]} with {outlier.of_pairs} others", "its"
-    else:
-        who, whose = f"ranks {' and '.join(names)}" + (f" with {outlier.reach}" if outlier.reach else ""), "their"
+    who = who_text(outlier.ranks, hosts)
+    whose = "its" if len(outlier.ranks) == 1 else "their"
+    if outlier.reach:
+        who += f" with {outlier.reach}"
+    elif len(outlier.ranks) == 1:
+        who += f" with {outlier.of_pairs} others"
     doubt = "; they may be more distant (topology unknown)" if outlier.may_be_farther else ""
     than = f"{whose} class ({outlier.class_name}, {format_ns(outlier.class_ns)})"
     return f"{who}: {format_ns(outlier.time.value)}, {outlier.factor:.2f}x {than}{doubt}"
@@ -122,9 +140,17 @@ def inconclusive_text(pair: Inconclusive, hosts: Sequence[str]) -> str:
     )
     than = f"{pair.time.value / pair.class_ns:.2f}x their class ({pair.class_name}, {format_ns(pair.class_ns)})"
     return (
-        f"ranks {' and '.join(rank_names(pair.ranks, hosts))} may be slow (inconclusive): "
+        f"{who_text(pair.ranks, hosts)} may be slow (inconclusive): "
         f"{format_ns(pair.time.value)}, {than}; {why}. Measure longer with --time."
     )
+
+
+def who_text(ranks: Sequence[int], hosts: Sequence[str]) -> str:
+    """`host n3`, `hosts n1 and n2` where these are all of their ranks; else `ranks 0 (n1) and 3 (n2)`, `rank 2`."""
+    names = whole_hosts(ranks, hosts)
+    noun = "host" if names else "rank"
+    names = names or rank_names(ranks, hosts)
+    return f"{noun}{'s' if len(names) > 1 else ''} {' and '.join(names)}"
 
 
 def rank_names(ranks: Iterable[int], hosts: Sequence[str]) -> list[str]:
@@ -134,10 +160,20 @@ def rank_names(ranks: Iterable[int], hosts: Sequence[str]) -> list[str]:
 
 def fill(template: str, finding: Finding) -> str:
     """The first alternative of a template that the finding has all facts of, with these; "" where there is none."""
-    subject = finding.subject
+    return _first_filled(template, {**_subject_facts(finding.subject), **finding.facts})
+
+
+def _worded(table: str, code: str, facts: Mapping[str, Any]) -> str:
+    """The template of a code in a table, filled; the code itself where it has none."""
+    return _first_filled(_TEMPLATES[table].get(code, ""), facts) or code
+
+
+def _subject_facts(subject: Subject) -> dict[str, Any]:
     facts: dict[str, Any] = {"transport": subject.transport, "pattern": subject.pattern, "state": subject.state}
-    facts |= {} if subject.ranks is None else {"ranks": subject.ranks}
-    facts |= finding.facts
+    return facts if subject.ranks is None else {**facts, "ranks": subject.ranks}
+
+
+def _first_filled(template: str, facts: Mapping[str, Any]) -> str:
     return next(filter(None, (_filled(each, facts) for each in template.split("|"))), "")
 
 
@@ -175,11 +211,7 @@ def interval_text(value: Estimate, text: Callable[[float], str]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{int(value):,}" if value == int(value) else _ratio(value)
-
-
-def _ratio(value: float) -> str:
-    return f"{value:#.3g}" if abs(value) < 99.95 else f"{value:,.0f}"
+    return f"{int(value):,}" if value == int(value) else ratio_text(value)
 
 
 def _share(value: float) -> str:
@@ -196,7 +228,8 @@ _UNITS: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_bytes_per_s", format_rate),
     ("_ns_per_byte", lambda value: f"{value:.3g} ns/B"),
     ("_bytes", lambda value: format_bytes(round(value))),
-    ("_ratio", _ratio),
+    ("_ratio", ratio_text),
     ("_share", _share),
     ("_ns", format_ns),
+    ("run", str),
 )

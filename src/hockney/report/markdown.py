@@ -1,17 +1,18 @@
-"""A run as Markdown, for issue trackers: verdict, findings, data sheet, predictions, and caveats."""
+"""A run as Markdown, for issue trackers: verdict, findings, data sheet, times under load, predictions, and caveats."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 
-from hockney.analysis.finding import Fix
+from hockney.errors import Fix
 from hockney.report.html import material_of
 from hockney.report.html.findings import FixItem, findings_of
+from hockney.report.html.load import load_table
 from hockney.report.html.material import Material
 from hockney.report.html.predictions import predictions_of
 from hockney.report.html.summary import summary_of
-from hockney.report.html.tables import sheet_table
+from hockney.report.html.tables import Cell, sheet_table
 from hockney.results.runs import Results, Run
 from hockney.units import printable
 
@@ -49,8 +50,14 @@ def _lines(material: Material) -> Iterable[str]:
         yield from ("", "## Data sheet", "", f"| transport | {' | '.join(map(_plain, sheet.columns))} |")
         yield "| --- |" + " ---: |" * len(sheet.columns)
         for name, _, cells in sheet.rows:
-            yield f"| {_plain(name)} | {' | '.join(_plain(f'{cell.text} {cell.spread}'.rstrip()) for cell in cells)} |"
+            yield f"| {_plain(name)} | {' | '.join(map(_cell, cells))} |"
         yield from ("", _plain(sheet.notes[0]))
+    load = load_table(material)
+    if load is not None:
+        yield from ("", "## Under load", "", _plain(load.where), "", f"| {' | '.join(load.columns)} |")
+        yield "| --- |" + " ---: |" * (len(load.columns) - 1)
+        yield from (f"| {' | '.join(map(_cell, row))} |" for row in load.rows)
+        yield from ("", _plain(load.note))
     predictions = predictions_of(material)
     if predictions is not None:
         yield from ("", "## Measured against predicted", "")
@@ -63,6 +70,10 @@ def _lines(material: Material) -> Iterable[str]:
     if material.run.warnings:
         yield from ("", "## What limits these figures", "")
         yield from (f"- {_plain(str(warning))}" for warning in material.run.warnings)
+
+
+def _cell(cell: Cell) -> str:
+    return _plain(f"{cell.text} {cell.spread}".rstrip())
 
 
 def _fix(fix: FixItem | None) -> str:

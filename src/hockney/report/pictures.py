@@ -69,7 +69,7 @@ def _writing(folder: Path) -> Iterator[None]:
 def pictures_of(material: Material) -> list[Picture]:
     """Every chart of the page, in its order."""
     run = material.run
-    source = ", ".join(f"run {each.id}" + (f" ({each.label})" if each.label else "") for each in material.runs)
+    source = ", ".join(each.name for each in material.runs)
     predictions = predictions_of(material)
     checked = [predictions.chart] if predictions and predictions.chart else []
     measured = [*_curve_charts(material), *charts_of(material), *checked, *comparisons_of(material)[1]]

@@ -9,12 +9,13 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hockney.analysis.explain.layers import Layer, layer_at
-from hockney.model import NOT_MEASURED, Definition, PointStatus, Warning_
+from hockney.model import NOT_MEASURED, Definition, PointStatus, RunInfo, Warning_
 from hockney.report.names import placements, plain_names
+from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run, Series, table_state
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import transport_traits
@@ -22,7 +23,20 @@ from hockney.stats import EXACT, LAUNCHES, ONE_LAUNCH, State, place, rate_bytes_
 from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit import Segment, SegmentFit, fit_segments
 from hockney.stats.interval import Estimate
+from hockney.units import format_ns, format_rate
 
+NOTHING = "–"
+MARKS = {
+    NOTHING: "not enough data",
+    "~": "known to worse than ±25 %",
+    "*": "more ranks than CPUs, so these are scheduling times",
+}
+_VAGUE = 0.25  # of a fitted value: with a wider interval it is marked
+_FORMATS: Mapping[str, Callable[[float], str]] = {
+    "ns": format_ns,
+    "bytes/s": format_rate,
+    "bytes": lambda value: format_rate(value).removesuffix("/s"),
+}
 _HARNESS = "null"
 _LATENCY_BYTES = 8
 _STREAM_BYTES = (1 << 16, 1 << 20)
@@ -53,14 +67,19 @@ class Value(Estimate):
 
 
 class TransportFigures:
-    """The figures of one transport in one machine state, from stored medians: no samples are read."""
+    """The figures of one transport in one machine state, from stored medians: no samples are read.
 
-    def __init__(self, members: Members, state: str) -> None:
-        self._figures: dict[Series, tuple[Value, Definition] | None] = {
-            series: _figure(series, [each for each, of in measurements if of.name == state])
-            for series, measurements in members
-            if (series.point.pattern, series.point.options) in _SHOWN
-        }
+    `or_most`: where a point has none in it, those in the state with most of its measurements.
+    """
+
+    def __init__(self, members: Members, state: str, *, or_most: bool = False) -> None:
+        self._figures: dict[Series, tuple[Value, Definition] | None] = {}
+        for series, measurements in members:
+            if (series.point.pattern, series.point.options) in _SHOWN:
+                counts = Counter(of.name for _, of in measurements)
+                most = max(counts, key=lambda name: counts[name], default=state)
+                wanted = most if or_most and not counts[state] else state
+                self._figures[series] = _figure(series, [each for each, of in measurements if of.name == wanted])
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
         """The time of a pattern without options."""
@@ -116,24 +135,23 @@ class TransportFigures:
         return dict(sorted(times.items()))
 
 
-def _figure(series: Series, measurements: Iterable[MeasurementSummary]) -> tuple[Value, Definition] | None:
-    """The time and its definition. Definitions are not mixed: the first with an interval counts, else the first."""
-    by_definition: dict[Definition, list[MeasurementSummary]] = {}
-    for measurement in measurements:
-        if measurement.median_ns is not None:
-            by_definition.setdefault(measurement.definition, []).append(measurement)
-    figures = [(_time(series, definition, members), definition) for definition, members in by_definition.items()]
-    return next((figure for figure in figures if figure[0].has_interval), None) or (figures[0] if figures else None)
-
-
-def _time(series: Series, definition: Definition, measurements: Sequence[MeasurementSummary]) -> Value:
-    medians_ns = [each.median_ns for each in measurements if each.median_ns is not None]
-    time, over = time_of(medians_ns, [each.launch_id for each in measurements])
+def _figure(series: Series, measurements: Sequence[MeasurementSummary]) -> tuple[Value, Definition] | None:
+    """The time and its definition."""
+    known = [each for each in measurements if each.median_ns is not None]
+    if not known:
+        return None
+    definition = known[0].definition
+    time, over = time_of([each.median_ns or 0.0 for each in known], [each.launch_id for each in known])
     interval = (0.0, math.inf) if time.low is None or time.high is None else (time.low, time.high)
     if series.is_exact:
         interval, over = (time.value, time.value), EXACT
-    is_short = series.point.is_stream and measurements[0].batch * definition.divisor < STREAM_EVENTS_MIN
-    return Value(time.value, *interval, over, None, is_short)
+    is_short = series.point.is_stream and known[0].batch * definition.divisor < STREAM_EVENTS_MIN
+    return Value(time.value, *interval, over, None, is_short), definition
+
+
+def _without_interval(value: Value | None) -> Value | None:
+    """None of None."""
+    return value and replace(value, low=0.0, high=math.inf)
 
 
 def _rate(time: Value, definition: Definition, size: int) -> Value | None:
@@ -152,6 +170,22 @@ class Column:
     unit: str
     definition: str
     pick: Callable[[TransportFigures], Value | None]
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether its values are parameters of a line, which are shown without an interval."""
+        return self.key in ("r_inf_bytes_per_s", "n_half_bytes")
+
+    def text(self, value: Value | None) -> str:
+        """`1.83 us`; `~156 kB` of a fit known to worse than ±25 %."""
+        if value is None:
+            return NOTHING
+        return "~" * (self.is_fitted and value.relative > _VAGUE) + _FORMATS[self.unit](value.value)
+
+
+def marks_text(text: str, marks: Mapping[str, str] = MARKS) -> str:
+    """What the marks mean that are in a text, in one sentence; empty without any."""
+    return "; ".join(f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in text)
 
 
 COLUMNS = (
@@ -294,7 +328,11 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
             if every_state
             else [chosen[where.get(transport, "")], table_state(series for series, _ in members)]
         )
-        known = [row for name in dict.fromkeys(names) if name and (row := _row(run, transport, members, name, states))]
+        known = [
+            row
+            for name in dict.fromkeys(names)
+            if name and (row := _row(run, transport, members, name, states, is_pure=every_state))
+        ]
         known = [row for row in known if row.has_interval] or known[:1]
         rows += known if every_state else known[:1]
     shown = {row.state for row in rows}
@@ -305,11 +343,11 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
         layers=tuple(_layers(rows, run.facts)),
         harness_ns=_harness_ns(harness),
         clock_ns=min((launch.clock_ns for launch in run.launches.values()), default=None),
-        launches_per_job=len({launch.index for launch in run.launches.values()}),
+        launches_per_job=run.launch_count,
         states=states,
         warnings=run.warnings,
         failures=tuple(_failures(by_transport, [row for row in rows if row.has_interval])),
-        network=_network(rows, run.facts),
+        network=_network(rows, run.info),
         also_ready=tuple(sorted({*run.facts.get("transports", ())} - {_HARNESS, *by_transport})),
     )
 
@@ -326,12 +364,22 @@ def _states(run: Run) -> tuple[StateCount, ...]:
     return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)
 
 
-def _row(run: Run, transport: str, members: Members, state: str, states: Iterable[StateCount]) -> Row | None:
-    """None where no point of the table was measured in that state."""
+def _row(
+    run: Run, transport: str, members: Members, state: str, states: Iterable[StateCount], *, is_pure: bool
+) -> Row | None:
+    """None where no point of the table was measured in that state.
+
+    Points that were measured in other states alone have a value without interval, unless the row `is_pure`.
+    """
     figures = TransportFigures(members, state)
     values = {column.key: column.pick(figures) for column in COLUMNS}
     if not any(values.values()):
         return None
+    if not is_pure:
+        others = TransportFigures(members, state, or_most=True)
+        for column in COLUMNS:
+            if values[column.key] is None and not column.is_fitted:
+                values[column.key] = _without_interval(column.pick(others))
     launches = run.launches.values()
     launch = next(launch for launch in launches if launch.transport == transport)
     line = figures.line
@@ -376,7 +424,7 @@ def _layers(rows: Sequence[Row], facts: Mapping[str, Any]) -> Iterable[Layer]:
             yield layer_at(_LATENCY_BYTES, transport, lower, state, upper, below)
 
 
-def _network(rows: Sequence[Row], facts: Mapping[str, Any]) -> Network | None:
+def _network(rows: Sequence[Row], info: RunInfo) -> Network | None:
     """The socket with the least latency between hosts, and the slowest host's speed."""
     between = [row for row in rows if row.is_between_hosts]
     if not between:
@@ -384,12 +432,11 @@ def _network(rows: Sequence[Row], facts: Mapping[str, Any]) -> Network | None:
     sockets = [
         (value, row.transport)
         for row in between
-        if transport_traits(facts, row.transport).carrier == "kernel"
+        if transport_traits(info.facts, row.transport).carrier == "kernel"
         and (value := row.values["latency_ns"]) is not None
     ]
     latency, transport = min(sockets, key=lambda each: each[0].value, default=(None, None))
-    hosts = facts.get("hosts") or ()
-    speeds = [[each["bits_per_s"] or 0 for each in host["interfaces"] if each["address"]] for host in hosts]
+    speeds = [[each["bits_per_s"] or 0 for each in known] for known in used_interfaces(info).values()]
     slowest = min((max(of_host, default=0) for of_host in speeds), default=0)
     return Network(transport, latency, slowest / 8 or None)
 

@@ -11,9 +11,12 @@ from hockney.machine.files import format_cpus, named_cpus
 from hockney.units import counted
 
 if TYPE_CHECKING:
+    from hockney.analysis.impact import Impact
     from hockney.analysis.predict.prediction import Validation
     from hockney.results.runs import Run
 
+SHORT_MARK = "†"  # a stream with few events in a sample
+_HOSTS_MAX = 16
 _ERRORS_WITHIN = (0.10, 0.25)
 ERROR_COLUMNS = ("points", "median error", *(f"within {limit:.0%}" for limit in _ERRORS_WITHIN))
 
@@ -37,8 +40,10 @@ def machine_text(facts: dict[str, Any]) -> str:
 
 
 def spread_text(fraction: float) -> str:
-    """`±2%`, rounded up; `±?` of tenfold and more, and where there is no interval."""
-    return "±?" if fraction >= 9.99 else f"±{math.ceil(100 * fraction)}%"
+    """`±2%`, rounded up; `±>100%` where the interval is longer than the figure; `±?` of infinity: there is none."""
+    if fraction > 1:
+        return "±?" if math.isinf(fraction) else "±>100%"
+    return f"±{math.ceil(100 * fraction)}%"
 
 
 def error_cells(validation: Validation) -> list[str]:
@@ -64,12 +69,38 @@ def placement_text(run: Run) -> str | None:
     return f"{'; '.join(words)}."
 
 
+def background_text(run: Run) -> str:
+    """`incast by 3 ranks on n3, n4, n5`: the background of a run that has one."""
+    background = run.info.plan["background"]
+    hosts, cpus = background["hosts"], background["cpus"]
+    where = hosts_text(hosts) if hosts else _cpus_text(cpus) if cpus else ""
+    return f"{background['name']} by {counted(background['ranks'], 'rank')}{f' on {where}' if where else ''}"
+
+
+def hosts_text(names: Sequence[str]) -> str:
+    """`n3, n4, n5`; of many the first ones."""
+    more = f" and {len(names) - _HOSTS_MAX} more" if len(names) > _HOSTS_MAX else ""
+    return f"{', '.join(names[:_HOSTS_MAX])}{more}"
+
+
+def ratio_text(value: float) -> str:
+    """`3.02`, `31.0` or `1,234`."""
+    return f"{value:#.3g}" if abs(value) < 99.95 else f"{value:,.0f}"
+
+
+def impact_texts(impact: Impact) -> tuple[str, str]:
+    """`3.02x` and its interval, `(2.95 to 3.10)`, or `±?` where there is none."""
+    factor = impact.factor
+    if factor.low is None or factor.high is None:
+        return f"{ratio_text(factor.value)}x", "±?"
+    return f"{ratio_text(factor.value)}x", f"({ratio_text(factor.low)} to {ratio_text(factor.high)})"
+
+
 def launches_text(run: Run) -> str:
-    """`6 launches of each job`, and how many there were of points that were not precise by then."""
-    made = len({launch.index for launch in run.launches.values()})
+    """`6 launches of each job`, or `6 to 38 launches of each job`: points that were not precise by then got more."""
+    made = run.launch_count
     asked = min(made, int(run.info.plan.get("launches") or made))
-    more = f", up to {made} where figures were not precise" if made > asked else ""
-    return "1 launch" if made == 1 else f"{counted(asked, 'launch', 'launches')} of each job{more}"
+    return "1 launch" if made == 1 else f"{f'{asked} to ' * (asked < made)}{made} launches of each job"
 
 
 def _cpus_text(cpus: Sequence[int]) -> str:

@@ -48,9 +48,16 @@ def store_outputs(
     measurements: list[Measurement] = []
     described = []
     seen: Counter[Point] = Counter()  # outputs of each curve
+    first: dict[Point, tuple[str, str]] = {}  # of each curve: whose time it is, and the output that says so
     for name, outputs in files:
         for output in outputs:
-            curve, window = _curve(output, f"{name} ({output.tool})", given)
+            what = f"{name} ({output.tool})"
+            curve, window = _curve(output, what, given)
+            timed, other = first.setdefault(curve, (output.timed, what))
+            if timed != output.timed:
+                raise UsageError(
+                    f"{what} and {other} define the time of {curve.pattern} differently: import them as two runs"
+                )
             described.append({"file": name, "tool": output.tool, "points": len(output.rows)})
             launches.append(_launch(curve, now, seen[curve]))
             seen[curve] += 1

@@ -53,7 +53,7 @@ def _table(run: Run, first: Series, state: str | None, figures: dict[Series, Fig
     options, head = dict(point.options), _head(point.pattern)
     is_slowest = next(iter(figures.values())).definition.timed == "slowest"
     whose = ", of the slowest rank" if is_slowest else ""
-    where = f"{point.pattern_text} on {point.transport}, {point.ranks_text}, state {state}{whose}"
+    where = f"{point.text(point.transport)}, state {state}{whose}"
     lines = ["", f"# OSU MPI {_TITLES[point.pattern]} Test", f"# Made by hockney {run.info.version}: {where}"]
     window = f"[ window size: {options['window']} ]" if "window" in options else ""
     if point.pattern == "pairs":

@@ -102,6 +102,16 @@ class Run:
     def __repr__(self) -> str:
         return f"<hockney run {self.id}{f' {self.label}' if self.label else ''}: {self.info.command}>"
 
+    @property
+    def name(self) -> str:
+        """`run 7 (before)`: its number, and its label if it has one."""
+        return f"run {self.id}" + (f" ({self.label})" if self.label else "")
+
+    @property
+    def launch_count(self) -> int:
+        """How often each job was launched, at most."""
+        return len({launch.index for launch in self.launches.values()})
+
     @functools.cached_property
     def series(self) -> tuple[Series, ...]:
         """All series in the order of the plan, also those without samples (skipped, failed, not reached)."""
@@ -110,7 +120,8 @@ class Run:
     def summaries(self) -> list[tuple[Series, list[tuple[MeasurementSummary, stats.State]]]]:
         """Every series with its measurements and their states, without samples: fast for a run of any size.
 
-        Measurements of another batch than most of their state are left out; they are in no figure.
+        Measurements of another batch than most of their state are left out; they are in no figure. So are those of an
+        earlier definition: it changes only where a later version resumes a run.
         """
         return self._counted
 
@@ -118,10 +129,12 @@ class Run:
     def _counted(self) -> list[tuple[Series, list[tuple[MeasurementSummary, stats.State]]]]:
         listed = []
         for series in self.series:
-            measurements = self._summaries.get(series._stored.id, [])
+            every = self._summaries.get(series._stored.id, [])
+            last = next((measurement.definition for measurement, _ in reversed(every) if measurement.samples), None)
+            # Of one run, equal definitions are one object.
+            measurements = [pair for pair in every if pair[0].definition is last or not pair[0].samples]
             batches = [measurement.batch for measurement, _ in measurements]
-            conditions = ((state, measurement.definition) for measurement, state in measurements)
-            counts = stats.of_one_batch([0] * len(measurements), batches, conditions)
+            counts = stats.of_one_batch([0] * len(measurements), batches, [state for _, state in measurements])
             listed.append((series, list(itertools.compress(measurements, counts))))
         return listed
 
@@ -174,7 +187,7 @@ class Run:
 
         curves: dict[str, list[Series]] = {}
         for member in self.find(pattern=pattern, transport=transport, ranks=ranks, options=options):
-            curves.setdefault(member.point.text(""), []).append(member)
+            curves.setdefault(member.point.text(member.point.transport), []).append(member)
         members = self._only("curve", curves)
         figures = curve_figures(members, state)[1]
         if state is not None and not figures:

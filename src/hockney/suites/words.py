@@ -48,7 +48,7 @@ def all_ends(pattern: PatternInfo, ranks: int) -> list[dict[str, str]]:
 
 
 def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
-    """Unknown words in a suite or a file of expectations, and tables without any point.
+    """Unknown words in a suite or a file of expectations, and tables without any point, in the order of the file.
 
     `tables` is the name of the list of its tables.
     """
@@ -71,6 +71,7 @@ def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
         for word in getattr(owner, "transports", ()):
             if catalogue.missing_for(word) is None:
                 check(f"{place}transports", catalogue.select, [word])
+    asked: list[tuple[str, list[Point]]] = []
     for place, table in listed:
         if not check(f"{place}pattern", catalogue.pattern, table.pattern):
             continue
@@ -83,28 +84,28 @@ def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
         # The ranks of a suite may be named on the command line.
         given = table.ranks if "ranks" in table.model_fields_set else ()
         ranks = given or ((pattern.ranks_most,) if tables == "series" else (pattern.ranks_default,))
-        why = _why_unfit(table, pattern, right, ranks, catalogue)
-        if why is not None:
-            wrong.append((place.rstrip("."), why))
-    return wrong
+        if not pattern.sized and "bytes" in table.model_fields_set and {*table.bytes} - {0}:
+            wrong.append((place.rstrip("."), f"{pattern.name} has no message sizes to choose: leave bytes out"))
+        else:
+            asked.append((place.rstrip("."), _points(table, pattern, right, ranks, catalogue)))
+    obstacles = catalogue.obstacles([point for _, points in asked for point in points], one_host=False)
+    wrong += [(place, obstacles[points[0]]) for place, points in asked if points and obstacles.keys() >= {*points}]
+    order = {place.rstrip("."): number for number, (place, _) in enumerate(listed)}
+    return sorted(wrong, key=lambda error: order.get(error[0].split(".")[0], -1))
 
 
-def _why_unfit(
+def _points(
     table: Any, pattern: PatternInfo, options: Iterable[tuple[str, str]], ranks: Iterable[int], catalogue: Catalogue
-) -> str | None:
-    """Why a table gives no point on any transport; None if it gives one."""
+) -> list[Point]:
+    """A table's points on a transport that offers what its pattern needs; none without one, or with sizes of caches."""
     transport = next((info for info in catalogue.transports.values() if pattern.needs <= info.caps), None)
     sizes = table.bytes if "bytes" in table.model_fields_set else ()
-    if not pattern.sized and {*sizes} - {0}:
-        return f"{pattern.name} has no message sizes to choose: leave bytes out"
     if transport is None or any(isinstance(size, CacheShare) for size in sizes):
-        return None
+        return []
     by_ranks = ("source", "target", "distance", "round") if table.model_fields_set & {"pairs", "pair_class"} else ()
     fixed = tuple(pair for pair in options if pair[0] not in (*by_ranks, "algorithm"))
-    points = [
+    return [
         Point(transport.name, pattern.name, count, size, fixed)
         for count in ranks
         for size in sizes or (pattern.bytes_default,)
     ]
-    obstacles = catalogue.obstacles(points, one_host=False)
-    return obstacles[points[0]] if all(point in obstacles for point in points) else None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hockney.errors import UsageError
 from hockney.worker.hosts import Host, parse_hosts
+from hockney.worker.programs import run_program
 
 _ASK_LIMIT_S = 10
 
@@ -58,7 +59,7 @@ def current_allocation() -> Allocation | None:
     Also where srun has started several of us, and in a job of one host that is another one than this: a measurement
     here would be of the wrong machine.
     """
-    if int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")) > 1:
+    if sum(slurm_counts(os.environ.get("SLURM_STEP_NUM_TASKS", ""))) > 1:
         raise UsageError("srun has started hockney several times: start it once, without srun or with srun -n 1")
     nodefile = hostlist = ""
     try:
@@ -84,9 +85,9 @@ def _is_this(host: Host) -> bool:
 
 
 def _output(argv: list[str]) -> str:
-    return subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=_ASK_LIMIT_S
-    ).stdout.strip()
+    done = run_program(argv, _ASK_LIMIT_S)
+    done.check_returncode()
+    return done.stdout.decode().strip()
 
 
 def _slurm_hosts(environment: Mapping[str, str]) -> tuple[Host, ...]:

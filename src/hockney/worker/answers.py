@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from hockney.worker.errors import ProtocolError
 
@@ -32,6 +32,8 @@ class _Answer(_Strict):
 class Rank(_Strict):
     """The place of one rank. `cpu` is -1 if the system does not say; `cpus_usable` then is 0.
 
+    `bound` names the CPUs that it may run on, as `0-3,8`; it is empty where that is unknown or too long.
+
     `machine` is the same for all names of one host, and for all containers that share its CPUs.
     `strangers` is how many connections it refused because they did not know the job's token.
     """
@@ -42,6 +44,7 @@ class Rank(_Strict):
     pid: Int
     cpu: Int
     cpus_usable: Int
+    bound: str
     strangers: Count
 
 
@@ -99,6 +102,18 @@ class MeasureAnswer(_Answer):
     least_ns: list[Count] | None = None
     most_ns: list[Count] | None = None
 
+    @model_validator(mode="after")
+    def _is_complete(self) -> MeasureAnswer:
+        rows = self.size if self.ranks is None else 1
+        of_ranks = (self.elapsed_ns, self.cpu_user_ns, self.cpu_system_ns, self.wall_ns, *self.counters.values())
+        if any(len(row) != rows for row in (*of_ranks, *(self.pace_ns or ()))):
+            raise ValueError("it does not have a number for each rank")
+        if any(len(row) != self.samples for row in (*self.elapsed_ns, self.least_ns, self.most_ns) if row is not None):
+            raise ValueError("it does not have a time for each sample")
+        if self.timed.startswith("rank ") and int(self.timed[5:]) >= rows:
+            raise ValueError(f"the timed {self.timed} does not exist")
+        return self
+
 
 class FloorAnswer(_Answer):
     """The floor between the CPUs of ranks 0 and 1: half round trips in ns, each a mean over `batch` round trips."""
@@ -130,11 +145,11 @@ class LostAnswer(_Answer):
 
 
 class ListeningAnswer(_Answer):
-    """The address at which rank 0 waits for the others."""
+    """The numeric address at which rank 0 waits for the others. It becomes part of their command lines."""
 
     kind: Literal["listening"]
-    host: str
-    port: Positive
+    host: Annotated[str, Field(pattern=r"^[0-9A-Fa-f.:]{2,45}(%[A-Za-z0-9_.-]{1,15})?$")]
+    port: Annotated[int, Field(ge=1, le=65535)]
 
 
 class ByeAnswer(_Answer):

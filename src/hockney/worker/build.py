@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hockney.errors import notice
 from hockney.worker import cache
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import find_c_compiler, identify
@@ -77,6 +78,7 @@ def build_worker(recipe: Recipe = Recipe(), *, folder: Path | None = None) -> Pa
     folder = folder or cache.default_folder()
     objects, link = _look_up(recipe, folder)
     if not cache.touch(link.path):
+        notice.get()("compiling the workers, once for this version and compiler (some seconds) ...")
         _build(folder, objects, link)
     return link.path
 

@@ -102,12 +102,16 @@ class Probes:
     def _path(self, key: Iterable[str]) -> Path:
         return self._folder / (hashlib.sha256("\0".join(key).encode()).hexdigest()[:20] + ".json")
 
-    def get(self, key: Iterable[str]) -> dict[str, Any] | None:
-        """The stored answer, or None if there is none or a file that it depends on has changed."""
+    def get(self, key: Iterable[str], *texts: str) -> dict[str, Any] | None:
+        """The stored answer, or None if there is none or a file that it depends on has changed.
+
+        An answer without the `texts` that it must have was edited: it counts as none.
+        """
         try:
             record = json.loads(self._path(key).read_bytes())
             unchanged = all(stamp(name) == seen for name, seen in record["stamps"].items())
             answer: dict[str, Any] = record["answer"]
+            unchanged &= all(isinstance(answer[name], str) for name in texts)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
         return answer if unchanged else None

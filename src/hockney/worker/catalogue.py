@@ -22,9 +22,12 @@ from hockney.worker.build import Recipe, build_worker
 from hockney.worker.cache import Probes
 from hockney.worker.errors import BuildError, ProtocolError
 from hockney.worker.libraries import MPI, REPAIR, SHMEM, Found, Library, Missing, find_pvms, side_by_side
+from hockney.worker.programs import run_program
 
 if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
+
+_ASK_LIMIT_S = 20
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,7 @@ class Catalogue:
             raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy or REPAIR}") from error
 
     def place(self, info: TransportInfo, per_host: int) -> TransportInfo:
-        """The transport with so many ranks on each host; added if it is new."""
+        """The transport with this number of ranks on each host; added if it is new."""
         name = placed(info.name, per_host)
         return self.transports.setdefault(name, replace(info, name=name))
 
@@ -360,14 +363,8 @@ def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
 def _answers(executable: Path, flag: str, text: str = "", *, is_wheel: bool = False) -> list[dict[str, Any]]:
     """The answers of a worker without starting a job. Raises ProtocolError."""
     try:
-        done = subprocess.run(
-            [executable, flag],
-            input=text.encode(),
-            capture_output=True,
-            timeout=20,
-            check=False,
-            env={name: value for name, value in os.environ.items() if not (is_wheel and name == "LD_LIBRARY_PATH")},
-        )
+        environment = {name: os.environ[name] for name in os.environ if not (is_wheel and name == "LD_LIBRARY_PATH")}
+        done = run_program([executable, flag], _ASK_LIMIT_S, data=text.encode(), environment=environment)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProtocolError(f"the worker {executable.name} does not run: {error}") from error
     if done.returncode != 0:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from hockney.worker.cache import Probes
 from hockney.worker.errors import CompileFailed, NoCompiler
+from hockney.worker.programs import run_program
 
 _ASK_LIMIT_S = 5.0
 
@@ -65,7 +65,7 @@ def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
         raise NoCompiler(f"there is no compiler '{argv[0]}'", "install it, or name another one")
     wrapped = [os.environ.get(name, "") for name in ("OMPI_CC", "MPICH_CC", "I_MPI_CC")]  # which wrappers call
     key = ["wrapper" if wrapper else "compiler", path, *argv[1:], *wrapped]
-    known = probes.get(key)
+    known = probes.get(key, "version", "show")
     if known is None:
         show = ask([path, *argv[1:], "-show"]).strip() if wrapper else ""
         known = {"version": ask([path, *argv[1:], "--version"]).partition("\n")[0], "show": show}
@@ -81,25 +81,11 @@ def ask(argv: Sequence[str]) -> str:
     """
     name, what = Path(argv[0]).name, f"answer {argv[-1]}"
     try:
-        with subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "LC_ALL": "C"},
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        ) as process:
-            try:
-                out, error = process.communicate(timeout=_ASK_LIMIT_S)
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
+        done = run_program(argv, _ASK_LIMIT_S, environment={**os.environ, "LC_ALL": "C"})
     except subprocess.TimeoutExpired:
         raise CompileFailed(name, what, f"no end after {_ASK_LIMIT_S:g} s") from None
     except OSError as reason:
         raise CompileFailed(name, what, str(reason)) from reason
-    if process.returncode != 0:
-        raise CompileFailed(name, what, error or out)
-    return out
+    if done.returncode != 0:
+        raise CompileFailed(name, what, (done.stderr or done.stdout).decode(errors="replace"))
+    return done.stdout.decode(errors="replace")

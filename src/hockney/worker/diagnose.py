@@ -39,6 +39,11 @@ def summary(said: str) -> str:
     return text if len(text) <= 600 else text[:599] + "…"
 
 
+def is_of_rank(summary: str) -> bool:
+    """Whether a rank of ours named the cause: its launcher has then done its part."""
+    return summary.startswith(_OURS)
+
+
 def unreachable(said: str) -> str:
     """The line in which a launcher's remote shell says that it cannot reach a host; empty if there is none."""
     match = _UNREACHABLE.search(said)

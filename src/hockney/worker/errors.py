@@ -104,7 +104,7 @@ class ProtocolError(WorkerError):
 
 def how_to_wait_longer(limit_s: float) -> str:
     """The remedy for a time limit that passed. A resumed run keeps its stored limit."""
-    return f"a new `hockney run` with `--limit` above {limit_s:g} s waits longer"
+    return f"to wait longer, measure again with --limit above {limit_s:g} s"
 
 
 def _first_errors(output: str) -> str:

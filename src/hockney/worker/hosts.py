@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -38,9 +39,40 @@ def parse_hosts(text: str) -> tuple[Host, ...]:
     seen: set[str] = set()
     for host in hosts:
         if host.name in seen:
-            raise UsageError(f"--hosts names {host.name} twice: {host.name}:2 allows two ranks on it")
+            raise UsageError(f"--hosts names {host.name} twice: name it once, or write {host.name}:2 for two ranks")
         seen.add(host.name)
     return tuple(hosts)
+
+
+def fold_hosts(hosts: Iterable[Host]) -> str:
+    """The shortest `--hosts` that names these in this order: `n[1-8]`, `n[01-16,20]:2`; up to two stay as they are."""
+    folded = []
+    for (before, slots, after), group in itertools.groupby(hosts, _stem):
+        members = list(group)
+        if len(members) > 2 and before is not None:
+            numbers = [host.name[len(before) : len(host.name) - len(after)] for host in members]
+            name = f"{before}[{','.join(_spans(numbers))}]{after}"
+            folded.append(str(Host(name, slots)))
+        else:
+            folded += map(str, members)
+    return ",".join(folded)
+
+
+def _stem(host: Host) -> tuple[str | None, int | None, str]:
+    """What stands before and after the last number of a name; None without one."""
+    match = re.fullmatch(r"(.*?)\d{1,9}(\D*)", host.name, re.ASCII)
+    return (match[1], host.slots, match[2]) if match else (None, host.slots, "")
+
+
+def _spans(numbers: Sequence[str]) -> list[str]:
+    """`08, 09, 10, 12` -> `08-10`, `12`: each is as wide as the first of its span, or wider."""
+    spans: list[list[str]] = []
+    for number in numbers:
+        if spans and f"{int(spans[-1][-1]) + 1:0{len(spans[-1][0])}}" == number:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    return [span[0] if len(span) == 1 else f"{span[0]}-{span[-1]}" for span in spans]
 
 
 def read_hostfile(path: Path) -> tuple[Host, ...]:
@@ -51,7 +83,8 @@ def read_hostfile(path: Path) -> tuple[Host, ...]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the host file {path} cannot be read: {error}") from error
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise UsageError(f"the host file {path} cannot be read: {reason}") from error
     hosts: dict[str, Host] = {}
     for line in lines:
         words = re.sub(r"\s+slots=", ":", line.partition("#")[0]).split()

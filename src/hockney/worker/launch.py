@@ -26,14 +26,19 @@ JOIN_ADDRESS = "@ADDRESS@"
 YIELDS = "OMPI_MCA_mpi_yield_when_idle"
 """The variable that says whether Open MPI's waits yield the CPU; hockney says so where it is not set."""
 
+_INTERFACES = (  # of Open MPI, of libfabric's providers, of UCX, of MPICH's older device
+    "OMPI_MCA_btl_tcp_if_include", "FI_TCP_IFACE", "FI_SOCKETS_IFACE", "UCX_NET_DEVICES",
+    "MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE",
+)  # fmt: skip
 _CPUS_OF_A_TASK = ("SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_EXACT")
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job to start. Rank r of a machine is pinned to `cpus[r % len(cpus)]`; empty: not pinned.
+    """A job to start. Rank r of a machine is pinned to `cpus[r % len(cpus)]`; empty: as `map_by` says.
 
-    `hosts` empty means this host; else ranks fill the hosts in blocks, and each host pins them to its CPUs. `program`
+    `hosts` empty means this host; else ranks fill the hosts in blocks, and each host pins them to its CPUs by `map_by`:
+    core, socket or node; None: not pinned. `interface` is the one that sockets between hosts use; None: any. `program`
     is the launcher's executable, `is_wheel` whether it is from a Python environment. `yields` is the environment's
     setting for Open MPI's waits, if any. `starter` starts ranks on hosts if the library's launcher does not; `pmi` is
     how they find each other under srun, empty: the site's default. `model`: the lines of the ranks' machine, and `seed`
@@ -46,6 +51,8 @@ class Job:
     cpus: tuple[int, ...] = ()
     oversubscribed: bool = False
     hosts: tuple[Host, ...] = ()
+    map_by: str | None = None
+    interface: str | None = None
     program: str = ""
     is_wheel: bool = False
     yields: str | None = None
@@ -60,13 +67,14 @@ class Job:
 class StartCommand:
     """The commands that start a job: `argv`, and in a job joined over TCP one of `joins` for each further host.
 
-    `environment` has changes to ours; None removes a variable.
+    `environment` has changes to ours; None removes a variable. `demand`: what it takes to reach each host.
     """
 
     launcher: str
     argv: tuple[str, ...]
     environment: Mapping[str, str | None] = field(default_factory=dict)
     joins: tuple[tuple[str, ...], ...] = ()
+    demand: str = ""
     needs_token: bool = False  # the first line of each standard input is a secret that all ranks share
 
 
@@ -96,7 +104,16 @@ def launch(
         command = flux(known, library.kind)
     else:
         command = LAUNCHERS[name](known)
-    return replace(command, environment={**_of_slurm(environment), **command.environment})
+    more = {**_of_slurm(environment), **_of_interface(known, environment)}
+    return replace(command, environment={**more, **command.environment})
+
+
+def _of_interface(job: Job, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which libraries choose a network interface; each ignores those of the others.
+
+    One that the user has set stays: UCX calls the RDMA port behind ib0 mlx5_0:1, and with ib0 it uses TCP.
+    """
+    return {name: job.interface for name in _INTERFACES if name not in environment} if job.interface else {}
 
 
 def _of_slurm(environment: Mapping[str, str]) -> dict[str, str]:
@@ -142,9 +159,10 @@ def _worker(job: Job, *more: str) -> tuple[str, ...]:
     return (
         str(job.executable),
         *("-t", job.transport, "-n", str(job.ranks)),
-        *(("--bind", "own" if job.hosts else ",".join(map(str, job.cpus))) if job.hosts or job.cpus else ()),
+        *(("--bind", bind) if (bind := ",".join(map(str, job.cpus)) or job.map_by) else ()),
         *(("--oversubscribed",) if job.oversubscribed else ()),
         *("--start-limit", str(job.start_limit_s)),
+        *(("--interface", job.interface) if job.interface is not None else ()),
         *(("--model", str(job.model), "--seed", str(job.seed)) if job.model else ()),
         *more,
     )
@@ -179,6 +197,7 @@ def openmpi(job: Job) -> StartCommand:
         *("-np", str(job.ranks), "--oversubscribe", "--bind-to", "none"),
         *("--mca", "mpi_yield_when_idle", job.yields or ("1" if job.oversubscribed else "0")),
         *(("--host", _host_list(job)) if job.hosts else ()),
+        *(("-x", "UCX_NET_DEVICES") if job.interface is not None else ()),  # it passes only its own variables on
         OMPI_ALLOW_RUN_AS_ROOT="1",
         OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     )
@@ -234,7 +253,7 @@ def ssh(job: Job) -> StartCommand:
             command = _worker(job, "--rank", str(rank), "--here", str(count), *meeting)
             lines.append(job.starter.argv(command, [host.name]))
         rank += count
-    return StartCommand(job.starter.name, lines[0], joins=tuple(lines[1:]), needs_token=True)
+    return StartCommand(job.starter.name, lines[0], joins=tuple(lines[1:]), demand=job.starter.demand, needs_token=True)
 
 
 def srun(job: Job, kind: str = "", here: str = "") -> StartCommand:

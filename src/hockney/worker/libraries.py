@@ -146,8 +146,9 @@ class Search:
         try:
             compiler = identify([str(wrapper)], probes, wrapper=True)
             key = ["library", self.family, str(wrapper), compiler.show, compiler.version]
-            answer = probes.get(key)
-            if answer is None:
+            answer = probes.get(key, "kind", "version", "library")
+            kinds = {kind.id: kind for kind in self.kinds}
+            if answer is None or answer["kind"] not in kinds:
                 macros = ask([str(wrapper), "-E", "-dM", "-include", self.header, "-x", "c", "/dev/null"])
                 kind, version = self._kind_and_version(macros)
                 header = _find_file(_option_values(compiler.show, "-I"), [self.header])
@@ -157,7 +158,7 @@ class Search:
         except BuildError as error:
             how = f"repair it; {self.variable} may name another one"
             return str(wrapper), Missing(str(wrapper), str(error), how)
-        kind = next(kind for kind in self.kinds if kind.id == answer["kind"])
+        kind = kinds[answer["kind"]]
         launcher = self._find_launcher(wrapper, kind, probes)
         if launcher is None and "SLURM_JOB_ID" in os.environ and (srun := shutil.which("srun")):
             launcher = Path(srun)  # a site's MPI may have no other
@@ -212,7 +213,7 @@ def _find_library(show: str) -> str | None:
 def _launcher_kind(launcher: Path, probes: Probes) -> str:
     """A launcher's name for itself; empty if it gives nothing useful."""
     key = ["launcher", str(launcher)]
-    answer = probes.get(key)
+    answer = probes.get(key, "kind")
     if answer is None:
         try:
             said = ask([str(launcher), "--version"])
@@ -304,7 +305,7 @@ def _pvm_roots() -> Iterable[Path]:
 def _pvm_version(compiler: tuple[str, ...], flags: tuple[str, ...], probes: Probes) -> str:
     """The version in pvm3.h; empty if the compiler finds none."""
     key = ["pvm", *compiler, *flags]
-    answer = probes.get(key)
+    answer = probes.get(key, "version")
     if answer is None:
         try:
             said = ask([*compiler, *flags, "-E", "-dD", "-include", "pvm3.h", "-x", "c", os.devnull])

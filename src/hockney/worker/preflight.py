@@ -17,14 +17,16 @@ from typing import Any
 
 from hockney.errors import UsageError
 from hockney.worker.errors import WorkerError
-from hockney.worker.hosts import Host
+from hockney.worker.hosts import Host, fold_hosts
 from hockney.worker.libraries import Library
+from hockney.worker.programs import run_program
 from hockney.worker.starters import Starter
 
 _LIMIT_S = 10
 _COPY_LIMIT_S = 60
 _ALIVE_LIMIT_S = 6  # ssh gives up after 5 s
 _AT_ONCE = 64
+_GROUPS = ("cores", "packages", "nodes")
 _WORDS = ("hostname", "machine", "kernel", "arch", "libc", "congestion", "cpu", "cpus")
 # Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with its library's name.
 # An interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
@@ -39,6 +41,10 @@ echo "libc $(getconf GNU_LIBC_VERSION 2>/dev/null)"
 echo "congestion $(cat /proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null)"
 echo "cpu $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
 echo "cpus $(sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status)"
+cd /sys/devices/system && for kind in cores=cpu/cpu*/topology/thread_siblings_list \
+    packages=cpu/cpu*/topology/core_siblings_list nodes=node/node*/cpulist; do
+    echo "${kind%%=*} $(cat ${kind#*=} 2>/dev/null | sort -u | tr '\n' ' ')"
+done
 for path in /sys/class/net/*; do
     [ -r "$path/mtu" ] || continue # a file of the bonding driver, or no interface at all
     name=${path##*/}
@@ -73,13 +79,13 @@ class HostsUnusable(WorkerError):
 
     def __init__(self, causes: Mapping[str, str], hosts: Sequence[Host], starter: Starter) -> None:
         self.causes = causes
+        self.demand = starter.demand
         self.every = len(causes) == len(hosts)
         reasons = "; ".join(f"{name}: {cause}" for name, cause in causes.items())
-        left = ",".join(str(host) for host in hosts if host.name not in causes)
+        left = fold_hosts(host for host in hosts if host.name not in causes)
         super().__init__(
             f"{len(causes)} of {len(hosts)} hosts cannot be used: {reasons}",
-            f"each must be reachable by `{starter.usage}` without a password"
-            + (f"; without them: --hosts {left}" if left else ""),
+            f"each must be {starter.demand}" + (f"; without them: --hosts {left}" if left else ""),
         )
 
 
@@ -112,7 +118,7 @@ def preflight(
 
 
 def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
-    """The hosts that do not answer now, each with the cause; all are asked at once, for a few seconds."""
+    """The hosts that do not answer now, each with the cause; 64 are asked at once, for a few seconds."""
     with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
         causes = dict(zip(hosts, pool.map(lambda host: _cause(starter.argv(["true"], [host])), hosts), strict=True))
     return {host: cause for host, cause in causes.items() if cause}
@@ -120,17 +126,26 @@ def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
 
 def _cause(argv: Sequence[str]) -> str:
     """Why a command on a host fails, or an empty string."""
+    done = _run(argv, _ALIVE_LIMIT_S)
+    return done if isinstance(done, str) else _failure(done)
+
+
+def _run(argv: Sequence[str], limit_s: float, data: bytes = b"") -> subprocess.CompletedProcess[bytes] | str:
+    """The end of a command on a host, or why there is none."""
     try:
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, timeout=_ALIVE_LIMIT_S, check=False, start_new_session=True,
-            capture_output=True,
-        )  # fmt: skip
+        return run_program(argv, limit_s, data=data)
     except subprocess.TimeoutExpired:
-        return f"no answer within {_ALIVE_LIMIT_S} s"
+        return f"no answer within {limit_s:g} s"
     except OSError as error:
         return f"{argv[0]}: {error.strerror}"
+
+
+def _failure(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The last line of a failed command's standard error, or its exit code; empty if it succeeded."""
     said = done.stderr.decode(errors="replace").strip().splitlines()
-    return "" if done.returncode == 0 else said[-1] if said else f"exit code {done.returncode}"
+    return (
+        "" if done.returncode == 0 else said[-1] if said else f"{done.args[0]} ended with exit code {done.returncode}"
+    )
 
 
 def _examine(host: str, command: Sequence[str], starter: Starter) -> dict[str, Any] | str:
@@ -145,21 +160,23 @@ def _examine(host: str, command: Sequence[str], starter: Starter) -> dict[str, A
         why = _copy(Path(worker), starter.argv(["sh", "-c", _RECEIVE, "sh", worker], [host]))
         if why:
             return f"the worker {worker} is not there, and cannot be copied: {why}"
-    return _ask(starter.argv(command, [host])) if missing else known
+    if not missing:
+        return known
+    known = _ask(starter.argv(command, [host]))
+    if isinstance(known, dict) and known["missing"]:
+        return f"the worker {known['missing'][0]} may not run there: is its folder mounted with noexec?"
+    return known
 
 
 def _copy(worker: Path, argv: Sequence[str]) -> str:
     """Send a file to what receives it; why that failed, or an empty string."""
     try:
         content = worker.read_bytes()
-        done = subprocess.run(
-            argv, input=content, timeout=_COPY_LIMIT_S, check=False, start_new_session=True, capture_output=True
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         return str(error)
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    if done.returncode != 0:
-        return said[-1] if said else f"exit code {done.returncode}"
+    done = _run(argv, _COPY_LIMIT_S, content)
+    if isinstance(done, str) or done.returncode != 0:
+        return done if isinstance(done, str) else _failure(done)
     is_whole = done.stdout.split()[:1] == [hashlib.sha256(content).hexdigest().encode()]
     return "" if is_whole else "what arrived is another file"
 
@@ -167,26 +184,19 @@ def _copy(worker: Path, argv: Sequence[str]) -> str:
 def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
     """A host's facts, or why there are none."""
     started_s = time.time()
-    # Without a terminal, so that ssh cannot ask for a password.
-    options: dict[str, Any] = {
-        "input": _ASK, "start_new_session": True, "capture_output": True, "text": True, "errors": "replace",
-    }  # fmt: skip
-    try:
-        done = subprocess.run(argv, timeout=_LIMIT_S, check=False, **options)
-    except subprocess.TimeoutExpired:
-        return f"no answer within {_LIMIT_S} s"
-    except OSError as error:
-        return f"{argv[0]}: {error.strerror}"
-    lines = [line.partition(" ")[::2] for line in done.stdout.splitlines()]
+    done = _run(argv, _LIMIT_S, _ASK.encode())
+    if isinstance(done, str):
+        return done
+    lines = [line.partition(" ")[::2] for line in done.stdout.decode(errors="replace").splitlines()]
     if ("end", "") not in lines:
-        said = done.stderr.strip().splitlines()
-        return said[-1] if said else f"{argv[0]} ended with exit code {done.returncode}"
-    told = dict(lines)
+        return _failure(done) or f"{argv[0]} said nothing of the host"
+    answer = dict(lines)
     versions = [rest.partition(" ") for word, rest in lines if word == "library"]
     broken = [rest.partition(" ") for word, rest in lines if word == "broken"]
     return {
-        **{name: told.get(name) or None for name in _WORDS},
-        **_clock(told.get("clock", ""), started_s, time.time()),
+        **{name: answer.get(name) or None for name in _WORDS},
+        **{name: answer.get(name, "").split() for name in _GROUPS},
+        **_clock(answer.get("clock", ""), started_s, time.time()),
         "interfaces": [known for word, rest in lines if word == "interface" and (known := _interface(rest))],
         "libraries": {library: version or None for library, _, version in versions},
         "missing": [rest for word, rest in lines if word == "missing"],

@@ -95,13 +95,12 @@ class WorkerSession:
     def start(self) -> None:
         """Start the job. Raises LaunchFailed if a process can't be started, or no rank listens for those to join."""
         self._started_s = time.monotonic()
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.kill)
             self._channel.spawn(self._launch.argv, self._launch.environment)
             if self._launch.needs_token:
                 self._join()
-        except BaseException:
-            self.kill()
-            raise
+            undo.pop_all()
 
     def hello(self) -> HelloAnswer:
         """The ranks of the job. This is its first answer, so the limit of its start applies.
@@ -334,9 +333,9 @@ class WorkerSession:
         if time.monotonic() >= self._started_s + self._start_limit_s:
             reason += f" ({how_to_wait_longer(self._start_limit_s)})"
         said = diagnose.summary(self.said) or diagnose.summary("\n".join(self.noise))
-        launcher = self._launch.launcher
-        remedy = f"each host must be reachable by `{launcher} HOST` without a password" if self._launch.joins else ""
-        return LaunchFailed(launcher, reason, said, timed_out=timed_out, remedy=remedy)
+        demand = "" if diagnose.is_of_rank(said) else self._launch.demand
+        remedy = f"each host must be {demand}" if demand else ""
+        return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out, remedy=remedy)
 
     # ---- a job of several hosts -------------------------------------------------------------------------------------
 

@@ -37,9 +37,9 @@ class Starter:
         return self.words[0].rpartition("/")[2]
 
     @property
-    def usage(self) -> str:
-        """How it reaches a host, for people: `ssh HOST`."""
-        return f"{self.name} HOST" if self.is_shell else self.name
+    def demand(self) -> str:
+        """What it takes to reach a host, for people: `reachable by ssh HOST without a password`."""
+        return f"reachable by `{self.name} HOST` without a password" if self.is_shell else f"reachable by `{self.name}`"
 
     def argv(self, command: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
         """The command line that starts a command once for each of `places`, the host of each rank."""

@@ -6,16 +6,15 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from tests.measure.test_run import Silent
+from tests.worker.extra import EXTRA
 
 from hockney.measure import run as running
 from hockney.measure.check import Checked, check
 from hockney.measure.plan import Plan
 from hockney.model import Point
 from hockney.results.store import Store
-from hockney.worker.build import Recipe
 from hockney.worker.catalogue import Catalogue, load
 
 SIZES = (8, 64, 512, 4096, 16384, 32768, 65536, 131072)
@@ -25,8 +24,7 @@ TRANSPORT = "fault"  # that can be delayed
 
 def load_catalogue() -> Catalogue:
     """The native transports and `fault`, which is shm until HOCKNEY_FAULT says otherwise."""
-    fault = Path(__file__).parents[2] / "worker" / "fault.c"
-    return load(recipe=Recipe(defines=("HK_EXTRA_TRANSPORTS(X)=X(fault)",), extra_sources=(fault,)), libraries=())
+    return load(recipe=EXTRA, libraries=())
 
 
 def plan(*transports: str, sizes: tuple[int, ...] = SIZES, launches: int = 5, time_s: float = 2.0) -> Plan:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
 from tests.analysis.compare.made import SIZES, add_run, curve, slower
-from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_point
+from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_launch, make_point, measurements_with_medians
 
 from hockney.analysis.compare import Difference, Reason, ReasonCode, Verdict, compare_runs
-from hockney.analysis.compare.comparison import most_telling
+from hockney.analysis.compare.comparison import MatchedSeries, judge, most_telling
 from hockney.errors import UsageError
 from hockney.model import Point, PointStatus, Warning_
 from hockney.results.store import Store
@@ -173,6 +174,18 @@ def test_the_figures_of_a_change_are_those_that_it_is_computed_from(store: Store
         assert change.new_ns == pytest.approx(change.shift.ratio * change.base_ns)
 
 
+@pytest.mark.parametrize(
+    ("digits", "bounds"), [((0.1, 0.0), (2 / 1.1, 2 / 0.9)), ((0.0, 0.2), (2 * 0.8, 2 * 1.2))], ids=["base", "new"]
+)
+def test_printed_digits_of_either_side_widen_the_interval(
+    digits: tuple[float, float], bounds: tuple[float, float]
+) -> None:
+    series = MatchedSeries(make_point(), "near", ([100.0] * 5, [200.0] * 5), digits=digits)
+    (change,) = judge([series], None, 1.0)
+    assert change.shift is not None
+    assert (change.shift.low, change.shift.high) == pytest.approx(bounds, rel=2e-3)
+
+
 def test_another_state_is_no_slowdown(store: Store) -> None:
     base = add_run(store, curve(), floor_ns=30)
     new = add_run(store, slower(curve(), 4.0, 0, 1 << 20), floor_ns=180, seed=2)
@@ -182,6 +195,23 @@ def test_another_state_is_no_slowdown(store: Store) -> None:
     assert comparison.without_common_state == list(comparison.changes)
     (fix,) = comparison.fixes
     assert fix.argv == ("hockney", "quick")
+
+
+def test_another_state_of_runs_with_one_launch_asks_for_launches_not_for_a_baseline_of_one(store: Store) -> None:
+    commands = ("hockney run ring", "hockney run halo")
+    base, new = (
+        add_run(store, curve(), launches=1, floor_ns=floor_ns, command=command)
+        for floor_ns, command in zip((30, 180), commands, strict=True)
+    )
+    fixes = compare_runs(store, base, new).fixes
+    assert [fix.argv for fix in fixes] == [(*command.split(), "--launches", "6") for command in commands]
+
+
+def test_the_same_fix_of_both_runs_is_named_once(store: Store) -> None:
+    where: dict[str, Any] = {"plan": {"hosts": ["n1:1", "n2:1"]}, "facts": {"traits": {"transports": {"tcp": {}}}}}
+    base, new = (add_run(store, curve(), launches=1, seed=seed, suite="health", **where) for seed in (1, 2))
+    (fix,) = compare_runs(store, base, new).fixes
+    assert fix.code == "pairs to compare"
 
 
 def test_another_state_in_another_environment_asks_for_alternation(store: Store) -> None:
@@ -252,10 +282,10 @@ def test_which_state_is_compared(
 ) -> None:
     """One that can decide, then an uncontended one, then that of most launches, then of most measurements."""
     side = {
-        (state, HALF_ROUND_TRIP): {number: [100.0] * measurements[state] for number in range(launches[state])}
+        state: {number: [100.0] * measurements[state] for number in range(launches[state])}
         for state in list(launches)[::step]
     }
-    assert most_telling(list(side), side, side)[0] == chosen
+    assert most_telling(side, side) == chosen
 
 
 def test_machines_of_two_cpu_models_have_separate_levels(store: Store) -> None:
@@ -271,6 +301,19 @@ def test_times_of_two_definitions_are_not_compared(store: Store) -> None:
     base = add_run(store, curve())
     new = add_run(store, slower(curve(), 4.0, 0, 1 << 20), definition=SLOWEST, seed=2)
     assert the_reason(store, base, new) == Reason(ReasonCode.OTHER_DEFINITION)
+
+
+def test_of_a_run_that_a_later_version_resumed_the_last_definition_is_compared(store: Store) -> None:
+    point = make_point(8)
+    resumed = add_run(store, {point: 4000.0}, definition=SLOWEST)
+    launches = (store.add_launch(resumed, make_launch(point.transport, index=index)) for index in range(5, 10))
+    definition = replace(HALF_ROUND_TRIP, bytes_per_rep=2 * point.bytes)
+    for launch in launches:
+        measurements = measurements_with_medians([1000.0] * 6, point, definition)
+        store.write_round(resumed, [replace(measurement, launch_id=launch) for measurement in measurements])
+    (change,) = compare_runs(store, resumed, add_run(store, {point: 1000.0}, scatter=0.001, seed=2)).changes
+    assert change.verdict is Verdict.SAME
+    assert change.base_ns == pytest.approx(1000.0)
 
 
 def test_a_point_that_failed_is_inconclusive_with_its_message(store: Store) -> None:

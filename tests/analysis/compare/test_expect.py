@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.analysis.compare.made import add_run, curve
 from tests.builders import make_point
-from tests.cli.support import call
+from tests.cli.support import call_here
 
 from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge, load_expectations
 from hockney.errors import UsageError
@@ -210,7 +210,7 @@ def test_impossible_points_are_refused_before_measuring(catalogue: Catalogue, tm
         "the 4th [[expect]]: no limit",
     ):
         assert f"\n  {line}" in str(caught.value), line
-    done = call(tmp_path, "check", "--expect", str(path))
+    done = call_here(tmp_path, "check", "--expect", str(path))
     assert (done.returncode, done.stdout) == (2, "")
     assert not (tmp_path / "results.db").exists()  # nothing was measured
 
@@ -230,7 +230,7 @@ def test_ranks_and_size_that_are_not_given_are_those_that_are_measured(catalogue
     path.write_text(text.format("memload") + text.format("barrier"))
     load, barrier = load_expectations(path, catalogue).expect
     assert (load.ranks, load.bytes, barrier.ranks, barrier.bytes) == ((1,), (64,), (2,), (0,))
-    done = call(tmp_path, "check", "--expect", str(path), "--time", "0.3s")
+    done = call_here(tmp_path, "check", "--expect", str(path), "--time", "0.3s")
     assert done.returncode in (0, 3), done.stderr
     with Store.open(tmp_path / "results.db", readonly=True) as opened:
         limits = judge(Run(opened, 1), load_expectations(path, catalogue), catalogue)

@@ -32,7 +32,7 @@ def straight(point: Point) -> float:
     return 200 + point.bytes / 10
 
 
-def told(
+def findings_of(
     path: Path,
     measurements: list[Measurement],
     statuses: Sequence[PointStatus] = (),
@@ -90,7 +90,7 @@ def places(every_s: float, by: float, seed: int, last_bytes: int) -> list[tuple[
 
 def switches_of(machine: Machine) -> list[Finding]:
     with tempfile.TemporaryDirectory() as folder:
-        findings = told(Path(folder) / "r.db", measured(machine))
+        findings = findings_of(Path(folder) / "r.db", measured(machine))
     return [one for one in findings if one.code == "protocol switch" and one.cause != "drift"]
 
 
@@ -99,8 +99,8 @@ def main() -> None:
     false = [bool(false_switches(*case)) for case in cases]
     print(f"straight curves with a reported switch: {sum(false)} of {len(false)}")
     found = [(places(*case, last), last) for case, last in itertools.product(cases, (1000, 4040, 8255))]
-    exact = [told == [(last, last + 1)] for told, last in found]
-    print(f"jumps found to a byte: {sum(exact)} of {len(exact)}; not reported: {sum(not told for told, _ in found)}")
+    exact = [seen == [(last, last + 1)] for seen, last in found]
+    print(f"jumps found to a byte: {sum(exact)} of {len(exact)}; not reported: {sum(not seen for seen, _ in found)}")
 
 
 if __name__ == "__main__":

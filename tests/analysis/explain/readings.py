@@ -11,6 +11,7 @@ from hockney.analysis.explain import DETECTORS, Explanation
 from hockney.analysis.explain.curve import Curve, CurvePoint, Reading
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.archive.explain import ODDITIES
+from hockney.report.findings import check_name
 from hockney.stats.fit import Estimate
 
 _BY_NAME = {one.what: one for one in (*DETECTORS, *ODDITIES)}
@@ -96,4 +97,4 @@ def not_checked(what: str, of: Reading) -> NotChecked:
 
 def gaps_of(of: Explanation) -> dict[str, NotChecked]:
     """Checks that were not made, by name."""
-    return {gap.what: gap for gap in of.not_checked}
+    return {check_name(gap): gap for gap in of.not_checked}

@@ -73,9 +73,7 @@ def test_a_rank_that_waits_for_the_other_to_start_is_not_slow() -> None:
     assert found(measurements([8_000_000, 25_000_000], batch=1))
 
 
-@pytest.mark.parametrize(
-    "pattern", matrix(["putring", "pairs", "ring", "alltoall", "barrier"], short=["putring", "ring"])
-)
+@pytest.mark.parametrize("pattern", matrix(["putring", "pairs", "ring", "alltoall", "barrier"], short=["putring"]))
 def test_a_slow_rank_of_a_real_job(pattern: str) -> None:
     """Every rank sleeps 5 ms before each message and put, longer than a scheduler takes; rank 1 15 ms."""
     made = []

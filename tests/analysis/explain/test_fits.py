@@ -12,6 +12,7 @@ from hockney.analysis.explain.fits import lines_of, parameters_of
 from hockney.analysis.explain.loggp import FittedTrips
 from hockney.analysis.finding import Absence
 from hockney.cli.fits import print_lines, print_loggp, print_off_lines, with_arm
+from hockney.report.findings import check_name, gap_text
 from hockney.stats.fit import Estimate, NoFit, fit_loggp
 
 TRIPS = [SMALL.trips(size) for size in sizes_of(24)]
@@ -105,7 +106,7 @@ def test_a_curve_without_a_line_says_why() -> None:
     lines, _, gaps = lines_of(reading(curve(sizes=SIZES[:2])))
     assert lines == []
     (gap,) = gaps
-    assert (gap.what, gap.reason) == ("lines through pingpong on shm", Absence.INSUFFICIENT_DATA)
+    assert (check_name(gap), gap.reason) == ("lines through pingpong on shm", Absence.INSUFFICIENT_DATA)
 
 
 def test_the_state_that_most_measurements_saw_stands_first_and_one_with_too_few_sizes_is_silent() -> None:
@@ -169,7 +170,7 @@ def test_parameters_and_their_reasons() -> None:
     (only,) = parameters
     assert (only.transport, only.pattern, only.ranks) == ("shm", "prtt source=1 target=0", 2)
     assert (only.state, only.pair_class) == ("near", "one host")
-    assert {gap.what: (gap.reason, gap.detail) for gap in gaps} == {
+    assert {check_name(gap): (gap.reason, gap_text(gap)) for gap in gaps} == {
         "LogGP of prtt on tcp, 4 ranks (near)": (Absence.INSUFFICIENT_DATA, "because"),
     }
 

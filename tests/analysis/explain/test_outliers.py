@@ -11,7 +11,7 @@ from tests.builders import make_measurement, make_point
 
 from hockney.analysis.explain.curve import Reading
 from hockney.analysis.explain.outliers import outliers
-from hockney.analysis.finding import Finding, NotChecked
+from hockney.analysis.finding import Finding, NotChecked, as_warned
 from hockney.model import Measurement, Warning_
 from hockney.stats import State
 
@@ -89,9 +89,7 @@ def test_fewer_than_one_in_a_thousand_are_no_finding(count: int, is_found: bool)
 def test_other_programs_are_the_likely_cause() -> None:
     busy = Warning_("others", "machine", "Another program was busy.", "End it.")
     (slow,) = found(read(measurements(2000, lambda random: 60_000.0), warnings=(busy,)))
-    assert slow.cause == "others"
-    assert slow.fix is not None
-    assert slow.fix.text == "End it."
+    assert (slow.cause, slow.fix) == ("others", as_warned("End it."))
 
 
 def test_a_clock_too_coarse_for_the_samples_shows_no_outliers() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from tests.analysis.explain.drift import POWERS, drifts, false_switches, measured, places, straight, told
+from tests.analysis.explain.drift import POWERS, drifts, false_switches, findings_of, measured, places, straight
 from tests.matrix import matrix
 from tests.measure.made_up_machine import Machine, jumping_after
 
@@ -30,7 +30,9 @@ def test_a_jump_on_a_machine_that_drifts_is_found_to_a_byte(every_s: float, last
 
 def test_the_height_of_a_jump_is_that_of_one_speed(tmp_path: Path) -> None:
     machine = Machine(jumping_after(4040), noise=0.003, pause_s=0.05, drift=drifts(23.0, 0.2))
-    (switch,) = (one for one in told(tmp_path / "r.db", measured(machine)) if one.facts.get("answer") == "confirmed")
+    (switch,) = (
+        one for one in findings_of(tmp_path / "r.db", measured(machine)) if one.facts.get("answer") == "confirmed"
+    )
     height_ns = (200 + 4041 / 10) * 0.5
     assert switch.facts["jump_ns"].low <= 1.2 * height_ns
     assert switch.facts["jump_ns"].high >= height_ns
@@ -44,7 +46,7 @@ def test_a_jump_between_sizes_that_too_few_rounds_measured_is_suspected(tmp_path
     early = rounds_of(machine, pingpongs(LONG[:half]), range(8))
     machine.now_s = 2.0
     late = rounds_of(machine, pingpongs(LONG[half:]), range(8 - rounds, 16 - rounds))
-    (switch,) = told(tmp_path / "r.db", [*early, *late])
+    (switch,) = findings_of(tmp_path / "r.db", [*early, *late])
     assert (switch.code, switch.facts["answer"], switch.cause) == ("protocol switch", "suspected", "drift")
     assert switch.facts["rounds"] == rounds
     assert switch.fix is not None
@@ -60,14 +62,14 @@ def test_a_jump_missing_in_common_rounds_is_drift_or_suspected(tmp_path: Path) -
         machine.now_s = 0.0 if round_ < 14 else 2.0
         part = points if round_ < 7 else points[:half] if round_ < 14 else points[half:]
         measurements += rounds_of(machine, part, range(round_, round_ + 1))
-    (finding,) = told(tmp_path / "r.db", measurements)
+    (finding,) = findings_of(tmp_path / "r.db", measurements)
     assert finding.code == "drift" or finding.cause == "drift"
     assert finding.facts["rounds"] == 7
 
 
 def test_a_single_size_above_its_line_is_no_switch(tmp_path: Path) -> None:
     machine = Machine(lambda point: straight(point) * (2.5 if point.bytes == 4096 else 1), noise=0.003)
-    assert told(tmp_path / "r.db", rounds_of(machine, pingpongs(256 << n for n in range(9)), range(12))) == []
+    assert findings_of(tmp_path / "r.db", rounds_of(machine, pingpongs(256 << n for n in range(9)), range(12))) == []
 
 
 def test_a_line_that_begins_below_zero_is_a_jump_at_its_documented_size(tmp_path: Path) -> None:
@@ -76,7 +78,7 @@ def test_a_line_that_begins_below_zero_is_a_jump_at_its_documented_size(tmp_path
     machine = Machine(
         lambda point: 18_500 + 0.13 * point.bytes if point.bytes < 65536 else 0.86 * point.bytes - 20_800, noise=0.003
     )
-    (jump,) = told(tmp_path / "r.db", rounds_of(machine, pingpongs(sizes, "pipe"), range(12)))
+    (jump,) = findings_of(tmp_path / "r.db", rounds_of(machine, pingpongs(sizes, "pipe"), range(12)))
     assert (jump.facts["answer"], jump.subject.sizes_bytes) == ("confirmed", (60096, 65536))
     assert jump.facts["threshold"] == "capacity of a pipe"
 

@@ -13,12 +13,16 @@ from syrupy.assertion import SnapshotAssertion
 from tests.report.runs import Made, options, store_run
 
 from hockney.analysis.explain import explain_run
+from hockney.analysis.explain.clusters import group_name
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices, partners
 from hockney.analysis.explain.ranks import slow_pairs
 from hockney.analysis.explain.read import read_run
+from hockney.analysis.finding import Absence
+from hockney.analysis.repeat import same_places
 from hockney.cli.tables import pairs_as_json, print_pairs, print_tables, tables_of
 from hockney.machine.topology import Cache, Topology
 from hockney.model import Point
+from hockney.report.findings import check_name, evidence_of, title_of
 from hockney.results.runs import open_results
 
 
@@ -260,8 +264,8 @@ def test_two_sizes_are_too_few_for_a_line(tmp_path: Path) -> None:
     with open_results(tmp_path / "r.db") as results:
         of = explain_run(results.run())
     assert not of.lines
-    (gap,) = [gap for gap in of.not_checked if gap.what.startswith("lines through")]
-    assert gap.what == "lines through pingpong on mpi"
+    (gap,) = [gap for gap in of.not_checked if gap.what == "lines"]
+    assert check_name(gap) == "lines through pingpong on mpi"
 
 
 def test_in_rounds_each_pair_has_its_own_time(tmp_path: Path) -> None:
@@ -299,6 +303,15 @@ def test_explain_finds_the_slow_pair(tmp_path: Path) -> None:
     assert slow.effect == pytest.approx(0.3, abs=0.01)
 
 
+def test_a_slow_pair_between_hosts_comes_before_a_slower_one_within_a_host(tmp_path: Path) -> None:
+    times = {(a, a + 1): 200.0 for a in (2, 4, 6)} | {(0, 1): 800.0, (2, 4): 1300.0}
+    store_run(tmp_path / "r.db", "allpairs", idle(8, times, 1000.0), hosts=tuple("aabbccdd"))
+    with open_results(tmp_path / "r.db") as results:
+        found = slow_pairs(read_run(results.run()))
+    assert isinstance(found, list)
+    assert [(each.facts["slow_pair"], each.facts["others"]) for each in found] == [([2, 4], ["a"])]
+
+
 def test_one_pair_is_no_matrix(tmp_path: Path) -> None:
     assert matrices(tmp_path, idle(2, {}, 50.0)) == []
 
@@ -311,10 +324,95 @@ def test_between_hosts_times_make_the_classes(tmp_path: Path) -> None:
     found = {one.name: (len(one.pairs), round(one.median_ns, -2)) for one in matrix.classes}
     assert found == {
         "one host": (3, 200.0),
-        "between hosts, group 1": (4, 1000.0),
-        "between hosts, group 2": (8, 3000.0),
+        "between hosts a, b": (4, 1000.0),
+        "between hosts c and others": (8, 3000.0),
     }
     assert matrix.outliers == ()
+
+
+def test_groups_of_pairs_between_the_same_hosts_have_numbers(tmp_path: Path) -> None:
+    """Two rails: ranks 0, 1, 4 and 5 use the one, the others the other."""
+    hosts, ranks = tuple("aaaabbbb"), range(8)
+    near = {pair: 200.0 for pair in itertools.combinations(ranks, 2) if hosts[pair[0]] == hosts[pair[1]]}
+    across = {(a, b): 3000.0 for a, b in itertools.product(ranks[:4], ranks[4:]) if a // 2 % 2 != b // 2 % 2}
+    (matrix,) = matrices(tmp_path, idle(8, {**near, **across}, 1000.0), hosts=hosts)
+    names = [one.name for one in matrix.classes]
+    assert names == ["one host", "between hosts, group 1", "between hosts, group 2"]
+
+
+def test_a_slow_host_and_a_slow_pair_are_named_by_their_hosts(tmp_path: Path) -> None:
+    hosts = tuple("abcdef")
+    slow = dict.fromkeys([(min(4, a), max(4, a)) for a in (0, 1, 2, 3, 5)], 1300.0) | {(0, 1): 1200.0}
+    store_run(tmp_path / "r.db", "allpairs", idle(6, slow, 1000.0), hosts=hosts, plan={"hosts": [*hosts]})
+    with open_results(tmp_path / "r.db") as results:
+        explained = explain_run(results.run())
+    (slow_host,) = [each for each in explained.findings if each.code == "slow rank or pair"]
+    assert title_of(slow_host) == "e is slow"
+    assert evidence_of(slow_host).startswith(
+        "e takes 1.30 to 1.31 us with 5 others, 1.30 times its class (between hosts,"
+    )
+    assert evidence_of(slow_host).endswith("Also slow: a-b.")
+    assert "slow hosts" not in [gap.what for gap in explained.not_checked]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "reason", "argv"),
+    [
+        ((), None, ()),
+        (("n1", "n2"), Absence.NOT_APPLICABLE, ()),
+        (("n1", "n2:4", "n3"), Absence.NOT_MEASURED, ("hockney", "health", "--hosts", "n[1-3]")),
+    ],
+    ids=["one machine", "two hosts", "three hosts"],
+)
+def test_a_run_on_hosts_without_all_pairs_does_not_check_for_slow_hosts(
+    hosts: tuple[str, ...], reason: Absence | None, argv: tuple[str, ...], tmp_path: Path
+) -> None:
+    made = [Made(Point("tcp", "pingpong", 2, 8), 1000.0, divisor=2)]
+    store_run(tmp_path / "r.db", "quick", made, plan={"hosts": [*hosts]})
+    with open_results(tmp_path / "r.db") as results:
+        gaps = [gap for gap in explain_run(results.run()).not_checked if gap.what == "slow hosts"]
+    assert [gap.reason for gap in gaps] == ([reason] if reason else [])
+    assert [gap.how.argv for gap in gaps if gap.how] == ([argv] if argv else [])
+
+
+def test_the_suite_that_is_missing_is_measured_on_the_same_hosts(tmp_path: Path) -> None:
+    made = [Made(Point(transport, "barrier", 3, 0), 1000.0) for transport in ("tcp", "tcp/2")]
+    store_run(tmp_path / "r.db", "collectives", made, plan={"hosts": ["n1", "n2:2"]})
+    with open_results(tmp_path / "r.db") as results:
+        hows = [gap.how.argv for gap in explain_run(results.run()).not_checked if gap.how]
+    assert ("hockney", "run", "quick", "-t", "tcp", "--hosts", "n1,n2:2") in hows
+
+
+@pytest.mark.parametrize(
+    ("plan", "transport", "words"),
+    [
+        ({"hosts": []}, "shm", ("-t", "shm")),
+        ({"hosts": [], "cpus": [2, 0], "map_by": "core"}, "shm", ("-t", "shm", "--cpus", "2,0")),
+        ({"hosts": ["n1:2", "n2:2", "n3:2"]}, "tcp/2", ("-t", "tcp", "--hosts", "n[1-3]:2", "--per-node", "2")),
+        (
+            {"hosts": ["a", "b"], "launcher": "ssh", "interface": "ib0", "map_by": "node"},
+            "",
+            ("--hosts", "a,b", "--launcher", "ssh", "--interface", "ib0", "--map", "node"),
+        ),
+    ],
+)
+def test_the_options_that_repeat_the_places_of_a_run(
+    plan: dict[str, Any], transport: str, words: tuple[str, ...]
+) -> None:
+    assert same_places(plan, transport) == words
+
+
+@pytest.mark.parametrize(
+    ("pairs", "name"),
+    [
+        ([(0, 1), (0, 2), (1, 2)], "a, b, c"),
+        ([(0, 1), (2, 3), (4, 5)], "a, b / c, d / e, f"),
+        ([(0, 3), (1, 3), (2, 3)], "d and others"),
+        ([(0, 2), (0, 3), (1, 2), (1, 3), (4, 5), (2, 4)], "a-c, a-d, b-c and 3 more"),
+    ],
+)
+def test_a_group_of_pairs_is_named_by_its_hosts(pairs: list[tuple[int, int]], name: str) -> None:
+    assert group_name(pairs, "abcdef") == name
 
 
 def test_as_json_it_is_a_square(tmp_path: Path) -> None:

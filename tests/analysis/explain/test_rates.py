@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from tests.analysis.explain.rates import CASES, NOISES, Case
+from tests.matrix import matrix
 
 RUNS = 200
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", matrix(NOISES, short=NOISES[1:2]))
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
 def test_effects_are_found_and_none_are_invented(case: Case, noise: float) -> None:
     false, found = case.rates(noise, RUNS)

@@ -15,8 +15,8 @@ from hockney.analysis.explain import Explanation, explain, explain_run
 from hockney.analysis.explain.curve import Reading, subject_of
 from hockney.analysis.explain.layers import layers_of
 from hockney.analysis.explain.read import read_run
-from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note
-from hockney.errors import HockneyError
+from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject
+from hockney.errors import Fix, HockneyError
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.report.findings import layer_text, sentence_of
@@ -285,7 +285,8 @@ def test_facts_of_another_version_may_be_incomplete(tmp_path: Path) -> None:
 def test_a_run_without_an_interval(tmp_path: Path) -> None:
     with pytest.raises(HockneyError, match="no figure of run 1") as error:
         explained(tmp_path / "r.db", pingpongs(measurements=3))
-    assert (error.value.exit_code, error.value.argv) == (3, ("hockney", "run", "--resume", "1"))
+    fix = Fix("resume", ("hockney", "run", "--resume", "1"), {"run": 1})
+    assert (error.value.exit_code, error.value.fix) == (3, fix)
 
 
 def test_a_run_without_a_figure(tmp_path: Path) -> None:
@@ -341,6 +342,16 @@ def test_a_finding_is_added_by_one_record() -> None:
 
     (finding,) = explain(reading(curve(line(1000, 1), sizes=[8])), [Detector("slow", "slow sizes", slow)]).findings
     assert sentence_of(finding) == "Slow. slow 1.01 us"
+
+
+def test_findings_between_hosts_come_before_those_within_one() -> None:
+    effects = {("tcp/2", 2): 9.0, ("tcp", 2): 1.0, ("tcp/2", 4): 3.0, ("mpi/2", None): 2.0}
+
+    def loaded(_: Reading) -> list[Finding] | NotChecked:
+        return [Finding("impact", Subject(name, "pingpong", ranks), effect=by) for (name, ranks), by in effects.items()]
+
+    found = explain(reading(curve(line(1000, 1))), [Detector("impact", "impacts", loaded)]).findings
+    assert [finding.effect for finding in found] == [3.0, 2.0, 1.0, 9.0]
 
 
 def test_streams_of_few_events_are_noted(tmp_path: Path) -> None:

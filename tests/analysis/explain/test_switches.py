@@ -88,6 +88,13 @@ def test_the_fix_measures_the_same_curve_in_the_multiples_of_its_sizes() -> None
     assert (known.subject.sizes_bytes, known.fix) == ((2048, 2056), None)
 
 
+def test_the_fix_measures_between_the_same_hosts() -> None:
+    plan = {"hosts": [f"n{number}" for number in range(1, 9)]}
+    (switch,) = switches(stepped(2048, 1500.0, "tcp/1"), plan=plan)
+    assert switch.fix is not None
+    assert switch.fix.argv[3:9] == ("-t", "tcp", "--hosts", "n[1-8]", "--per-node", "1")
+
+
 def test_a_refined_run_that_does_not_know_the_place_takes_longer() -> None:
     (switch,) = switches(stepped(128, 1500.0), refined_s=25.0)
     assert switch.fix is not None

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 from tests.analysis.health.made import RATE, known_host, read_health, store_health
+from tests.matrix import matrix
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.health import Health
+from hockney.model import PointStatus
+from hockney.results.store import Store
 
 
 def sends(host: int, hosts: int) -> list[Pair]:
@@ -41,7 +44,7 @@ def test_healthy_hosts(tmp_path: Path) -> None:
     assert (found.matrices.measured, found.matrices.pairs) == (10, 10)
 
 
-@pytest.mark.parametrize("hosts", [3, 4, 5, 8])
+@pytest.mark.parametrize("hosts", matrix([3, 4, 5, 8], short=[3, 4, 5]))
 def test_a_slow_host_is_named_wherever_it_is(tmp_path: Path, hosts: int) -> None:
     for host in range(hosts):
         for way, pairs in (
@@ -56,7 +59,7 @@ def test_a_slow_host_is_named_wherever_it_is(tmp_path: Path, hosts: int) -> None
             assert found.not_checked == ()
 
 
-@pytest.mark.parametrize("hosts", [3, 4, 8])
+@pytest.mark.parametrize("hosts", matrix([3, 4, 8], short=[3, 4]))
 def test_a_slow_link_is_named_wherever_it_is(tmp_path: Path, hosts: int) -> None:
     for a, b in itertools.permutations(range(hosts), 2):
         store_health(tmp_path / "r.db", hosts, rates={(a, b): 0.5})
@@ -77,6 +80,15 @@ def test_a_late_host_and_a_late_link(tmp_path: Path) -> None:
     assert named(read_health(tmp_path / "r.db")) == [("late link", "n2", "n5", "both")]
     store_health(tmp_path / "r.db", 6, latencies={(1, 4): 3.0})
     assert named(read_health(tmp_path / "r.db")) == []
+
+
+def test_what_latency_costs_a_flow_is_no_fault_of_its_own(tmp_path: Path) -> None:
+    of_host = both(sends(3, 6))
+    late = dict.fromkeys(of_host, 5.0)
+    store_health(tmp_path / "r.db", 6, latencies=late, rates=dict.fromkeys(of_host, 0.7))
+    assert named(read_health(tmp_path / "r.db")) == [("late host", "n4", "both")]
+    store_health(tmp_path / "r.db", 6, latencies=late, rates=dict.fromkeys(of_host, 0.3))
+    assert {code for code, *_ in named(read_health(tmp_path / "r.db"))} == {"late host", "slow host"}
 
 
 def test_lost_segments(tmp_path: Path) -> None:
@@ -131,7 +143,7 @@ def test_many_slow_links_are_inconclusive(tmp_path: Path) -> None:
     found = read_health(tmp_path / "r.db")
     assert found.findings == ()
     (gap,) = found.not_checked
-    assert "too many pairs" in gap.detail
+    assert gap.why == "uneven network"
 
 
 def test_too_few_measurements_of_a_link_are_inconclusive(tmp_path: Path) -> None:
@@ -140,7 +152,7 @@ def test_too_few_measurements_of_a_link_are_inconclusive(tmp_path: Path) -> None
     assert found.findings == ()
     (gap,) = found.not_checked
     assert gap.how is not None
-    assert gap.how.argv[:4] == ("hockney", "health", "--hosts", "n1,n2")
+    assert gap.how.argv[:4] == ("hockney", "health", "--hosts", "n[1-6]")
 
 
 def test_few_measurements_of_many_pairs_name_a_host(tmp_path: Path) -> None:
@@ -203,3 +215,20 @@ def test_hosts_that_could_not_be_used(tmp_path: Path) -> None:
     (finding,) = found.findings
     assert (finding.code, finding.facts) == ("unusable host", {"host": "n9", "said": "no answer"})
     assert not found.has_fault
+
+
+def test_a_rate_counts_the_datagrams_that_arrived(tmp_path: Path) -> None:
+    """Of 4 times 16 messages in each of three samples half did not reach n2."""
+    store_health(tmp_path / "r.db", 4, counters={"lost": (0.0, 96.0, 0.0, 0.0)})
+    known = read_health(tmp_path / "r.db").matrices
+    assert known.bytes_per_s[0, 1].value == pytest.approx(50e6, rel=0.01)
+    assert known.bytes_per_s[1, 0].value == pytest.approx(100e6, rel=0.01)
+
+
+def test_a_reason_that_another_one_includes_is_said_once(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 4, failed="n3 does not answer")
+    with Store.open(tmp_path / "r.db") as store:
+        points = [row.point for row in store.points(1)]
+        store.set_status(1, points[0], PointStatus.FAILED, "no end after 20 s; n3 does not answer")
+    (gap,) = read_health(tmp_path / "r.db").not_checked
+    assert gap.facts == {"said": "no end after 20 s; n3 does not answer"}

@@ -49,6 +49,13 @@ def test_an_addition_without_effect_has_no_limit() -> None:
     assert (found.limits[0.02], found.limits[0.05]) == (None, None)
 
 
+def test_an_effect_of_more_than_a_thousand_times_the_pattern_is_none() -> None:
+    near = of_latency(lambda added_ns: PLAIN_NS * (2 if added_ns >= 900 * PLAIN_NS else 1))
+    assert None not in near.limits.values()
+    far = of_latency(lambda added_ns: PLAIN_NS * (2 if added_ns >= 1200 * PLAIN_NS else 1))
+    assert far.limits == dict.fromkeys((0.01, 0.02, 0.05))
+
+
 @pytest.mark.parametrize("share", [1.0, 0.25])
 def test_bandwidth_is_lost_as_a_part_of_it(share: float) -> None:
     """Of a pattern that moves bytes for this share of its time."""

@@ -46,7 +46,7 @@ def browser() -> Iterator[Browser]:
     if program is None:
         pytest.skip("no Chromium is here")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         yield started
         started.close()
 
@@ -199,7 +199,7 @@ def test_a_prediction_names_its_run(browser: Browser, page_file: Path) -> None:
     chart.focus()
     page.keyboard.press("ArrowRight")
     text = chart.locator(".tip").inner_text()
-    assert re.search(r"alltoall, 1 KiB, 2 ranks: [+-]", text)
+    assert re.search(r"alltoall of 1 KiB, 2 ranks: [+-]", text)
     assert "measured" in text
     assert "predicted" in text
 

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.support import Cli
+from tests.cli.test_background import store_impact
 from tests.report.html.made import BREAKOUT, HOSTILE
 from tests.report.runs import Made, options, store_run
 
 from hockney.analysis.explain.pairs import pair_matrices
+from hockney.measure.background import Background
 from hockney.model import Point
 from hockney.report.html import definitions
 from hockney.report.html.charts import plain
@@ -130,6 +132,7 @@ def test_every_section_is_there_and_linked(page: str) -> None:
         "summary",
         "findings",
         "sheet",
+        "load",
         "curves",
         "distribution",
         "layers",
@@ -182,7 +185,7 @@ def test_figures_are_those_of_the_run(page: str, store: Path) -> None:
             if curve["run"] != 1 or curve["pattern"] != "pingpong":
                 continue
             for size, time, low, high in zip(curve["x"], curve["y"], curve["low"], curve["high"], strict=True):
-                series = run.select(transport=names[curve["t"]], pattern="pingpong", bytes=size, ranks=2)
+                series = run.select(transport=names[curve["t"]], pattern="pingpong", bytes=size, ranks=2, options={})
                 (figure,) = series.figures()
                 assert [time, low, high] == [plain(v) for v in (figure.value_ns, figure.low_ns, figure.high_ns)]
                 if size:
@@ -193,6 +196,41 @@ def test_a_switch_is_drawn_where_it_was_found(page: str) -> None:
     data = figures_of(page)
     mpi = next(i for i, transport in enumerate(data["transports"]) if transport["id"].startswith("mpi"))
     assert [(each["t"], each["below"], each["above"]) for each in data["switches"]] == [(mpi, 2048, 4096)]
+
+
+def test_the_table_under_load_is_of_known_data(tmp_path: Path, cli: Cli) -> None:
+    store_impact(tmp_path / "results.db")
+    for name in ("r.html", "r.md"):
+        assert cli("report", "last", "-o", name).returncode == 0
+    page = parsed((tmp_path / "r.html").read_text(encoding="utf-8"))
+    text = " ".join(" ".join(page.texts).split())
+    assert "Background: incast by 3 ranks on n3, n4, n5. Measured: ranks on here." in text
+    assert "idle loaded idle p99 loaded p99 idle p99.9 loaded p99.9" in text
+    medians, p99, p999 = "2.25 ms 6.76 ms", "7.36 ms 22.1 ms", "7.94 ms 23.8 ms"
+    assert f"pingpong on tcp, 2 ranks 8 B 3.00x (3.00 to 3.00) {medians} {p99} {p999}" in text
+    assert "64 B 3.00x" not in text  # its loaded points failed
+    assert ("a", {"href": "#load", "data-shows": "{}"}) in page.elements  # the evidence of the finding
+    row = next(line for line in (tmp_path / "r.md").read_text(encoding="utf-8").splitlines() if "3.00x" in line)
+    assert row.startswith("| pingpong on tcp, 2 ranks | 8 B | 3.00x (3.00 to 3.00) | 2.25 ms | 6.76 ms | ")
+
+
+def test_columns_under_load_that_nobody_knows_are_left_out(tmp_path: Path, cli: Cli) -> None:
+    """Three rounds are too few for an interval: the run has no findings, but its times."""
+    store_impact(tmp_path / "results.db", rounds=3, samples=3)
+    assert cli("report", "last", "-o", "r.html").returncode == 0
+    text = " ".join(" ".join(parsed((tmp_path / "r.html").read_text(encoding="utf-8")).texts).split())
+    assert "pattern size impact idle loaded pingpong on tcp, 2 ranks 8 B 3.00x ±? 1.33 ms 4.00 ms The table" in text
+
+
+def test_a_background_on_this_machine_has_cpus(tmp_path: Path, cli: Cli) -> None:
+    store_impact(tmp_path / "results.db", where=Background("incast", 3, cpus=(2, 3, 4)))
+    assert cli("report", "last", "-o", "r.md").returncode == 0
+    assert "Background: incast by 3 ranks on CPUs 2, 3 and 4.\n" in (tmp_path / "r.md").read_text(encoding="utf-8")
+
+
+def test_a_missing_percentile_is_explained(page: str) -> None:
+    text = " ".join(" ".join(parsed(page).texts).split())
+    assert "–: too few samples, or several repetitions in each." in text
 
 
 def test_layers_add_up_to_the_time(page: str) -> None:

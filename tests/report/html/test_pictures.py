@@ -8,14 +8,16 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from tests.report.html.made import store_made
 from tests.report.html.test_page import figures_of
 from tests.shared import made_once
 
 from hockney.cli import execute
-from hockney.report.drawing import Picture
+from hockney.report.drawing import Picture, drawn
 from hockney.report.html import material_of
+from hockney.report.html.charts import Axis, Chart, Line, Scale, View
 from hockney.report.pictures import pictures_of
 from hockney.results.runs import open_results
 
@@ -98,6 +100,15 @@ def test_labels_of_lines_do_not_overlap(folder: Path) -> None:
         heights = sorted(float(each.get("y", "nan")) for each in labels)
         assert len(heights) == 8
         assert min(b - a for a, b in itertools.pairwise(heights)) > 9
+
+
+@pytest.mark.parametrize(("scale", "sizes"), [("linear", [8, 16]), ("log10", [16])])
+def test_a_value_of_zero_is_drawn_unless_its_axis_is_logarithmic(scale: Scale, sizes: list[int]) -> None:
+    view = View("", (Line("waits", [(0, 0.5, None, None), (8, 0.0, None, None), (16, 0.5, None, None)]),))
+    size = Axis("size", "bytes", "log2")
+    chart = Chart("waits", "Waits", "", "lines", size, Axis("share", "share", scale), (view,))
+    (line,) = drawn(Picture("waits", chart, view), {}).axes[0].lines
+    assert np.asarray(line.get_xdata()).tolist() == sizes
 
 
 @pytest.mark.full

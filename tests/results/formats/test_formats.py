@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.matrix import matrix
 
 from hockney.errors import UsageError
 from hockney.results.formats import Output, read_outputs
@@ -201,11 +202,12 @@ def test_no_half_of_a_file_is_read(name: str) -> None:
             read_outputs(text[: len(text) * part // 20], name)
 
 
+@pytest.mark.parametrize("places", matrix([40, 200], short=[40]))
 @pytest.mark.parametrize("name", SAID)
-def test_a_damaged_text_is_an_error_or_output(name: str) -> None:
+def test_a_damaged_text_is_an_error_or_output(name: str, places: int) -> None:
     """For any content the answer is a sentence or figures above 0."""
     text = text_of(name)
-    for at in range(0, len(text), max(1, len(text) // 200)):
+    for at in range(0, len(text), max(1, len(text) // places)):
         for what in ("", "-", "9" * 50, "\x00", "\n", "e400"):
             try:
                 outputs = read_outputs(text[:at] + what + text[at + 1 :], name)

@@ -104,6 +104,12 @@ def test_times_that_grow_faster_than_the_size_have_no_n_half() -> None:
     assert found.n_half_bytes is None
 
 
+def test_each_error_stays_with_its_size_in_any_order() -> None:
+    errors = [0.5, *[0.01] * (len(SIZES) - 1)]
+    times_ns = [2 * T0_NS, *line(SIZES)[1:]]
+    assert fitted(SIZES[::-1], times_ns[::-1], errors[::-1]) == fitted(SIZES, times_ns, errors)
+
+
 def test_known_errors_widen_the_interval_of_three_times() -> None:
     """Three times that are known to 10 % each."""
     found = fitted([1024, 65536, 1 << 20], line([1024, 65536, 1 << 20]), [0.1] * 3)

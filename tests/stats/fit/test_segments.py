@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.matrix import matrix
 from tests.stats.fit.bounds import best_division, best_divisions, chance_within, errors_of_line
 from tests.stats.fit.truth import NOISES, SEGMENT_SIZES, Score, score, sizes_of
 
@@ -214,14 +215,14 @@ def sums(*parts: Score) -> Score:
     return Score(*(sum(getattr(part, name) for part in parts) for name in Score.__dataclass_fields__))
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", matrix(NOISES, short=NOISES[1:2]))
 def test_straight_curves_have_no_switch_and_no_outlier(noise: float) -> None:
     found = score(noise=noise, switched=False, outliers=0)
     assert found.invented <= 0.05 * found.curves
     assert found.outliers_invented <= 0.1 * found.curves
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", matrix(NOISES, short=NOISES[1:2]))
 def test_strong_switches_are_placed_within_one_size(noise: float) -> None:
     found = score(noise=noise, switched=True, outliers=0)
     assert found.strong >= 20
@@ -236,7 +237,7 @@ def test_outliers_hide_few_switches(noise: float, part: float) -> None:
     assert found.outliers_found >= part * found.outliers
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", matrix(NOISES, short=NOISES[1:2]))
 def test_intervals_cover_the_truth(noise: float) -> None:
     found = sums(*(score(noise=noise, switched=switched, outliers=0) for switched in (False, True)))
     assert 0.93 <= found.covered / found.intervals <= 0.98

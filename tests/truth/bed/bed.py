@@ -9,15 +9,16 @@ machine's CPUs, files and clock. Everything of a bed ends with the process that 
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from hockney.machine import usable_cpus
 from hockney.machine.files import format_cpus
@@ -28,7 +29,10 @@ _PROGRAMS = (
     "setpriv", "iperf3",
 )  # fmt: skip
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount")
-_BURST_BYTES = 16_000
+_BURST_MS = 1  # what a shorter burst allows is lost whenever the kernel's timer is late
+_BURST_MIN_BYTES = 16_000
+_NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
+_NEIGHBOURS_USUAL = 1024
 _FAST_MBIT = 10_000  # of a cable without a rate
 
 
@@ -47,6 +51,10 @@ class Host:
     is_far: bool = False
     send_mbit: float | None = None
     receive_mbit: float | None = None
+
+
+def _burst_bytes(rate_mbit: float) -> int:
+    return max(_BURST_MIN_BYTES, round(rate_mbit * _BURST_MS * 125))
 
 
 def lack() -> str | None:
@@ -70,7 +78,30 @@ class Link:
     loss: float = 0
 
 
-class Bed:
+PutUpT = TypeVar("PutUpT", bound="PutUp")
+
+
+class PutUp(ABC):
+    """What `with` puts up is there until its end, and is taken away also where putting it up fails half way."""
+
+    @abstractmethod
+    def _begin(self) -> None: ...
+
+    @abstractmethod
+    def _end(self) -> None: ...
+
+    def __enter__(self: PutUpT) -> PutUpT:
+        with ExitStack() as undo:
+            undo.callback(self._end)
+            self._begin()
+            undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+
+class Bed(PutUp):
     """Hosts that are up between `with` and its end; `uplink_mbit` is the rate of the cable to the far switch.
 
     Hosts that send over that cable get equal parts of it.
@@ -82,12 +113,14 @@ class Bed:
         self._pids: dict[str, str] = {}
         self._bed: subprocess.Popen[str] | None = None
         self._init = ""
+        self._neighbours = 0  # how many the kernel took before
 
     @property
     def names(self) -> list[str]:
         return list(self._hosts)
 
-    def __enter__(self) -> Bed:
+    def _begin(self) -> None:
+        self._raise_neighbours()
         every = usable_cpus()
         words = [
             f"{round(host.delay_ms * 1000)}/{format_cpus(every if host.cpus is None else host.cpus)}"
@@ -99,33 +132,45 @@ class Bed:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # Ctrl-C is for what runs on the hosts, not for them
         )
         assert self._bed.stdout is not None
-        try:
-            pids = self._bed.stdout.readline().split()
-            if len(pids) != len(self._hosts):
-                raise RuntimeError("the bed did not come up: standard error says why")
-            self._pids = dict(zip(self._hosts, pids, strict=True))
-            children = Path(f"/proc/{self._bed.pid}/task/{self._bed.pid}/children")
-            (self._init,) = children.read_text(encoding="ascii").split()
-            if self._uplink_mbit is not None:
-                self._add_far_switch(self._uplink_mbit)
-            for name, host in self._hosts.items():
-                self.lay(name, host)
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
+        pids = self._bed.stdout.readline().split()
+        if len(pids) != len(self._hosts):
+            raise RuntimeError("the bed did not come up: standard error says why")
+        self._pids = dict(zip(self._hosts, pids, strict=True))
+        children = Path(f"/proc/{self._bed.pid}/task/{self._bed.pid}/children")
+        (self._init,) = children.read_text(encoding="ascii").split()
+        if self._uplink_mbit is not None:
+            self._add_far_switch(self._uplink_mbit)
+        for name, host in self._hosts.items():
+            self.lay(name, host)
 
     def _end(self) -> None:
-        assert self._bed is not None
-        self._bed.kill()  # and the kernel the rest
-        self._bed.communicate()
+        if self._bed is not None:
+            self._bed.kill()  # and the kernel the rest
+            self._bed.communicate()
+        if self._neighbours:
+            _NEIGHBOURS.write_text(str(self._neighbours), encoding="ascii")
+
+    def _raise_neighbours(self) -> None:
+        """All hosts share the kernel's table of neighbours, in which each has all others; raises RuntimeError."""
+        count = len(self._hosts)
+        least = 2 * count**2
+        try:
+            most = int(_NEIGHBOURS.read_text(encoding="ascii"))
+        except FileNotFoundError:  # we are in a network namespace ourselves
+            most = _NEIGHBOURS_USUAL
+        if most >= least:
+            return
+        try:
+            _NEIGHBOURS.write_text(str(least), encoding="ascii")
+        except OSError as error:
+            raise RuntimeError(
+                f"{count} hosts need net.ipv4.neigh.default.gc_thresh3={least}, which cannot be set here: "
+                f"use up to {math.isqrt(most // 2)} hosts"
+            ) from error
+        self._neighbours = most
 
     # ---- commands ---------------------------------------------------------------------------------------------------
 
@@ -142,6 +187,7 @@ class Bed:
             self._pids[host],
             *_NAMESPACES,
             "env",
+            "--default-signal=INT",  # try-hosts ignores it
             f"--chdir={Path.cwd()}",
             *(() if cpus is None else ("taskset", "--cpu-list", format_cpus(cpus))),
         )
@@ -197,13 +243,13 @@ class Bed:
             }
             for number, (rate, match) in rates.items():
                 leaf = f"1:{int(number):x}"
-                of_class = ("classid", leaf, "htb", "rate", f"{rate:g}mbit", "burst", f"{_BURST_BYTES}")
+                of_class = ("classid", leaf, "htb", "rate", f"{rate:g}mbit", "burst", f"{_burst_bytes(rate)}")
                 self._configure(*where, "tc", "class", "add", "dev", device, "parent", "1:", *of_class)
                 if match:
                     chosen = ("protocol", "ip", "parent", "1:", "u32", *match, "flowid", leaf)
                     self._configure(*where, "tc", "filter", "add", "dev", device, *chosen)
         elif rate_mbit is not None:
-            limit = ("rate", f"{rate_mbit:g}mbit", "burst", f"{_BURST_BYTES}", "latency", "50ms")
+            limit = ("rate", f"{rate_mbit:g}mbit", "burst", f"{_burst_bytes(rate_mbit)}", "latency", "50ms")
             self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *limit)
 
     def _lose(self, where: Sequence[str], device: str, loss: float, of_source: Mapping[str, float]) -> None:
@@ -219,6 +265,17 @@ class Bed:
         if drops:
             rules += f"table netdev {device} {{ chain lost {{ {hook} {' '.join(drops)} }}; }}\n"
         self._configure(*where, "nft", "-f", "-", rules=rules)
+
+    def add_interface(self, name: str) -> None:
+        """A second interface of each host, on a switch and a network of its own, 10.78.0."""
+        self._configure("ip", "link", "add", "second", "type", "bridge")
+        self._configure("ip", "link", "set", "second", "up")
+        for host, pid in self._pids.items():
+            number, inside = host[1:], ("nsenter", "--target", pid, "--net")
+            self._configure("ip", "link", "add", f"w{number}", "type", "veth", "peer", "name", name, "netns", pid)
+            self._configure("ip", "link", "set", f"w{number}", "master", "second", "up")
+            self._configure(*inside, "ip", "addr", "add", f"10.78.0.{number}/24", "dev", name)
+            self._configure(*inside, "ip", "link", "set", name, "up")
 
     def _add_far_switch(self, uplink_mbit: float) -> None:
         self._configure("ip", "link", "add", "far", "type", "bridge")
@@ -238,9 +295,10 @@ class Bed:
         self._configure("ip", "link", "set", "far", "up")
 
     def _add_class(self, device: str, parent: str, name: str, rate_mbit: float, most_mbit: float) -> None:
-        rate = ("rate", f"{rate_mbit:g}mbit", "ceil", f"{most_mbit:g}mbit", "burst", f"{_BURST_BYTES}")
+        rate = ("rate", f"{rate_mbit:g}mbit", "ceil", f"{most_mbit:g}mbit", "burst", f"{_burst_bytes(rate_mbit)}")
         where = ("dev", device, "parent", parent, "classid", name)
-        self._configure("tc", "class", "add", *where, "htb", *rate, "cburst", f"{_BURST_BYTES}", "quantum", "3000")
+        more = ("cburst", f"{_burst_bytes(most_mbit)}", "quantum", "3000")
+        self._configure("tc", "class", "add", *where, "htb", *rate, *more)
 
     def cut(self, host: str) -> None:
         """A host that loses its power: nothing runs on it any more, and nobody gets an answer from it."""

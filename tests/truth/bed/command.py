@@ -1,26 +1,31 @@
-"""The command line of scripts/try-hosts."""
+"""The command line of scripts/try-hosts, which needs no package, so that its help comes at once."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tests.truth.bed.bed import Bed, Host, lack
 
 from hockney.errors import UsageError
 from hockney.machine.files import parse_cpus
-from hockney.units import parse_count, parse_fraction, parse_rate_bytes_per_s, parse_time_ns
+from hockney.units import counted, parse_count, parse_fraction, parse_rate_bytes_per_s, parse_time_ns
 
+_HOCKNEY = Path(__file__).parents[3] / "hockney"
 _HOSTS_MAX = 250
+_RATE_MBIT = 100.0  # of a cable without another rate: the network is the limit, and not the CPUs that all hosts share
 _EXAMPLES = """examples:
   scripts/try-hosts 4                                          a shell on n1; ssh leads to the others
-  scripts/try-hosts 4 n3:rate=100Mbit/s n4:delay=1ms,loss=1% -- ./hockney run pingpong -t tcp --hosts n1,n3
+  scripts/try-hosts 8 n3:rate=25Mbit/s -- ./hockney health --hosts 'n[1-8]'
+  scripts/try-hosts 4 n3:rate=1Gbit/s n4:delay=1ms,loss=1% -- ./hockney run pingpong -t tcp --hosts n1,n3
 """
 
 
@@ -32,7 +37,7 @@ def run(words: Sequence[str]) -> int:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("hosts", help=f"how many, up to {_HOSTS_MAX}")
+    parser.add_argument("hosts", help=f"how many, up to {_HOSTS_MAX}, each with a cable of {_RATE_MBIT:g} Mbit/s")
     parser.add_argument(
         "cables", nargs="*", help="what is special about a host: n2:rate=R,send=R,receive=R,delay=D,loss=L,cpus=LIST"
     )
@@ -47,18 +52,35 @@ def run(words: Sequence[str]) -> int:
     except UsageError as error:
         print(f"try-hosts: {error}", file=sys.stderr)
         return 2
+    # While there is a network: on the hosts ./hockney could not set itself up.
+    if subprocess.run([_HOCKNEY, "--version"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
+        return 3
     command = words[split + 1 :]
     if not command:
         command = [os.environ.get("SHELL", "/bin/sh")]
         print(welcome(asked.hosts, asked.cables), flush=True)
-    with Bed(hosts) as bed:
-        return subprocess.run(bed.argv("n1", command), check=False).returncode
+    print(f"try-hosts: making {counted(len(hosts), 'host')} ...", file=sys.stderr, flush=True)
+    try:
+        with Bed(hosts) as bed:
+            return run_through_interrupts(bed.argv("n1", command))
+    except RuntimeError as error:
+        print(f"try-hosts: {error}", file=sys.stderr)
+        return 3
+
+
+def run_through_interrupts(argv: Sequence[str]) -> int:
+    """The exit code of a command on a host, which alone decides what Ctrl-C means: what leads there ignores it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return subprocess.run(argv, check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def welcome(count: str, cables: Sequence[str]) -> str:
     """Two lines for the user of a shell: the hosts with what is special about them, and commands to try."""
     every = f"n[1-{count}]" if int(count) > 1 else "n1"
-    hosts = f"Hosts {every}" + (f", with {' '.join(cables)}" if cables else ", all alike")
+    hosts = f"Hosts {every} at {_RATE_MBIT:g} Mbit/s" + (f", but {' '.join(cables)}" if cables else "")
     tries = " or ".join(f"./hockney {word} --hosts '{every}'" for word in ("quick", "health"))
     return f"{hosts}. This shell is on n1; exit takes them away.\nTry: {tries}"
 
@@ -68,7 +90,7 @@ def read_hosts(count: str, cables: Sequence[str]) -> list[Host]:
     number = parse_count(count, _HOSTS_MAX)
     if number is None:
         raise UsageError(f"'{count}' is not a number of hosts: write 1 to {_HOSTS_MAX}")
-    hosts = [Host()] * number
+    hosts = [Host(rate_mbit=_RATE_MBIT)] * number
     for word in cables:
         match = re.fullmatch(r"n(\d+):(.+)", word, re.ASCII)
         place = int(match[1]) - 1 if match else -1

@@ -19,7 +19,7 @@ enum { FRAMES = 4096, FRAME_BYTES = 2048 };
 
 typedef struct frame {
     int64_t due_ns;
-    size_t len_bytes;
+    size_t size_bytes;
     unsigned char bytes[FRAME_BYTES];
 } frame_t;
 
@@ -53,11 +53,11 @@ static void take(way_t *way, int64_t delay_ns)
 {
     while (way->count < FRAMES) {
         frame_t *frame = &way->frames[(way->first + way->count) % FRAMES];
-        const ssize_t len_bytes = read(way->from, frame->bytes, sizeof frame->bytes);
-        if (len_bytes <= 0) {
+        const ssize_t size_bytes = read(way->from, frame->bytes, sizeof frame->bytes);
+        if (size_bytes <= 0) {
             return;
         }
-        frame->len_bytes = (size_t)len_bytes;
+        frame->size_bytes = (size_t)size_bytes;
         frame->due_ns = now_ns() + delay_ns;
         way->count++;
     }
@@ -69,7 +69,7 @@ static int64_t give(way_t *way)
     const int64_t now = now_ns();
     for (; way->count > 0 && way->frames[way->first].due_ns <= now; way->count--) {
         const frame_t *frame = &way->frames[way->first];
-        if (write(way->to, frame->bytes, frame->len_bytes) < 0) {
+        if (write(way->to, frame->bytes, frame->size_bytes) < 0) {
             /* The interface is down, so the frame is lost, as on a real cable. */
         }
         way->first = (way->first + 1) % FRAMES;

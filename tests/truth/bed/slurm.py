@@ -17,10 +17,9 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from tests.truth.bed.bed import Bed
+from tests.truth.bed.bed import Bed, PutUp
 
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun")
 _LIMIT_S = 60
@@ -40,8 +39,9 @@ SlurmctldSyslogDebug=quiet
 SlurmdSyslogDebug=quiet
 TmpFS={folder}/tmp-%n
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin=task/affinity
 SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
 MailProg=/bin/true
 MpiDefault=none
 ReturnToService=2
@@ -57,7 +57,7 @@ def lack() -> str | None:
     return f"not here: {', '.join(missing)}; scripts/runtimes installs them" if missing else None
 
 
-class Slurm:
+class Slurm(PutUp):
     """Each host of the bed is a node with `cpus` CPUs. Jobs end after 5 minutes at the latest."""
 
     def __init__(self, bed: Bed, folder: Path, cpus: int = 1) -> None:
@@ -67,7 +67,7 @@ class Slurm:
         self._daemons: list[subprocess.Popen[bytes]] = []
         self._environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
 
-    def __enter__(self) -> Slurm:
+    def _begin(self) -> None:
         for name in ("state", *(f"{kind}-{host}" for kind in ("spool", "tmp") for host in self._bed.names)):
             (self._folder / name).mkdir()
         conf = _CONF.format(folder=self._folder, names=",".join(self._bed.names), cpus=self._cpus)
@@ -77,23 +77,13 @@ class Slurm:
         key.write_bytes(secrets.token_bytes(128))
         files = [f"--{name}-file={self._folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
         socket = self._folder / "munge.socket"
-        try:
-            # --force: the folder may be below one that others may write to, as /tmp is.
-            self._start("n1", "munged", "--foreground", "--force", *files, f"--socket={socket}")
-            self._wait(socket.exists)
-            self._start("n1", "slurmctld", "-D")
-            for host in self._bed.names:
-                self._start(host, "slurmd", "-D", "-N", host)
-            self._wait(self._all_idle)
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
+        # --force: the folder may be below one that others may write to, as /tmp is.
+        self._start("n1", "munged", "--foreground", "--force", *files, f"--socket={socket}")
+        self._wait(socket.exists)
+        self._start("n1", "slurmctld", "-D")
+        for host in self._bed.names:
+            self._start(host, "slurmd", "-D", "-N", host)
+        self._wait(self._all_idle)
 
     def run(self, command: Sequence[str], *, limit_s: float = 120, **options: Any) -> Any:
         """The ended process of a command on the first host, which talks to this Slurm."""

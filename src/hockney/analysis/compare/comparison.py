@@ -12,7 +12,6 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from hockney.analysis.compare.differences import differences, disturbances, is_unchanged, renamed
 from hockney.analysis.compare.drift import Drift, Probes
@@ -26,7 +25,6 @@ from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, level, shifts
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's measurements in ns
-_Condition = tuple[str, Definition]  # the name of a state, and how samples became times
 Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
 _NOT_MEASURED = (ReasonCode.FAILED, ReasonCode.SKIPPED)  # even if the series has samples from before
 PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
@@ -37,14 +35,16 @@ class RunData:
     """One run of a comparison, with points named as in the new run.
 
     `launches`: the number of launches with samples, by point. `times_ns`: the times in one machine state, by point and
-    condition. `probes`: the machine probes of all points, by state and launch. `short`: streams with fewer than 8
-    events per sample. `digits`: the rounding error of imported times, as a fraction.
+    state; `definitions`: how their samples became times. `probes`: the machine probes of all points, by state and
+    launch. `short`: streams with fewer than 8 events per sample. `digits`: the rounding error of imported times, as a
+    fraction.
     """
 
     run: StoredRun
     points: Mapping[Point, StoredPoint]
     launches: Mapping[Point, int]
-    times_ns: Mapping[Point, Mapping[_Condition, _Launches]]
+    times_ns: Mapping[Point, Mapping[str, _Launches]]
+    definitions: Mapping[Point, Definition]
     probes: Probes
     short: Collection[Point] = ()
     digits: Mapping[Point, float] = field(default_factory=dict)
@@ -129,7 +129,9 @@ def _run_data(
 ) -> RunData:
     points = {replace(row.point, transport=names.get(row.point.transport, row.point.transport)): row for row in stored}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
-    times_ns: dict[int, dict[_Condition, dict[int, list[float]]]] = {}
+    times_ns: dict[int, dict[str, dict[int, list[float]]]] = {}
+    # It changes only where a later version resumed the run. Of one run, equal definitions are one object.
+    last = {each.point_id: each.definition for each in measurements if each.samples}
     probes: dict[str, dict[int, list[MachineProbe]]] = {}
     events: dict[int, int] = {}  # in a sample, by point
     digits: dict[int, float] = {}  # by point
@@ -139,9 +141,10 @@ def _run_data(
     of_batch = of_one_batch([each.point_id for each in measurements], [each.batch for each in measurements], conditions)
     for each, state, is_counted in zip(measurements, states, of_batch, strict=True):
         number = numbers[each.launch_id]
+        is_counted = is_counted and each.definition is last.get(each.point_id)
         if each.median_ns and is_counted and number >= first_launch and state is not MIXED:
             of_point = times_ns.setdefault(each.point_id, {})
-            of_point.setdefault((state.name, each.definition), {}).setdefault(number, []).append(each.median_ns)
+            of_point.setdefault(state.name, {}).setdefault(number, []).append(each.median_ns)
             probes.setdefault(state.name, {}).setdefault(number, []).append(each.probe)
             if DIGITS in each.counters:
                 digits[each.point_id] = min(each.counters[DIGITS][0] / each.median_ns, 0.5)
@@ -151,6 +154,7 @@ def _run_data(
         points,
         {point: with_samples[row.id] for point, row in points.items() if row.id in with_samples},
         {point: times_ns[row.id] for point, row in points.items() if row.id in times_ns},
+        {point: last[row.id] for point, row in points.items() if row.id in times_ns},
         probes,
         {point for point, row in points.items() if point.is_stream and 0 < events.get(row.id, 0) < STREAM_EVENTS_MIN},
         {point: digits[row.id] for point, row in points.items() if row.id in digits},
@@ -186,41 +190,20 @@ class MatchedSeries:
 def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
     launches = base.launches.get(point, 0), new.launches.get(point, 0)
     before, after = base.times_ns.get(point, {}), new.times_ns.get(point, {})
-    is_half_imported = base.run.info.is_imported != new.run.info.is_imported
-    if is_half_imported and base.run.info.is_imported:
-        before = _in_states_of(after, before)
-    elif is_half_imported:
-        after = _in_states_of(before, after)
-    shared = [condition for condition in before if condition in after]
-    runs, facts = (base.run.id, new.run.id), dict[str, Any]()
-    reasons = tuple(_missing(point, base, new))
-    if not reasons and not shared:
-        states = [sorted({name for name, _ in side}, key=place) for side in (before, after)]
-        facts = {"base": states[0], "new": states[1], "runs": runs}
-        is_other = is_half_imported or bool({*states[0]} & {*states[1]})
-        reasons = (Reason(ReasonCode.OTHER_DEFINITION) if is_other else Reason(ReasonCode.NO_COMMON_STATE, facts),)
-    if reasons:
+    best = most_telling(before, after)
+    reasons = tuple(_missing(point, base, new)) or tuple(_incomparable(point, base, new))
+    if reasons or best is None:
         return MatchedSeries(point, None, (_any_state(before), _any_state(after)), reasons, launches)
-    best = most_telling(shared, before, after)
     times_ns = _medians_ns(before[best]), _medians_ns(after[best])
     counts = len(times_ns[0]), len(times_ns[1])
     if base.is_exact(point) and new.is_exact(point):
         return MatchedSeries(point, None, times_ns, launches=launches, exact=True)
-    if is_half_imported:
-        return MatchedSeries(point, None, times_ns, (Reason(ReasonCode.STATE_UNKNOWN),), launches)
     if not can_decide(*counts):
-        facts = {"state": best[0], "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
+        runs = base.run.id, new.run.id
+        facts = {"state": best, "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
         reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
     digits = base.digits.get(point, 0.0), new.digits.get(point, 0.0)
-    return MatchedSeries(point, best[0], times_ns, reasons, launches, digits=digits)
-
-
-def _in_states_of(
-    measured: Iterable[_Condition], imported: Mapping[_Condition, _Launches]
-) -> dict[_Condition, _Launches]:
-    """Returns data without a known state (from another benchmark) as if measured in each state of the other side."""
-    by_definition = {definition: launches for (_, definition), launches in imported.items()}
-    return {condition: by_definition[condition[1]] for condition in measured if condition[1] in by_definition}
+    return MatchedSeries(point, best, times_ns, reasons, launches, digits=digits)
 
 
 def _missing(point: Point, *sides: RunData) -> Iterator[Reason]:
@@ -233,27 +216,38 @@ def _missing(point: Point, *sides: RunData) -> Iterator[Reason]:
             yield Reason(ReasonCode.NO_STEADY_STATE if point in side.launches else ReasonCode.NO_SAMPLES, facts)
 
 
-def most_telling(
-    shared: Iterable[_Condition], before: Mapping[_Condition, _Launches], after: Mapping[_Condition, _Launches]
-) -> _Condition:
-    """The condition to compare: one that can decide, uncontended, with most launches, then most measurements."""
+def _incomparable(point: Point, base: RunData, new: RunData) -> Iterator[Reason]:
+    """Why times of a series in both runs are not compared; one reason at most."""
+    states = [sorted(side.times_ns[point], key=place) for side in (base, new)]
+    if base.definitions[point] != new.definitions[point]:
+        yield Reason(ReasonCode.OTHER_DEFINITION)
+    elif base.run.info.is_imported != new.run.info.is_imported:
+        yield Reason(ReasonCode.STATE_UNKNOWN)
+    elif set(states[0]).isdisjoint(states[1]):
+        runs = base.run.id, new.run.id
+        yield Reason(ReasonCode.NO_COMMON_STATE, {"base": states[0], "new": states[1], "runs": runs})
 
-    def weight(condition: _Condition) -> tuple[bool, bool, int, int, int]:
-        sides = before[condition], after[condition]
+
+def most_telling(before: Mapping[str, _Launches], after: Mapping[str, _Launches]) -> str | None:
+    """The state to compare, of those that both sides have; None without one.
+
+    One that can decide, uncontended, with most launches, then most measurements.
+    """
+
+    def weight(state: str) -> tuple[bool, bool, int, int, int]:
+        sides = before[state], after[state]
         launches = [len(side) for side in sides]
         measurements = min(sum(map(len, side.values())) for side in sides)
-        is_quiet = not State(condition[0], None).contended
+        is_quiet = not State(state, None).contended
         return can_decide(*launches), is_quiet, min(launches), sum(launches), measurements
 
-    candidates = list(shared)
-    if len(candidates) == 1:
-        return candidates[0]
-    return max(sorted(candidates, key=lambda condition: place(condition[0])), key=weight)
+    return max(sorted(before.keys() & after.keys(), key=place), key=weight, default=None)
 
 
-def _any_state(conditions: Mapping[_Condition, _Launches]) -> list[float]:
-    """The launch medians of the condition with most launches."""
-    return _medians_ns(max(conditions.values(), key=len)) if conditions else []
+def _any_state(states: Mapping[str, _Launches]) -> list[float]:
+    """The launch medians of the most telling state."""
+    state = most_telling(states, states)
+    return [] if state is None else _medians_ns(states[state])
 
 
 def _medians_ns(launches: _Launches) -> list[float]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney.analysis.explain.thresholds import thresholds_of
-from hockney.analysis.finding import Fix
 from hockney.analysis.repeat import LAUNCHES, alternate, more_launches, more_pairs, new_baseline
+from hockney.errors import Fix
 from hockney.model import CurveKey, Point, RunInfo, curve_of
 from hockney.stats.shift import LAUNCHES_MIN, Shift
 
@@ -196,7 +196,7 @@ class Comparison:
 
     @property
     def fixes(self) -> list[Fix]:
-        """Fixes for series that are inconclusive: more launches, or another run for a common machine state.
+        """Fixes for series that are inconclusive, each once: more launches, or a new run for a common machine state.
 
         A run with enough launches but several states gets twice its launches; wide intervals get more launches of the
         run with fewer.
@@ -214,14 +214,16 @@ class Comparison:
                     if reason.code is ReasonCode.FEW_LAUNCHES and reason.facts[name] < LAUNCHES_MIN:
                         made = change.launches[side]
                         wanted[side] = max(wanted[side], LAUNCHES, 2 * made if made >= LAUNCHES_MIN else 0)
-        fixes = []
+        if self.without_common_state:  # launches that are missing anyway may see a common state
+            wanted = [max(wanted[side], LAUNCHES * (self.launches[side] < LAUNCHES_MIN)) for side in (0, 1)]
+        fixes: list[Fix] = []
         if wanted[0]:
             fixes.append(more_launches(self.base, self.infos[0], wanted[0], self.infos[1]))
         elif self.without_common_state:
             fixes.append(alternate(*self.infos) or new_baseline(self.base, self.infos[0]))
         if wanted[1]:
             fixes.append(self.again or more_launches(self.new, self.infos[1], wanted[1], self.infos[0]))
-        return fixes
+        return fixes[:1] if fixes[1:] == fixes[:1] else fixes
 
     @property
     def has_few_launches(self) -> bool:

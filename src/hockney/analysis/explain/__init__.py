@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from hockney.analysis.explain import caches, guidelines, laws, outliers, pattern_pairs, ranks, shape, switches
+from hockney.analysis.explain import caches, guidelines, impacts, laws, outliers, pattern_pairs, ranks, shape, switches
 from hockney.analysis.explain.curve import Reading
 from hockney.analysis.explain.fits import Line, OffLine, Parameters, lines_of, parameters_of
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.read import read_run
-from hockney.analysis.finding import Absence, Detector, Finding, Fix, NotChecked, Note
-from hockney.model import RunInfo
+from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject
+from hockney.analysis.repeat import same_hosts
+from hockney.errors import Fix
+from hockney.model import split_placed
 from hockney.results.runs import Run
 
 __all__ = ["DETECTORS", "Explanation", "Layer", "Line", "OffLine", "Parameters", "explain", "explain_run"]
@@ -27,10 +29,12 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("flat latency", "flat latency", shape.flat, "quick"),
     Detector("duplex limit", "duplex limits", pattern_pairs.duplex, "quick"),
     Detector("shared path", "shared paths", pattern_pairs.shared_path),
+    Detector("impact", "impacts of a background", impacts.impacts),
     Detector("broken scaling law", "scaling laws", laws.broken_laws),
     Detector("outliers", "outliers", outliers.outliers),
     Detector("slow rank or pair", "slow links", ranks.slow_links),
     Detector("slow rank or pair", "slow ranks and pairs", ranks.slow_pairs, "allpairs"),
+    Detector("slow host", "slow hosts", ranks.slow_hosts),
     YIELDS,
     Detector("far above the floor", "latency above the floor", ranks.above_floor, "quick"),
     Detector("slower than its parts", "collectives and their parts", guidelines.slower_than_parts, "guidelines"),
@@ -40,7 +44,10 @@ _SUITES = {detector.what: detector.suite for detector in DETECTORS if detector.s
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that is found out about a run or a machine; findings with the greatest effect come first."""
+    """All that is found out about a run or a machine.
+
+    Findings within one host come after those between hosts; of these that with the greatest effect is first.
+    """
 
     subject: str
     findings: tuple[Finding, ...] = ()
@@ -65,16 +72,18 @@ def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
     explanation = explain(read_run(run) if reading is None else reading)
     if run.info.is_imported:  # which hockney cannot measure again
         return replace(explanation, findings=tuple(replace(finding, fix=None) for finding in explanation.findings))
-    return replace(explanation, not_checked=tuple(_with_suite(gap, run.info) for gap in explanation.not_checked))
+    return replace(explanation, not_checked=tuple(_with_suite(gap, run) for gap in explanation.not_checked))
 
 
-def _with_suite(gap: NotChecked, info: RunInfo) -> NotChecked:
-    """The check with the command of the suite that measures it, on the same models; unless the run used that suite."""
-    suite, models = _SUITES.get(gap.what, ""), info.plan.get("virtual", {})
+def _with_suite(gap: NotChecked, run: Run) -> NotChecked:
+    """The check with the command of the suite that measures it, on the same models or hosts; not for that suite."""
+    suite, info = _SUITES.get(gap.what, ""), run.info
     if gap.how is not None or gap.reason is Absence.NOT_APPLICABLE or suite in ("", info.suite):
         return gap
-    on_models = ("-t", ",".join(models)) if models else ()
-    return replace(gap, how=Fix(f"Measure the suite {suite}", ("hockney", "run", suite, *on_models)))
+    transports = dict.fromkeys(split_placed(series.point.transport)[0] for series in run.series)
+    chosen = info.plan.get("virtual") or (transports if info.plan.get("hosts") else ())
+    where = *(("-t", ",".join(chosen)) if chosen else ()), *same_hosts(info.plan, slots=True)
+    return replace(gap, how=Fix("measure suite", ("hockney", "run", suite, *where), {"suite": suite}))
 
 
 def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Explanation:
@@ -88,7 +97,7 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
             findings.extend(result)
             continue
         if is_oversubscribed and detector is not YIELDS:
-            result = NotChecked(Absence.NOT_APPLICABLE, detail="more ranks than CPUs")
+            result = NotChecked(Absence.NOT_APPLICABLE, why="oversubscribed")
         gaps.setdefault(detector.code, []).append(replace(result, what=detector.what))
     lines, off_lines, without_lines = lines_of(reading)
     loggp, without_loggp = parameters_of(reading)
@@ -96,7 +105,7 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
     not_checked = [gap for code, of_code in gaps.items() if code not in codes for gap in of_code]
     return Explanation(
         subject=reading.subject,
-        findings=tuple(sorted(findings, key=lambda finding: -finding.effect)),
+        findings=tuple(sorted(findings, key=lambda finding: (_is_within_host(finding.subject), -finding.effect))),
         lines=tuple(lines),
         loggp=tuple(loggp),
         layers=tuple(layers_of(reading)),
@@ -104,3 +113,9 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
         notes=reading.notes,
         off_lines=tuple(off_lines),
     )
+
+
+def _is_within_host(subject: Subject) -> bool:
+    """Whether all of its ranks fill one host of a run on several: `tcp/2` of two ranks."""
+    per_host = split_placed(subject.transport)[1]
+    return per_host.isdecimal() and subject.ranks is not None and subject.ranks <= int(per_host)

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, subject_of
 from hockney.analysis.explain.switches import protocol_jumps
-from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
+from hockney.analysis.finding import Absence, Finding, NotChecked
+from hockney.analysis.repeat import same_places
+from hockney.errors import Fix
 from hockney.stats.fit import Estimate
 from hockney.units import bytes_word, format_bytes
 
@@ -15,9 +17,9 @@ def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
     """Find, for each cache, curves whose best rate beyond it is 10 % below the best rate within it."""
     curves = [curve for curve in reading.curves if reading.is_link(curve) and curve.points]
     if not reading.caches:
-        return NotChecked(Absence.NOT_APPLICABLE, detail="the caches of the machine are not known")
+        return NotChecked(Absence.NOT_APPLICABLE, why="caches not known")
     if not curves:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs a curve of messages between two ranks")
+        return NotChecked(Absence.NOT_MEASURED, why="two ranks")
     sides = [
         (curve, cache, within, beyond)
         for curve in curves
@@ -51,14 +53,14 @@ def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
 
 def _not_reached(curves: Iterable[Curve], reading: Reading) -> NotChecked:
     """The check with a command that measures doubling sizes on both sides of each cache."""
-    caches = ", ".join(f"L{level} ({format_bytes(size)})" for level, size in reading.caches)
+    caches = [f"L{level} ({format_bytes(size)})" for level, size in reading.caches]
     sizes = [size for _, size in reading.caches]
     low, high = 1 << (min(sizes) // 4).bit_length() - 1, 1 << (4 * max(sizes) - 1).bit_length()
     longest = max(curves, key=lambda curve: curve.sizes[-1])
     words = f"{bytes_word(low)}:{bytes_word(high)}"
-    command = ("hockney", "run", longest.pattern, "-t", longest.transport, "--bytes", words)
-    fix = Fix("Measure them", command, reading.facts)
-    return NotChecked(Absence.INSUFFICIENT_DATA, detail=f"needs sizes within and beyond {caches}", how=fix)
+    command = ("hockney", "run", longest.pattern, *same_places(reading.plan, longest.transport), "--bytes", words)
+    fix = Fix("measure sizes", command, run_facts=reading.facts)
+    return NotChecked(Absence.INSUFFICIENT_DATA, why="both sides of caches", facts={"caches": caches}, how=fix)
 
 
 def _best(points: Iterable[CurvePoint], low: int, high: int) -> tuple[int, Estimate] | None:

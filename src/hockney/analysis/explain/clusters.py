@@ -68,6 +68,25 @@ def slow_place(groups: Sequence[list[Pair]], nearer: Collection[Pair]) -> tuple[
     return None
 
 
+def group_name(pairs: Collection[Pair], hosts: Sequence[str]) -> str:
+    """The hosts of a group of pairs: `n1, n2 / n3, n4` within these, `n3 and others`, or some pairs."""
+    names = list(dict.fromkeys(hosts))
+    met = sorted({(names.index(hosts[a]), names.index(hosts[b])) for a, b in pairs})
+    common = set.intersection(*map(set, met))
+    if len(common) == 1:
+        return f"{names[common.pop()]} and others"
+    members: dict[int, list[str]] = {}
+    for host, place in sorted(_places(met).items()):
+        members.setdefault(place, []).append(names[host])
+    if len(members) > 1 or sum(map(len, members.values())) < len(names):
+        return _first(4, [_first(6, group, ", ") for group in members.values()], " / ")
+    return _first(3, [f"{names[a]}-{names[b]}" for a, b in met], ", ")
+
+
+def _first(count: int, texts: Sequence[str], mark: str) -> str:
+    return mark.join(texts[:count]) + (f" and {len(texts) - count} more" if len(texts) > count else "")
+
+
 def _levels(times_ns: Mapping[Pair, float]) -> Iterator[list[Pair]]:
     """A time that is longer by a quarter begins the next level."""
     level: list[Pair] = []

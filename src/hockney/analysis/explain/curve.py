@@ -10,6 +10,7 @@ from typing import Any
 from hockney.analysis.explain.loggp import FittedTrips
 from hockney.analysis.explain.pairs import ClassOf, PairMatrix
 from hockney.analysis.finding import Note, Subject
+from hockney.analysis.impact import Impacts
 from hockney.machine.facts import data_caches
 from hockney.model import Measurement, Warning_, pattern_text
 from hockney.results.store import MeasurementSummary
@@ -107,7 +108,8 @@ class Reading:
     `curves` are in one state for each job, `by_class` in every state. `floors` belong to the latency of each job,
     `launchers` started the jobs of each transport. `class_of` returns the class of a pair of ranks in a launch.
     `matrices` are the times between all pairs, `loggp` the fits of prtt. `grains` holds the number of bytes that sizes
-    of a pattern must be multiples of, if not 1. `refined_s` is the time of a run with --refine.
+    of a pattern must be multiples of, if not 1. `refined_s` is the time of a run with --refine. `plan`: of the
+    run, as stored. `impacts`: those of its background.
     """
 
     subject: str
@@ -125,6 +127,8 @@ class Reading:
     loggp: tuple[FittedTrips, ...] = ()
     grains: Mapping[str, int] = field(default_factory=dict)
     refined_s: float | None = None
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    impacts: Impacts | None = None
 
     def of(self, *patterns: str) -> list[Curve]:
         """The curves of these patterns that are not oversubscribed."""

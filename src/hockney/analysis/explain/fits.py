@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hockney.analysis.explain.curve import ClassCurve, Reading
 from hockney.analysis.explain.shape import curves_of_shapes
-from hockney.analysis.finding import Absence, NotChecked
+from hockney.analysis.finding import Absence, NotChecked, Subject
 from hockney.model import pattern_text
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate, LogGP, NoFit, Segment, SegmentFit
@@ -70,13 +70,9 @@ def lines_of(reading: Reading) -> tuple[list[Line], list[OffLine], list[NotCheck
             lines += [_line(Fitted(*names), fit, segment) for segment in known]
             off_lines += [OffLine(*names, curve.sizes[at], curve.points[at].time_ns) for at in fit.outliers]
         else:
-            why = (
-                fit.reason
-                if isinstance(fit, NoFit)
-                else "the times scatter too much for a line, or the sizes are too few"
-            )
-            what = f"lines through {curve.name} on {curve.transport}"
-            gaps.setdefault(names[:3], NotChecked(Absence.INSUFFICIENT_DATA, what, why))
+            why, facts = ("no fit", {"reason": fit.reason}) if isinstance(fit, NoFit) else ("scatter", {})
+            about = Subject(curve.transport, curve.name)
+            gaps.setdefault(names[:3], NotChecked(Absence.INSUFFICIENT_DATA, "lines", why, facts, subject=about))
     fitted = {(line.transport, line.pattern, line.ranks) for line in lines}
     return lines, off_lines, list(dict.fromkeys(gap for key, gap in gaps.items() if key not in fitted))
 
@@ -137,12 +133,12 @@ def parameters_of(reading: Reading) -> tuple[list[Parameters], list[NotChecked]]
     parameters: list[Parameters] = []
     gaps: list[NotChecked] = []
     if reading.libraries and not reading.loggp:  # a run, not published figures
-        gaps.append(NotChecked(Absence.NOT_MEASURED, "LogGP", "needs prtt with delays and without, in one state"))
+        gaps.append(NotChecked(Absence.NOT_MEASURED, "LogGP", "delays"))
     for trips in reading.loggp:
         pattern = pattern_text("prtt", trips.options)
         if isinstance(trips.fit, NoFit):
-            what = f"LogGP of {pattern} on {trips.transport}, {trips.ranks} ranks ({trips.state})"
-            gaps.append(NotChecked(Absence.INSUFFICIENT_DATA, what, trips.fit.reason))
+            about, facts = Subject(trips.transport, pattern, trips.ranks, trips.state), {"reason": trips.fit.reason}
+            gaps.append(NotChecked(Absence.INSUFFICIENT_DATA, "parameters", "no fit", facts, subject=about))
         else:
             names = trips.transport, pattern, trips.ranks, trips.pair_class, trips.state
             parameters += [Parameters(*names, segment) for segment in trips.fit]

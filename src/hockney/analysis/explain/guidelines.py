@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
 from hockney.analysis.explain.thresholds import own_command
-from hockney.analysis.finding import Absence, Finding, Fix, NotChecked
+from hockney.analysis.finding import Absence, Finding, NotChecked
+from hockney.errors import Fix
 from hockney.stats.fit import Estimate
 
 # The variable that chooses an algorithm (of a collective in lower and in upper case), and the command that lists them:
@@ -25,12 +26,12 @@ _CHOICES = {
     ),
     "mpi@mpich": ("MPIR_CVAR_{1}_INTRA_ALGORITHM", ""),
 }
-_PARTS = {"portable": "the same made of messages", "native parts": "the same made of other collectives"}
+_PARTS = ("portable", "native parts")  # algorithms made of other operations of the library
 
 
 @dataclass(frozen=True)
 class _Made:
-    """A collective's time and that of the same made of `parts`, at one size."""
+    """A collective's time and that of its `parts` at one size: of an algorithm in _PARTS, or "round trips"."""
 
     curve: Curve
     bytes: int
@@ -47,8 +48,7 @@ def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
     """Find collectives that are 5 % slower than their parts, each at the size with the largest factor."""
     made = [*_by_algorithm(reading), *_barriers(reading)]
     if not made:
-        needed = "needs a collective of the library, and the same with another algorithm"
-        return NotChecked(Absence.NOT_MEASURED, detail=needed)
+        return NotChecked(Absence.NOT_MEASURED, why="two algorithms")
     slower: dict[tuple[str, str, str], list[_Made]] = {}
     for point in made:
         if point.ratio.low > 1.05:
@@ -69,7 +69,7 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
     subject = subject_of(worst.curve, tuple(sorted({point.bytes for point in points})))
     cause, fix = "", _choose(worst.curve, reading.launchers.get(worst.curve.transport, ""))
     if any(warning.kind == "others" for warning in reading.warnings):
-        cause, fix = "others", Fix("Measure again on an idle machine before you choose another algorithm")
+        cause, fix = "others", Fix("idle machine")
     return Finding("slower than its parts", subject, facts, cause, fix, worst.ratio.value - 1)
 
 
@@ -78,15 +78,16 @@ def _choose(curve: Curve, launcher: str) -> Fix | None:
     name = {"broadcast": "bcast"}.get(curve.pattern, curve.pattern)
     for library, (variable, command) in _CHOICES.items():
         if curve.transport.startswith(library):
-            text = f"Choose another algorithm with {variable.format(name, name.upper())}"
-            return Fix(f"{text}; list them" if command else text, tuple(own_command(command, launcher).split()))
+            argv = tuple(own_command(command, launcher).split())
+            facts = {"variable": variable.format(name, name.upper())}
+            return Fix("list algorithms" if argv else "choose algorithm", argv, facts)
     return None
 
 
 def _by_algorithm(reading: Reading) -> Iterator[_Made]:
     """Collectives of the library and the same by another algorithm: both are timed in the same way."""
     natives = [curve for curve in reading.curves if curve.algorithm == "native" and not curve.oversubscribed]
-    others = [(curve, parts) for curve in reading.curves if (parts := _PARTS.get(curve.algorithm or ""))]
+    others = [(curve, curve.algorithm) for curve in reading.curves if curve.algorithm in _PARTS]
     for whole, (other, parts) in itertools.product(natives, others):
         if whole.pattern != other.pattern or not is_like(whole, other) or _options(whole) != _options(other):
             continue
@@ -111,4 +112,4 @@ def _barriers(reading: Reading) -> Iterator[_Made]:
         is_same = (whole.transport, whole.state) == (pingpong.transport, pingpong.state)
         if is_same and whole.points and (whole.job, whole.state) not in by_messages:
             time = pingpong.points[0].time_ns * math.ceil(math.log2(whole.ranks))
-            yield _Made(whole, 0, whole.points[0].time_ns, time, "half a round trip for each round")
+            yield _Made(whole, 0, whole.points[0].time_ns, time, "round trips")

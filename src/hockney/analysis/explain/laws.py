@@ -90,8 +90,7 @@ def broken_laws(reading: Reading) -> list[Finding] | NotChecked:
         options = tuple(text for text in row.options if not text.startswith("senders="))
         groups.setdefault((row.pattern, row.transport, row.state, options, row.law.axis), []).append(row)
     if not groups:
-        needed = "needs one pattern at four numbers of ranks, senders or receivers"
-        return NotChecked(Absence.NOT_MEASURED, detail=needed)
+        return NotChecked(Absence.NOT_MEASURED, why="four numbers")
     return [finding for members in groups.values() for finding in _broken(members)]
 
 

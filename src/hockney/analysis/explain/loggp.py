@@ -15,9 +15,8 @@ from hockney.results.store import MeasurementSummary
 from hockney.stats import time_of
 from hockney.stats.fit import Estimate, LogGP, NoFit, RoundTrips, fit_loggp
 
-_Setting = tuple[
-    str, int, tuple[tuple[str, str], ...]
-]  # transport, ranks, and the options but for messages and delay_ns
+# Transport, ranks, and the options but for messages and delay_ns.
+_Setting = tuple[str, int, tuple[tuple[str, str], ...]]
 _Call = tuple[int, int, int]  # bytes, messages, and the delay asked for
 _Measurements = dict[_Call, list[MeasurementSummary]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from hockney.analysis.explain.curve import Reading
-from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
+from hockney.analysis.finding import Absence, Finding, NotChecked, Subject, as_warned
 from hockney.stats import median
 from hockney.stats.fit import Estimate
 
@@ -27,7 +27,7 @@ def outliers(reading: Reading) -> list[Finding] | NotChecked:
             slow_ns = times_ns[times_ns > 2 * middle_ns]
             excess_ns.setdefault(transport, []).extend((slow_ns - middle_ns).tolist())
     if not samples:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs samples")
+        return NotChecked(Absence.NOT_MEASURED, why="samples")
     busy = [warning for warning in reading.warnings if warning.kind in ("others", "load")]
     findings = []
     for transport, excess in excess_ns.items():
@@ -41,7 +41,7 @@ def outliers(reading: Reading) -> list[Finding] | NotChecked:
             "excess_ns": median(excess).estimate,
         }
         effect = math.fsum(excess) / total_ns[transport]
-        cause, fix = (busy[0].kind, Fix(busy[0].remedy)) if busy else ("", None)
+        cause, fix = (busy[0].kind, as_warned(busy[0].remedy)) if busy else ("", None)
         findings.append(Finding("outliers", Subject(transport), facts, cause, fix, effect))
     return findings
 

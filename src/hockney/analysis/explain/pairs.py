@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hockney.analysis.explain.clusters import Pair, Reach, are_few, clusters, slow_place
+from hockney.analysis.explain.clusters import Pair, Reach, are_few, clusters, group_name, slow_place
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series, main_state
@@ -29,6 +29,7 @@ ClassOf = Callable[[Pair, int], str]  # of a pair in the launch with this id
 
 # Classes of two ranks, the closest first.
 PAIR_CLASSES = ("one core", "one last-level cache", "one package", "one host", "between hosts")
+FARTHEST = PAIR_CLASSES[-1]
 
 _SLOW = 1.10
 
@@ -104,6 +105,13 @@ class PairMatrix:
     def time(self, a: int, b: int) -> Interval | None:
         """The time of a pair, measured in either direction."""
         return self.times.get((a, b)) or self.times.get((b, a))
+
+
+def whole_hosts(ranks: Sequence[int], hosts: Sequence[str]) -> list[str]:
+    """The hosts of these ranks, where several hosts have ranks and these are all of theirs; else []."""
+    names = list(dict.fromkeys(hosts[rank] for rank in ranks))
+    is_whole = len(set(hosts)) > 1 and sum(hosts.count(name) for name in names) == len(ranks)
+    return names if is_whole else []
 
 
 Summarized = list[tuple[MeasurementSummary, State]]
@@ -206,14 +214,15 @@ def _matrix(
         share = max((share_of(pair, launch_id) for _, launch_id in medians), key=_distance)
         if share.name:
             shares[pair] = share
-    classes, outliers, inconclusive = classify_pairs({pair: _time(both_ways[pair]) for pair in shares}, shares)
-    hosts = zip(*(launch.hosts for launch in launches), strict=True)
+    of_launches = zip(*(launch.hosts for launch in launches), strict=True)
+    hosts = tuple(" or ".join(dict.fromkeys(of_rank)) for of_rank in of_launches)
+    classes, outliers, inconclusive = classify_pairs({pair: _time(both_ways[pair]) for pair in shares}, shares, hosts)
     cpus = zip(*(launch.cpus for launch in launches), strict=True)
     return PairMatrix(
         *key,
         state=state,
         floor_ns=floors_ns[state],
-        hosts=tuple(" or ".join(dict.fromkeys(of_rank)) for of_rank in hosts),
+        hosts=hosts,
         cpus=tuple(of_rank[0] if len(set(of_rank)) == 1 else -1 for of_rank in cpus),
         oversubscribed=any(launch.oversubscribed for launch in launches),
         times=times,
@@ -310,9 +319,12 @@ def _distance(share: Share) -> tuple[int, bool]:
 
 
 def classify_pairs(
-    times: Mapping[Pair, Interval], shares: Mapping[Pair, Share]
+    times: Mapping[Pair, Interval], shares: Mapping[Pair, Share], hosts: Sequence[str] = ()
 ) -> tuple[tuple[PairClass, ...], tuple[Outlier, ...], tuple[Inconclusive, ...]]:
-    """The classes of pairs (the lower rank of each first), those slower than their class, and those that may be."""
+    """The classes of pairs (the lower rank of each first), those slower than their class, and those that may be.
+
+    Groups of pairs between `hosts`, those of the ranks, are named by them.
+    """
     classes: list[PairClass] = []
     outliers: list[Outlier] = []
     nearer: list[Pair] = []
@@ -320,13 +332,13 @@ def classify_pairs(
         pairs = [pair for pair in times if shares[pair].name == name]
         by_times = not all(shares[pair].is_certain for pair in pairs)
         groups = clusters({pair: times[pair].value for pair in pairs}, nearer)
-        for number, group in enumerate(groups, start=1):
+        names = _group_names(name, groups, hosts)
+        for number, (group, full_name) in enumerate(zip(groups, names, strict=True), start=1):
             place = slow_place(groups[:number], nearer)
             known = [estimate for pair in group if (estimate := times[pair].estimate) is not None]
             if place is not None and known and Estimate.of_all(known).low > _SLOW * classes[-1].median_ns:
                 outliers.append(_outlier(place[0], known, classes[-1], len(group), place[1]))
             values = [times[pair].value for pair in group]
-            full_name = name if len(groups) == 1 else f"{name}, group {number}"
             spread = statistics.median(values), min(values), max(values)
             classes.append(PairClass(full_name, tuple(sorted(group)), *spread, by_times))
         nearer += pairs
@@ -341,6 +353,16 @@ def classify_pairs(
                 inconclusive.append(Inconclusive(pair, times[pair], pair_class.name, pair_class.median_ns))
         outliers += _outliers(pair_class, slow_pairs)
     return tuple(classes), tuple(outliers), tuple(inconclusive)
+
+
+def _group_names(name: str, groups: Sequence[Collection[Pair]], hosts: Sequence[str]) -> list[str]:
+    """Names of the groups of a class: by their hosts where these distinguish them, else by numbers."""
+    if len(groups) < 2:
+        return [name] * len(groups)
+    by_hosts = [group_name(group, hosts) for group in groups] if hosts and name == FARTHEST else []
+    if len(set(by_hosts)) == len(groups):
+        return [f"{name} {group}" for group in by_hosts]
+    return [f"{name}, group {number}" for number in range(1, len(groups) + 1)]
 
 
 def _far_off(pair_class: PairClass, times: Mapping[Pair, Interval]) -> list[Pair]:

@@ -15,7 +15,7 @@ def duplex(reading: Reading) -> list[Finding] | NotChecked:
     """Two-way time per message over the one-way time: 0.5 if both directions run concurrently, 1 if they take turns."""
     pairs = list(alike(reading, "twoway", "oneway"))
     if not pairs:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs twoway and oneway on one transport")
+        return NotChecked(Absence.NOT_MEASURED, why="both directions")
     return [finding for two_way, one_way in pairs if (finding := _duplex(two_way, one_way)) is not None]
 
 
@@ -60,7 +60,7 @@ def shared_path(reading: Reading) -> list[Finding] | NotChecked:
             }
             findings.append(Finding("shared path", subject_of(loaded), facts, effect=quotient.value - 1))
     if not is_measured:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs a best rate alone and under load (pairs and oneway)")
+        return NotChecked(Absence.NOT_MEASURED, why="alone and loaded")
     return findings
 
 

@@ -6,8 +6,10 @@ import statistics
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.explain.curve import JobKey, Options, Reading, subject_of
-from hockney.analysis.explain.pairs import PairMatrix
-from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
+from hockney.analysis.explain.pairs import FARTHEST, PairMatrix, whole_hosts
+from hockney.analysis.finding import Absence, Finding, NotChecked, Subject, as_warned
+from hockney.analysis.repeat import hosts_of, same_hosts, same_places
+from hockney.errors import Fix
 from hockney.model import Point, pattern_text
 from hockney.results.traits import pattern_traits, transport_traits
 from hockney.stats import Estimate, median
@@ -41,10 +43,7 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
                 of_links = ratios.setdefault(((point.transport, point.ranks), point.pattern, point.options), {})
                 of_links.setdefault(link, []).append(by_rank[link[0]] / middle_ns)
     if not ratios:
-        return NotChecked(
-            Absence.NOT_MEASURED,
-            detail="needs putring, or pairs or bisection of four ranks, with eight repetitions in a sample",
-        )
+        return NotChecked(Absence.NOT_MEASURED, why="links")
     findings = []
     for ((transport, ranks), pattern, options), of_links in ratios.items():
         over = {link: median(values).estimate for link, values in of_links.items()}
@@ -58,9 +57,7 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
                 "timed": len(of_links),
                 **({"common_ranks": sorted(common)} if common else {}),
             }
-            fix = Fix(
-                "Measure all pairs to see whether a rank, a link or a switch is slow", ("hockney", "run", "allpairs")
-            )
+            fix = Fix("measure all pairs", ("hockney", "run", "allpairs", *same_places(reading.plan)))
             subject = Subject(transport, pattern_text(pattern, options), ranks)
             findings.append(Finding("slow rank or pair", subject, facts, "", fix, times.value - 1))
     return findings
@@ -75,21 +72,39 @@ def _links(point: Point) -> list[Pair]:
     return [(rank, rank + half) for rank in range(half)]
 
 
+def slow_hosts(reading: Reading) -> list[Finding] | NotChecked:
+    """Nothing where one host was measured, or the times between all pairs, which `slow_pairs` judges."""
+    hosts = hosts_of(reading.plan)
+    if len(hosts) < 2 or any(len(set(matrix.hosts)) > 2 for matrix in reading.matrices):
+        return []
+    if len(hosts) == 2:
+        return NotChecked(Absence.NOT_APPLICABLE, why="two hosts")
+    how = Fix("measure all hosts", ("hockney", "health", *same_hosts(reading.plan)))
+    return NotChecked(Absence.NOT_MEASURED, why="all hosts", how=how)
+
+
 def slow_pairs(reading: Reading) -> list[Finding] | NotChecked:
     """Find the slowest outlier of each matrix of pairs, and the number of others."""
     if not reading.matrices:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs the times between all pairs of three ranks or more")
+        return NotChecked(Absence.NOT_MEASURED, why="all pairs")
     return [_slowest(matrix) for matrix in reading.matrices if matrix.outliers and not matrix.oversubscribed]
 
 
 def _slowest(matrix: PairMatrix) -> Finding:
-    worst, *others = sorted(matrix.outliers, key=lambda outlier: -outlier.factor)
+    # What is between hosts comes before what is within one.
+    worst, *less = sorted(matrix.outliers, key=lambda each: (not each.class_name.startswith(FARTHEST), -each.factor))
+    others = ["-".join(whole_hosts(each.ranks, matrix.hosts) or map(str, each.ranks)) for each in less]
     who: dict[str, object] = {"slow_pair": list(worst.ranks)}
     if worst.reach:
         who = {"slow_group": list(worst.ranks), "reach": worst.reach}
     elif len(worst.ranks) == 1:
         who = {"slow_rank": worst.ranks[0], "pairs": worst.of_pairs}
-    if len(set(matrix.hosts)) > 1:
+    names = whole_hosts(worst.ranks, matrix.hosts)
+    if len(names) == 1:
+        who["slow_host"] = names[0]
+    elif names:
+        who["slow_hosts" if worst.reach else "slow_host_pair"] = names
+    elif len(set(matrix.hosts)) > 1:
         who["hosts"] = [matrix.hosts[rank] for rank in worst.ranks]
     facts = {
         "load": matrix.load,
@@ -98,7 +113,7 @@ def _slowest(matrix: PairMatrix) -> Finding:
         "class": worst.class_name,
         "class_ns": worst.class_ns,
         **who,
-        **({"others": ["-".join(map(str, outlier.ranks)) for outlier in others]} if others else {}),
+        **({"others": others} if others else {}),
     }
     return Finding(
         "slow group" if worst.reach else "slow rank or pair",
@@ -107,7 +122,7 @@ def _slowest(matrix: PairMatrix) -> Finding:
         ),
         facts,
         "slow or farther off" if worst.may_be_farther else "",
-        Fix("Show the whole matrix", ("hockney", "show", "--tables")),
+        Fix("show matrix", ("hockney", "show", "--tables")),
         worst.factor - 1,
     )
 
@@ -115,9 +130,11 @@ def _slowest(matrix: PairMatrix) -> Finding:
 def yields(reading: Reading) -> list[Finding] | NotChecked:
     """Libraries that gave the CPU away while they waited, as the run's warnings have it."""
     if not reading.libraries:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs the CPU times of a run")
+        return NotChecked(Absence.NOT_MEASURED, why="CPU times")
     return [
-        Finding("yielding library", Subject(warning.subject), {"seen": warning.cause}, "", Fix(warning.remedy), 1.0)
+        Finding(
+            "yielding library", Subject(warning.subject), {"seen": warning.cause}, "", as_warned(warning.remedy), 1.0
+        )
         for warning in reading.warnings
         if warning.kind == "yield"
     ]
@@ -127,7 +144,7 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
     """Short messages through memory that take more floors than usual."""
     curves = reading.of("pingpong")
     if not curves or not reading.floors:
-        return NotChecked(Absence.NOT_MEASURED, detail="needs pingpong of 64 B or less, with the floor")
+        return NotChecked(Absence.NOT_MEASURED, why="floor")
     remedies = {warning.subject: warning.remedy for warning in reading.warnings if warning.kind == "yield"}
     findings = []
     for curve in curves:
@@ -149,7 +166,7 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
                 **({"path": path} if path else {}),
             }
             cause = "yields" if remedy else "another path" if path else ""
-            fix = Fix(remedy) if remedy else None
+            fix = as_warned(remedy) if remedy else None
             subject = subject_of(curve, (short.bytes,))
             findings.append(Finding("far above the floor", subject, facts, cause, fix, floors.value / usual - 1))
     return findings

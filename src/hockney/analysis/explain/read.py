@@ -11,6 +11,7 @@ from hockney.analysis.explain.curve import ClassCurve, Curve, CurvePoint, JobKey
 from hockney.analysis.explain.loggp import loggp_of
 from hockney.analysis.explain.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.finding import Note
+from hockney.analysis.impact import impacts_of
 from hockney.analysis.repeat import LAUNCHES, more_launches, resume
 from hockney.errors import HockneyError
 from hockney.model import DIGITS, Measurement, Point, PointStatus, RunStatus
@@ -34,13 +35,12 @@ def read_run(run: Run) -> Reading:
         for series, members in usable(run)
         if series.point.transport != "null" and series.measurements_by_state
     ]
-    subject = f"run {run.id}" + (f" ({run.label})" if run.label else "")
     fix = resume(run.id, run.info)
     if not summarized:
         reasons = [series.reason for series in run.series if series.reason]
-        why = reasons[0] if reasons else f"it has no measurement of a transport. {fix.text}"
-        none = f"{subject} has no figures, so there is nothing to explain: {why}"
-        raise HockneyError(none, argv=() if reasons else fix.argv)
+        why = reasons[0] if reasons else "it has no measurement of a transport"
+        none = f"{run.name} has no figures, so there is nothing to explain: {why}"
+        raise HockneyError(none, fix=None if reasons else fix)
     counts: dict[JobKey, list[Counter[str]]] = {}
     for series, measurements in summarized:
         counts.setdefault(_job_of(series), []).append(Counter(state.name for _, state in measurements))
@@ -49,13 +49,13 @@ def read_run(run: Run) -> Reading:
     imported = run.info.is_imported
     curves, without_interval = _curves(summarized, states, oversubscribed, imported=imported)
     if not curves:
-        raise HockneyError(f"no figure of {subject} has a confidence interval yet. {fix.text}", argv=fix.argv)
+        raise HockneyError(f"no figure of {run.name} has a confidence interval yet", fix=fix)
     fitting = [
         (series, members) for series, members in summarized if _job_of(series) not in oversubscribed and not imported
     ]
     class_of = classes_of(run)
     return Reading(
-        subject=subject,
+        subject=run.name,
         curves=tuple(curves),
         notes=tuple(_notes(run, without_interval, curves)),
         by_class=tuple(_by_class(fitting, class_of)),
@@ -65,6 +65,8 @@ def read_run(run: Run) -> Reading:
         facts=run.facts,
         warnings=run.warnings,
         grains=run.info.plan.get("grains", {}),
+        plan=run.info.plan,
+        impacts=impacts_of(run),
         refined_s=run.info.plan["time_s"] if run.info.plan.get("exact") else None,
         samples=functools.partial(_samples, fitting),
         class_of=class_of,
@@ -120,12 +122,9 @@ def _curve_point(
 ) -> CurvePoint | None:
     """A point of a curve; None without an interval, or if it reaches 0: the time is below the clock's.
 
-    A definition changes only where a later version resumes a run: the last one counts. `exact`: of a model without
-    noise, so that the time is its own bounds. `imported`: as for a published figure its printed digits are.
+    `exact`: of a model without noise, so that the time is its own bounds. `imported`: as for a published figure its
+    printed digits are.
     """
-    measurements = [
-        measurement for measurement in measurements if measurement.definition == measurements[-1].definition
-    ]
     if not measurements:
         return None
     medians_ns = [measurement.median_ns for measurement in measurements if measurement.median_ns is not None]
@@ -227,9 +226,7 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve])
         yield Note("ended early", {"how": how}, resume(run.id, run.info))
     elif run.status is RunStatus.RUNNING:
         yield Note("still running")
-    elif len({launch.index for launch in run.launches.values()}) == 1 and not all(
-        series.is_exact for series in run.series
-    ):
+    elif run.launch_count == 1 and not all(series.is_exact for series in run.series):
         code = "imported" if run.info.is_imported else "one launch"
         yield Note(code, fix=more_launches(run.id, run.info, LAUNCHES))
     if without_interval:

@@ -16,7 +16,7 @@ def flat(reading: Reading) -> list[Finding] | NotChecked:
     """
     curves = [curve for curve in curves_of_shapes(reading) if len(curve.points) >= 3]
     if not curves:
-        return no_shape(reading, "three sizes or more")
+        return no_shape(reading, "three sizes")
     findings: dict[tuple[str, str], Finding] = {}
     for curve in curves:
         equal = _equal(curve)
@@ -63,8 +63,8 @@ def curves_of_shapes(reading: Reading) -> list[Curve]:
     return [curve for curve in curves if curve.pattern == plainest[curve.job]]
 
 
-def no_shape(reading: Reading, needed: str) -> NotChecked:
-    """The NotChecked for a run without a curve of a shape, or without the `needed` points."""
+def no_shape(reading: Reading, why: str) -> NotChecked:
+    """The NotChecked for a run without a curve of a shape, or with too few sizes (`why`)."""
     if curves_of_shapes(reading):
-        return NotChecked(Absence.INSUFFICIENT_DATA, detail=f"needs {needed}")
-    return NotChecked(Absence.NOT_MEASURED, detail="needs a curve of messages between two ranks")
+        return NotChecked(Absence.INSUFFICIENT_DATA, why=why)
+    return NotChecked(Absence.NOT_MEASURED, why="two ranks")

@@ -16,7 +16,9 @@ from typing import Any
 from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, subject_of
 from hockney.analysis.explain.shape import curves_of_shapes, no_shape
 from hockney.analysis.explain.thresholds import Threshold, thresholds_of
-from hockney.analysis.finding import Finding, Fix, NotChecked
+from hockney.analysis.finding import Finding, NotChecked
+from hockney.analysis.repeat import same_places
+from hockney.errors import Fix
 from hockney.stats import time_of
 from hockney.stats.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word
@@ -38,7 +40,7 @@ def switches(reading: Reading) -> list[Finding] | NotChecked:
     """Each curve's switches, drifts, bend or curved stretch, and the documented sizes at which it shows nothing."""
     curves = [curve for curve in curves_of_shapes(reading) if len(curve.points) >= 6]
     if not curves:
-        return no_shape(reading, "six sizes or more: three on each side of a switch")
+        return no_shape(reading, "six sizes")
     return [finding for curve in curves for finding in _of_curve(curve, reading)]
 
 
@@ -191,9 +193,10 @@ def _fix(curve: Curve, switch: Switch, reading: Reading) -> Fix:
     low = max(grain, 1 << max(0, switch.below_bytes.bit_length() - 4)) if switch.below_bytes else 0
     high = min(1 << ((switch.above_bytes - 1).bit_length() + 3), BYTES_MAX)
     longer = [] if reading.refined_s is None else ["--time", f"{2 * reading.refined_s:.15g}s"]
-    command = ["hockney", "run", curve.pattern, "-t", curve.transport, "-n", str(curve.ranks), *options]
+    where = same_places(reading.plan, curve.transport)
+    command = ["hockney", "run", curve.pattern, *where, "-n", str(curve.ranks), *options]
     command += ["--bytes", f"{bytes_word(low)}:{bytes_word(high)}", "--refine", "--launches", "1", *longer]
-    return Fix("Measure the sizes between", tuple(command), reading.facts)
+    return Fix("measure between", tuple(command), run_facts=reading.facts)
 
 
 # ---- bends and curved stretches -------------------------------------------------------------------------------------

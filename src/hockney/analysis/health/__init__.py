@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from hockney.analysis.finding import Absence, Finding, Fix, NotChecked, Subject
+from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
 from hockney.analysis.health.differences import differences
-from hockney.analysis.health.matrices import SUITE, UNUSABLE, Matrices, matrices_of
+from hockney.analysis.health.matrices import DEMAND, SUITE, UNUSABLE, Matrices, matrices_of
 from hockney.analysis.health.places import Located
+from hockney.analysis.repeat import same_hosts
+from hockney.errors import Fix
+from hockney.model import PointStatus
 from hockney.results.runs import Run
 
-__all__ = ["CODES", "SUITE", "UNUSABLE", "Health", "Matrices", "health_of"]
+__all__ = ["CODES", "DEMAND", "SUITE", "UNUSABLE", "Health", "Matrices", "health_of"]
 
 CODES = frozenset(
     {f"{what} {where}" for what in ("slow", "late", "lossy") for where in ("host", "link", "uplink")}
@@ -42,16 +47,20 @@ def health_of(run: Run) -> Health:
     slow, late = faults.slow_places(known), faults.late_places(known)
     lossy = faults.lossy_places(known, slow)
     findings = [
-        *(_unusable(host, cause) for host, cause in run.info.plan.get(UNUSABLE, {}).items()),
+        *_unusable(run.info.plan),
         *faults.slow_findings(known, slow),
         *faults.late_findings(known, late),
         *faults.lossy_findings(known, lossy),
         *differences(run.facts.get("hosts", [])),
     ]
     located = {"bandwidth": slow, "latency": late, "lost messages": lossy}
-    gaps = [_unclear(known, what, places) for what, places in located.items() if places.unclear]
-    if not known.bytes_per_s:
-        gaps.append(NotChecked(Absence.NOT_MEASURED, "bandwidth", "the time was up before a pair was measured"))
+    transport = next((series.point.transport for series in run.series), "")
+    gaps = list(_failures(known, run))  # first: a host may have died
+    gaps += [
+        _unclear(known, what, places, run.info.plan, transport) for what, places in located.items() if places.unclear
+    ]
+    if not (known.bytes_per_s or gaps):
+        gaps.append(NotChecked(Absence.NOT_MEASURED, "bandwidth", "time was up"))
     return Health(
         matrices=known,
         usual_bytes_per_s=faults.usual_bytes_per_s(known),
@@ -61,19 +70,26 @@ def health_of(run: Run) -> Health:
     )
 
 
-def _unusable(host: str, cause: str) -> Finding:
-    fix = Fix("Make it reachable by ssh without a password, with hockney's folder at the same place")
-    return Finding("unusable host", Subject(), {"host": host, "said": cause}, "", fix, 100.0)
+def _unusable(plan: Mapping[str, Any]) -> Iterator[Finding]:
+    fix = Fix("make reachable", facts={"demand": plan[DEMAND]} if plan.get(DEMAND) else {})
+    for host, cause in plan.get(UNUSABLE, {}).items():
+        yield Finding("unusable host", Subject(), {"host": host, "said": cause}, "", fix, 100.0)
 
 
-def _unclear(known: Matrices, what: str, located: Located) -> NotChecked:
-    names = dict.fromkeys(known.hosts[host] for pair in located.unclear for host in pair)
-    pairs = ", ".join(f"{known.hosts[a]} to {known.hosts[b]}" for a, b in located.unclear[:3])
-    more = f" and {len(located.unclear) - 3} more" if len(located.unclear) > 3 else ""
+def _failures(known: Matrices, run: Run) -> Iterator[NotChecked]:
+    """Why pairs failed, or were measured less; each reason once, and none that another one includes."""
+    reasons = dict.fromkeys(series.reason or "" for series in run.series if series.status is PointStatus.FAILED)
+    absence = Absence.INSUFFICIENT_DATA if known.bytes_per_s else Absence.NOT_MEASURED
+    for reason in reasons:
+        if not any(reason in other for other in reasons if other != reason):
+            yield NotChecked(absence, "all pairs", "failed", {"said": reason or "unknown"})
+
+
+def _unclear(known: Matrices, what: str, located: Located, plan: Mapping[str, Any], transport: str) -> NotChecked:
+    facts = {"unclear": [f"{known.hosts[a]} to {known.hosts[b]}" for a, b in located.unclear]}
     if located.are_many:
-        detail = (
-            f"too many pairs differ from most for faults of single links, such as {pairs}{more}: is the network uneven?"
-        )
-        return NotChecked(Absence.INSUFFICIENT_DATA, what, detail)
-    how = Fix("Measure these hosts longer", ("hockney", "health", "--hosts", ",".join(names), "--time", "10m"))
-    return NotChecked(Absence.INSUFFICIENT_DATA, what, f"{pairs}{more} may be bad, with too few measurements", how)
+        return NotChecked(Absence.INSUFFICIENT_DATA, what, "uneven network", facts)
+    carrier = () if transport in ("", "tcp") else ("-t", transport)
+    # With all others, which show what is usual.
+    how = Fix("measure longer", ("hockney", "health", *same_hosts(plan), *carrier, "--time", "10m"))
+    return NotChecked(Absence.INSUFFICIENT_DATA, what, "few measurements", facts, how)

@@ -6,18 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hockney.analysis.finding import Finding, Fix, Subject
+from hockney.analysis.finding import Finding, Subject
+from hockney.errors import Fix
 
 Host = Mapping[str, Any]
 
-_SAME = {
-    "kernel": "Install the same kernel on all hosts, or check hosts of one kind at a time",
-    "cpu": "Check hosts of one kind at a time",
-    "libc": "Install the same libraries on all hosts, or check hosts of one kind at a time",
-    "congestion": "Set the same net.ipv4.tcp_congestion_control on all hosts",
-}
-_MTU = "Set one MTU on all hosts and switch ports: larger packets are dropped on the way, or cut up"
-_SPEED = "Look at the cable and the switch port: they may have agreed on a lower speed"
+# What should be the same on all hosts, and the fix where it is not.
+_SAME = {"kernel": "same kernel", "cpu": "one kind", "libc": "same libraries", "congestion": "same congestion control"}
 
 
 def differences(hosts: Sequence[Host]) -> list[Finding]:
@@ -27,10 +22,10 @@ def differences(hosts: Sequence[Host]) -> list[Finding]:
     }
     fixes = dict(_SAME)
     for library in sorted({library for host in hosts for library in host.get("libraries", {})}):
-        fixes[library] = "Install the same version on all hosts"
+        fixes[library] = "same version"
         values[library] = {host["name"]: str(host.get("libraries", {}).get(library)) for host in hosts}
     for name in sorted({interface["name"] for host in hosts for interface in host["interfaces"]}):
-        for key, word, fix in (("mtu_bytes", "MTU", _MTU), ("bits_per_s", "speed", _SPEED)):
+        for key, word, fix in (("mtu_bytes", "MTU", "same MTU"), ("bits_per_s", "speed", "inspect cable")):
             fixes[f"{word} of {name}"] = fix
             values[f"{word} of {name}"] = {
                 host["name"]: str(interface[key])
@@ -75,7 +70,5 @@ def _wrong_clocks(hosts: Sequence[Host]) -> Iterator[Finding]:
                 "error_ns": 1e9 * host["clock_error_s"],
                 "agreeing": len(agreeing),
             }
-            fix = Fix("Start chrony or ntpd there, and look at the time servers that it uses")
-            yield Finding(
-                "wrong clock", Subject(), facts, "" if 2 * len(agreeing) > len(spans) else "unclear", fix, 0.02
-            )
+            cause = "" if 2 * len(agreeing) > len(spans) else "unclear"
+            yield Finding("wrong clock", Subject(), facts, cause, Fix("set clock"), 0.02)

@@ -7,20 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.finding import Finding, Fix, Subject
+from hockney.analysis.finding import Finding, Subject
 from hockney.analysis.health.matrices import Matrices, Sent
 from hockney.analysis.health.places import Located, Place, locate
+from hockney.errors import Fix
 
 SLOW = 0.85  # of the usual rate: what is certainly below it is a fault
+_SLOW_LATE = 0.5
 LATE = 2.0  # times the usual latency, and this much more: a host whose CPU is shared is late by tens of us
 _LATE_NS = 50_000
 LOST = 0.001  # of the segments
 _LOST_TIMES = 3  # measurements in which some were lost: a burst is no fault
-_OF_HOST = (
-    "Compare the speed, duplex and errors of its network interface with another host's (ethtool, ip -s link), then "
-    "change its cable or switch port"
-)
-_OF_LINK = "Look at the path between the two: routes, and the cables and ports between their switches"
+_FIXES = {"host": "inspect interface", "link": "inspect path", "uplink": "inspect uplink"}
 
 
 def usual(values: Mapping[Pair, float]) -> float | None:
@@ -53,11 +51,11 @@ def _usual_ns(times_ns: Mapping[Pair, float]) -> float | None:
 
 
 def slow_places(known: Matrices) -> Located:
-    """Where rates are below the usual one."""
-    limit = SLOW * (usual_bytes_per_s(known) or 0.0)
+    """Where rates are below the usual one. Latency alone costs a flow some of its rate, so late pairs may have half."""
+    usual_rate, late = usual_bytes_per_s(known) or 0.0, _late_pairs(known)
 
     def is_slow(pair: Pair) -> bool | None:
-        rate = known.bytes_per_s[pair]
+        rate, limit = known.bytes_per_s[pair], (_SLOW_LATE if pair in late else SLOW) * usual_rate
         if rate.value >= limit:
             return False
         return True if rate.high is not None and rate.high < limit else None
@@ -88,9 +86,14 @@ def slow_findings(known: Matrices, located: Located) -> list[Finding]:
 
 def late_places(known: Matrices) -> Located:
     """Where even the fastest message takes a multiple of the usual fastest: a busy CPU delays only some."""
+    late = _late_pairs(known)
+    return locate(known.fastest_ns, lambda pair: pair in late)
+
+
+def _late_pairs(known: Matrices) -> set[Pair]:
     middle_ns = _usual_ns(known.fastest_ns) or 0.0
     limit_ns = max(LATE * middle_ns, middle_ns + _LATE_NS)
-    return locate(known.fastest_ns, lambda pair: known.fastest_ns[pair] > limit_ns)
+    return {pair for pair, time_ns in known.fastest_ns.items() if time_ns > limit_ns}
 
 
 def late_findings(known: Matrices, located: Located) -> list[Finding]:
@@ -145,7 +148,9 @@ def _finding(
     """A fault of a host, as `slow host`, of the uplink that several share, or of the link between two."""
     names = [known.hosts[host] for host in place.hosts]
     who: dict[str, Any] = {"hosts": names} if len(names) > 1 else {"host": names[0]}
-    who |= {"way": place.way, "pairs": len(place.pairs)}
+    met = {host for pair in known.bytes_per_s if set(pair) & {*place.hosts} for host in pair} - {*place.hosts}
+    others = {host for pair in place.pairs for host in pair} - {*place.hosts}
+    who |= {"way": place.way, "pairs": len(place.pairs), "others": len(others), "met": len(met)}
     if place.to is not None:
         who |= {"other": known.hosts[place.to]}
     kind = "link" if place.to is not None else "uplink" if len(names) > 1 else "host"
@@ -154,6 +159,6 @@ def _finding(
         subject=Subject(ranks=len(known.hosts)),
         facts={**who, **facts},
         cause=cause,
-        fix=Fix(_OF_HOST if kind == "host" else _OF_LINK),
+        fix=Fix(_FIXES[kind] if (what, kind) != ("late", "host") else "inspect latency"),
         effect=effect,
     )

@@ -17,6 +17,7 @@ from hockney.worker.hosts import parse_hosts
 
 SUITE = "health"
 UNUSABLE = "unusable_hosts"  # in the stored plan: the cause by host
+DEMAND = "host_demand"  # there, too: what it takes to reach a host
 LATENCY, RATE = "rounds", "flows"  # the patterns of the suite
 
 
@@ -84,7 +85,7 @@ def matrices_of(run: Run) -> Matrices:
                 least_ns = float(measurement.elapsed_ns[a].min()) / (measurement.batch * measurement.definition.divisor)
                 fastest_ns[a, b] = fastest_ns[b, a] = min(least_ns, fastest_ns.get((a, b), math.inf))
             else:
-                rates.setdefault((a, b), []).append(1e9 * series.point.bytes / time_ns)
+                rates.setdefault((a, b), []).append(1e9 * series.point.bytes * _arrived_share(measurement, b) / time_ns)
                 sent[a, b] = sent.get((a, b), Sent()) + _sent(measurement, a)
     latency_ns = {pair: median(times) for pair, times in latencies.items()}
     return Matrices(
@@ -107,6 +108,13 @@ def time_of_rank(measurement: Measurement, rank: int) -> float:
     """A message's time by the samples of one rank."""
     batch_ns = statistics.median(measurement.elapsed_ns[rank].tolist())
     return float(batch_ns) / (measurement.batch * measurement.definition.divisor)
+
+
+def _arrived_share(measurement: Measurement, rank: int) -> float:
+    """Of the messages to a rank: UDP loses some, and one at least counts."""
+    messages: float = measurement.elapsed_ns.shape[1] * measurement.batch * measurement.definition.divisor
+    lost = measurement.counters["lost"][rank] if "lost" in measurement.counters else 0.0
+    return max(1.0, messages - lost) / messages
 
 
 def _sent(measurement: Measurement, rank: int) -> Sent:

@@ -75,7 +75,8 @@ def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Lo
 def _worst_host(bad: Mapping[Pair, bool | None]) -> tuple[int, Literal[0, 1]] | None:
     """The host and the end at which the largest part of its pairs shows the fault, if that is most of them.
 
-    If pairs are too imprecise, so many of them that the median over the pairs shows it with 95 % confidence.
+    Where pairs are too imprecise, enough of them must show it for the median over the pairs to do so with 95 %
+    confidence.
     """
     of_end: dict[tuple[int, Literal[0, 1]], list[bool | None]] = {}
     for (source, target), is_it in bad.items():

@@ -85,7 +85,8 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
     members = [
         (series, measurements)
         for series, measurements in run.summaries()
-        if series.point.transport == transport and series.status is not PointStatus.FAILED
+        if series.point.transport == transport and not series.point.background
+        if series.status is not PointStatus.FAILED
     ]
     counts = (Counter(of.name for _, of in each if of != MIXED) for series, each in members if series.point.ranks == 2)
     state = None if transport_traits(run.facts, transport).sleeps else main_state(counts)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hockney.machine.facts import data_caches
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import clock_hz
 from hockney.report.classic.values import ClassicColumn, Table
+from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run
 from hockney.units import counted, format_bytes, format_ns
 
@@ -52,10 +54,10 @@ def _texts(run: Run) -> dict[str, str | None]:
         "options": software.get("c_options"),
         "libraries": _joined(sorted({launch.library for launch in launches if launch.transport != "null"})),
         "clock": clock if clock_ns is None else f"{clock}, {format_ns(clock_ns)} to read",
-        "run": f"run {run.id}" + (f" ({run.label})" if run.label else ""),
+        "run": run.name,
         "version": f"hockney {run.info.version}" + (f" ({commit})" if commit else ""),
         "date": when.strftime("%-d %B %Y"),
-        "network": _interfaces(facts, len(hosts)),
+        "network": _between_hosts(used_interfaces(run.info)) or _interfaces(facts, len(hosts)),
         "hosts": f"{counted(len(hosts), 'host')}: {_joined(hosts)}" if hosts else None,
         "board": _joined((facts.get("board"), *(f"{what} ({name})" for what, name in around if name))),
         "environment": _joined(f"{k}={v}" for k, v in facts.get("environment", {}).items()) or "none",
@@ -73,6 +75,17 @@ def _interfaces(facts: Mapping[str, Any], hosts: int) -> str:
         more = ", ".join(filter(None, (interface["driver"], rate and f"{rate / 1e9:g} Gbit/s")))
         texts.append(f"{interface['name']} ({more})" if more else interface["name"])
     return ", ".join(texts) + ("" if hosts > 1 or not texts else ", not used within one host")
+
+
+def _between_hosts(interfaces: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """`eth0 (10 Gbit/s)`; with the names of hosts where they differ."""
+    hosts: defaultdict[str, list[str]] = defaultdict(list)
+    for host, known in interfaces.items():
+        rates = [f" ({each['bits_per_s'] / 1e9:g} Gbit/s)" if each["bits_per_s"] else "" for each in known]
+        hosts[", ".join(each["name"] + rate for each, rate in zip(known, rates, strict=True))].append(host)
+    if len(hosts) == 1:
+        return next(iter(hosts))
+    return "; ".join(f"{text or 'unknown'} on {', '.join(names)}" for text, names in hosts.items())
 
 
 def _processors(facts: Mapping[str, Any]) -> str:

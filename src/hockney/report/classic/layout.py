@@ -315,7 +315,7 @@ def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series],
     if not matching or part.why:
         return []
     if not inside:
-        one_host = "all ranks were on one host; `hockney run` measures between hosts with `--hosts`"
+        one_host = "all ranks were on one host; measure between hosts with --hosts"
         is_inter = part.scope == "inter-node"
         return _blanks(layout, line, one_host if is_inter else "its ranks were on several hosts")
     model = models_of(reader.run).get(inside[0].point.transport)

@@ -11,9 +11,8 @@ from typing import Any
 
 from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.read import read_run
-from hockney.analysis.finding import Fix
 from hockney.analysis.health import SUITE
-from hockney.errors import HockneyError
+from hockney.errors import Fix, HockneyError
 from hockney.report.html import definitions, layers, machines, ranks, samples
 from hockney.report.html.charts import Chart, chart_json
 from hockney.report.html.classic import classic_items
@@ -21,6 +20,7 @@ from hockney.report.html.comparisons import comparisons_of
 from hockney.report.html.curves import CurveData, curves_json, curves_of, fits_json
 from hockney.report.html.findings import findings_of
 from hockney.report.html.history import history_chart
+from hockney.report.html.load import load_table
 from hockney.report.html.material import Material
 from hockney.report.html.page import rendered
 from hockney.report.html.pairs import matrices_of, matrix_item, matrix_json
@@ -43,7 +43,8 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
     pairs = [matrix_item(material, matrix) for matrix in matrices]
     has_curves = any(curve.is_drawn for curve in material.curves)
     known_patterns = _definitions(material.curves)
-    known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices)]
+    load = load_table(material)
+    known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices), *["load"] * (load is not None)]
     figures = report_charts()
     predictions = predictions_of(material)
     checked = [predictions.chart] if predictions and predictions.chart else []
@@ -64,6 +65,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "summary": summary_of(material),
             "findings": findings_of(material, known),
             "sheet": sheet_table(material),
+            "load": load,
             "has_curves": has_curves,
             "charts": {chart.id: chart for chart in charts},
             "pairs": pairs,

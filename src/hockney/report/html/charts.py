@@ -75,18 +75,10 @@ def chart_json(chart: Chart) -> dict[str, Any]:
         "x": asdict(chart.x),
         "views": [
             {
-                "name": view.name,
-                "names": list(view.names),
+                **vars(view),
                 "y": asdict(view.y or chart.y),
                 "lines": [
-                    {
-                        "name": line.name,
-                        "kind": line.kind,
-                        "transport": line.transport,
-                        "color": line.color,
-                        "labels": list(line.labels),
-                        "points": [[plain(part) for part in point] for point in line.points],
-                    }
+                    {**vars(line), "points": [[plain(part) for part in point] for point in line.points]}
                     for line in view.lines
                 ],
             }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import Conclusion, Named
 from hockney.report.classic.values import NOTHING, Cell, Measured, Table, format_figure
 from hockney.report.classic.view import laid_across, text_of, view_of
 from hockney.report.html.material import Material
-from hockney.report.words import spread_text
+from hockney.report.words import SHORT_MARK, spread_text
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _cell(cell: Cell) -> str:
         return text_of(cell)
     if cell.value is None:
         return NOTHING
-    parts = [format_figure(cell.value) + "*" * cell.oversubscribed + "†" * cell.is_short]
+    parts = [format_figure(cell.value) + "*" * cell.oversubscribed + SHORT_MARK * cell.is_short]
     if cell.spread is not None and not cell.exact:
         parts.append(spread_text(cell.spread))
     if cell.error is not None:
@@ -84,10 +84,9 @@ def _cell(cell: Cell) -> str:
 
 
 def _conclusion(conclusion: Conclusion) -> ConclusionItem:
-    published = conclusion.published or _listed(replace(figure, low=None) for figure in conclusion.figures)
     return ConclusionItem(
         text=conclusion.text,
-        published=published,
+        published=conclusion.published or _listed(conclusion.figures),
         verdicts=tuple(
             (judgement.on or "here", judgement.verdict, judgement.reason or _listed(judgement.figures))
             for judgement in conclusion.judgements

@@ -11,7 +11,6 @@ from hockney.errors import UsageError
 from hockney.report.changes import counts_text, environment_items, names_of, range_name, row
 from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
 from hockney.report.html.material import Material
-from hockney.results.runs import Run
 from hockney.stats.shift import Shift
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
@@ -34,7 +33,7 @@ def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart
     """One item and one chart for each other run; no chart where nothing has an interval."""
     items, charts = [], []
     for number, other in enumerate(material.others):
-        title = f"{_called(material.run)} and {_called(other)}"
+        title = f"{material.run.name} and {other.name}"
         try:
             comparison = compare_runs(material.results.store, material.run.id, other.id)
         except UsageError as error:
@@ -44,10 +43,6 @@ def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart
         chart = _chart(f"comparison-{number + 1}", title, comparison)
         charts += [chart] if chart else []
     return items, charts
-
-
-def _called(run: Run) -> str:
-    return f"run {run.id}" + (f" ({run.label})" if run.label else "")
 
 
 def _item(title: str, comparison: Comparison) -> ComparisonItem:

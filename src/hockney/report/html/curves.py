@@ -9,13 +9,14 @@ from typing import Any
 from hockney.analysis.explain import Explanation
 from hockney.model import PointStatus
 from hockney.report.html.charts import plain
-from hockney.results.runs import Run, main_state
+from hockney.results.runs import Run, Series, main_state
 from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, time_of
 
 COPY = "memcpy"  # the reference of other curves
 _HARNESS = "null"
 _OF_PAIRS = {"source", "target", "round"}  # options that name a pair of ranks: these points are in the matrices
+_Member = tuple[Series, list[MeasurementSummary]]  # in one state
 _Key = tuple[str, str, int, str]  # transport, pattern with options, ranks, state
 
 
@@ -62,15 +63,6 @@ class CurveData:
         return scale / value, scale / high if high else None, scale / low if low else None
 
 
-@dataclass(frozen=True)
-class _Member:
-    size: int
-    measurements: list[MeasurementSummary]
-    is_exact: bool
-    is_sized: bool
-    has_rate: bool
-
-
 def curves_of(run: Run) -> list[CurveData]:
     """Every curve of a run in the order of its plan, without pairs of ranks, and of the harness only memcpy."""
     members: dict[_Key, list[_Member]] = {}
@@ -92,10 +84,7 @@ def curves_of(run: Run) -> list[CurveData]:
         )
         for name, of_state in by_state.items():
             key = point.transport, point.pattern_text, point.ranks, name
-            has_rate = point.is_sized and not point.rate_hz
-            members.setdefault(key, []).append(
-                _Member(point.bytes, of_state, series.is_exact, point.is_sized, has_rate)
-            )
+            members.setdefault(key, []).append((series, of_state))
     main = {place: main_state(of_points) for place, of_points in counts.items()}
     return [
         _curve(run.id, key, of_key, key[3] == main[key[0], key[2]], floors_ns[key[3]])
@@ -105,8 +94,8 @@ def curves_of(run: Run) -> list[CurveData]:
 
 def _curve(run: int, key: _Key, members: Iterable[_Member], is_main: bool, floor_ns: float | None) -> CurveData:
     transport, pattern, ranks, state = key
-    ordered = sorted(members, key=lambda member: member.size)
-    times = [_time(member) for member in ordered]
+    ordered = sorted(members, key=lambda member: member[0].point.bytes)
+    times = [_time(*member) for member in ordered]
     return CurveData(
         run=run,
         transport=transport,
@@ -116,32 +105,29 @@ def _curve(run: int, key: _Key, members: Iterable[_Member], is_main: bool, floor
         is_main=is_main,
         floor_ns=floor_ns,
         payload=_payload(ordered),
-        is_sized=ordered[0].is_sized,
-        sizes=tuple(member.size for member in ordered),
+        is_sized=ordered[0][0].point.is_sized,
+        sizes=tuple(series.point.bytes for series, _ in ordered),
         times_ns=tuple(time[0] for time in times),
         low_ns=tuple(time[1] for time in times),
         high_ns=tuple(time[2] for time in times),
     )
 
 
-def _time(member: _Member) -> tuple[float, float | None, float | None]:
-    """The time by the definition of the last measurement: it changes only if a later version resumes a run."""
-    definition = member.measurements[-1].definition
-    measurements = [each for each in member.measurements if each.definition == definition]
+def _time(series: Series, measurements: Sequence[MeasurementSummary]) -> tuple[float, float | None, float | None]:
     medians_ns = [each.median_ns for each in measurements if each.median_ns is not None]
     time = time_of(medians_ns, [each.launch_id for each in measurements])[0]
-    return (time.value, time.value, time.value) if member.is_exact else (time.value, time.low, time.high)
+    return (time.value, time.value, time.value) if series.is_exact else (time.value, time.low, time.high)
 
 
 def _payload(members: Sequence[_Member]) -> float | None:
     """Bytes moved in the pattern's time, over the size; None where that differs from size to size."""
     shares = set()
-    for member in members:
-        definition = member.measurements[-1].definition
-        if not member.has_rate:
+    for series, measurements in members:
+        point, definition = series.point, measurements[-1].definition
+        if not point.is_sized or point.rate_hz:
             return None
-        if member.size:
-            shares.add(round(definition.bytes_per_rep / definition.divisor / member.size, 6))
+        if point.bytes:
+            shares.add(round(definition.bytes_per_rep / definition.divisor / point.bytes, 6))
     share = shares.pop() if len(shares) == 1 else 0.0
     return share or None
 

@@ -6,9 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hockney.analysis.finding import Finding, Fix
+from hockney.analysis.finding import Finding
 from hockney.analysis.health import CODES
-from hockney.report.findings import cause_of, evidence_of, grouped, note_text, title_of
+from hockney.errors import Fix
+from hockney.report.findings import (
+    cause_of,
+    check_name,
+    evidence_of,
+    fix_sentence,
+    gap_text,
+    grouped,
+    note_text,
+    title_of,
+)
 from hockney.report.html.material import Material
 
 # Of the others, a machine or a library that works as it should has some: a switch of protocols, a cache that ends.
@@ -75,7 +85,7 @@ def findings_of(material: Material, charts: Iterable[str]) -> Findings:
     reasons: dict[str, list[tuple[str, str]]] = {}
     for gap in explanation.not_checked:
         command = material.command_line(gap.how) if gap.how else ""
-        reasons.setdefault(gap.reason.value, []).append((f"{gap.what}: {gap.detail}", command))
+        reasons.setdefault(gap.reason.value, []).append((f"{check_name(gap)}: {gap_text(gap)}", command))
     return Findings(
         tuple(_item(material, group, known) for group in groups),
         tuple((note_text(note), _fix(material, note.fix)) for note in explanation.notes),
@@ -111,7 +121,7 @@ def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> Fin
 
 
 def _fix(material: Material, fix: Fix | None) -> FixItem | None:
-    return None if fix is None else FixItem(fix.text.rstrip("."), material.command_line(fix))
+    return None if fix is None else FixItem(fix_sentence(fix), material.command_line(fix))
 
 
 def _evidence_chart(
@@ -121,6 +131,8 @@ def _evidence_chart(
     about = finding.subject
     if finding.code in ("slow rank or pair", "slow group") and "matrix" in charts:
         return "matrix", {}
+    if finding.code == "impact" and "load" in charts:
+        return "load", {}
     if finding.code == "yielding library" and "cpu" in charts:
         return "cpu", {}
     if finding.code == "broken scaling law" and "ranks" in charts:

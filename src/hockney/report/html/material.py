@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.curve import Reading
-from hockney.analysis.finding import Fix
+from hockney.errors import Fix
 from hockney.report.html.curves import CurveData
 from hockney.report.sheet import Sheet
 from hockney.results.runs import Results, Run

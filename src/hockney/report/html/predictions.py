@@ -9,7 +9,6 @@ from hockney.analysis.predict.fit import Fit
 from hockney.analysis.predict.prediction import Checked, Validation
 from hockney.errors import HockneyError
 from hockney.measure.fitted import fit_to_check, validate
-from hockney.model import Point
 from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
 from hockney.report.html.material import Material
 from hockney.report.words import ERROR_COLUMNS, error_cells
@@ -98,9 +97,5 @@ def _view(material: Material, validation: Validation) -> View:
 
 
 def _label(row: Checked) -> str:
-    return f"{_what(row.point)}: {row.error:+.1%}"
-
-
-def _what(point: Point) -> str:
-    size = f", {format_bytes(point.bytes)}" if point.is_sized else ""
-    return f"{point.pattern_text}{size}, {point.ranks_text}"
+    size = format_bytes(row.point.bytes) if row.point.is_sized else ""
+    return f"{row.point.text(size=size)}: {row.error:+.1%}"

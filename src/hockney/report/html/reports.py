@@ -6,7 +6,7 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from hockney.archive import Coordinate, Published, published
 from hockney.archive.modelled import Modelled, modelled
@@ -196,10 +196,7 @@ def _supervised(benchmark: str, pattern: str, name: str) -> View:
             (float(figure.at["receivers"]), (figure.value or 0) * 1e3, None, None)
             for figure in _figures("atlas", benchmark=benchmark, senders=count)
         ]
-        lines += [
-            Line(f"{count} senders, model", sorted(points), "model", color=place),
-            Line(f"{count} senders, published", sorted(printed), "published", color=place),
-        ]
+        lines += _both(f"{count} senders", points, printed, place)
     return View(f"{benchmark}: {name} with a supervisor, over receivers", tuple(lines))
 
 
@@ -220,11 +217,16 @@ def _robs(benchmark: str, pattern: str, size: int | None, name: str) -> View:
             for figure in figures
             if figure.at["delay_us"] == delay
         ]
-        lines += [
-            Line(f"{delay} us of computing, model", sorted(points), "model", color=place),
-            Line(f"{delay} us, published", sorted(printed), "published", color=place),
-        ]
+        lines += _both(f"{delay} us of computing", points, printed, place)
     return View(f"{benchmark}: {name}, over processors", tuple(lines))
+
+
+def _both(name: str, points: Sequence[PointValues], printed: Sequence[PointValues], place: int) -> list[Line]:
+    """The line of a model, and the published figures in the same colour."""
+    return [
+        Line(f"{name}, model", sorted(points), "model", color=place),
+        Line(f"{name}, published", sorted(printed), "published", color=place),
+    ]
 
 
 # ---- T3D, 1996 ------------------------------------------------------------------------------------------------------

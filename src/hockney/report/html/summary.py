@@ -254,7 +254,7 @@ def _certainty(material: Material) -> str:
     spread = _typical_spread(material)
     if spread == 0:
         return "The figures are those of a model, which is exact."
-    launches = len({launch.index for launch in material.run.launches.values()})
+    launches = material.run.launch_count
     known = f"Half of the figures are known to {spread_text(spread)} or better" if spread is not None else ""
     if launches == 1:
         return f"{known}, within one launch: how much launches differ is not known." if known else ""
@@ -288,7 +288,7 @@ def _cards(material: Material) -> Iterable[Card]:
         names = listed([material.name_of(short.transport) for short in shorts if short.is_equal], "or")
         yield Card(f"At {format_bytes(latency[1].bytes)}, use", names, detail)
     if spread:  # a model's is 0
-        launches = len({launch.index for launch in material.run.launches.values()})
+        launches = material.run.launch_count
         headline = f"latency above {_spread(latency[1].time_ns)}, " if latency is not None else ""
         detail = f"half of all figures; {headline}the worst {spread_text(max(_spreads(material)))}"
         yield Card("How sure", spread_text(spread), f"{detail} (95 %, {counted(launches, 'launch', 'launches')})")

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hockney.report.html.material import Material
 from hockney.report.html.summary import utc
-from hockney.report.sheet import COLUMNS, Column, Sheet, Value
-from hockney.report.words import launches_text, spread_text
+from hockney.report.sheet import COLUMNS, MARKS, NOTHING, Column, Sheet, Value, marks_text
+from hockney.report.words import SHORT_MARK, launches_text, spread_text
 from hockney.results.runs import Run
-from hockney.units import format_bytes, format_ns, format_rate
+from hockney.units import format_bytes, format_ns, format_share
 
-NOTHING = "–"
-_VAGUE = 0.25  # of a fitted value: with a wider interval it is marked
 _FACTS_MAX = 400  # characters of a value
-_FORMATS: Mapping[str, Callable[[float], str]] = {
-    "ns": format_ns,
-    "bytes/s": format_rate,
-    "bytes": lambda value: format_rate(value).removesuffix("/s"),
-}
 
 
 @dataclass(frozen=True)
@@ -57,48 +50,38 @@ def sheet_table(material: Material) -> SheetTable | None:
         cells = tuple(_cell(column, row.values[column.key], values[column.key]) for column in COLUMNS)
         name = row.name + (f" ({row.state})" if row.state != sheet.state else "") + ("*" if row.oversubscribed else "")
         rows.append((name, row.library, cells))
+    shown = "".join(name + "".join(cell.text for cell in cells) for name, _, cells in rows)
     titles, definitions = zip(*((column.title, column.definition) for column in COLUMNS), strict=True)
-    return SheetTable(titles, definitions, tuple(rows), tuple(_notes(sheet, material.run)))
+    return SheetTable(titles, definitions, tuple(rows), tuple(_notes(sheet, material.run, shown)))
 
 
 def _cell(column: Column, value: Value | None, of_column: Iterable[Value | None]) -> Cell:
     if value is None:
         return Cell(NOTHING)
-    text = _FORMATS[column.unit](value.value) + ("†" if value.is_short else "")
-    known = [other for other in of_column if other is not None]
+    text = column.text(value) + SHORT_MARK * value.is_short
+    if column.is_fitted:  # to know how sure it is, see the curve
+        return Cell(text)
+    if not value.has_interval:
+        return Cell(text, spread_text(value.relative))
+    known = [other for other in of_column if other is not None and other.has_interval]
     if column.unit == "bytes/s":
-        best = max(known, key=lambda other: other.value)
-        is_best = value.high >= best.low
+        is_best = value.high >= max(known, key=lambda other: other.value).low
     else:
-        best = min(known, key=lambda other: other.value)
-        is_best = value.low <= best.high
-    if column.key in ("r_inf_bytes_per_s", "n_half_bytes"):  # of a fit: to know how sure it is, see the curve
-        return Cell(("~" if value.relative > _VAGUE else "") + text)
-    return Cell(text, spread_text(value.relative), is_best and value.has_interval)
+        is_best = value.low <= min(known, key=lambda other: other.value).high
+    return Cell(text, spread_text(value.relative), is_best)
 
 
-def _notes(sheet: Sheet, run: Run) -> Iterable[str]:
+def _notes(sheet: Sheet, run: Run, shown: str) -> Iterable[str]:
     yield f"Median with its 95 % confidence interval, {launches_text(run)}."
     total = sum(state.measurements for state in sheet.states)
     if sheet.state is not None and total:
         count = sum(state.measurements for state in sheet.states if state.name == sheet.state)
-        yield f"Machine state: {sheet.state}, {count / total:.0%} of all measurements."
+        yield f"Machine state: {sheet.state}, {format_share(count / total)} of all measurements."
     for column in COLUMNS:
         yield f"{column.title}: {column.definition}."
-    marks = {
-        NOTHING: "not enough data",
-        "~": "known to worse than ±25 %",
-        "*": "more ranks than CPUs, so these are scheduling times",
-        "†": "fewer than 8 events in a row, so start and end weigh in the time",
-    }
-    texts = [
-        (f"~{value.value}" if value.relative > _VAGUE else "") + "†" * value.is_short if value else NOTHING
-        for row in sheet.rows
-        for value in row.values.values()
-    ] + ["*" * row.oversubscribed for row in sheet.rows]
-    shown = [f"{mark}: {meaning}" for mark, meaning in marks.items() if any(mark in text for text in texts)]
-    if shown:
-        yield "; ".join(shown) + "."
+    marks = marks_text(shown, {**MARKS, SHORT_MARK: "fewer than 8 events in a row, so start and end weigh in the time"})
+    if marks:
+        yield f"{marks}."
 
 
 # ---- the environment ------------------------------------------------------------------------------------------------

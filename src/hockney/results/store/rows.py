@@ -66,6 +66,7 @@ LAUNCH = {
     "argv": _TEXT,
     "cpus": _TEXT,
     "hosts": _TEXT,
+    "bound": _TEXT,
     "oversubscribed": _COUNT,
     "clock_ns": _NS,
 }
@@ -131,7 +132,7 @@ def _sound(row: Row, columns: Columns) -> dict[str, Any]:
     return dict(zip(columns, values, strict=True))
 
 
-def _pack(value: object) -> str:
+def pack(value: object) -> str:
     """Compact JSON with sorted names, so that equal values are equal text. Raises ValueError for NaN."""
     return json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False)
 
@@ -140,7 +141,7 @@ def run_values(info: RunInfo) -> dict[str, Any]:
     """By column. Raises ValueError for a seed that SQLite's integers cannot hold."""
     if not 0 <= info.seed < 2**63:
         raise ValueError(f"the seed {info.seed} does not fit the store: 0 <= seed < 2**63")
-    return {**vars(info), "facts": _pack(info.facts), "plan": _pack(info.plan)}
+    return {**vars(info), "facts": pack(info.facts), "plan": pack(info.plan)}
 
 
 def stored_run(
@@ -163,14 +164,14 @@ def run_summary(row: Row, **counted: Any) -> RunSummary:
 def launch_values(launch: Launch) -> dict[str, Any]:
     """The values by column."""
     values = dataclasses.asdict(launch)
-    values |= {name: _pack(values[name]) for name in ("argv", "cpus", "hosts")}
+    values |= {name: pack(values[name]) for name in ("argv", "cpus", "hosts", "bound")}
     return {"launch_index" if name == "index" else name: value for name, value in values.items()}
 
 
 def launch(row: Row) -> Launch:
     """A launch from a row of LAUNCH; raises one of DAMAGE."""
     known = _sound(row, LAUNCH)
-    known |= {name: tuple(map(str, json.loads(known[name]))) for name in ("argv", "hosts")}
+    known |= {name: tuple(map(str, json.loads(known[name]))) for name in ("argv", "hosts", "bound")}
     known["cpus"] = tuple(map(int, json.loads(known["cpus"])))
     known["oversubscribed"] = bool(known["oversubscribed"])
     return Launch(index=known.pop("launch_index"), **known)
@@ -179,7 +180,7 @@ def launch(row: Row) -> Launch:
 def point_values(point: Point) -> dict[str, Any]:
     """The values by column. The options are canonical, since they are part of the table's unique key."""
     values = {name: getattr(point, name) for name in _POINT}
-    return {**values, "options": _pack(dict(point.options))}
+    return {**values, "options": pack(dict(point.options))}
 
 
 def stored_point(row: Row, facts: Mapping[str, Any]) -> StoredPoint:
@@ -208,9 +209,9 @@ def measurement_values(measurement: Measurement) -> dict[str, Any]:
     return {
         **{name: getattr(measurement, name) for name in plain},
         **vars(measurement.definition),
-        **{name: _pack(getattr(measurement, name)) for name in ("cpu_user_ns", "cpu_system_ns", "wall_ns")},
-        "counters": _pack(dict(measurement.counters)) if measurement.counters else None,
-        "pace_ns": None if measurement.pace_ns is None else _pack(measurement.pace_ns),
+        **{name: pack(getattr(measurement, name)) for name in ("cpu_user_ns", "cpu_system_ns", "wall_ns")},
+        "counters": pack(dict(measurement.counters)) if measurement.counters else None,
+        "pace_ns": None if measurement.pace_ns is None else pack(measurement.pace_ns),
         "floor_before_ns": floor_ns[0],
         "floor_after_ns": floor_ns[1],
         "solo_before_ns": solo_ns[0],

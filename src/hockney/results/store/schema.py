@@ -118,6 +118,8 @@ MIGRATIONS = [
     ALTER TABLE visit_samples RENAME TO measurement_samples;
     ALTER TABLE measurement_samples RENAME COLUMN visit_id TO measurement_id;
     """,
+    # JSON, the CPUs that each rank may run on; empty: written before this.
+    "ALTER TABLE launch ADD COLUMN bound TEXT NOT NULL DEFAULT '[]'",
 ]
 
 

@@ -129,6 +129,14 @@ class Store:
                 "UPDATE run SET status = ?, finished_unix_s = ? WHERE id = ?", (status.value, time.time(), run_id)
             )
 
+    def add_to_facts(self, run_id: int, name: str, value: object) -> None:
+        """Append a value to a list in the facts of a run, which may be new."""
+        with self._transaction(run_id):
+            (text,) = self._db.execute("SELECT facts FROM run WHERE id = ?", (run_id,)).fetchone()
+            facts = json.loads(text)
+            facts.setdefault(name, []).append(value)
+            self._db.execute("UPDATE run SET facts = ? WHERE id = ?", (rows.pack(facts), run_id))
+
     def label_run(self, run_id: int, label: str | None) -> None:
         """Give a run another label, or none."""
         with self._transaction():

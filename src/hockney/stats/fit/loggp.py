@@ -8,9 +8,9 @@ With PRTT(n, d), the time of `prtt` for messages of one size (n messages, a dela
     receiver busy       o_r = PRTT(1, d) - d - o_s
 
 The delay d must be longer than a round trip, so that the answer has arrived when it is received. Each is a line over
-the sizes of
-a segment of the half round trip. L, o_s, o_r and g are the lines' values at 0 B, G the slope of the time per message;
-L is the half round trip less the busy times. Negative values stay: LogGP does not describe such a transport.
+the sizes of a segment of the half round trip. L, o_s, o_r and g are the lines' values at 0 B, G the slope of the time
+per message; L is the half round trip less the busy times. Negative values stay: LogGP does not describe such a
+transport.
 
 Sources: A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, LogGP: Incorporating long messages into the LogP
 model, SPAA 1995; T. Hoefler, A. Lichei, W. Rehm, Low-overhead LogGP parameter assessment for modern interconnection

@@ -16,23 +16,23 @@
 
 #include "io.h"
 
-static hk_status_t draw_token(int rank, unsigned char *token)
+hk_status_t hk_draw_random(int rank, void *bytes, size_t size_bytes)
 {
     ssize_t got_bytes;
     do {
-        got_bytes = getrandom(token, HK_TOKEN_BYTES, 0);
+        got_bytes = getrandom(bytes, size_bytes, 0);
     } while (got_bytes < 0 && errno == EINTR);
-    if (got_bytes == HK_TOKEN_BYTES) {
+    if (got_bytes == (ssize_t)size_bytes) {
         return HK_OK;
     }
     /* Kernels and containers may have no getrandom. */
     const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-    const hk_status_t status = fd < 0 ? HK_ERR_SYSTEM : hk_read_all(fd, token, HK_TOKEN_BYTES);
+    const hk_status_t status = fd < 0 ? HK_ERR_SYSTEM : hk_read_all(fd, bytes, size_bytes);
     if (fd >= 0) {
         (void)close(fd);
     }
     if (status != HK_OK) {
-        hk_log(rank, "rendezvous: cannot get a random token: %s", strerror(errno));
+        hk_log(rank, "rendezvous: cannot get random bytes: %s", strerror(errno));
     }
     return status == HK_OK ? HK_OK : HK_ERR_SYSTEM;
 }
@@ -109,17 +109,21 @@ static int listen_at(const hk_place_t *place)
     return -1;
 }
 
-static bool name_socket(int fd, hk_address_t *address)
+static bool name_place(const hk_place_t *place, hk_address_t *address)
 {
-    hk_place_t place = {.len = sizeof place.at};
     char service[8];
-    if (getsockname(fd, (struct sockaddr *)&place.at, &place.len) != 0 ||
-        getnameinfo((const struct sockaddr *)&place.at, place.len, address->host, sizeof address->host, service,
+    if (getnameinfo((const struct sockaddr *)&place->at, place->len, address->host, sizeof address->host, service,
                     sizeof service, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
         return false;
     }
     address->port = (uint16_t)strtoul(service, NULL, 10);
     return true;
+}
+
+static bool name_socket(int fd, hk_address_t *address)
+{
+    hk_place_t place = {.len = sizeof place.at};
+    return getsockname(fd, (struct sockaddr *)&place.at, &place.len) == 0 && name_place(&place, address);
 }
 
 hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_address_t *address_p)
@@ -139,7 +143,7 @@ hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_ad
     }
     hk_address_t address;
     memset(&address, 0, sizeof address);
-    const hk_status_t status = draw_token(rank, address.token);
+    const hk_status_t status = hk_draw_random(rank, address.token, sizeof address.token);
     if (status != HK_OK) {
         return status;
     }
@@ -153,6 +157,18 @@ hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_ad
     }
     *listener_p = fd;
     *address_p = address;
+    return HK_OK;
+}
+
+hk_status_t hk_address_of_interface(const char *name, int rank, char host[64])
+{
+    hk_place_t place;
+    hk_address_t address;
+    memset(&place, 0, sizeof place);
+    if (!find_interface(name, &place) || !name_place(&place, &address)) {
+        return hk_fail(HK_ERR_ARGUMENT, rank, "rendezvous: this host has no interface '%s' with an address", name);
+    }
+    memcpy(host, address.host, sizeof address.host);
     return HK_OK;
 }
 

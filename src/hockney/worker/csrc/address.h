@@ -24,12 +24,18 @@ typedef struct hk_place {
     socklen_t len;
 } hk_place_t;
 
-/* host: a numeric address or a name. Here and below, rank is only for the log. */
+/* Fill bytes with random ones. Here and below, rank is only for the log. */
+hk_status_t hk_draw_random(int rank, void *bytes, size_t size_bytes);
+
+/* host: a numeric address or a name. */
 hk_status_t hk_address_resolve(int rank, const char *host, uint16_t port, hk_place_t *place);
 
 /* Listen on host (a numeric address, a name or a network interface; NULL: the loopback). *address_p gets the numeric
  * address and a new random token. The caller closes the socket. */
 hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_address_t *address_p);
+
+/* The numeric address of an interface of this host. */
+hk_status_t hk_address_of_interface(const char *name, int rank, char host[64]);
 
 /* The numeric address of this end of a TCP connection. Other hosts reach this host under it. */
 hk_status_t hk_address_of_socket(int fd, int rank, char host[64]);

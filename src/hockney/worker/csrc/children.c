@@ -52,11 +52,12 @@ static int supervise(pid_t *pids, int first, int count)
             continue;
         }
         if (pid > 0) {
-            left--;
             const int place = find_child(pids, count, pid);
-            if (place < count) {
-                pids[place] = -1;
+            if (place == count) {
+                continue; /* a child of the program that became this one by exec */
             }
+            left--;
+            pids[place] = -1;
             if (gravity(wait_status) > gravity(worst_status)) {
                 worst_place = place;
                 worst_status = wait_status;

@@ -10,12 +10,12 @@ static hk_status_t exchange_tokens(hk_ctx_t *ctx, int to, int from)
 }
 
 /* If a send waits for its receive, the receive must be started first. */
-static hk_status_t exchange(hk_ctx_t *ctx, int to, const void *out, int from, void *in, size_t len_bytes)
+static hk_status_t exchange(hk_ctx_t *ctx, int to, const void *out, int from, void *in, size_t size_bytes)
 {
     const hk_transport_t *tp = ctx->tp;
     hk_req_t reqs[2];
-    HK_TRY(tp->irecv(ctx, from, in, len_bytes, &reqs[0]));
-    HK_TRY(tp->isend(ctx, to, out, len_bytes, &reqs[1]));
+    HK_TRY(tp->irecv(ctx, from, in, size_bytes, &reqs[0]));
+    HK_TRY(tp->isend(ctx, to, out, size_bytes, &reqs[1]));
     return tp->wait_all(ctx, reqs, 2);
 }
 
@@ -39,45 +39,45 @@ hk_status_t hk_portable_barrier(hk_ctx_t *ctx)
 }
 
 /* Each rank starts with its right neighbour, so that rank 0 does not receive all messages first. */
-hk_status_t hk_portable_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes, hk_req_t *reqs)
+hk_status_t hk_portable_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes, hk_req_t *reqs)
 {
     const hk_transport_t *tp = ctx->tp;
     hk_req_t *req = reqs;
     for (int step = 1; step < ctx->size; step++) {
         const int from = (ctx->rank - step + ctx->size) % ctx->size;
-        HK_TRY(tp->irecv(ctx, from, (unsigned char *)in + (size_t)from * len_bytes, len_bytes, req++));
+        HK_TRY(tp->irecv(ctx, from, (unsigned char *)in + (size_t)from * size_bytes, size_bytes, req++));
     }
     for (int step = 1; step < ctx->size; step++) {
         const int to = (ctx->rank + step) % ctx->size;
-        HK_TRY(tp->isend(ctx, to, (const unsigned char *)out + (size_t)to * len_bytes, len_bytes, req++));
+        HK_TRY(tp->isend(ctx, to, (const unsigned char *)out + (size_t)to * size_bytes, size_bytes, req++));
     }
     return tp->wait_all(ctx, reqs, 2 * (size_t)(ctx->size - 1));
 }
 
-void hk_add_words(void *sum, const void *left, const void *right, size_t len_bytes)
+void hk_add_words(void *sum, const void *left, const void *right, size_t size_bytes)
 {
     uint64_t *sums = sum;
     const uint64_t *lefts = left;
     const uint64_t *rights = right;
-    for (size_t i = 0; i < len_bytes / sizeof *sums; i++) {
+    for (size_t i = 0; i < size_bytes / sizeof *sums; i++) {
         sums[i] = lefts[i] + rights[i];
     }
 }
 
-hk_status_t hk_pairwise_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes, hk_req_t *reqs)
+hk_status_t hk_pairwise_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes, hk_req_t *reqs)
 {
     const hk_transport_t *tp = ctx->tp;
     for (int step = 1; step < ctx->size; step++) {
         const int from = ctx->rank >= step ? ctx->rank - step : ctx->rank - step + ctx->size;
         const int to = ctx->rank + step < ctx->size ? ctx->rank + step : ctx->rank + step - ctx->size;
-        HK_TRY(tp->irecv(ctx, from, (unsigned char *)in + (size_t)from * len_bytes, len_bytes, &reqs[0]));
-        HK_TRY(tp->isend(ctx, to, (const unsigned char *)out + (size_t)to * len_bytes, len_bytes, &reqs[1]));
+        HK_TRY(tp->irecv(ctx, from, (unsigned char *)in + (size_t)from * size_bytes, size_bytes, &reqs[0]));
+        HK_TRY(tp->isend(ctx, to, (const unsigned char *)out + (size_t)to * size_bytes, size_bytes, &reqs[1]));
         HK_TRY(tp->wait_all(ctx, reqs, 2));
     }
     return HK_OK;
 }
 
-hk_status_t hk_portable_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+hk_status_t hk_portable_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t size_bytes)
 {
     const hk_transport_t *tp = ctx->tp;
     const int rank = ctx->rank;
@@ -88,42 +88,42 @@ hk_status_t hk_portable_allreduce(hk_ctx_t *ctx, const void *out, void *in, void
         doubling *= 2;
     }
     if (rank >= doubling) {
-        status = tp->send(ctx, rank - doubling, out, len_bytes);
-        return status == HK_OK ? tp->recv(ctx, rank - doubling, in, len_bytes) : status;
+        status = tp->send(ctx, rank - doubling, out, size_bytes);
+        return status == HK_OK ? tp->recv(ctx, rank - doubling, in, size_bytes) : status;
     }
     const bool stands_for_another = rank + doubling < ctx->size;
     if (stands_for_another) {
-        status = tp->recv(ctx, rank + doubling, work, len_bytes);
-        hk_add_words(in, mine, work, len_bytes);
+        status = tp->recv(ctx, rank + doubling, work, size_bytes);
+        hk_add_words(in, mine, work, size_bytes);
         mine = in;
     }
     for (int distance = 1; distance < doubling && status == HK_OK; distance *= 2) {
-        status = exchange(ctx, rank ^ distance, mine, rank ^ distance, work, len_bytes);
-        hk_add_words(in, mine, work, len_bytes);
+        status = exchange(ctx, rank ^ distance, mine, rank ^ distance, work, size_bytes);
+        hk_add_words(in, mine, work, size_bytes);
         mine = in;
     }
-    return status == HK_OK && stands_for_another ? tp->send(ctx, rank + doubling, in, len_bytes) : status;
+    return status == HK_OK && stands_for_another ? tp->send(ctx, rank + doubling, in, size_bytes) : status;
 }
 
-hk_status_t hk_portable_reduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+hk_status_t hk_portable_reduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t size_bytes)
 {
     const hk_transport_t *tp = ctx->tp;
     const int rank = ctx->rank;
     const void *mine = out;
     for (int distance = 1; distance < ctx->size; distance *= 2) {
         if ((rank & distance) != 0) {
-            return tp->send(ctx, rank - distance, mine, len_bytes);
+            return tp->send(ctx, rank - distance, mine, size_bytes);
         }
         if (rank + distance < ctx->size) {
-            HK_TRY(tp->recv(ctx, rank + distance, work, len_bytes));
-            hk_add_words(in, mine, work, len_bytes);
+            HK_TRY(tp->recv(ctx, rank + distance, work, size_bytes));
+            hk_add_words(in, mine, work, size_bytes);
             mine = in;
         }
     }
     return HK_OK;
 }
 
-hk_status_t hk_portable_broadcast(hk_ctx_t *ctx, void *in, size_t len_bytes)
+hk_status_t hk_portable_broadcast(hk_ctx_t *ctx, void *in, size_t size_bytes)
 {
     const hk_transport_t *tp = ctx->tp;
     const int rank = ctx->rank;
@@ -132,11 +132,11 @@ hk_status_t hk_portable_broadcast(hk_ctx_t *ctx, void *in, size_t len_bytes)
         distance *= 2;
     }
     if (rank != 0) {
-        HK_TRY(tp->recv(ctx, rank - distance, in, len_bytes));
+        HK_TRY(tp->recv(ctx, rank - distance, in, size_bytes));
     }
     for (distance /= 2; distance > 0; distance /= 2) {
         if (rank + distance < ctx->size) {
-            HK_TRY(tp->send(ctx, rank + distance, in, len_bytes));
+            HK_TRY(tp->send(ctx, rank + distance, in, size_bytes));
         }
     }
     return HK_OK;

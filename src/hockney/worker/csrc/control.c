@@ -48,13 +48,21 @@ hk_status_t hk_control_connect(const hk_address_t *address, int rank, int size, 
     if (fds == NULL) {
         return HK_ERR_MEMORY;
     }
-    const hk_status_t status = hk_rendezvous_connect(address, rank, size, limit_s, &fds[0]);
+    const hk_status_t status = hk_rendezvous_connect(address, NULL, rank, size, limit_s, &fds[0]);
     if (status != HK_OK) {
         free(fds);
         return status;
     }
     *control_p = (hk_control_t){.rank = rank, .size = size, .fds = fds};
     return HK_OK;
+}
+
+hk_status_t hk_control_address(const hk_control_t *control, const char *interface, char host[64])
+{
+    if (interface != NULL) {
+        return hk_address_of_interface(interface, control->rank, host);
+    }
+    return hk_address_of_socket(control->fds[control->rank == 0 ? 1 : 0], control->rank, host);
 }
 
 /* Shut down first: a launcher may hold a copy of the descriptor, and then close alone does not notify the peer. */
@@ -100,7 +108,7 @@ static bool is_broken(const hk_control_t *control)
 }
 
 /* Rank 0's part of a gather. It polls all ranks at once, to notice the death of a rank while others are slow. */
-static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *got_bytes, size_t len_bytes, void *all)
+static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *got_bytes, size_t size_bytes, void *all)
 {
     int missing = 0;
     for (int peer = 0; peer < control->size; peer++) {
@@ -116,8 +124,8 @@ static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *
             if (ready[peer].fd < 0 || ready[peer].revents == 0) {
                 continue;
             }
-            unsigned char *to = (unsigned char *)all + (size_t)peer * len_bytes + got_bytes[peer];
-            const ssize_t count = recv(ready[peer].fd, to, len_bytes - got_bytes[peer], MSG_DONTWAIT);
+            unsigned char *to = (unsigned char *)all + (size_t)peer * size_bytes + got_bytes[peer];
+            const ssize_t count = recv(ready[peer].fd, to, size_bytes - got_bytes[peer], MSG_DONTWAIT);
             if (count == 0) {
                 return lose(control, peer, HK_ERR_PEER);
             }
@@ -128,7 +136,7 @@ static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *
                 return lose(control, peer, hk_io_status());
             }
             got_bytes[peer] += (size_t)count;
-            if (got_bytes[peer] == len_bytes) {
+            if (got_bytes[peer] == size_bytes) {
                 ready[peer].fd = -1; /* poll ignores it now: further bytes belong to the next call */
                 missing--;
             }
@@ -137,22 +145,22 @@ static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *
     return HK_OK;
 }
 
-hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t len_bytes, void *all)
+hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t size_bytes, void *all)
 {
     if (control->calls != NULL) {
-        return control->calls->gather(control->rank, mine, len_bytes, all);
+        return control->calls->gather(control->rank, mine, size_bytes, all);
     }
     if (is_broken(control)) {
         return HK_ERR_PEER;
     }
-    if (len_bytes == 0) {
+    if (size_bytes == 0) {
         return HK_OK;
     }
     if (control->rank != 0) {
-        const hk_status_t status = hk_write_all(control->fds[0], mine, len_bytes);
+        const hk_status_t status = hk_write_all(control->fds[0], mine, size_bytes);
         return status == HK_OK ? HK_OK : lose(control, 0, status);
     }
-    memmove(all, mine, len_bytes);
+    memmove(all, mine, size_bytes);
     if (control->size == 1) {
         return HK_OK;
     }
@@ -160,7 +168,7 @@ hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t le
     size_t *got_bytes = calloc((size_t)control->size, sizeof *got_bytes);
     hk_status_t status = HK_ERR_MEMORY;
     if (ready != NULL && got_bytes != NULL) {
-        status = collect(control, ready, got_bytes, len_bytes, all);
+        status = collect(control, ready, got_bytes, size_bytes, all);
     } else {
         hk_log(0, "control: no memory to gather from %d ranks", control->size);
         hang_up(control);
@@ -170,20 +178,19 @@ hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t le
     return status;
 }
 
-hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t len_bytes)
+/* Rank 0 sends size_bytes to each rank, from a place `stride_bytes` after that for the rank before. */
+static hk_status_t hand_out(hk_control_t *control, const unsigned char *from, size_t stride_bytes, void *to,
+                            size_t size_bytes)
 {
-    if (control->calls != NULL) {
-        return control->calls->broadcast(control->rank, buf, len_bytes);
-    }
     if (is_broken(control)) {
         return HK_ERR_PEER;
     }
     if (control->rank != 0) {
-        const hk_status_t status = hk_read_all(control->fds[0], buf, len_bytes);
+        const hk_status_t status = hk_read_all(control->fds[0], to, size_bytes);
         return status == HK_OK ? HK_OK : lose(control, 0, status);
     }
     for (int peer = 1; peer < control->size; peer++) {
-        const hk_status_t status = hk_write_all(control->fds[peer], buf, len_bytes);
+        const hk_status_t status = hk_write_all(control->fds[peer], from + (size_t)peer * stride_bytes, size_bytes);
         if (status != HK_OK) {
             return lose(control, peer, status);
         }
@@ -191,10 +198,26 @@ hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t len_by
     return HK_OK;
 }
 
-hk_status_t hk_control_allgather(hk_control_t *control, const void *mine, size_t len_bytes, void *all)
+hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t size_bytes)
 {
-    HK_TRY(hk_control_gather(control, mine, len_bytes, all));
-    return hk_control_broadcast(control, all, (size_t)control->size * len_bytes);
+    if (control->calls != NULL) {
+        return control->calls->broadcast(control->rank, buf, size_bytes);
+    }
+    return hand_out(control, buf, 0, buf, size_bytes);
+}
+
+hk_status_t hk_control_scatter(hk_control_t *control, const void *all, size_t size_bytes, void *mine)
+{
+    if (control->rank == 0) {
+        memcpy(mine, all, size_bytes);
+    }
+    return hand_out(control, all, size_bytes, mine, size_bytes);
+}
+
+hk_status_t hk_control_allgather(hk_control_t *control, const void *mine, size_t size_bytes, void *all)
+{
+    HK_TRY(hk_control_gather(control, mine, size_bytes, all));
+    return hk_control_broadcast(control, all, (size_t)control->size * size_bytes);
 }
 
 hk_status_t hk_control_agree(hk_control_t *control, hk_status_t mine)

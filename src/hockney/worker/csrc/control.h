@@ -13,8 +13,8 @@
 
 /* Replaces the star if all ranks share one thread, where none may sleep in a read. */
 typedef struct hk_control_calls {
-    hk_status_t (*gather)(int rank, const void *mine, size_t len_bytes, void *all);
-    hk_status_t (*broadcast)(int rank, void *buf, size_t len_bytes);
+    hk_status_t (*gather)(int rank, const void *mine, size_t size_bytes, void *all);
+    hk_status_t (*broadcast)(int rank, void *buf, size_t size_bytes);
 } hk_control_calls_t;
 
 typedef struct hk_control {
@@ -33,15 +33,22 @@ hk_status_t hk_control_accept(int listener, const hk_address_t *address, int siz
 /* All other ranks. */
 hk_status_t hk_control_connect(const hk_address_t *address, int rank, int size, int limit_s, hk_control_t *control_p);
 
+/* The numeric address of this rank's sockets between hosts: the interface's, or with NULL the one at which this host
+ * reaches rank 0, because that connection works. */
+hk_status_t hk_control_address(const hk_control_t *control, const char *interface, char host[64]);
+
 /* Close the star and free fds, after accept or connect. The launcher of a local job closes its ranks' descriptors. */
 void hk_control_close(hk_control_t *control);
 
 /* All ranks call these with the same sizes. HK_ERR_PEER: a rank is gone. The star then closes, so that every rank
  * notices, and later calls fail too. */
 hk_status_t hk_control_barrier(hk_control_t *control);
-hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t len_bytes);                /* from rank 0 */
-hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t len_bytes, void *all); /* at rank 0 */
-hk_status_t hk_control_allgather(hk_control_t *control, const void *mine, size_t len_bytes, void *all);
+hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t size_bytes);                /* from rank 0 */
+hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t size_bytes, void *all); /* at rank 0 */
+hk_status_t hk_control_allgather(hk_control_t *control, const void *mine, size_t size_bytes, void *all);
+
+/* From rank 0, which alone has `all`, a part for each rank. Only over the star. */
+hk_status_t hk_control_scatter(hk_control_t *control, const void *all, size_t size_bytes, void *mine);
 
 /* The most severe status of all ranks, on every rank. */
 hk_status_t hk_control_agree(hk_control_t *control, hk_status_t mine);

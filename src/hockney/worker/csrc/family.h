@@ -15,17 +15,18 @@ enum { HK_MACHINE_BYTES = 64 };
 /* The parsed command line. Strings belong to argv. */
 typedef struct hk_args {
     const hk_transport_t *tp;
-    int size;           /* -n: ranks of a local job; a library that starts ranks overrides it */
-    const int *cpus;    /* --bind: rank r of a host is pinned to cpus[r % cpus_count] */
-    int cpus_count;     /* 0: not pinned */
-    int oversubscribed; /* --oversubscribed */
-    int rank;           /* --rank: the first rank of this host in a job over several hosts; -1: a local job */
-    int here;           /* --here: number of such a job's ranks on this host */
-    const char *listen; /* --listen HOST: rank 0 of such a job */
-    const char *join;   /* --join HOST:PORT: all other hosts */
-    int start_limit_s;  /* --start-limit: time limit for all ranks to join */
-    const char *model;  /* --model FILE: the simulated machine; only for the family sim */
-    int seed;           /* --seed, of the simulated noise */
+    int size;              /* -n: ranks of a local job; a library that starts ranks overrides it */
+    const int *cpus;       /* --bind: rank r of a host is pinned to cpus[r % cpus_count] */
+    int cpus_count;        /* 0: not pinned */
+    int oversubscribed;    /* --oversubscribed */
+    int rank;              /* --rank: the first rank of this host in a job over several hosts; -1: a local job */
+    int here;              /* --here: number of such a job's ranks on this host */
+    const char *listen;    /* --listen HOST: rank 0 of such a job */
+    const char *join;      /* --join HOST:PORT: all other hosts */
+    const char *interface; /* --interface NAME: sockets between hosts use its address; NULL: any */
+    int start_limit_s;     /* --start-limit: time limit for all ranks to join */
+    const char *model;     /* --model FILE: the simulated machine; only for the family sim */
+    int seed;              /* --seed, of the simulated noise */
 } hk_args_t;
 
 typedef struct hk_family {
@@ -49,10 +50,6 @@ int hk_remote_start(const hk_args_t *args);
 /* Runs one rank from open to close. Rank 0 reads commands from standard input and answers; all ranks execute them.
  * Returns the exit code. */
 int hk_rank_main(const hk_transport_t *tp, const hk_job_t *job);
-
-/* For --bind own: up to `most` CPUs that this process may use, second hardware threads last. Returns their number;
- * 0: pinning is impossible. Each host of a job calls this for its own CPUs. */
-int hk_own_cpus(int *cpus, int most);
 
 /* Pin the calling thread, as --bind demands for the local_rank-th rank of this host. Without --bind it does nothing. */
 hk_status_t hk_pin(const hk_args_t *args, int local_rank);

@@ -102,8 +102,8 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
         snprintf(why, HK_ERROR_MAX, "%s accepts multiples of %zu B, not %llu B", pattern->name, pattern->grain_bytes,
                  (unsigned long long)command->bytes);
     } else if (tp->max_bytes != 0 && command->bytes > tp->max_bytes) {
-        snprintf(why, HK_ERROR_MAX, "%llu B is above the %llu B that %s sends in one message",
-                 (unsigned long long)command->bytes, (unsigned long long)tp->max_bytes, tp->name);
+        snprintf(why, HK_ERROR_MAX, "%s sends at most %llu B in one message", tp->name,
+                 (unsigned long long)tp->max_bytes);
     } else {
         const hk_run_t run = hk_run_of(ctx, command);
         return (pattern->fits == NULL || pattern->fits(&run, why, HK_ERROR_MAX)) && fits_memory(run, ranks_here, why) &&

@@ -88,10 +88,11 @@ static void *map_line(hk_control_t *control)
             name[0] = '\0';
         }
     }
-    if (hk_control_broadcast(control, name, sizeof name) != HK_OK || name[0] == '\0') {
+    hk_status_t all = hk_control_broadcast(control, name, sizeof name);
+    if (all == HK_OK && name[0] == '\0') {
         return NULL;
     }
-    if (rank == 1) {
+    if (all == HK_OK && rank == 1) {
         fd = shm_open(name, O_RDWR, 0);
     }
     void *line = MAP_FAILED;
@@ -99,9 +100,10 @@ static void *map_line(hk_control_t *control)
         line = mmap(NULL, LINE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         close(fd);
     }
-    const hk_status_t mine = rank < 2 && line == MAP_FAILED ? HK_ERR_SYSTEM : HK_OK;
-    const hk_status_t all = hk_control_agree(control, mine);
-    if (rank == 0) {
+    if (all == HK_OK) {
+        all = hk_control_agree(control, rank < 2 && line == MAP_FAILED ? HK_ERR_SYSTEM : HK_OK);
+    }
+    if (rank == 0 && name[0] != '\0') {
         shm_unlink(name);
     }
     if (all != HK_OK && line != MAP_FAILED) {

@@ -15,10 +15,9 @@ hk_identity_t hk_identify(void)
     gethostname(mine.host, sizeof mine.host - 1);
     hk_machine_name(mine.machine);
 #ifdef __linux__
-    cpu_set_t set;
     mine.cpu = sched_getcpu();
-    mine.cpus_usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 #endif
+    mine.cpus_usable = hk_bound_cpus(mine.bound);
     return mine;
 }
 
@@ -52,6 +51,7 @@ hk_status_t hk_answer_hello(uint64_t id, hk_ctx_t *ctx, const char *floor_why, c
         hk_answer_signed(&answer, "pid", all[rank].pid);
         hk_answer_signed(&answer, "cpu", all[rank].cpu);
         hk_answer_signed(&answer, "cpus_usable", all[rank].cpus_usable);
+        hk_answer_string(&answer, "bound", all[rank].bound);
         hk_answer_unsigned(&answer, "strangers", all[rank].strangers);
         hk_answer_close(&answer, '}');
     }

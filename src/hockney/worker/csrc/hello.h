@@ -3,15 +3,17 @@
 #define HK_HELLO_H
 
 #include "family.h"
+#include "placement.h"
 
 /* The identity of a rank. */
 typedef struct hk_identity {
     char host[64];
     char machine[HK_MACHINE_BYTES];
     int64_t pid;
-    int32_t cpu;         /* the CPU it ran on when asked; -1: unknown */
-    int32_t cpus_usable; /* number of CPUs it may run on; 0: unknown */
-    uint32_t strangers;  /* refused connections without the token */
+    int32_t cpu;                /* the CPU it ran on when asked; -1: unknown */
+    int32_t cpus_usable;        /* number of CPUs it may run on; 0: unknown */
+    char bound[HK_BOUND_BYTES]; /* these CPUs: "0-3,8"; empty: unknown, or too long */
+    uint32_t strangers;         /* refused connections without the token */
 } hk_identity_t;
 
 hk_identity_t hk_identify(void);

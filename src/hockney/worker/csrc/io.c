@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 hk_status_t hk_allow_files(const char *transport, int size, uint64_t files)
@@ -39,21 +40,28 @@ static bool try_again(int fd, short events)
     return errno == EINTR;
 }
 
+int64_t hk_now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 hk_status_t hk_io_status(void)
 {
     return errno == EPIPE || errno == ECONNRESET ? HK_ERR_PEER : HK_ERR_SYSTEM;
 }
 
-hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes)
+hk_status_t hk_write_all(int fd, const void *buf, size_t size_bytes)
 {
     const unsigned char *from = buf;
     bool is_socket = true;
-    while (len_bytes > 0) {
+    while (size_bytes > 0) {
         /* A closed peer must not kill a process that has not ignored SIGPIPE. */
-        const ssize_t count = is_socket ? send(fd, from, len_bytes, MSG_NOSIGNAL) : write(fd, from, len_bytes);
+        const ssize_t count = is_socket ? send(fd, from, size_bytes, MSG_NOSIGNAL) : write(fd, from, size_bytes);
         if (count >= 0) {
             from += count;
-            len_bytes -= (size_t)count;
+            size_bytes -= (size_t)count;
         } else if (is_socket && errno == ENOTSOCK) {
             is_socket = false;
         } else if (!try_again(fd, POLLOUT)) {
@@ -63,14 +71,14 @@ hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes)
     return HK_OK;
 }
 
-hk_status_t hk_read_all(int fd, void *buf, size_t len_bytes)
+hk_status_t hk_read_all(int fd, void *buf, size_t size_bytes)
 {
     unsigned char *to = buf;
-    while (len_bytes > 0) {
-        const ssize_t count = read(fd, to, len_bytes);
+    while (size_bytes > 0) {
+        const ssize_t count = read(fd, to, size_bytes);
         if (count > 0) {
             to += count;
-            len_bytes -= (size_t)count;
+            size_bytes -= (size_t)count;
         } else if (count == 0) {
             return HK_ERR_PEER;
         } else if (!try_again(fd, POLLIN)) {

@@ -15,11 +15,14 @@
 hk_status_t hk_allow_files(const char *transport, int size, uint64_t files);
 
 /* HK_ERR_PEER: the other end is closed. Sockets raise no SIGPIPE. */
-hk_status_t hk_write_all(int fd, const void *buf, size_t len_bytes);
-hk_status_t hk_read_all(int fd, void *buf, size_t len_bytes);
+hk_status_t hk_write_all(int fd, const void *buf, size_t size_bytes);
+hk_status_t hk_read_all(int fd, void *buf, size_t size_bytes);
 
 /* Reads what is available, at least one byte; 0 at the end of the stream or on failure. */
 size_t hk_read_some(int fd, void *buf, size_t room_bytes);
+
+/* Milliseconds since a fixed moment, for time limits. */
+int64_t hk_now_ms(void);
 
 /* The status for the errno of a failed read or write: HK_ERR_PEER or HK_ERR_SYSTEM. */
 hk_status_t hk_io_status(void);

@@ -38,11 +38,12 @@ hk_status_t hk_launched_begin(const hk_args_t *args, int *local_rank_p)
 }
 
 /* Rank 0: a socket that the other ranks can reach. */
-static hk_status_t listen_for_others(const hk_world_t *world, int *listener_p, hk_address_t *address_p)
+static hk_status_t listen_for_others(const hk_args_t *args, const hk_world_t *world, int *listener_p,
+                                     hk_address_t *address_p)
 {
     char host[NI_MAXHOST];
-    if (world->one_host) {
-        return hk_address_listen(NULL, 0, listener_p, address_p);
+    if (world->one_host || args->interface != NULL) {
+        return hk_address_listen(world->one_host ? NULL : args->interface, 0, listener_p, address_p);
     }
     if (!hk_address_of_host(host, sizeof host)) {
         return hk_fail(HK_ERR_SYSTEM, 0,
@@ -59,7 +60,7 @@ static hk_status_t join_star(const hk_args_t *args, const hk_world_t *world,
 {
     hk_address_t address = {0};
     int listener = -1;
-    hk_status_t status = world->rank == 0 ? listen_for_others(world, &listener, &address) : HK_OK;
+    hk_status_t status = world->rank == 0 ? listen_for_others(args, world, &listener, &address) : HK_OK;
     if (status == HK_OK) { /* otherwise the caller aborts the job, so no rank waits for the broadcast */
         status = broadcast(world->rank, &address, sizeof address);
     }
@@ -101,7 +102,7 @@ hk_status_t hk_pin_separately(const hk_args_t *args, hk_control_t *control, int 
 }
 
 int hk_launched_run(const hk_args_t *args, const hk_world_t *world, int pinned_as,
-                    hk_status_t (*broadcast)(int rank, void *buf, size_t len_bytes))
+                    hk_status_t (*broadcast)(int rank, void *buf, size_t size_bytes))
 {
     hk_control_t control;
     if (args->size != 0 && world->size != args->size) {

@@ -22,6 +22,6 @@ hk_status_t hk_launched_begin(const hk_args_t *args, int *local_rank_p);
  * only use of the library. `pinned_as`: from hk_launched_begin. Returns the exit code. If it is not HK_EXIT_OK, the
  * caller must end every rank, including those that wait in the library. */
 int hk_launched_run(const hk_args_t *args, const hk_world_t *world, int pinned_as,
-                    hk_status_t (*broadcast)(int rank, void *buf, size_t len_bytes));
+                    hk_status_t (*broadcast)(int rank, void *buf, size_t size_bytes));
 
 #endif

@@ -56,61 +56,20 @@ void hk_real_sleep(hk_ctx_t *ctx, uint64_t duration_ns)
     }
 }
 
-void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes)
+void *hk_private_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
-    void *memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
-        hk_log(ctx->rank, "no memory for a buffer of %zu bytes", len_bytes);
+        hk_log(ctx->rank, "no memory for a buffer of %zu bytes", size_bytes);
         return NULL;
     }
     return memory;
 }
 
-void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+void hk_private_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
     (void)ctx;
-    (void)munmap(memory, len_bytes);
-}
-
-#ifdef __linux__
-/* Whether this CPU is the second or later hardware thread of its core. */
-static bool is_later_thread(int cpu)
-{
-    char path[96];
-    char text[16];
-    long first = cpu;
-    (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-    FILE *file = fopen(path, "r");
-    if (file != NULL) {
-        if (fgets(text, sizeof text, file) != NULL) {
-            first = strtol(text, NULL, 10); /* from `0,4` or `0-1` */
-        }
-        (void)fclose(file);
-    }
-    return first != cpu;
-}
-#endif
-
-int hk_own_cpus(int *cpus, int most)
-{
-    int count = 0;
-#ifdef __linux__
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0 || sched_setaffinity(0, sizeof set, &set) != 0) {
-        return 0;
-    }
-    for (int later = 0; later < 2; later++) {
-        for (int cpu = 0; cpu < CPU_SETSIZE && count < most; cpu++) {
-            if (CPU_ISSET((unsigned)cpu, &set) && is_later_thread(cpu) == (later == 1)) {
-                cpus[count++] = cpu;
-            }
-        }
-    }
-#else
-    (void)cpus;
-    (void)most;
-#endif
-    return count;
+    (void)munmap(memory, size_bytes);
 }
 
 hk_status_t hk_pin(const hk_args_t *args, int local_rank)

@@ -1,6 +1,7 @@
 /* cold */
 /* The worker's command line. Users can type it too:
  *   echo "measure pattern=pingpong bytes=8 batch=1000 samples=20" | worker -t shm -n 2 */
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,14 +11,17 @@
 #include <unistd.h>
 
 #include "family.h"
+#include "placement.h"
 #include "registry.h"
 #include "version.h"
 
 enum { CPUS_MAX = 4096, START_LIMIT_S = 60, START_LIMIT_MAX_S = 86400 };
 
 static const char usage[] =
-    "usage: worker [-t TRANSPORT] [-n RANKS] [--bind CPU,CPU,…|own] [--oversubscribed] [--start-limit SECONDS]\n"
-    "       worker -t tcp -n RANKS --rank 0 --listen HOST | --rank R --join HOST:PORT [--here RANKS]\n"
+    "usage: worker [-t TRANSPORT] [-n RANKS] [--bind CPU,CPU,…|core|socket|node] [--oversubscribed] [--start-limit "
+    "SECONDS]\n"
+    "       worker -t tcp -n RANKS --rank 0 --listen HOST | --rank R --join HOST:PORT [--here RANKS] [--interface "
+    "NAME]\n"
     "       worker -t sim -n RANKS --model FILE [--seed N]\n"
     "       worker --describe | --fits | --version\n"
     "Commands are read from standard input, one a line: hello, measure, floor, quit (docs/protocol.md).\n";
@@ -40,8 +44,9 @@ static int parse_cpus(char *text, int *cpus, int *count_p)
 {
     int count = 0;
     char *rest = NULL;
-    if (strcmp(text, "own") == 0) {
-        *count_p = hk_own_cpus(cpus, CPUS_MAX);
+    hk_map_t map;
+    if (hk_map_find(text, &map)) {
+        *count_p = hk_map_own(map, cpus, CPUS_MAX);
         return 0;
     }
     for (char *word = strtok_r(text, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
@@ -94,6 +99,10 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
         args->listen = value;
         return 0;
     }
+    if (strcmp(option, "--interface") == 0) {
+        args->interface = value;
+        return 0;
+    }
     if (strcmp(option, "--join") == 0) {
         args->join = value;
         return 0;
@@ -101,10 +110,23 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
     return refuse_start("unknown option:", option);
 }
 
+/* A socket of the job would take the number of a closed standard descriptor, and get its commands, answers or log. */
+static void open_standard_descriptors(void)
+{
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO) {
+        (void)close(fd);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int cpus[CPUS_MAX];
     hk_args_t args = {.tp = hk_transports[0], .rank = -1, .here = 1, .start_limit_s = START_LIMIT_S};
+    open_standard_descriptors();
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--describe") == 0) {
             return hk_describe(STDOUT_FILENO) == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
@@ -145,5 +167,6 @@ int main(int argc, char **argv)
         return refuse_start("there is no such rank among -n ranks: --rank and --here are", "too high");
     }
     signal(SIGPIPE, SIG_IGN); /* a closed peer is a status, not the end */
+    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, no end of a child would show */
     return hk_family.start(&args, argc, argv);
 }

@@ -52,9 +52,9 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
     const size_t out_room = out_bytes > bench->out_room ? out_bytes : bench->out_room;
     const size_t in_room = in_bytes > bench->in_room ? in_bytes : bench->in_room;
     char why[HK_ERROR_MAX];
-    if (!hk_memory_fits(out_room, in_room, bench->ranks_here, why)) {
-        return hk_fail(HK_ERR_MEMORY, bench->ctx->rank, "%s", why);
-    }
+    const bool fits = hk_memory_fits(out_room, in_room, bench->ranks_here, why);
+    /* Hosts differ, and an allocation may wait for all ranks. */
+    HK_TRY(hk_control_agree(bench->control, fits ? HK_OK : hk_fail(HK_ERR_MEMORY, bench->ctx->rank, "%s", why)));
     hk_bench_free(bench);
     bench->out = bench->ctx->tp->alloc(bench->ctx, out_room);
     bench->out_room = out_room;
@@ -68,6 +68,7 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
 {
     const hk_pattern_t *pattern = run->pattern;
     hk_status_t status = HK_OK;
+    bool is_prepared = false;
     result->plan = pattern->plan(run);
     size_t *all = calloc((size_t)bench->control->size, 2 * sizeof *all);
     run->reqs_count = result->plan.reqs_count;
@@ -88,8 +89,12 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
             hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, TIMED_SEED);
             memset(run->in, 0, result->plan.in_bytes);
             status = pattern->prepare != NULL ? pattern->prepare(run) : HK_OK;
+            is_prepared = status == HK_OK;
         }
         status = hk_control_agree(bench->control, status);
+        if (status != HK_OK && is_prepared && pattern->finish != NULL) {
+            (void)pattern->finish(run); /* another rank has failed */
+        }
         if (status != HK_OK) {
             hk_bench_free(bench); /* on all ranks, to keep memory symmetric */
         }
@@ -124,7 +129,7 @@ static hk_status_t has_lost(const hk_bench_t *bench, double before, bool *has_lo
 static bool is_missing(const unsigned char *in, const hk_expected_t *block)
 {
     bool is_zero = true;
-    for (size_t i = 0; is_zero && block->from_rank != HK_FROM_ALL && i < block->len_bytes; i++) {
+    for (size_t i = 0; is_zero && block->from_rank != HK_FROM_ALL && i < block->size_bytes; i++) {
         is_zero = in[i] == 0;
     }
     return is_zero;
@@ -139,9 +144,9 @@ static bool has_arrived(const hk_bench_t *bench, const unsigned char *in, const 
                         size_t *wrong_p)
 {
     if (block->from_rank == HK_FROM_ALL) {
-        return hk_payload_check_sum(in, block->len_bytes, summed(bench, block), block->from_offset, seed, wrong_p);
+        return hk_payload_check_sum(in, block->size_bytes, summed(bench, block), block->from_offset, seed, wrong_p);
     }
-    return hk_payload_check(in, block->len_bytes, block->from_rank, block->from_offset, seed, wrong_p);
+    return hk_payload_check(in, block->size_bytes, block->from_rank, block->from_offset, seed, wrong_p);
 }
 
 static hk_fault_t fault_at(const hk_bench_t *bench, const unsigned char *in, const hk_expected_t *block, uint64_t seed,

@@ -91,7 +91,7 @@ enum { HK_FROM_ALL = -1 };
 /* A block that `in` of this rank must contain after a repetition: a copy of from_rank's out[from_offset..]. With
  * HK_FROM_ALL it is the sum of that block over the ranks from first_rank on, in words of 8 bytes. */
 typedef struct hk_expected {
-    size_t in_offset, from_offset, len_bytes;
+    size_t in_offset, from_offset, size_bytes;
     int from_rank, first_rank;
 } hk_expected_t;
 
@@ -134,8 +134,8 @@ typedef struct hk_pattern {
      * payload and `in` zeros. */
     hk_status_t (*prepare)(hk_run_t *run);
 
-    /* Undo what prepare did to the transport. Called after the point, if the job continues. Optional: absent means
-     * that there is nothing to undo. */
+    /* Undo what prepare did to the transport. Called if the job continues: after the point, or when the prepare of
+     * another rank has failed. Optional: absent means that there is nothing to undo. */
     hk_status_t (*finish)(hk_run_t *run);
 
     /* Synchronise the timed ranks more closely than a barrier does. Called untimed after the barrier before each

@@ -21,24 +21,24 @@ unsigned char hk_payload_byte(size_t offset, int rank, uint64_t seed)
     return (unsigned char)(word(offset / 8, rank, seed) >> (8 * (offset % 8)));
 }
 
-void hk_payload_fill(unsigned char *out, size_t len_bytes, int rank, uint64_t seed)
+void hk_payload_fill(unsigned char *out, size_t size_bytes, int rank, uint64_t seed)
 {
-    for (size_t base = 0; base < len_bytes; base += 8) {
+    for (size_t base = 0; base < size_bytes; base += 8) {
         uint64_t bits = word(base / 8, rank, seed);
-        for (size_t i = base; i < len_bytes && i < base + 8; i++, bits >>= 8) {
+        for (size_t i = base; i < size_bytes && i < base + 8; i++, bits >>= 8) {
             out[i] = (unsigned char)bits;
         }
     }
 }
 
-bool hk_payload_check(const unsigned char *in, size_t len_bytes, int rank, size_t from_offset, uint64_t seed,
+bool hk_payload_check(const unsigned char *in, size_t size_bytes, int rank, size_t from_offset, uint64_t seed,
                       size_t *wrong_p)
 {
     size_t i = 0;
-    while (i < len_bytes) {
+    while (i < size_bytes) {
         uint64_t bits = word((from_offset + i) / 8, rank, seed) >> (8 * ((from_offset + i) % 8));
         const size_t end = i + 8 - (from_offset + i) % 8;
-        for (; i < len_bytes && i < end; i++, bits >>= 8) {
+        for (; i < size_bytes && i < end; i++, bits >>= 8) {
             if (in[i] != (unsigned char)bits) {
                 *wrong_p = i;
                 return false;
@@ -70,11 +70,11 @@ unsigned char hk_payload_sum_byte(size_t offset, hk_payload_ranks_t ranks, uint6
     return bytes[offset % 8];
 }
 
-bool hk_payload_check_sum(const unsigned char *in, size_t len_bytes, hk_payload_ranks_t ranks, size_t from_offset,
+bool hk_payload_check_sum(const unsigned char *in, size_t size_bytes, hk_payload_ranks_t ranks, size_t from_offset,
                           uint64_t seed, size_t *wrong_p)
 {
     unsigned char bytes[8] = {0};
-    for (size_t i = 0; i < len_bytes; i++) {
+    for (size_t i = 0; i < size_bytes; i++) {
         const size_t place = (from_offset + i) % 8;
         if (i == 0 || place == 0) {
             sum_word(bytes, (from_offset + i) / 8, ranks, seed);

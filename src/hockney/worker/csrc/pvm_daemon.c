@@ -343,7 +343,6 @@ static int start(const hk_args_t *args, int argc, char **argv)
     sigaddset(&keeper.waited, SIGINT);
     sigaddset(&keeper.waited, SIGHUP);
     (void)sigprocmask(SIG_BLOCK, &keeper.waited, &keeper.before);
-    (void)signal(SIGCHLD, SIG_DFL); /* if SIGCHLD is ignored, waitpid finds no child */
     end_with_parent(getppid(), SIGTERM);
     const int exit_code = find_daemon(&keeper) == HK_OK ? keep_job(&keeper, args) : HK_EXIT_FAILED;
     end_daemon(&keeper);

@@ -85,7 +85,14 @@ static int run_remote(void *start, int rank)
     if (status != HK_OK) {
         return status == HK_ERR_ARGUMENT ? HK_EXIT_USAGE : HK_EXIT_FAILED;
     }
-    const hk_job_t job = {rank, args->size, &control, NULL, args->oversubscribed, 1};
+    const hk_job_t job = {
+        .rank = rank,
+        .size = args->size,
+        .control = &control,
+        .oversubscribed = args->oversubscribed,
+        .remote = 1,
+        .interface = args->interface,
+    };
     const int exit_code =
         hk_pin_separately(args, &control, -1) == HK_OK ? hk_rank_main(args->tp, &job) : HK_EXIT_FAILED;
     hk_control_close(&control);
@@ -107,7 +114,8 @@ int hk_remote_start(const hk_args_t *args)
     unsigned char token[HK_TOKEN_BYTES];
     hk_status_t status = read_token(token);
     if (status == HK_OK && args->rank == 0) {
-        status = hk_address_listen(args->listen, 0, &start.listener, &start.address);
+        const char *where = args->interface == NULL ? args->listen : args->interface;
+        status = hk_address_listen(where, 0, &start.listener, &start.address);
     } else if (status == HK_OK) {
         status = parse_address(args->join, &start.address);
     }

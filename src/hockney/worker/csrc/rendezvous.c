@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "io.h"
 
 /* The hello: magic, rank and size in network byte order, then the token. */
 enum { MAGIC = 0x686b3031 /* "hk01" */, WORD_BYTES = 4, HELLO_BYTES = 3 * WORD_BYTES + HK_TOKEN_BYTES };
@@ -43,16 +44,9 @@ typedef struct reception {
     guest_t guests[GUESTS_MAX];
 } reception_t;
 
-static int64_t now_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int wait_until(struct pollfd *ready, nfds_t count, int64_t until_ms)
 {
-    const int64_t left_ms = until_ms - now_ms();
+    const int64_t left_ms = until_ms - hk_now_ms();
     return poll(ready, count, left_ms <= 0 ? 0 : (int)(left_ms < 1000 ? left_ms : 1000));
 }
 
@@ -140,7 +134,7 @@ static bool still_awaited(reception_t *at, guest_t *guest)
             return false;
         }
     } else if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
-        if (now_ms() < guest->until_ms) {
+        if (hk_now_ms() < guest->until_ms) {
             return true;
         }
         at->strangers++;
@@ -174,7 +168,7 @@ static hk_status_t let_in(reception_t *at, int listener)
             }
             return HK_OK;
         }
-        at->guests[at->count++] = (guest_t){.fd = fd, .until_ms = now_ms() + GUEST_LIMIT_MS};
+        at->guests[at->count++] = (guest_t){.fd = fd, .until_ms = hk_now_ms() + GUEST_LIMIT_MS};
     }
     return HK_OK;
 }
@@ -182,7 +176,7 @@ static hk_status_t let_in(reception_t *at, int listener)
 static hk_status_t receive_all(reception_t *at, int listener, int64_t until_ms)
 {
     while (at->missing > 0) {
-        if (now_ms() >= until_ms) {
+        if (hk_now_ms() >= until_ms) {
             int rank = at->first;
             while (at->fds[rank] >= 0) {
                 rank++;
@@ -214,7 +208,7 @@ hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int 
         fds[peer] = -1;
         at.missing++;
     }
-    const hk_status_t status = receive_all(&at, listener, now_ms() + (int64_t)limit_s * 1000);
+    const hk_status_t status = receive_all(&at, listener, hk_now_ms() + (int64_t)limit_s * 1000);
     for (nfds_t i = 0; i < at.count; i++) {
         (void)close(at.guests[i].fd);
     }
@@ -230,21 +224,23 @@ hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int 
 
 /* ---- connecting -------------------------------------------------------------------------------------------------- */
 
-/* One attempt; -1 with errno. Nonblocking, because the kernel would try an absent host for minutes. */
-static int connect_once(const hk_place_t *place, int64_t until_ms)
+/* One attempt, from the address `from` if that has a length; -1 with errno. Nonblocking, because the kernel would try
+ * an absent host for minutes. */
+static int connect_once(const hk_place_t *place, const hk_place_t *from, int64_t until_ms)
 {
     const int fd = socket(place->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return -1;
     }
     int reason = 0;
-    if (connect(fd, (const struct sockaddr *)&place->at, place->len) != 0) {
+    if ((from->len > 0 && bind(fd, (const struct sockaddr *)&from->at, from->len) != 0) ||
+        connect(fd, (const struct sockaddr *)&place->at, place->len) != 0) {
         reason = errno;
     }
     if (reason == EINPROGRESS || reason == EINTR) {
         struct pollfd ready = {.fd = fd, .events = POLLOUT};
         socklen_t len = sizeof reason;
-        while (wait_until(&ready, 1, until_ms) <= 0 && now_ms() < until_ms) {
+        while (wait_until(&ready, 1, until_ms) <= 0 && hk_now_ms() < until_ms) {
         }
         if (ready.revents == 0) {
             reason = ETIMEDOUT;
@@ -266,7 +262,7 @@ static unsigned char introduce(int fd, const unsigned char *hello, int64_t until
     if (send(fd, hello, HELLO_BYTES, MSG_NOSIGNAL) != HELLO_BYTES) {
         return 0;
     }
-    while (now_ms() < until_ms) {
+    while (hk_now_ms() < until_ms) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         (void)wait_until(&ready, 1, until_ms);
         unsigned char word = 0;
@@ -288,24 +284,24 @@ static bool may_pass(int reason)
            reason != EINVAL;
 }
 
-hk_status_t hk_rendezvous_connect(const hk_address_t *address, int rank, int size, int limit_s, int *fd_p)
+hk_status_t hk_rendezvous_connect(const hk_address_t *address, const char *from, int rank, int size, int limit_s,
+                                  int *fd_p)
 {
-    hk_place_t place;
+    hk_place_t place, mine;
     memset(&place, 0, sizeof place);
-    const hk_status_t status = hk_address_resolve(rank, address->host, address->port, &place);
-    if (status != HK_OK) {
-        return status;
-    }
+    memset(&mine, 0, sizeof mine);
+    HK_TRY(hk_address_resolve(rank, address->host, address->port, &place));
+    HK_TRY(from == NULL ? HK_OK : hk_address_resolve(rank, from, 0, &mine));
     unsigned char hello[HELLO_BYTES];
     put_word(hello, MAGIC);
     put_word(hello + WORD_BYTES, (uint32_t)rank);
     put_word(hello + 2 * WORD_BYTES, (uint32_t)size);
     memcpy(hello + 3 * WORD_BYTES, address->token, HK_TOKEN_BYTES);
 
-    const int64_t until_ms = now_ms() + (int64_t)limit_s * 1000;
+    const int64_t until_ms = hk_now_ms() + (int64_t)limit_s * 1000;
     int reason;
     do {
-        const int fd = connect_once(&place, until_ms);
+        const int fd = connect_once(&place, &mine, until_ms);
         unsigned char word = 0;
         reason = errno;
         if (fd >= 0) {
@@ -323,7 +319,10 @@ hk_status_t hk_rendezvous_connect(const hk_address_t *address, int rank, int siz
             return HK_ERR_PEER;
         }
         (void)poll(NULL, 0, PAUSE_MS);
-    } while (may_pass(reason) && now_ms() < until_ms);
-    hk_log(rank, "rendezvous: cannot reach %s:%u: %s", address->host, (unsigned)address->port, strerror(reason));
+    } while (may_pass(reason) && hk_now_ms() < until_ms);
+    char here[256] = "";
+    (void)gethostname(here, sizeof here - 1);
+    hk_log(rank, "rendezvous: %s cannot reach %s:%u: %s (a firewall, or a route?)", here, address->host,
+           (unsigned)address->port, strerror(reason));
     return HK_ERR_PEER;
 }

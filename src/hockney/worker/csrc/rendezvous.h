@@ -14,7 +14,9 @@
 hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int rank, int first, int size, int limit_s,
                                  int *fds, unsigned *strangers_p);
 
-/* Connect to the listener at address; retries until limit_s has passed. */
-hk_status_t hk_rendezvous_connect(const hk_address_t *address, int rank, int size, int limit_s, int *fd_p);
+/* Connect to the listener at address; retries until limit_s has passed. from: the numeric address of this end; NULL:
+ * the system chooses. */
+hk_status_t hk_rendezvous_connect(const hk_address_t *address, const char *from, int rank, int size, int limit_s,
+                                  int *fd_p);
 
 #endif

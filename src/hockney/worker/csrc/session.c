@@ -119,6 +119,24 @@ static const hk_account_t *find_fault(const hk_account_t *accounts, size_t size)
     return &accounts[rank];
 }
 
+static hk_status_t gather_and_answer(session_t *session, const hk_command_t *command, hk_status_t measured,
+                                     const hk_result_t *result, hk_account_t *accounts, uint64_t *elapsed_ns)
+{
+    hk_bench_t *bench = &session->bench;
+    const int size = session->job->size;
+    const size_t series_bytes = (size_t)command->samples * sizeof *elapsed_ns;
+    HK_TRY(hk_control_gather(bench->control, &result->account, sizeof result->account, accounts));
+    HK_TRY(hk_control_gather(bench->control, result->elapsed_ns, series_bytes, elapsed_ns));
+    if (session->job->rank != 0) {
+        return HK_OK;
+    }
+    if (measured != HK_OK) {
+        return answer_fault(command, &find_fault(accounts, (size_t)size)->fault);
+    }
+    const hk_rows_t rows = {.count = size, .account = accounts, .elapsed_ns = elapsed_ns};
+    return hk_answer_measured(bench->ctx, command, result, &rows);
+}
+
 static hk_status_t answer_measure(session_t *session, const hk_command_t *command)
 {
     hk_bench_t *bench = &session->bench;
@@ -136,19 +154,12 @@ static hk_status_t answer_measure(session_t *session, const hk_command_t *comman
     uint64_t *elapsed_ns = session->job->rank == 0 ? calloc(size, series_bytes) : NULL;
     const bool poor = accounts == NULL || (session->job->rank == 0 && elapsed_ns == NULL);
     hk_status_t status = hk_control_agree(bench->control, poor ? HK_ERR_MEMORY : HK_OK);
-    if (status == HK_OK) {
-        status = hk_control_gather(bench->control, &result.account, sizeof result.account, accounts);
-    }
-    if (status == HK_OK) {
-        status = hk_control_gather(bench->control, result.elapsed_ns, series_bytes, elapsed_ns);
-    }
-    if (status == HK_OK && session->job->rank == 0 && accounts != NULL) {
-        if (measured == HK_OK) {
-            const hk_rows_t rows = {.count = (int)size, .account = accounts, .elapsed_ns = elapsed_ns};
-            status = hk_answer_measured(bench->ctx, command, &result, &rows);
-        } else {
-            status = answer_fault(command, &find_fault(accounts, size)->fault);
-        }
+    if (status == HK_ERR_MEMORY) {
+        status = session->job->rank != 0 ? HK_OK
+                                         : hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_MEMORY,
+                                                           "no memory for the samples of all ranks; take fewer");
+    } else if (status == HK_OK) {
+        status = gather_and_answer(session, command, measured, &result, accounts, elapsed_ns);
     }
     free(accounts);
     free(elapsed_ns);
@@ -201,10 +212,7 @@ __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk
                                    .ranks_here = job->remote ? 1 : job->size,
                                    .oversubscribed = job->oversubscribed != 0}};
 
-    hk_status_t status = tp->abi == HK_TRANSPORT_ABI ? HK_OK : HK_ERR_UNSUPPORTED;
-    if (status == HK_OK) {
-        status = tp->open(tp, job, &session.bench.ctx);
-    }
+    hk_status_t status = tp->open(tp, job, &session.bench.ctx);
     if (hk_control_agree(job->control, status) != HK_OK) {
         return HK_EXIT_FAILED;
     }

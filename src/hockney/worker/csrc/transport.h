@@ -28,8 +28,6 @@
 
 #include "status.h"
 
-#define HK_TRANSPORT_ABI 6u /* increases when hk_transport_t changes */
-
 /* The promises of a transport, as HK_CAP_ and the first column. A pattern lists what it needs. A point is skipped with
  * a sentence if its transport promises less. The second column is the name in `--describe`, the third completes "needs
  * …".
@@ -127,10 +125,10 @@ typedef struct hk_job {
     void *shared;               /* from prepare; NULL without prepare */
     int oversubscribed;         /* 1: more ranks than CPUs, so a wait must yield the CPU */
     int remote;                 /* 1: ranks are on several hosts; 0: on one, and sockets use the loopback */
+    const char *interface;      /* its address is that of sockets between hosts; NULL: the one that reaches rank 0 */
 } hk_job_t;
 
 typedef struct hk_transport {
-    uint32_t abi;        /* HK_TRANSPORT_ABI */
     uint32_t caps;       /* HK_CAP_* */
     const char *name;    /* what the user types: "tcp", "tcp:spin" */
     const char *summary; /* one line for `hockney list` */
@@ -175,21 +173,21 @@ typedef struct hk_transport {
 
     /* ---- memory ---------------------------------------------------------------------------------------------- */
 
-    /* Page-aligned memory for messages; len_bytes is at least 1. All buffers given to the hooks below come from
+    /* Page-aligned memory for messages; size_bytes is at least 1. All buffers given to the hooks below come from
      * here. All ranks call it in the same order with the same size, so a transport may let peers access it. NULL:
      * not enough memory. Required. */
-    void *(*alloc)(hk_ctx_t *ctx, size_t len_bytes);
+    void *(*alloc)(hk_ctx_t *ctx, size_t size_bytes);
 
     /* Free memory in reverse order of allocation. Required. */
-    void (*free)(hk_ctx_t *ctx, void *memory, size_t len_bytes);
+    void (*free)(hk_ctx_t *ctx, void *memory, size_t size_bytes);
 
     /* ---- two-sided: both ranks pass the same size; 0 bytes is a message too (buf is never NULL) -------------- */
 
     /* Returns when buf may be used again. Required with HK_CAP_SEND. */
-    hk_status_t (*send)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
+    hk_status_t (*send)(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes);
 
     /* Returns when the whole message is in buf. Required with HK_CAP_SEND. */
-    hk_status_t (*recv)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+    hk_status_t (*recv)(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes);
 
     /* Whether the next message from peer has begun to arrive; never waits. No receive from peer may be under way.
      * Required with HK_CAP_PROBE. */
@@ -197,24 +195,24 @@ typedef struct hk_transport {
 
     /* Start a send or a receive. *req and the buffer must stay in place until wait_all. Messages between two ranks
      * match in the order in which they were started. Required with HK_CAP_NONBLOCKING. */
-    hk_status_t (*isend)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
-    hk_status_t (*irecv)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
+    hk_status_t (*isend)(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req);
+    hk_status_t (*irecv)(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req);
 
     /* Complete reqs[0..count), in any order. These are all open requests of this rank. Required with
      * HK_CAP_NONBLOCKING. */
     hk_status_t (*wait_all)(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 
     /* ---- byte stream: bytes stay in order, but reads need not match writes. Streams and messages between two ranks
-     * share one order. No request may be pending meanwhile; len_bytes is at least 1. ------------------ */
+     * share one order. No request may be pending meanwhile; size_bytes is at least 1. ------------------ */
 
-    /* One system call that waits until it has moved *moved_p bytes, from 1 to len_bytes. Required with
+    /* One system call that waits until it has moved *moved_p bytes, from 1 to size_bytes. Required with
      * HK_CAP_STREAM. */
-    hk_status_t (*write_some)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
-    hk_status_t (*read_some)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
+    hk_status_t (*write_some)(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p);
+    hk_status_t (*read_some)(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p);
 
     /* The same without waiting: *moved_p is 0 if it would have blocked. Required with HK_CAP_STREAM. */
-    hk_status_t (*write_now)(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
-    hk_status_t (*read_now)(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
+    hk_status_t (*write_now)(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p);
+    hk_status_t (*read_now)(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p);
 
     /* Select, per direction, whether this rank uses the _now calls with peer (true) or the waiting ones (false, the
      * state after open). Messages work in either mode. Never timed. Optional: absent means that all four calls
@@ -226,8 +224,8 @@ typedef struct hk_transport {
 
     /* Copy to or from the peer's memory. A put returns when `local` may be used again. quiet waits until all puts of
      * this rank are complete at the peer. Required with HK_CAP_ONE_SIDED. */
-    hk_status_t (*put)(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes);
-    hk_status_t (*get)(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes);
+    hk_status_t (*put)(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes);
+    hk_status_t (*get)(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes);
     hk_status_t (*quiet)(hk_ctx_t *ctx);
 
     /* Wait until an aligned 8-byte word in this rank's memory, written by a peer's put, has this value. Required
@@ -240,14 +238,14 @@ typedef struct hk_transport {
      * (collectives.h); results name the algorithm. All ranks pass both buffers of a broadcast, which copies the
      * root's out to the in of the others. */
     hk_status_t (*barrier)(hk_ctx_t *ctx);
-    hk_status_t (*broadcast)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
-    hk_status_t (*alltoall)(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes); /* len_bytes per peer */
+    hk_status_t (*broadcast)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes);
+    hk_status_t (*alltoall)(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes); /* size_bytes per peer */
 
     /* The sum of all ranks' out, in words of 8 bytes modulo 2^64. allreduce stores it in every rank's in, reduce in
-     * the root's. work has len_bytes + HK_WORK_BYTES. With HK_CAP_ONE_SIDED two successive allreduces use different
+     * the root's. work has size_bytes + HK_WORK_BYTES. With HK_CAP_ONE_SIDED two successive allreduces use different
      * in. Optional, each, as above. */
-    hk_status_t (*allreduce)(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes);
-    hk_status_t (*reduce)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes);
+    hk_status_t (*allreduce)(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t size_bytes);
+    hk_status_t (*reduce)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes);
 
     /* ---- time: real, or virtual on a simulated machine ------------------------------------------------------- */
 
@@ -284,7 +282,7 @@ void hk_real_sleep(hk_ctx_t *ctx, uint64_t duration_ns);
 uint64_t hk_time_of_day_ns(void);
 
 /* Private memory that fulfils the contract of alloc, for transports without memory that peers access. */
-void *hk_private_alloc(hk_ctx_t *ctx, size_t len_bytes);
-void hk_private_free(hk_ctx_t *ctx, void *memory, size_t len_bytes);
+void *hk_private_alloc(hk_ctx_t *ctx, size_t size_bytes);
+void hk_private_free(hk_ctx_t *ctx, void *memory, size_t size_bytes);
 
 #endif

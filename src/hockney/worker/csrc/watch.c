@@ -15,6 +15,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "io.h"
+
 /* Between a rank's message and its end, which ends other ranks: all that answer can report by then. */
 enum { REPORT_MS = 500 };
 
@@ -29,13 +31,6 @@ struct hk_watch {
     size_t text_len;
 };
 
-static int64_t watch_now_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* SIGALRM's handler gets the watch with the signal, so there is no global. Async-signal-safe calls only. */
 static void end_process(int signal_number, siginfo_t *info, void *unused)
 {
@@ -44,7 +39,7 @@ static void end_process(int signal_number, siginfo_t *info, void *unused)
 #ifdef __linux__
     const hk_watch_t *watch = info->si_value.sival_ptr;
     /* One that was stopped has not answered, even if its launcher wakes it up to end it. */
-    if (info->si_code == SI_TIMER && watch != NULL && watch_now_ms() <= watch->due_ms + REPORT_MS) {
+    if (info->si_code == SI_TIMER && watch != NULL && hk_now_ms() <= watch->due_ms + REPORT_MS) {
         const ssize_t written = write(STDERR_FILENO, watch->text, watch->text_len);
         (void)written;
         (void)poll(NULL, 0, REPORT_MS);
@@ -112,7 +107,7 @@ void hk_watch_arm(hk_watch_t *watch, unsigned limit_s, const char *doing)
     const int len = snprintf(watch->text, sizeof watch->text, "hockney worker: rank %d: no end after %u s in %s\n",
                              watch->rank, limit_s, doing);
     watch->text_len = len < (int)sizeof watch->text ? (size_t)len : sizeof watch->text - 1;
-    watch->due_ms = watch_now_ms() + (int64_t)limit_s * 1000;
+    watch->due_ms = hk_now_ms() + (int64_t)limit_s * 1000;
     set_timer(watch, limit_s);
 }
 

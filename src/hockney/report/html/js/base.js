@@ -42,7 +42,7 @@ function withInterval(value, low, high, text) {
   if (low === null || high === null || low === undefined) return `${text(value)} ±?`;
   if (low === high) return text(value);
   const arm = Math.ceil(100 * Math.max(high - value, value - low) / value);
-  return `${text(value)} ±${arm > 999 ? "?" : `${arm}%`}`;
+  return `${text(value)} ±${arm > 100 ? ">100" : arm}%`;
 }
 
 // An element of its name, attributes, and children that are texts or elements: text is never read as HTML.

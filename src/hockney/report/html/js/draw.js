@@ -9,7 +9,7 @@ const tail = (share) => -Math.log10(Math.max(1 - share, 1e-9));
 const untail = (nines) => 1 - 10 ** -nines;
 const TAIL_TICKS = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
 
-// The place of a value on an axis that ECharts takes for linear: so all scales behave alike, and ticks are where we want them.
+// The place of a value on an axis: ECharts sees linear axes only, so that all scales behave alike and have our ticks.
 function placed(axis, value) {
   if (axis.scale === "log10") return Math.log10(value);
   if (axis.scale === "log2") return Math.log2(value);
@@ -26,7 +26,7 @@ function isDrawable(axis, value) {
   return value !== null && value !== undefined && (!axis.scale.startsWith("log") || value > 0);
 }
 
-// Ticks of a logarithmic axis: decades, 2 and 5 between them where there are few, and within one, round values.
+// Ticks of a logarithmic axis: decades, with 2 and 5 between few of them; round values within one decade.
 function ticksOf(axis, low, high, most) {
   if (axis.scale === "tail") return TAIL_TICKS.map(tail).filter((tick) => tick <= high + 0.01);
   if (axis.scale === "log2") {
@@ -101,7 +101,7 @@ function axisOption(axis, values, isVertical, names, room) {
     ticks,
   };
 }
-// Of a long name, since the rank or the run comes last.
+// Shortens a long name in the middle: the rank or the run is at its end.
 function bothEnds(name) {
   return name.length > 36 ? `${name.slice(0, 24)}…${name.slice(-11)}` : name;
 }
@@ -111,7 +111,7 @@ function tickText(axis, text) {
 
 // ---- series -----------------------------------------------------------------------------------------------------------
 
-// Hair lines at the ticks of an axis with ticks of its own; ECharts draws its grid lines elsewhere.
+// Hair lines at our own ticks of an axis; ECharts draws its grid lines elsewhere.
 function gridLines(option, isVertical) {
   const colors = theme();
   const key = isVertical ? "yAxis" : "xAxis";
@@ -160,7 +160,7 @@ function hollow(ink) {
   return { color: theme().paper, borderColor: ink, borderWidth: 2, opacity: 1 };
 }
 
-// A model's line is dashed, which says so.
+// A model's line is dashed.
 function labelOf(line) {
   return line.name.replace(/, model$/, "");
 }
@@ -194,7 +194,7 @@ function lineSeries(chart, line, place, edge, width, isAlone) {
   ];
 }
 
-// The name of a line at its end or, where lines end at one size, at the edge; a thin line leads to where it was moved.
+// The name of a line is at its end or, where lines end at the same size, at the edge; a thin line leads to a moved name.
 function endLabel(chart, line, end, ink, edge, width) {
   return {
     type: "scatter",
@@ -208,8 +208,9 @@ function endLabel(chart, line, end, ink, edge, width) {
   };
 }
 
-// Where a point's label goes: to the right, left, above or below, the first place that is free; nowhere if none is. The
-// table has them all; where a page is narrow, labels are numbers, and the legend has the names. Marks are known from the second layout on, which redraw() asks for.
+// The label of a point goes to the first free place: right, left, above or below; it is left out where none is free, as
+// the table has all names. On a narrow page labels are numbers, and the legend has the names. Marks are known from the
+// second layout on, which redraw() requests.
 const AXIS_WIDTH = 76, TITLE_HEIGHT = 24;
 
 function labelsApart(width) {
@@ -256,7 +257,7 @@ function pointSeries(chart, line, place, apart) {
   }];
 }
 
-// The value at the end of a bar is written by the last line that has a part of it.
+// The last line with a part of a bar writes the value at its end.
 function barSums(lines) {
   const sums = new Map();
   for (const line of lines) for (const [part, row] of line.points) sums.set(row, { sum: part + (sums.get(row)?.sum || 0), last: line });
@@ -301,7 +302,7 @@ function intervalSeries(chart, line) {
   ];
 }
 
-// ---- what a chart says when it is pointed at --------------------------------------------------------------------------
+// ---- the text under the pointer ---------------------------------------------------------------------------------------
 
 const ROWS_MAX = 14;
 
@@ -414,7 +415,7 @@ function redrawAll() {
   for (const target of drawn.keys()) redraw(target);
 }
 
-// With the arrow keys from point to point of the first curve: what the pointer shows by hovering.
+// The arrow keys go from point to point of the first curve and show the same as the pointer.
 function walkable(target, state) {
   let at = -1;
   target.addEventListener("keydown", (event) => {

@@ -50,7 +50,7 @@ static bool alltoall_expected(const hk_run_t *run, size_t i, hk_expected_t *expe
     const int from = (int)i < rank ? (int)i : (int)i + 1;
     *expected_p = (hk_expected_t){.in_offset = (size_t)from * run->bytes,
                                   .from_offset = (size_t)rank * run->bytes,
-                                  .len_bytes = run->bytes,
+                                  .size_bytes = run->bytes,
                                   .from_rank = from};
     return from < run->ctx->size;
 }

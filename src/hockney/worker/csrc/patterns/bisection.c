@@ -32,7 +32,7 @@ static hk_status_t bisection_meet(hk_run_t *run)
 
 static bool bisection_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer_of(run->ctx)};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = peer_of(run->ctx)};
     return i == 0;
 }
 

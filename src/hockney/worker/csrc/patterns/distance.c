@@ -26,6 +26,6 @@ hk_plan_t hk_ring_plan(const hk_run_t *run)
 
 bool hk_ring_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = hk_ring_previous(run)};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = hk_ring_previous(run)};
     return i == 0;
 }

@@ -262,15 +262,15 @@ bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
         const uint64_t receivers = (uint64_t)farm->receivers;
         *expected_p = (hk_expected_t){
             .in_offset = i * farm->control_bytes,
-            .len_bytes = farm->control_bytes,
+            .size_bytes = farm->control_bytes,
             .from_rank = hk_farm_rank(farm, (int)(((uint64_t)farm->first + event % receivers) % receivers))};
         return i < places;
     }
     if (hk_farm_is_sender(run)) {
-        *expected_p = (hk_expected_t){.len_bytes = farm->control_bytes, .from_rank = 0};
+        *expected_p = (hk_expected_t){.size_bytes = farm->control_bytes, .from_rank = 0};
         return i == 0;
     }
-    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = 1 + (int)i};
+    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = 1 + (int)i};
     return i < (size_t)farm->senders && share_from(farm, farm->first, receiver_of(run), farm->repeated) > 0;
 }
 

@@ -30,8 +30,14 @@ hk_plan_t hk_flow_plan(const hk_run_t *run, int flows);
 hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay);
 hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay);
 
-/* For patterns in which rank 0 sends to all others: it receives an acknowledgement from each, if the option requests
- * it. Without messages all ranks enter a barrier instead. */
+/* For patterns in which rank 0 sends a message to every other rank, all at once. The plan has one message in `out`. */
+hk_plan_t hk_flow_root_plan(const hk_run_t *run);
+
+/* `reps` times; the message for rank r begins at (r - 1) * stride_bytes. */
+hk_status_t hk_flow_from_root(hk_run_t *run, size_t stride_bytes, uint64_t reps);
+
+/* Afterwards rank 0 receives an acknowledgement from each, if the option requests it. Without messages all ranks enter
+ * a barrier instead. */
 hk_status_t hk_flow_acknowledge_root(hk_run_t *run);
 
 #endif

@@ -46,7 +46,7 @@ static hk_status_t flows_meet(hk_run_t *run)
 static bool flows_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = flows_peer(run);
-    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = peer};
+    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = peer};
     return peer >= 0 && !flows_sends(run, peer) && i < hk_flow_places(run->bytes, run->reqs_count);
 }
 

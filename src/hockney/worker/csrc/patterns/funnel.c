@@ -40,7 +40,7 @@ static hk_status_t funnel_repeat(hk_run_t *run, uint64_t reps)
 
 static bool funnel_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = (int)i + 1};
+    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = (int)i + 1};
     return run->ctx->rank == 0 && i < run->reqs_count;
 }
 

@@ -2,16 +2,6 @@
  * per get is the source's. With coherent shared memory, repeated reads hit the source's cache. */
 #include "roles.h"
 
-static hk_plan_t get_plan(const hk_run_t *run)
-{
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
-                       .bytes_per_rep = run->bytes,
-                       .messages_per_rep = 1,
-                       .divisor = 1,
-                       .root = hk_source(run->option)};
-}
-
 static hk_status_t get_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -27,7 +17,7 @@ static hk_status_t get_repeat(hk_run_t *run, uint64_t reps)
 
 static bool get_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = hk_target(run->option)};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = hk_target(run->option)};
     return i == 0 && run->ctx->rank == hk_source(run->option);
 }
 
@@ -40,7 +30,7 @@ const hk_pattern_t hk_pattern_get = {
     .links = HK_LINKS_ENDS,
     .option = {HK_ROLES_OPTIONS},
     .fits = hk_roles_fit,
-    .plan = get_plan,
+    .plan = hk_roles_plan,
     .repeat = get_repeat,
     .expected = get_expected,
 };

@@ -86,7 +86,7 @@ static bool halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected
     }
     *expected_p = (hk_expected_t){.in_offset = i * run->bytes,
                                   .from_offset = i * run->bytes,
-                                  .len_bytes = run->bytes,
+                                  .size_bytes = run->bytes,
                                   .from_rank = state->from[i]};
     return true;
 }

@@ -32,7 +32,7 @@ static hk_status_t memcpy_repeat(hk_run_t *run, uint64_t reps)
 
 static bool memcpy_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes};
     return i == 0;
 }
 

@@ -14,26 +14,9 @@ static bool multicast_is_native(const hk_transport_t *tp, const int64_t *option)
 
 static hk_plan_t multicast_plan(const hk_run_t *run)
 {
-    const uint64_t receivers = (uint64_t)run->ctx->size - 1;
-    const bool source = run->ctx->rank == 0;
-    const bool native = multicast_is_native(run->ctx->tp, run->option);
-    return (hk_plan_t){.out_bytes = source ? run->bytes : 0,
-                       .in_bytes = source ? 0 : run->bytes,
-                       .reqs_count = source ? receivers : 0,
-                       .bytes_per_rep = receivers * run->bytes,
-                       .messages_per_rep = receivers,
-                       .divisor = 1,
-                       .algorithm = native ? "native" : "portable"};
-}
-
-static hk_status_t multicast_send_all(hk_run_t *run)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    for (size_t k = 0; k < run->reqs_count; k++) {
-        HK_TRY(tp->isend(ctx, (int)k + 1, run->out, run->bytes, &run->reqs[k]));
-    }
-    return tp->wait_all(ctx, run->reqs, run->reqs_count);
+    hk_plan_t plan = hk_flow_root_plan(run);
+    plan.algorithm = multicast_is_native(run->ctx->tp, run->option) ? "native" : "portable";
+    return plan;
 }
 
 static hk_status_t repeat_native(hk_run_t *run, uint64_t reps)
@@ -48,24 +31,13 @@ static hk_status_t repeat_native(hk_run_t *run, uint64_t reps)
 
 static hk_status_t multicast_repeat(hk_run_t *run, uint64_t reps)
 {
-    hk_ctx_t *ctx = run->ctx;
-    if (multicast_is_native(ctx->tp, run->option)) {
-        HK_TRY(repeat_native(run, reps));
-    } else if (ctx->rank == 0) {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(multicast_send_all(run));
-        }
-    } else {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(ctx->tp->recv(ctx, 0, run->in, run->bytes));
-        }
-    }
+    HK_TRY(multicast_is_native(run->ctx->tp, run->option) ? repeat_native(run, reps) : hk_flow_from_root(run, 0, reps));
     return hk_flow_acknowledge_root(run);
 }
 
 static bool multicast_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = 0};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = 0};
     return run->ctx->rank > 0 && i == 0;
 }
 

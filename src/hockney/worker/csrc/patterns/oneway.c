@@ -61,7 +61,7 @@ static hk_status_t oneway_meet(hk_run_t *run)
 static bool oneway_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p = (hk_expected_t){
-        .in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = hk_source(run->option + ONEWAY_SOURCE)};
+        .in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = hk_source(run->option + ONEWAY_SOURCE)};
     return run->ctx->rank == hk_target(run->option + ONEWAY_SOURCE) && i < hk_flow_places(run->bytes, run->reqs_count);
 }
 

@@ -26,7 +26,7 @@ static bool pairs_expected(const hk_run_t *run, size_t i, hk_expected_t *expecte
 {
     const int half = run->ctx->size / 2;
     *expected_p =
-        (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = run->ctx->rank - half};
+        (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = run->ctx->rank - half};
     return run->ctx->rank >= half && i < hk_flow_places(run->bytes, run->reqs_count);
 }
 

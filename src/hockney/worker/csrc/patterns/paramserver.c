@@ -106,7 +106,7 @@ static bool paramserver_expected(const hk_run_t *run, size_t i, hk_expected_t *e
 {
     const paramserver_state_t *state = run->state;
     const size_t servers = (size_t)run->option[PARAMSERVER_SERVERS];
-    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes};
+    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes};
     if (state->is_server) {
         expected_p->from_rank = state->first + (int)i;
         expected_p->from_offset = (size_t)run->ctx->rank * run->bytes;

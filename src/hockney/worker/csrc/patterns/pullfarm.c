@@ -52,12 +52,12 @@ static bool pullfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expe
     const hk_farm_t *farm = hk_farm_of(run);
     if (hk_farm_is_sender(run)) {
         const int last = (farm->next + farm->receivers - 1) % farm->receivers;
-        *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = hk_farm_rank(farm, last)};
+        *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = hk_farm_rank(farm, last)};
         return i == 0;
     }
     if (run->ctx->rank > 0 && i == (size_t)farm->senders) {
         hk_expected_t fragment;
-        *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = 0};
+        *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = 0};
         return hk_farm_expected(run, 0, &fragment); /* only a receiver that had an event */
     }
     return hk_farm_expected(run, i, expected_p);

@@ -5,16 +5,6 @@
 
 enum { PUT_SOURCE = HK_ROLE_SOURCE, PUT_TARGET = HK_ROLE_TARGET, PUT_QUIET };
 
-static hk_plan_t put_plan(const hk_run_t *run)
-{
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
-                       .bytes_per_rep = run->bytes,
-                       .messages_per_rep = 1,
-                       .divisor = 1,
-                       .root = hk_source(run->option)};
-}
-
 static hk_status_t put_repeat(hk_run_t *run, uint64_t reps)
 {
     const bool source = run->ctx->rank == hk_source(run->option);
@@ -23,7 +13,7 @@ static hk_status_t put_repeat(hk_run_t *run, uint64_t reps)
 
 static bool put_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = hk_source(run->option)};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = hk_source(run->option)};
     return i == 0 && run->ctx->rank == hk_target(run->option);
 }
 
@@ -37,7 +27,7 @@ const hk_pattern_t hk_pattern_put = {
     .stream = true,
     .option = {HK_ROLES_OPTIONS, HK_PUTS_OPTION_QUIET},
     .fits = hk_roles_fit,
-    .plan = put_plan,
+    .plan = hk_roles_plan,
     .repeat = put_repeat,
     .expected = put_expected,
 };

@@ -81,7 +81,7 @@ static hk_status_t putpong_meet(hk_run_t *run)
 static bool putpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = hk_role_peer(run->ctx->rank, run->option);
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes - WORD_BYTES, .from_rank = peer};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes - WORD_BYTES, .from_rank = peer};
     return i == 0 && peer >= 0;
 }
 

@@ -74,7 +74,7 @@ static hk_status_t ringreduce_repeat(hk_run_t *run, uint64_t reps)
 
 static bool ringreduce_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = HK_FROM_ALL};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = HK_FROM_ALL};
     return i == 0;
 }
 

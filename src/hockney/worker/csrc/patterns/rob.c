@@ -224,11 +224,11 @@ bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const hk_rob_kind_t *kind = run->pattern->own;
     if (run->ctx->rank > 0) {
-        *expected_p = (hk_expected_t){.len_bytes = kind->asked_bytes, .from_rank = 0};
+        *expected_p = (hk_expected_t){.size_bytes = kind->asked_bytes, .from_rank = 0};
         return i == 0 && kind->asked_bytes > 0;
     }
     const size_t place = (size_t)(rob_state_of(run)->place - run->in);
     *expected_p =
-        (hk_expected_t){.in_offset = place + i * run->bytes, .len_bytes = run->bytes, .from_rank = (int)i + 1};
+        (hk_expected_t){.in_offset = place + i * run->bytes, .size_bytes = run->bytes, .from_rank = (int)i + 1};
     return i + 1 < (size_t)run->ctx->size;
 }

@@ -40,7 +40,7 @@ static hk_status_t rounds_meet(hk_run_t *run)
 static bool rounds_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = rounds_peer(run);
-    *expected_p = (hk_expected_t){.len_bytes = run->bytes, .from_rank = peer};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = peer};
     return i == 0 && peer >= 0;
 }
 

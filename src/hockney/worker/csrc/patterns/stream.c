@@ -16,8 +16,8 @@ typedef struct state {
     hk_delay_t delay;
 } state_t;
 
-typedef hk_status_t write_call_t(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
-typedef hk_status_t read_call_t(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
+typedef hk_status_t write_call_t(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p);
+typedef hk_status_t read_call_t(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p);
 
 /* A stream cannot carry nothing: a block of 0 bytes travels as one byte, as in all byte streams here. */
 static size_t block_bytes(const hk_run_t *run)
@@ -141,7 +141,7 @@ static hk_status_t stream_repeat(hk_run_t *run, uint64_t reps)
 
 static bool stream_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.len_bytes = block_bytes(run), .from_rank = source_of(run)};
+    *expected_p = (hk_expected_t){.size_bytes = block_bytes(run), .from_rank = source_of(run)};
     return i == 0 && run->ctx->rank == 1 - source_of(run);
 }
 

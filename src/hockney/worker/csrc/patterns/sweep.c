@@ -99,7 +99,7 @@ static bool sweep_expected(const hk_run_t *run, size_t i, hk_expected_t *expecte
         if (i < corner->receives) {
             *expected_p = (hk_expected_t){.in_offset = corner->from[i].offset,
                                           .from_offset = corner->from[i].offset,
-                                          .len_bytes = run->bytes,
+                                          .size_bytes = run->bytes,
                                           .from_rank = corner->from[i].peer};
             return true;
         }

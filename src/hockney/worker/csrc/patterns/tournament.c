@@ -8,8 +8,8 @@ static int rounds_count(int size)
     return size % 2 == 0 ? size - 1 : size;
 }
 
-/* Ranks sit round a circle, and the sum of two that meet is twice the round; who would meet himself meets the last rank
- * of an even number, or rests. */
+/* Ranks sit round a circle, and the sum of two that meet is twice the round; one that would meet itself meets the last
+ * rank of an even number, or rests. */
 int hk_tournament_peer(const hk_ctx_t *ctx, int64_t round)
 {
     const int count = rounds_count(ctx->size);

@@ -9,10 +9,10 @@
 #define HK_TOURNAMENT_OPTION {"round", NULL, 1, 1, 4095, "number of the round"}
 // clang-format on
 
-/* Whom this rank meets in a round; -1: it rests. */
+/* The rank that this one meets in a round; -1: it rests. */
 int hk_tournament_peer(const hk_ctx_t *ctx, int64_t round);
 
-/* For the hook `fits`: that there is such a round. */
+/* For the hook `fits`: whether there is such a round. */
 bool hk_tournament_has(const hk_ctx_t *ctx, int64_t round, char *why, size_t len);
 
 #endif

@@ -42,7 +42,7 @@ static hk_status_t twoway_repeat(hk_run_t *run, uint64_t reps)
 static bool twoway_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     *expected_p =
-        (hk_expected_t){.in_offset = i * run->bytes, .len_bytes = run->bytes, .from_rank = 1 - run->ctx->rank};
+        (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = 1 - run->ctx->rank};
     return run->ctx->rank < 2 && i < hk_flow_places(run->bytes, run->reqs_count / 2);
 }
 

@@ -210,6 +210,7 @@ static hk_status_t answer_who(const sim_job_t *job, const hk_command_t *command)
     all[0] = hk_identify();
     all[0].cpu = -1; /* a simulated rank has no real CPU */
     all[0].cpus_usable = 0;
+    all[0].bound[0] = '\0';
     for (int rank = 1; rank < count; rank++) {
         all[rank] = all[0];
     }

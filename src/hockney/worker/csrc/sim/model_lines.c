@@ -64,6 +64,9 @@ static void read_topology(hk_model_reader_t *reader)
     static const size_t most[] = {0, 0, HK_MODEL_LEVELS_MAX, 4, 2};
     hk_model_t *model = reader->model;
     const unsigned shape = hk_choice_at(reader, 1, shape_names, "topology");
+    if (reader->has_topology) { /* edges may be of the first one */
+        hk_wrong_line(reader, "the model has a topology already");
+    }
     reader->has_topology = true;
     model->shape = (hk_shape_t)shape;
     if (model->shape == HK_SHAPE_TREE) {

@@ -14,7 +14,11 @@ static hk_status_t open_tree(hk_topology_t *topology)
     topology->nodes = topology->below[topology->levels];
     for (size_t i = 0; i < topology->levels; i++) {
         topology->first_link[i] = topology->links;
-        topology->links += 2 * (topology->nodes / topology->below[i]) * topology->parallel[i + 1];
+        const uint64_t links = 2 * (topology->nodes / topology->below[i]);
+        if (links > UINT32_MAX / topology->parallel[i + 1]) {
+            return hk_no_topology(topology->model, "the tree has too many links");
+        }
+        topology->links += links * topology->parallel[i + 1];
     }
     return HK_OK;
 }

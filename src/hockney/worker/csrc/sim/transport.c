@@ -26,18 +26,18 @@ static const char *sim_library(const hk_ctx_t *ctx)
     return ((const hk_sim_rank_t *)(const void *)ctx)->sim->library;
 }
 
-static hk_status_t sim_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t sim_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
     (void)buf;
     hk_sim_req_t req;
-    hk_sim_send(hk_sim_rank_of(ctx), peer, len_bytes, &req);
+    hk_sim_send(hk_sim_rank_of(ctx), peer, size_bytes, &req);
     hk_sim_finish(&req, HK_WAIT_SEND, peer);
     return HK_OK;
 }
 
-static hk_status_t sim_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t sim_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    (void)buf, (void)len_bytes;
+    (void)buf, (void)size_bytes;
     hk_sim_req_t req;
     hk_sim_recv(hk_sim_rank_of(ctx), peer, &req);
     hk_sim_finish(&req, HK_WAIT_RECV, peer);
@@ -50,16 +50,16 @@ static hk_status_t sim_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
     return HK_OK;
 }
 
-static hk_status_t sim_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t sim_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
     (void)buf;
-    hk_sim_send(hk_sim_rank_of(ctx), peer, len_bytes, req_of(req));
+    hk_sim_send(hk_sim_rank_of(ctx), peer, size_bytes, req_of(req));
     return HK_OK;
 }
 
-static hk_status_t sim_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t sim_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
-    (void)buf, (void)len_bytes;
+    (void)buf, (void)size_bytes;
     hk_sim_recv(hk_sim_rank_of(ctx), peer, req_of(req));
     return HK_OK;
 }
@@ -70,31 +70,31 @@ static hk_status_t sim_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return HK_OK;
 }
 
-static hk_status_t sim_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+static hk_status_t sim_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p)
 {
     (void)buf;
-    *moved_p = hk_sim_write(hk_sim_rank_of(ctx), peer, len_bytes, true);
+    *moved_p = hk_sim_write(hk_sim_rank_of(ctx), peer, size_bytes, true);
     return HK_OK;
 }
 
-static hk_status_t sim_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+static hk_status_t sim_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p)
 {
     (void)buf;
-    *moved_p = hk_sim_read(hk_sim_rank_of(ctx), peer, len_bytes, true);
+    *moved_p = hk_sim_read(hk_sim_rank_of(ctx), peer, size_bytes, true);
     return HK_OK;
 }
 
-static hk_status_t sim_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+static hk_status_t sim_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p)
 {
     (void)buf;
-    *moved_p = hk_sim_write(hk_sim_rank_of(ctx), peer, len_bytes, false);
+    *moved_p = hk_sim_write(hk_sim_rank_of(ctx), peer, size_bytes, false);
     return HK_OK;
 }
 
-static hk_status_t sim_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+static hk_status_t sim_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p)
 {
     (void)buf;
-    *moved_p = hk_sim_read(hk_sim_rank_of(ctx), peer, len_bytes, false);
+    *moved_p = hk_sim_read(hk_sim_rank_of(ctx), peer, size_bytes, false);
     return HK_OK;
 }
 
@@ -105,14 +105,15 @@ static hk_status_t sim_barrier(hk_ctx_t *ctx)
 }
 
 /* Messages to all others at once, and a copy of the rank's own block. */
-static hk_status_t sim_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes)
+static hk_status_t sim_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes)
 {
     hk_req_t *reqs = calloc(2 * (size_t)ctx->size, sizeof *reqs);
     if (reqs == NULL) {
         return HK_ERR_MEMORY;
     }
-    const hk_status_t status = hk_portable_alltoall(ctx, out, in, len_bytes, reqs);
-    hk_sim_work(hk_sim_rank_of(ctx), hk_ps(hk_sim_rank_of(ctx)->sim->model->own_block_per_byte_ns * (double)len_bytes));
+    const hk_status_t status = hk_portable_alltoall(ctx, out, in, size_bytes, reqs);
+    hk_sim_work(hk_sim_rank_of(ctx),
+                hk_ps(hk_sim_rank_of(ctx)->sim->model->own_block_per_byte_ns * (double)size_bytes));
     free(reqs);
     return status;
 }
@@ -157,7 +158,6 @@ static void sim_cpu_ns(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p
 }
 
 const hk_transport_t hk_transport_sim = {
-    .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM | HK_CAP_PROBE | HK_CAP_VIRTUAL,
     .name = "sim",
     .flops_per_s = 1, /* a model may be without this and other parts */

@@ -74,24 +74,24 @@ hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared
     const size_t arena_at = round_up(rings_at + ranks * ranks * sizeof(hk_ring_t), SLICE_GRAIN_BYTES);
 
     /* A limit on address space, or strict overcommit, may refuse memory that is never used: then request less. */
-    size_t slice_bytes = slice_bytes_for(size), len_bytes = 0;
+    size_t slice_bytes = slice_bytes_for(size), size_bytes = 0;
     void *memory = MAP_FAILED;
     for (; slice_bytes >= SLICE_MIN_BYTES; slice_bytes = slice_bytes / 2 / SLICE_GRAIN_BYTES * SLICE_GRAIN_BYTES) {
-        len_bytes = arena_at + ranks * slice_bytes;
-        memory = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        size_bytes = arena_at + ranks * slice_bytes;
+        memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory != MAP_FAILED) {
             break;
         }
     }
     if (memory == MAP_FAILED) {
-        return hk_fail(HK_ERR_MEMORY, -1, "shared memory: cannot map %zu MiB for %d ranks", len_bytes >> 20, size);
+        return hk_fail(HK_ERR_MEMORY, -1, "shared memory: cannot map %zu MiB for %d ranks", size_bytes >> 20, size);
     }
 #if defined(MADV_HUGEPAGE)
     /* Optional: most systems refuse it for shared memory. */
     (void)madvise((unsigned char *)memory + arena_at, ranks * slice_bytes, MADV_HUGEPAGE);
 #endif
     *(hk_mapping_t *)memory = (hk_mapping_t){
-        .len_bytes = len_bytes,
+        .size_bytes = size_bytes,
         .size = size,
         .rounds = rounds,
         .flags_at = flags_at,
@@ -105,7 +105,7 @@ hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared
 
 void hk_channel_release(void *shared)
 {
-    (void)munmap(shared, ((hk_mapping_t *)shared)->len_bytes);
+    (void)munmap(shared, ((hk_mapping_t *)shared)->size_bytes);
 }
 
 static hk_ring_t *ring_of(hk_mapping_t *mapping, int from, int to)
@@ -120,9 +120,9 @@ static unsigned char *slice_of(hk_mapping_t *mapping, int rank)
 }
 
 /* Contexts of threads share a heap: no cache line holds data of two ranks. */
-static void *zeroed_lines(size_t len_bytes)
+static void *zeroed_lines(size_t size_bytes)
 {
-    const size_t whole = round_up(len_bytes, HK_SEPARATE_BYTES);
+    const size_t whole = round_up(size_bytes, HK_SEPARATE_BYTES);
     void *memory = aligned_alloc(HK_SEPARATE_BYTES, whole);
     if (memory != NULL) {
         memset(memory, 0, whole);
@@ -181,14 +181,14 @@ const char *hk_channel_library(const hk_ctx_t *ctx)
     return ((const hk_channel_t *)ctx)->library;
 }
 
-void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes)
+void *hk_channel_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
     hk_channel_t *channel = hk_channel_of(ctx);
     const size_t room = channel->mapping->slice_bytes - channel->slice_used;
     /* Larger sizes are not rounded up, so this cannot overflow. */
-    const size_t whole = len_bytes <= room ? round_up(len_bytes, page_bytes()) : SIZE_MAX;
+    const size_t whole = size_bytes <= room ? round_up(size_bytes, page_bytes()) : SIZE_MAX;
     if (whole > room) {
-        hk_log(ctx->rank, "%s: no room for a buffer of %zu bytes in this rank's %zu MiB", ctx->tp->name, len_bytes,
+        hk_log(ctx->rank, "%s: no room for a buffer of %zu bytes in this rank's %zu MiB", ctx->tp->name, size_bytes,
                channel->mapping->slice_bytes >> 20);
         return NULL;
     }
@@ -197,9 +197,9 @@ void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes)
     return memory;
 }
 
-void hk_channel_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+void hk_channel_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
-    (void)len_bytes;
+    (void)size_bytes;
     hk_channel_t *channel = hk_channel_of(ctx);
     channel->slice_used = (size_t)((unsigned char *)memory - channel->slice);
 }

@@ -46,7 +46,7 @@ typedef struct hk_ring {
 
 /* The layout of the mapping, at its start. */
 typedef struct hk_mapping {
-    size_t len_bytes;
+    size_t size_bytes;
     int size;
     int rounds; /* of the barrier */
     size_t flags_at, rings_at, arena_at;
@@ -57,7 +57,7 @@ typedef struct hk_mapping {
 typedef struct hk_queued {
     struct hk_queued *next;
     unsigned char *buf;
-    size_t len_bytes;
+    size_t size_bytes;
 } hk_queued_t;
 
 _Static_assert(sizeof(hk_queued_t) <= sizeof(hk_req_t), "channel: a queued message does not fit hk_req_t");
@@ -108,8 +108,8 @@ hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared
 hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 void hk_channel_close(hk_ctx_t *ctx);
 const char *hk_channel_library(const hk_ctx_t *ctx);
-void *hk_channel_alloc(hk_ctx_t *ctx, size_t len_bytes);
-void hk_channel_free(hk_ctx_t *ctx, void *memory, size_t len_bytes);
+void *hk_channel_alloc(hk_ctx_t *ctx, size_t size_bytes);
+void hk_channel_free(hk_ctx_t *ctx, void *memory, size_t size_bytes);
 void hk_channel_release(void *shared);
 
 extern const hk_limit_t hk_channel_limits[];

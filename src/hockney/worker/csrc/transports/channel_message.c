@@ -10,9 +10,9 @@ static inline bool before(uint32_t number, uint32_t other)
     return (int32_t)(number - other) < 0;
 }
 
-static inline uint64_t tag_of(uint32_t number, size_t len_bytes)
+static inline uint64_t tag_of(uint32_t number, size_t size_bytes)
 {
-    return (uint64_t)number << 32 | (uint32_t)len_bytes;
+    return (uint64_t)number << 32 | (uint32_t)size_bytes;
 }
 
 static inline hk_slot_t *slot_of(hk_ring_t *ring, uint32_t number)
@@ -22,11 +22,11 @@ static inline hk_slot_t *slot_of(hk_ring_t *ring, uint32_t number)
 
 /* Up to 8 bytes as a word and back. The common sizes are separate cases: for an unknown size the compiler goes
  * through memory, and a word written in parts stalls the CPU when it is read. */
-static inline uint64_t word_load(const void *buf, size_t len_bytes)
+static inline uint64_t word_load(const void *buf, size_t size_bytes)
 {
     uint64_t word = 0;
     uint32_t half;
-    switch (len_bytes) {
+    switch (size_bytes) {
     case 8:
         memcpy(&word, buf, 8);
         return word;
@@ -36,15 +36,15 @@ static inline uint64_t word_load(const void *buf, size_t len_bytes)
     case 0:
         return 0;
     default:
-        memcpy(&word, buf, len_bytes);
+        memcpy(&word, buf, size_bytes);
         return word;
     }
 }
 
-static inline void word_store(void *buf, size_t len_bytes, uint64_t word)
+static inline void word_store(void *buf, size_t size_bytes, uint64_t word)
 {
     const uint32_t half = (uint32_t)word;
-    switch (len_bytes) {
+    switch (size_bytes) {
     case 8:
         memcpy(buf, &word, 8);
         return;
@@ -54,45 +54,45 @@ static inline void word_store(void *buf, size_t len_bytes, uint64_t word)
     case 0:
         return;
     default:
-        memcpy(buf, &word, len_bytes);
+        memcpy(buf, &word, size_bytes);
     }
 }
 
 /* ---- one message, in a free slot or out of a full one -------------------------------------------------------- */
 
-static inline void put_in(hk_peer_t *peer, const void *buf, size_t len_bytes)
+static inline void put_in(hk_peer_t *peer, const void *buf, size_t size_bytes)
 {
     const uint32_t number = peer->sent + 1;
     hk_slot_t *slot = slot_of(peer->out, number);
     uint64_t word = 0;
-    if (len_bytes <= 8) {
-        word = word_load(buf, len_bytes);
-    } else if (len_bytes <= HK_INLINE_BYTES) {
-        memcpy(slot->inlined, buf, len_bytes);
-    } else if (len_bytes <= HK_EAGER_BYTES) {
-        memcpy(slot->eager, buf, len_bytes);
+    if (size_bytes <= 8) {
+        word = word_load(buf, size_bytes);
+    } else if (size_bytes <= HK_INLINE_BYTES) {
+        memcpy(slot->inlined, buf, size_bytes);
+    } else if (size_bytes <= HK_EAGER_BYTES) {
+        memcpy(slot->eager, buf, size_bytes);
     } else {
         word = (uintptr_t)buf;
     }
-    hk_lane_publish(&slot->lane, tag_of(number, len_bytes), word);
+    hk_lane_publish(&slot->lane, tag_of(number, size_bytes), word);
     peer->sent = number;
 }
 
-static inline void take_out(hk_peer_t *peer, uint64_t word, void *buf, size_t len_bytes)
+static inline void take_out(hk_peer_t *peer, uint64_t word, void *buf, size_t size_bytes)
 {
     const uint32_t number = peer->took + 1;
     const hk_slot_t *slot = slot_of(peer->in, number);
     peer->took = number;
-    if (len_bytes <= 8) {
-        word_store(buf, len_bytes, word);
-    } else if (len_bytes <= HK_INLINE_BYTES) {
-        memcpy(buf, slot->inlined, len_bytes);
-    } else if (len_bytes <= HK_EAGER_BYTES) {
-        memcpy(buf, slot->eager, len_bytes);
+    if (size_bytes <= 8) {
+        word_store(buf, size_bytes, word);
+    } else if (size_bytes <= HK_INLINE_BYTES) {
+        memcpy(buf, slot->inlined, size_bytes);
+    } else if (size_bytes <= HK_EAGER_BYTES) {
+        memcpy(buf, slot->eager, size_bytes);
     } else {
-        memcpy(buf, (const void *)(uintptr_t)word, len_bytes);
+        memcpy(buf, (const void *)(uintptr_t)word, size_bytes);
     }
-    if (len_bytes >= peer->await_from_bytes || number % HK_TAKEN_EVERY == 0) {
+    if (size_bytes >= peer->await_from_bytes || number % HK_TAKEN_EVERY == 0) {
         atomic_store_explicit(&peer->in->taken, number, memory_order_release);
     }
 }
@@ -126,10 +126,10 @@ static inline bool progress_recvs(hk_peer_t *peer)
         hk_queued_t *queued = peer->recvs.first;
         const uint32_t number = peer->took + 1;
         uint64_t word;
-        if (!hk_lane_poll(&slot_of(peer->in, number)->lane, tag_of(number, queued->len_bytes), &word)) {
+        if (!hk_lane_poll(&slot_of(peer->in, number)->lane, tag_of(number, queued->size_bytes), &word)) {
             break;
         }
-        take_out(peer, word, queued->buf, queued->len_bytes);
+        take_out(peer, word, queued->buf, queued->size_bytes);
         peer->recvs.first = queued->next;
         moved = true;
     }
@@ -143,8 +143,8 @@ static inline bool progress_sends(hk_peer_t *peer)
     const uint32_t may = taken + HK_RING_SLOTS;
     while (peer->sends.first != NULL && before(peer->sent, may)) {
         hk_queued_t *queued = peer->sends.first;
-        put_in(peer, queued->buf, queued->len_bytes);
-        if (queued->len_bytes >= peer->await_from_bytes) {
+        put_in(peer, queued->buf, queued->size_bytes);
+        if (queued->size_bytes >= peer->await_from_bytes) {
             peer->awaiting = true;
             peer->awaited = peer->sent;
         }
@@ -182,15 +182,15 @@ static bool progress(hk_channel_t *channel)
 /* ---- waiting ------------------------------------------------------------------------------------------------- */
 
 /* Whether the awaited message is there with an unexpected size. */
-static hk_status_t check_length(hk_channel_t *channel, hk_peer_t *peer, size_t len_bytes)
+static hk_status_t check_length(hk_channel_t *channel, hk_peer_t *peer, size_t size_bytes)
 {
     const uint32_t number = peer->took + 1;
     const uint64_t tag = hk_lane_tag(&slot_of(peer->in, number)->lane);
-    if ((uint32_t)(tag >> 32) != number || tag == tag_of(number, len_bytes)) {
+    if ((uint32_t)(tag >> 32) != number || tag == tag_of(number, size_bytes)) {
         return HK_OK;
     }
     return hk_fail(HK_ERR_CORRUPT, channel->base.rank, "%s: rank %d sent %u bytes where %zu were expected",
-                   channel->base.tp->name, (int)(peer - channel->peer), (unsigned)tag, len_bytes);
+                   channel->base.tp->name, (int)(peer - channel->peer), (unsigned)tag, size_bytes);
 }
 
 __attribute__((noinline, cold)) hk_status_t hk_channel_idle(hk_channel_t *channel, uint64_t polls)
@@ -199,7 +199,7 @@ __attribute__((noinline, cold)) hk_status_t hk_channel_idle(hk_channel_t *channe
     for (int i = 0; i < channel->active_count; i++) {
         hk_peer_t *peer = channel->active[i];
         if (peer->recvs.first != NULL) {
-            HK_TRY(check_length(channel, peer, peer->recvs.first->len_bytes));
+            HK_TRY(check_length(channel, peer, peer->recvs.first->size_bytes));
         }
     }
     if (polls >= channel->yield_after) {
@@ -242,21 +242,21 @@ static __attribute__((noinline)) hk_status_t await_turn(hk_channel_t *channel, h
 
 /* ---- blocking ------------------------------------------------------------------------------------------------ */
 
-hk_status_t hk_channel_send(hk_ctx_t *ctx, int to, const void *buf, size_t len_bytes)
+hk_status_t hk_channel_send(hk_ctx_t *ctx, int to, const void *buf, size_t size_bytes)
 {
     hk_channel_t *channel = hk_channel_of(ctx);
     hk_peer_t *peer = &channel->peer[to];
     if (HK_UNLIKELY(!before(peer->sent, peer->may))) {
         HK_TRY(await_slot(channel, peer));
     }
-    put_in(peer, buf, len_bytes);
-    if (len_bytes >= peer->await_from_bytes) {
+    put_in(peer, buf, size_bytes);
+    if (size_bytes >= peer->await_from_bytes) {
         return await_taken(channel, peer, peer->sent);
     }
     return HK_OK;
 }
 
-hk_status_t hk_channel_recv(hk_ctx_t *ctx, int from, void *buf, size_t len_bytes)
+hk_status_t hk_channel_recv(hk_ctx_t *ctx, int from, void *buf, size_t size_bytes)
 {
     hk_channel_t *channel = hk_channel_of(ctx);
     hk_peer_t *peer = &channel->peer[from];
@@ -265,15 +265,15 @@ hk_status_t hk_channel_recv(hk_ctx_t *ctx, int from, void *buf, size_t len_bytes
     }
     const uint32_t number = peer->took + 1;
     hk_lane_t *lane = &slot_of(peer->in, number)->lane;
-    const uint64_t tag = tag_of(number, len_bytes);
+    const uint64_t tag = tag_of(number, size_bytes);
     uint64_t word, polls = 0;
     while (!hk_lane_poll(lane, tag, &word)) {
         HK_TRY(hk_channel_spin(channel, &polls));
         if (HK_UNLIKELY(polls >= channel->patience)) {
-            HK_TRY(check_length(channel, peer, len_bytes));
+            HK_TRY(check_length(channel, peer, size_bytes));
         }
     }
-    take_out(peer, word, buf, len_bytes);
+    take_out(peer, word, buf, size_bytes);
     return HK_OK;
 }
 
@@ -293,13 +293,13 @@ hk_status_t hk_channel_probe(hk_ctx_t *ctx, int from, bool *is_there_p)
 
 /* ---- non-blocking -------------------------------------------------------------------------------------------- */
 
-hk_status_t hk_channel_isend(hk_ctx_t *ctx, int to, const void *buf, size_t len_bytes, hk_req_t *req)
+hk_status_t hk_channel_isend(hk_ctx_t *ctx, int to, const void *buf, size_t size_bytes, hk_req_t *req)
 {
     hk_channel_t *channel = hk_channel_of(ctx);
     hk_peer_t *peer = &channel->peer[to];
     if (HK_LIKELY(before(peer->sent, peer->may))) {
-        put_in(peer, buf, len_bytes);
-        if (len_bytes >= peer->await_from_bytes) {
+        put_in(peer, buf, size_bytes);
+        if (size_bytes >= peer->await_from_bytes) {
             peer->awaiting = true;
             peer->awaited = peer->sent;
             activate(channel, peer);
@@ -307,19 +307,19 @@ hk_status_t hk_channel_isend(hk_ctx_t *ctx, int to, const void *buf, size_t len_
         return HK_OK;
     }
     hk_queued_t *queued = (hk_queued_t *)(void *)req;
-    *queued = (hk_queued_t){.buf = (unsigned char *)(uintptr_t)buf, .len_bytes = len_bytes};
+    *queued = (hk_queued_t){.buf = (unsigned char *)(uintptr_t)buf, .size_bytes = size_bytes};
     queue_append(&peer->sends, queued);
     activate(channel, peer);
     (void)progress_sends(peer);
     return HK_OK;
 }
 
-hk_status_t hk_channel_irecv(hk_ctx_t *ctx, int from, void *buf, size_t len_bytes, hk_req_t *req)
+hk_status_t hk_channel_irecv(hk_ctx_t *ctx, int from, void *buf, size_t size_bytes, hk_req_t *req)
 {
     hk_channel_t *channel = hk_channel_of(ctx);
     hk_peer_t *peer = &channel->peer[from];
     hk_queued_t *queued = (hk_queued_t *)(void *)req;
-    *queued = (hk_queued_t){.buf = buf, .len_bytes = len_bytes};
+    *queued = (hk_queued_t){.buf = buf, .size_bytes = size_bytes};
     queue_append(&peer->recvs, queued);
     activate(channel, peer);
     return HK_OK;

@@ -5,16 +5,16 @@
 
 #include "channel.h"
 
-hk_status_t hk_channel_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
-hk_status_t hk_channel_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+hk_status_t hk_channel_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes);
+hk_status_t hk_channel_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes);
 hk_status_t hk_channel_probe(hk_ctx_t *ctx, int peer, bool *is_there_p);
-hk_status_t hk_channel_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
-hk_status_t hk_channel_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
+hk_status_t hk_channel_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req);
+hk_status_t hk_channel_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req);
 hk_status_t hk_channel_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 
 /* One-sided access and barrier (channel_shared.c). */
-hk_status_t hk_channel_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes);
-hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes);
+hk_status_t hk_channel_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes);
+hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes);
 hk_status_t hk_channel_quiet(hk_ctx_t *ctx);
 hk_status_t hk_channel_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
 hk_status_t hk_channel_barrier(hk_ctx_t *ctx);

@@ -9,33 +9,33 @@ static inline unsigned char *at_peer(hk_channel_t *channel, int peer, const void
     return channel->peer[peer].slice + ((const unsigned char *)mine - channel->slice);
 }
 
-static inline bool is_word(const void *one, const void *other, size_t len_bytes)
+static inline bool is_word(const void *one, const void *other, size_t size_bytes)
 {
-    return len_bytes == 8 && (((uintptr_t)one | (uintptr_t)other) & 7) == 0;
+    return size_bytes == 8 && (((uintptr_t)one | (uintptr_t)other) & 7) == 0;
 }
 
 /* An aligned word is written by one store, because the peer may wait for it in wait_word. */
-hk_status_t hk_channel_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
+hk_status_t hk_channel_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
 {
     unsigned char *there = at_peer(hk_channel_of(ctx), peer, remote);
-    if (is_word(there, local, len_bytes)) {
+    if (is_word(there, local, size_bytes)) {
         uint64_t word;
         memcpy(&word, local, 8);
         atomic_store_explicit((_Atomic uint64_t *)(void *)there, word, memory_order_release);
     } else {
-        memcpy(there, local, len_bytes);
+        memcpy(there, local, size_bytes);
     }
     return HK_OK;
 }
 
-hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
+hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
 {
     const unsigned char *there = at_peer(hk_channel_of(ctx), peer, remote);
-    if (is_word(there, local, len_bytes)) {
+    if (is_word(there, local, size_bytes)) {
         const uint64_t word = atomic_load_explicit((const _Atomic uint64_t *)(const void *)there, memory_order_acquire);
         memcpy(local, &word, 8);
     } else {
-        memcpy(local, there, len_bytes);
+        memcpy(local, there, size_bytes);
     }
     return HK_OK;
 }

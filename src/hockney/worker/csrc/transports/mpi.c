@@ -40,15 +40,15 @@ __attribute__((cold, noinline)) hk_status_t hk_mpi_failed(int rank, const char *
 
 /* ---- the timed hooks -------------------------------------------------------------------------------------------- */
 
-hk_status_t hk_mpi_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+hk_status_t hk_mpi_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    const int code = MPI_Send(buf, (int)len_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx));
+    const int code = MPI_Send(buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx));
     return HK_MPI_CHECKED(ctx, "MPI_Send", code);
 }
 
-hk_status_t hk_mpi_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+hk_status_t hk_mpi_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    const int code = MPI_Recv(buf, (int)len_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
+    const int code = MPI_Recv(buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
     return HK_MPI_CHECKED(ctx, "MPI_Recv", code);
 }
 
@@ -60,17 +60,17 @@ hk_status_t hk_mpi_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
     return HK_MPI_CHECKED(ctx, "MPI_Iprobe", code);
 }
 
-hk_status_t hk_mpi_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+hk_status_t hk_mpi_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
     MPI_Request *request = (MPI_Request *)(void *)req->room;
-    const int code = MPI_Isend(buf, (int)len_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx), request);
+    const int code = MPI_Isend(buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx), request);
     return HK_MPI_CHECKED(ctx, "MPI_Isend", code);
 }
 
-hk_status_t hk_mpi_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+hk_status_t hk_mpi_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
     MPI_Request *request = (MPI_Request *)(void *)req->room;
-    const int code = MPI_Irecv(buf, (int)len_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx), request);
+    const int code = MPI_Irecv(buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx), request);
     return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);
 }
 
@@ -92,31 +92,31 @@ hk_status_t hk_mpi_barrier(hk_ctx_t *ctx)
     return HK_MPI_CHECKED(ctx, "MPI_Barrier", code);
 }
 
-hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes)
+hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes)
 {
     void *buf = ctx->rank == root ? (void *)(uintptr_t)out : in; /* MPI only reads the root's buffer */
-    const int code = MPI_Bcast(buf, (int)len_bytes, MPI_BYTE, root, hk_mpi_comm(ctx));
+    const int code = MPI_Bcast(buf, (int)size_bytes, MPI_BYTE, root, hk_mpi_comm(ctx));
     return HK_MPI_CHECKED(ctx, "MPI_Bcast", code);
 }
 
-hk_status_t hk_mpi_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes)
+hk_status_t hk_mpi_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes)
 {
-    const int len = (int)len_bytes;
+    const int len = (int)size_bytes;
     const int code = MPI_Alltoall(out, len, MPI_BYTE, in, len, MPI_BYTE, hk_mpi_comm(ctx));
     return HK_MPI_CHECKED(ctx, "MPI_Alltoall", code);
 }
 
-hk_status_t hk_mpi_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+hk_status_t hk_mpi_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t size_bytes)
 {
     (void)work;
-    const int words = (int)(len_bytes / sizeof(uint64_t));
+    const int words = (int)(size_bytes / sizeof(uint64_t));
     const int code = MPI_Allreduce(out, in, words, MPI_UINT64_T, MPI_SUM, hk_mpi_comm(ctx));
     return HK_MPI_CHECKED(ctx, "MPI_Allreduce", code);
 }
 
-hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes)
+hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes)
 {
-    const int words = (int)(len_bytes / sizeof(uint64_t));
+    const int words = (int)(size_bytes / sizeof(uint64_t));
     const int code = MPI_Reduce(out, in, words, MPI_UINT64_T, MPI_SUM, root, hk_mpi_comm(ctx));
     return HK_MPI_CHECKED(ctx, "MPI_Reduce", code);
 }

@@ -6,16 +6,16 @@
 
 /* ---- synchronous: a send returns once its receive has begun ------------------------------------------------------ */
 
-static hk_status_t sync_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t sync_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    const int code = MPI_Ssend(buf, (int)len_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
+    const int code = MPI_Ssend(buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
     return HK_MPI_CHECKED(ctx, "MPI_Ssend", code);
 }
 
-static hk_status_t sync_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t sync_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
     MPI_Request *request = (MPI_Request *)(void *)req->room;
-    const int code = MPI_Issend(buf, (int)len_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx), request);
+    const int code = MPI_Issend(buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx), request);
     return HK_MPI_CHECKED(ctx, "MPI_Issend", code);
 }
 
@@ -108,7 +108,7 @@ static int ready_wait(hk_ctx_t *ctx, MPI_Request *request)
     return code == MPI_SUCCESS && !is_done ? MPI_Wait(request, MPI_STATUS_IGNORE) : code;
 }
 
-static hk_status_t ready_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t ready_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
     char nothing = 0;
     MPI_Request go;
@@ -118,16 +118,16 @@ static hk_status_t ready_send(hk_ctx_t *ctx, int peer, const void *buf, size_t l
         code = ready_wait(ctx, &go);
     }
     if (code == MPI_SUCCESS) {
-        code = MPI_Rsend(buf, (int)len_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx));
+        code = MPI_Rsend(buf, (int)size_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx));
     }
     return HK_MPI_CHECKED(ctx, "MPI_Irecv, MPI_Wait or MPI_Rsend", code);
 }
 
-static hk_status_t ready_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t ready_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
     const char nothing = 0;
     MPI_Request request;
-    int code = MPI_Irecv(buf, (int)len_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx), &request);
+    int code = MPI_Irecv(buf, (int)size_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx), &request);
     if (code == MPI_SUCCESS) {
         code = MPI_Send(&nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx));
     }
@@ -138,14 +138,14 @@ static hk_status_t ready_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byt
 }
 
 /* The next call that waits starts the send, once the go-ahead is there. */
-static hk_status_t ready_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t ready_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
     ready_req_t *mine = (ready_req_t *)(void *)req->room;
     ready_req_t **link = &((ready_ctx_t *)ctx)->deferred;
     mine->data = MPI_REQUEST_NULL;
     mine->next = NULL;
     mine->buf = buf;
-    mine->len = (int)len_bytes;
+    mine->len = (int)size_bytes;
     mine->peer = peer;
     mine->tag = next_send_tag(ctx, peer);
     while (*link != NULL) {
@@ -156,11 +156,11 @@ static hk_status_t ready_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t 
     return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);
 }
 
-static hk_status_t ready_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t ready_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
     ready_req_t *mine = (ready_req_t *)(void *)req->room;
     mine->nothing = 0;
-    int code = MPI_Irecv(buf, (int)len_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx), &mine->data);
+    int code = MPI_Irecv(buf, (int)size_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx), &mine->data);
     if (code == MPI_SUCCESS) {
         code = MPI_Isend(&mine->nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &mine->go);
     }
@@ -221,24 +221,23 @@ typedef struct buffered_ctx {
 
 static hk_status_t buffered_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    const hk_status_t status = hk_mpi_create(tp, job, sizeof(buffered_ctx_t), ctx_p);
-    if (status != HK_OK) {
-        return status;
-    }
-    buffered_ctx_t *ctx = (buffered_ctx_t *)*ctx_p;
-    ctx->buffer = hk_private_alloc(*ctx_p, BUFFER_BYTES);
+    hk_ctx_t *base;
+    HK_TRY(hk_mpi_create(tp, job, sizeof(buffered_ctx_t), &base));
+    buffered_ctx_t *ctx = (buffered_ctx_t *)base;
+    ctx->buffer = hk_private_alloc(base, BUFFER_BYTES);
     if (ctx->buffer == NULL) {
-        hk_mpi_close(*ctx_p);
+        hk_mpi_close(base);
         return HK_ERR_MEMORY;
     }
     memset(ctx->buffer, 0, BUFFER_BYTES); /* touches the pages: a first touch costs more than the copy, and libraries
                                              use the whole buffer */
     const int code = MPI_Buffer_attach(ctx->buffer, BUFFER_BYTES);
     if (code != MPI_SUCCESS) {
-        hk_private_free(*ctx_p, ctx->buffer, BUFFER_BYTES);
-        hk_mpi_close(*ctx_p);
+        hk_private_free(base, ctx->buffer, BUFFER_BYTES);
+        hk_mpi_close(base);
         return hk_mpi_failed(job->rank, "MPI_Buffer_attach", code);
     }
+    *ctx_p = base;
     return HK_OK;
 }
 
@@ -246,8 +245,8 @@ static void buffered_close(hk_ctx_t *base)
 {
     buffered_ctx_t *ctx = (buffered_ctx_t *)base;
     void *buffer = NULL;
-    int len_bytes = 0;
-    MPI_Buffer_detach(&buffer, &len_bytes);
+    int size_bytes = 0;
+    MPI_Buffer_detach(&buffer, &size_bytes);
     hk_private_free(base, ctx->buffer, BUFFER_BYTES);
     hk_mpi_close(base);
 }
@@ -256,8 +255,8 @@ static void buffered_close(hk_ctx_t *base)
 __attribute__((cold, noinline)) static int drain(buffered_ctx_t *ctx)
 {
     void *buffer = NULL;
-    int len_bytes = 0;
-    const int code = MPI_Buffer_detach(&buffer, &len_bytes);
+    int size_bytes = 0;
+    const int code = MPI_Buffer_detach(&buffer, &size_bytes);
     ctx->used_bytes = 0;
     return code == MPI_SUCCESS ? MPI_Buffer_attach(ctx->buffer, BUFFER_BYTES) : code;
 }
@@ -265,10 +264,10 @@ __attribute__((cold, noinline)) static int drain(buffered_ctx_t *ctx)
 /* Make room for one more message. A library may lose a message that exceeds its buffer (Open MPI 4.1 has already
  * counted it then) and does not report the free space. So this counts the bytes. When the buffer might be full, it
  * waits until the buffer is empty and starts again. */
-static inline int make_room(hk_ctx_t *base, size_t len_bytes)
+static inline int make_room(hk_ctx_t *base, size_t size_bytes)
 {
     buffered_ctx_t *ctx = (buffered_ctx_t *)base;
-    const size_t need_bytes = (len_bytes + MPI_BSEND_OVERHEAD + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES;
+    const size_t need_bytes = (size_bytes + MPI_BSEND_OVERHEAD + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES;
     int code = MPI_SUCCESS;
     if (__builtin_expect(ctx->used_bytes + need_bytes > BUFFER_BYTES, 0)) {
         code = drain(ctx);
@@ -277,21 +276,21 @@ static inline int make_room(hk_ctx_t *base, size_t len_bytes)
     return code;
 }
 
-static hk_status_t buffered_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t buffered_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    int code = make_room(ctx, len_bytes);
+    int code = make_room(ctx, size_bytes);
     if (code == MPI_SUCCESS) {
-        code = MPI_Bsend(buf, (int)len_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
+        code = MPI_Bsend(buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
     }
     return HK_MPI_CHECKED(ctx, "MPI_Bsend", code);
 }
 
-static hk_status_t buffered_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t buffered_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
     MPI_Request *request = (MPI_Request *)(void *)req->room;
-    int code = make_room(ctx, len_bytes);
+    int code = make_room(ctx, size_bytes);
     if (code == MPI_SUCCESS) {
-        code = MPI_Ibsend(buf, (int)len_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx), request);
+        code = MPI_Ibsend(buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx), request);
     }
     return HK_MPI_CHECKED(ctx, "MPI_Ibsend", code);
 }

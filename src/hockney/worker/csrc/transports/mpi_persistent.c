@@ -95,10 +95,10 @@ static bool persistent_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *coun
 }
 
 /* A request must not outlive its buffer. */
-static void persistent_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+static void persistent_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
     forget_idle(persistent_of(ctx));
-    hk_private_free(ctx, memory, len_bytes);
+    hk_private_free(ctx, memory, size_bytes);
 }
 
 static void add_chunk(persistent_ctx_t *ctx)
@@ -146,9 +146,9 @@ __attribute__((cold, noinline)) static kept_t *make(hk_ctx_t *base, const void *
 }
 
 /* Take an idle request of this kind out of its bucket, or create one; NULL: not possible. */
-static inline kept_t *take(hk_ctx_t *ctx, const void *buf, size_t len_bytes, int way)
+static inline kept_t *take(hk_ctx_t *ctx, const void *buf, size_t size_bytes, int way)
 {
-    const int len = (int)len_bytes;
+    const int len = (int)size_bytes;
     for (kept_t **link = bucket_of(persistent_of(ctx), buf, len, way); *link != NULL; link = &(*link)->next) {
         kept_t *one = *link;
         if (one->buf == buf && one->len == len && one->way == way) {
@@ -183,27 +183,27 @@ static inline hk_status_t carry_out(hk_ctx_t *ctx, kept_t *one)
     return HK_MPI_CHECKED(ctx, "MPI_Wait", code);
 }
 
-static hk_status_t persistent_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t persistent_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    return carry_out(ctx, take(ctx, buf, len_bytes, 2 * peer));
+    return carry_out(ctx, take(ctx, buf, size_bytes, 2 * peer));
 }
 
-static hk_status_t persistent_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t persistent_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    return carry_out(ctx, take(ctx, buf, len_bytes, 2 * peer + 1));
+    return carry_out(ctx, take(ctx, buf, size_bytes, 2 * peer + 1));
 }
 
-static hk_status_t persistent_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t persistent_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
     started_t *mine = (started_t *)(void *)req->room;
-    mine->kept = take(ctx, buf, len_bytes, 2 * peer);
+    mine->kept = take(ctx, buf, size_bytes, 2 * peer);
     return start(ctx, mine->kept);
 }
 
-static hk_status_t persistent_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t persistent_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
     started_t *mine = (started_t *)(void *)req->room;
-    mine->kept = take(ctx, buf, len_bytes, 2 * peer + 1);
+    mine->kept = take(ctx, buf, size_bytes, 2 * peer + 1);
     return start(ctx, mine->kept);
 }
 

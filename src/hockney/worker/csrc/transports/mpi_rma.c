@@ -16,7 +16,7 @@ enum {
 typedef struct window {
     MPI_Win win;
     unsigned char *memory; /* this rank's, page-aligned */
-    size_t len_bytes;
+    size_t size_bytes;
     MPI_Aint *begins; /* [size] start of the memory in each rank's part of the window */
     bool is_dirty;    /* puts may be under way */
 } window_t;
@@ -59,20 +59,20 @@ static int set_up(hk_ctx_t *ctx, window_t *made)
     return code == MPI_SUCCESS ? MPI_Win_lock_all(MPI_MODE_NOCHECK, made->win) : code;
 }
 
-static void *rma_alloc(hk_ctx_t *ctx, size_t len_bytes)
+static void *rma_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
     rma_ctx_t *rma = rma_of(ctx);
     const long page = sysconf(_SC_PAGESIZE);
     const size_t page_bytes = page > 0 ? (size_t)page : 4096;
     void *base = NULL;
-    window_t made = {.len_bytes = len_bytes, .begins = calloc((size_t)ctx->size, sizeof(MPI_Aint))};
+    window_t made = {.size_bytes = size_bytes, .begins = calloc((size_t)ctx->size, sizeof(MPI_Aint))};
     if (rma->windows_count == WINDOWS_MAX || made.begins == NULL) {
         hk_log(ctx->rank, "mpi:rma: no room for more than %zu windows", rma->windows_count);
         free(made.begins);
         return NULL;
     }
     /* MPICH 4.0.2 uses a wrong address in windows whose size is not a multiple of 16. */
-    const size_t whole = (len_bytes / page_bytes + 2) * page_bytes;
+    const size_t whole = (size_bytes / page_bytes + 2) * page_bytes;
     int code = MPI_Win_allocate((MPI_Aint)whole, 1, MPI_INFO_NULL, hk_mpi_comm(ctx), (void *)&base, &made.win);
     if (code != MPI_SUCCESS) {
         hk_mpi_failed(ctx->rank, "MPI_Win_allocate", code);
@@ -93,12 +93,12 @@ static void *rma_alloc(hk_ctx_t *ctx, size_t len_bytes)
     return made.memory;
 }
 
-static void rma_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+static void rma_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
     rma_ctx_t *rma = rma_of(ctx);
     window_t *last = &rma->window[--rma->windows_count];
     (void)memory;
-    (void)len_bytes;
+    (void)size_bytes;
     MPI_Win_unlock_all(last->win);
     MPI_Win_free(&last->win);
     free(last->begins);
@@ -108,7 +108,7 @@ static void rma_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
 static inline window_t *window_at(hk_ctx_t *ctx, const void *address)
 {
     window_t *window = rma_of(ctx)->window;
-    while ((uintptr_t)address - (uintptr_t)window->memory >= window->len_bytes) {
+    while ((uintptr_t)address - (uintptr_t)window->memory >= window->size_bytes) {
         window++;
     }
     return window;
@@ -122,10 +122,10 @@ static inline MPI_Aint place_in(const window_t *window, int peer, const void *ad
 /* ---- the timed hooks --------------------------------------------------------------------------------------------- */
 
 /* Flushes locally: `local` may be used again on return, as with puts of other libraries. */
-static hk_status_t rma_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
+static hk_status_t rma_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
 {
     window_t *window = window_at(ctx, remote);
-    const int len = (int)len_bytes;
+    const int len = (int)size_bytes;
     window->is_dirty = true;
     int code = MPI_Put(local, len, MPI_BYTE, peer, place_in(window, peer, remote), len, MPI_BYTE, window->win);
     if (code == MPI_SUCCESS) {
@@ -134,10 +134,10 @@ static hk_status_t rma_put(hk_ctx_t *ctx, int peer, void *remote, const void *lo
     return HK_MPI_CHECKED(ctx, "MPI_Put", code);
 }
 
-static hk_status_t rma_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
+static hk_status_t rma_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
 {
     const window_t *window = window_at(ctx, remote);
-    const int len = (int)len_bytes;
+    const int len = (int)size_bytes;
     int code = MPI_Get(local, len, MPI_BYTE, peer, place_in(window, peer, remote), len, MPI_BYTE, window->win);
     if (code == MPI_SUCCESS) {
         code = MPI_Win_flush_local(peer, window->win);

@@ -39,9 +39,9 @@ static hk_status_t find_hosts(hk_world_t *world_p)
     return HK_OK;
 }
 
-static hk_status_t broadcast_world(int rank, void *buf, size_t len_bytes)
+static hk_status_t broadcast_world(int rank, void *buf, size_t size_bytes)
 {
-    const int code = MPI_Bcast(buf, (int)len_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    const int code = MPI_Bcast(buf, (int)size_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
     return code == MPI_SUCCESS ? HK_OK : hk_mpi_failed(rank, "MPI_Bcast", code);
 }
 

@@ -25,15 +25,15 @@ static const char *null_library(const hk_ctx_t *ctx)
     return "nothing is sent";
 }
 
-static hk_status_t null_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t null_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    (void)ctx, (void)peer, (void)buf, (void)len_bytes;
+    (void)ctx, (void)peer, (void)buf, (void)size_bytes;
     return HK_OK;
 }
 
-static hk_status_t null_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t null_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    (void)ctx, (void)peer, (void)buf, (void)len_bytes;
+    (void)ctx, (void)peer, (void)buf, (void)size_bytes;
     return HK_OK;
 }
 
@@ -44,15 +44,15 @@ static hk_status_t null_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
     return HK_OK;
 }
 
-static hk_status_t null_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t null_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
-    (void)ctx, (void)peer, (void)buf, (void)len_bytes, (void)req;
+    (void)ctx, (void)peer, (void)buf, (void)size_bytes, (void)req;
     return HK_OK;
 }
 
-static hk_status_t null_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t null_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
-    (void)ctx, (void)peer, (void)buf, (void)len_bytes, (void)req;
+    (void)ctx, (void)peer, (void)buf, (void)size_bytes, (void)req;
     return HK_OK;
 }
 
@@ -62,15 +62,15 @@ static hk_status_t null_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return HK_OK;
 }
 
-static hk_status_t null_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
+static hk_status_t null_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
 {
-    (void)ctx, (void)peer, (void)remote, (void)local, (void)len_bytes;
+    (void)ctx, (void)peer, (void)remote, (void)local, (void)size_bytes;
     return HK_OK;
 }
 
-static hk_status_t null_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
+static hk_status_t null_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
 {
-    (void)ctx, (void)peer, (void)local, (void)remote, (void)len_bytes;
+    (void)ctx, (void)peer, (void)local, (void)remote, (void)size_bytes;
     return HK_OK;
 }
 
@@ -86,22 +86,21 @@ static hk_status_t null_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t 
     return HK_OK;
 }
 
-static hk_status_t null_write(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+static hk_status_t null_write(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p)
 {
     (void)ctx, (void)peer, (void)buf;
-    *moved_p = len_bytes;
+    *moved_p = size_bytes;
     return HK_OK;
 }
 
-static hk_status_t null_read(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+static hk_status_t null_read(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p)
 {
     (void)ctx, (void)peer, (void)buf;
-    *moved_p = len_bytes;
+    *moved_p = size_bytes;
     return HK_OK;
 }
 
 const hk_transport_t hk_transport_null = {
-    .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM | HK_CAP_PROBE,
     .name = "null",
     .summary = "sends nothing: the cost of the harness itself",

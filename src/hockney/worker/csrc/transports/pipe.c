@@ -4,14 +4,14 @@
 
 #include "stream.h"
 
-static ssize_t pipe_put(int fd, const void *buf, size_t len_bytes)
+static ssize_t pipe_put(int fd, const void *buf, size_t size_bytes)
 {
-    return write(fd, buf, len_bytes);
+    return write(fd, buf, size_bytes);
 }
 
-static ssize_t pipe_get(int fd, void *buf, size_t len_bytes)
+static ssize_t pipe_get(int fd, void *buf, size_t size_bytes)
 {
-    return read(fd, buf, len_bytes);
+    return read(fd, buf, size_bytes);
 }
 
 static int make_pipe(int fds[2])

@@ -28,7 +28,7 @@ enum { TAG = 1, TAG_HELLO = 2, TAG_ROUTE = 3, WORD_BYTES = 4, LIBRARY_MAX = 64 }
 typedef struct deferred {
     struct deferred *next;
     void *buf;
-    int len_bytes;
+    int size_bytes;
     int peer;
 } deferred_t;
 
@@ -70,24 +70,24 @@ static char *plain(const void *buf)
 
 /* ---- the ways to send and receive -------------------------------------------------------------------------------- */
 
-static inline hk_status_t send_psend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static inline hk_status_t send_psend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    const int code = pvm_psend(tid_of(ctx, peer), TAG, plain(buf), (int)len_bytes, PVM_BYTE);
+    const int code = pvm_psend(tid_of(ctx, peer), TAG, plain(buf), (int)size_bytes, PVM_BYTE);
     return CHECKED(ctx, "pvm_psend", code);
 }
 
-static inline hk_status_t receive_psend(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static inline hk_status_t receive_psend(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    const int code = pvm_precv(tid_of(ctx, peer), TAG, buf, (int)len_bytes, PVM_BYTE, NULL, NULL, NULL);
+    const int code = pvm_precv(tid_of(ctx, peer), TAG, buf, (int)size_bytes, PVM_BYTE, NULL, NULL, NULL);
     return CHECKED(ctx, "pvm_precv", code);
 }
 
 /* style is a constant in every call, so the compiler leaves no test. */
-static inline hk_status_t send_bytes(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, int style)
+static inline hk_status_t send_bytes(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, int style)
 {
     int code = pvm_initsend(style);
     if (__builtin_expect(code >= 0, 1)) {
-        code = pvm_pkbyte(plain(buf), (int)len_bytes, 1);
+        code = pvm_pkbyte(plain(buf), (int)size_bytes, 1);
     }
     if (__builtin_expect(code >= 0, 1)) {
         code = pvm_send(tid_of(ctx, peer), TAG);
@@ -95,31 +95,31 @@ static inline hk_status_t send_bytes(hk_ctx_t *ctx, int peer, const void *buf, s
     return CHECKED(ctx, "pvm_send", code);
 }
 
-static inline hk_status_t send_raw(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static inline hk_status_t send_raw(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    return send_bytes(ctx, peer, buf, len_bytes, PvmDataRaw);
+    return send_bytes(ctx, peer, buf, size_bytes, PvmDataRaw);
 }
 
-static inline hk_status_t send_inplace(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static inline hk_status_t send_inplace(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    return send_bytes(ctx, peer, buf, len_bytes, PvmDataInPlace);
+    return send_bytes(ctx, peer, buf, size_bytes, PvmDataInPlace);
 }
 
-static inline hk_status_t receive_raw(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static inline hk_status_t receive_raw(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
     int code = pvm_recv(tid_of(ctx, peer), TAG);
     if (__builtin_expect(code >= 0, 1)) {
-        code = pvm_upkbyte(buf, (int)len_bytes, 1);
+        code = pvm_upkbyte(buf, (int)size_bytes, 1);
     }
     return CHECKED(ctx, "pvm_recv", code);
 }
 
 #define receive_inplace receive_raw
 
-static inline hk_status_t send_default(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static inline hk_status_t send_default(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    const int words = (int)(len_bytes / WORD_BYTES);
-    const int rest = (int)(len_bytes % WORD_BYTES);
+    const int words = (int)(size_bytes / WORD_BYTES);
+    const int rest = (int)(size_bytes % WORD_BYTES);
     char *from = plain(buf);
     int code = pvm_initsend(PvmDataDefault);
     if (__builtin_expect(code >= 0, 1)) {
@@ -134,10 +134,10 @@ static inline hk_status_t send_default(hk_ctx_t *ctx, int peer, const void *buf,
     return CHECKED(ctx, "pvm_send", code);
 }
 
-static inline hk_status_t receive_default(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static inline hk_status_t receive_default(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    const int words = (int)(len_bytes / WORD_BYTES);
-    const int rest = (int)(len_bytes % WORD_BYTES);
+    const int words = (int)(size_bytes / WORD_BYTES);
+    const int rest = (int)(size_bytes % WORD_BYTES);
     int code = pvm_recv(tid_of(ctx, peer), TAG);
     if (__builtin_expect(code >= 0, 1)) {
         code = pvm_upkint(buf, words, 1);
@@ -159,11 +159,11 @@ static hk_status_t pvm_check(hk_ctx_t *ctx, int peer, bool *is_there_p)
 
 /* ---- the hooks that differ from way to way ----------------------------------------------------------------------- */
 
-static hk_status_t pvm_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req)
+static hk_status_t pvm_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
     pvm_ctx_t *me = (pvm_ctx_t *)ctx;
     deferred_t *mine = (deferred_t *)(void *)req->room;
-    *mine = (deferred_t){.buf = buf, .len_bytes = (int)len_bytes, .peer = peer};
+    *mine = (deferred_t){.buf = buf, .size_bytes = (int)size_bytes, .peer = peer};
     *(me->first == NULL ? &me->first : &me->last->next) = mine;
     me->last = mine;
     return HK_OK;
@@ -171,29 +171,29 @@ static hk_status_t pvm_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_byte
 
 /* finish carries out all started receives in order. A plain receive comes after them. */
 #define HOOKS(way)                                                                                                     \
-    static hk_status_t pvm_send_##way(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)                      \
+    static hk_status_t pvm_send_##way(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)                     \
     {                                                                                                                  \
-        return send_##way(ctx, peer, buf, len_bytes);                                                                  \
+        return send_##way(ctx, peer, buf, size_bytes);                                                                 \
     }                                                                                                                  \
-    static hk_status_t pvm_isend_##way(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req)      \
+    static hk_status_t pvm_isend_##way(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)     \
     {                                                                                                                  \
         (void)req;                                                                                                     \
-        return send_##way(ctx, peer, buf, len_bytes);                                                                  \
+        return send_##way(ctx, peer, buf, size_bytes);                                                                 \
     }                                                                                                                  \
     static hk_status_t finish_##way(hk_ctx_t *ctx)                                                                     \
     {                                                                                                                  \
         pvm_ctx_t *me = (pvm_ctx_t *)ctx;                                                                              \
         hk_status_t status = HK_OK;                                                                                    \
         for (const deferred_t *at = me->first; at != NULL && status == HK_OK; at = at->next) {                         \
-            status = receive_##way(ctx, at->peer, at->buf, (size_t)at->len_bytes);                                     \
+            status = receive_##way(ctx, at->peer, at->buf, (size_t)at->size_bytes);                                    \
         }                                                                                                              \
         me->first = me->last = NULL;                                                                                   \
         return status;                                                                                                 \
     }                                                                                                                  \
-    static hk_status_t pvm_recv_##way(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)                            \
+    static hk_status_t pvm_recv_##way(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)                           \
     {                                                                                                                  \
         const hk_status_t status = ((pvm_ctx_t *)ctx)->first == NULL ? HK_OK : finish_##way(ctx);                      \
-        return status == HK_OK ? receive_##way(ctx, peer, buf, len_bytes) : status;                                    \
+        return status == HK_OK ? receive_##way(ctx, peer, buf, size_bytes) : status;                                   \
     }                                                                                                                  \
     static hk_status_t pvm_wait_all_##way(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)                                 \
     {                                                                                                                  \
@@ -307,7 +307,6 @@ static const char *pvm_library(const hk_ctx_t *ctx)
 /* The barrier of PVM's group server is not used: it needs a separate process and only counts. */
 #define TRANSPORT(id, words, text, way, route)                                                                         \
     const hk_transport_t hk_transport_##id = {                                                                         \
-        .abi = HK_TRANSPORT_ABI,                                                                                       \
         .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_PROBE,                    \
         .name = (words),                                                                                               \
         .summary = (text),                                                                                             \

@@ -5,7 +5,7 @@
 /* Capabilities and hooks of all tables. */
 #define CHANNEL_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_PROBE)
 #define CHANNEL_HOOKS                                                                                                  \
-    .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_MEMORY, .limits = hk_channel_limits, .prepare = hk_channel_prepare, \
+    .carrier = HK_CARRIER_MEMORY, .limits = hk_channel_limits, .prepare = hk_channel_prepare,                          \
     .release = hk_channel_release, .open = hk_channel_open, .close = hk_channel_close, .library = hk_channel_library,  \
     .alloc = hk_channel_alloc, .free = hk_channel_free, .send = hk_channel_send, .recv = hk_channel_recv,              \
     .probe = hk_channel_probe, .isend = hk_channel_isend, .irecv = hk_channel_irecv, .wait_all = hk_channel_wait_all,  \

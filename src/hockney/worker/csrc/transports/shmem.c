@@ -94,68 +94,68 @@ static const char *library(const hk_ctx_t *ctx)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static void *heap_alloc(hk_ctx_t *ctx, size_t len_bytes)
+static void *heap_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
     const long page = sysconf(_SC_PAGESIZE);
-    void *memory = shmem_align(page > 0 ? (size_t)page : STATIC_PAGE_BYTES, len_bytes);
+    void *memory = shmem_align(page > 0 ? (size_t)page : STATIC_PAGE_BYTES, size_bytes);
     if (memory == NULL) {
         hk_log(ctx->rank,
                "shmem: no room for a buffer of %zu bytes in the symmetric heap; increase it with " HEAP_VARIABLE,
-               len_bytes);
+               size_bytes);
     }
     return memory;
 }
 
-static void heap_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+static void heap_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
     (void)ctx;
-    (void)len_bytes;
+    (void)size_bytes;
     shmem_free(memory);
 }
 
-static void *static_alloc(hk_ctx_t *ctx, size_t len_bytes)
+static void *static_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
     rank_ctx_t *mine = (rank_ctx_t *)ctx;
     const size_t room_bytes = STATIC_BYTES - mine->static_used_bytes;
-    if (len_bytes > room_bytes) {
-        hk_log(ctx->rank, "shmem:static: no room for a buffer of %zu bytes in the %d MiB of static data", len_bytes,
+    if (size_bytes > room_bytes) {
+        hk_log(ctx->rank, "shmem:static: no room for a buffer of %zu bytes in the %d MiB of static data", size_bytes,
                STATIC_BYTES >> 20);
         return NULL;
     }
     unsigned char *memory = static_memory + mine->static_used_bytes;
-    mine->static_used_bytes += (len_bytes + STATIC_PAGE_BYTES - 1) / STATIC_PAGE_BYTES * STATIC_PAGE_BYTES;
+    mine->static_used_bytes += (size_bytes + STATIC_PAGE_BYTES - 1) / STATIC_PAGE_BYTES * STATIC_PAGE_BYTES;
     return memory;
 }
 
-static void static_free(hk_ctx_t *ctx, void *memory, size_t len_bytes)
+static void static_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
-    (void)len_bytes;
+    (void)size_bytes;
     ((rank_ctx_t *)ctx)->static_used_bytes = (size_t)((unsigned char *)memory - static_memory);
 }
 
 /* ---- the timed hooks --------------------------------------------------------------------------------------------- */
 
-static inline bool is_word(const void *one, const void *other, size_t len_bytes)
+static inline bool is_word(const void *one, const void *other, size_t size_bytes)
 {
-    return len_bytes == 8 && (((uintptr_t)one | (uintptr_t)other) & 7) == 0;
+    return size_bytes == 8 && (((uintptr_t)one | (uintptr_t)other) & 7) == 0;
 }
 
 /* An aligned word uses a single-word put: a waiting peer must see a whole value. */
-static hk_status_t put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t len_bytes)
+static hk_status_t put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
 {
     (void)ctx;
-    if (is_word(remote, local, len_bytes)) {
+    if (is_word(remote, local, size_bytes)) {
         shmem_uint64_p(remote, *(const uint64_t *)local, peer);
     } else {
-        shmem_putmem(remote, local, len_bytes, peer);
+        shmem_putmem(remote, local, size_bytes, peer);
     }
     return HK_OK;
 }
 
-static hk_status_t get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t len_bytes)
+static hk_status_t get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
 {
     (void)ctx;
-    shmem_getmem(local, remote, len_bytes, peer);
+    shmem_getmem(local, remote, size_bytes, peer);
     return HK_OK;
 }
 
@@ -181,11 +181,11 @@ static hk_status_t barrier(hk_ctx_t *ctx)
 }
 
 /* The root may run many broadcasts ahead. A barrier after each round through the sync arrays frees them. */
-static hk_status_t broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t len_bytes)
+static hk_status_t broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes)
 {
     rank_ctx_t *mine = (rank_ctx_t *)ctx;
     long *sync = mine->sync + mine->broadcasts % BROADCAST_SYNCS * SHMEM_BCAST_SYNC_SIZE;
-    shmem_broadcast32(in, out, len_bytes / WORD_BYTES, root, 0, 0, ctx->size, sync);
+    shmem_broadcast32(in, out, size_bytes / WORD_BYTES, root, 0, 0, ctx->size, sync);
     if (++mine->broadcasts % BROADCAST_SYNCS == 0) {
         shmem_barrier_all();
     }
@@ -194,19 +194,19 @@ static hk_status_t broadcast(hk_ctx_t *ctx, int root, const void *out, void *in,
 
 /* Two sync arrays are enough: a rank that has left an all-to-all has received from all others, so all have left the
  * previous one. */
-static hk_status_t alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t len_bytes)
+static hk_status_t alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes)
 {
     rank_ctx_t *mine = (rank_ctx_t *)ctx;
     long *sync = mine->sync + ALLTOALL_FIRST + mine->alltoalls++ % ALLTOALL_SYNCS * SHMEM_ALLTOALL_SYNC_SIZE;
-    shmem_alltoall32(in, out, len_bytes / WORD_BYTES, 0, 0, ctx->size, sync);
+    shmem_alltoall32(in, out, size_bytes / WORD_BYTES, 0, 0, ctx->size, sync);
     return HK_OK;
 }
 
 /* Two sync and work arrays are enough, as for all-to-all. The library adds signed words, which gives the same bits. */
-static hk_status_t allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t len_bytes)
+static hk_status_t allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t size_bytes)
 {
     rank_ctx_t *mine = (rank_ctx_t *)ctx;
-    const size_t words = len_bytes / sizeof(long long);
+    const size_t words = size_bytes / sizeof(long long);
     const size_t needed = words / 2 + 1; /* required by the standard */
     const size_t room = needed > SHMEM_REDUCE_MIN_WRKDATA_SIZE ? needed : SHMEM_REDUCE_MIN_WRKDATA_SIZE;
     const size_t turn = mine->allreduces++ % REDUCE_SYNCS;
@@ -216,7 +216,7 @@ static hk_status_t allreduce(hk_ctx_t *ctx, const void *out, void *in, void *wor
 }
 
 #define SHARED                                                                                                         \
-    .abi = HK_TRANSPORT_ABI, .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS, .grain_bytes = WORD_BYTES,      \
+    .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS, .grain_bytes = WORD_BYTES,                               \
     .carrier = HK_CARRIER_LIBRARY, .open = shmem_open, .close = close_any, .library = library, .put = put, .get = get, \
     .quiet = quiet, .wait_word = wait_word, .barrier = barrier, .broadcast = broadcast, .alltoall = alltoall,          \
     .allreduce = allreduce, .now_ns = hk_real_now_ns, .compute = hk_real_compute

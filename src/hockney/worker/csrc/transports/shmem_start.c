@@ -8,30 +8,30 @@
 enum { HOST_MAX = 256 };
 
 /* Symmetric zeroed memory. Like shmem_free it waits for all ranks. */
-static void *take_symmetric(int rank, size_t len_bytes)
+static void *take_symmetric(int rank, size_t size_bytes)
 {
-    void *memory = shmem_malloc(len_bytes);
+    void *memory = shmem_malloc(size_bytes);
     if (memory == NULL) {
-        hk_log(rank, "shmem: cannot allocate %zu bytes of symmetric memory", len_bytes);
+        hk_log(rank, "shmem: cannot allocate %zu bytes of symmetric memory", size_bytes);
         return NULL;
     }
-    memset(memory, 0, len_bytes);
+    memset(memory, 0, size_bytes);
     shmem_barrier_all();
     return memory;
 }
 
-static hk_status_t broadcast_from_0(int rank, void *buf, size_t len_bytes)
+static hk_status_t broadcast_from_0(int rank, void *buf, size_t size_bytes)
 {
-    void *there = take_symmetric(rank, len_bytes);
+    void *there = take_symmetric(rank, size_bytes);
     if (there == NULL) {
         return HK_ERR_MEMORY;
     }
     if (rank == 0) {
-        memcpy(there, buf, len_bytes);
+        memcpy(there, buf, size_bytes);
     }
     shmem_barrier_all();
     if (rank != 0) {
-        shmem_getmem(buf, there, len_bytes, 0);
+        shmem_getmem(buf, there, size_bytes, 0);
     }
     shmem_free(there);
     return HK_OK;

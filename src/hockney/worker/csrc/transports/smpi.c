@@ -40,7 +40,6 @@ static void smpi_cpu_ns(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_
 }
 
 const hk_transport_t hk_transport_smpi = {
-    .abi = HK_TRANSPORT_ABI,
     .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_PROBE | HK_CAP_VIRTUAL,
     .name = "smpi",
     .summary = "SimGrid's MPI, on the platform of smpirun",
@@ -71,15 +70,15 @@ const hk_transport_t hk_transport_smpi = {
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
 
-static hk_status_t gather(int rank, const void *mine, size_t len_bytes, void *all)
+static hk_status_t gather(int rank, const void *mine, size_t size_bytes, void *all)
 {
-    const int code = MPI_Gather(mine, (int)len_bytes, MPI_BYTE, all, (int)len_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    const int code = MPI_Gather(mine, (int)size_bytes, MPI_BYTE, all, (int)size_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
     return code == MPI_SUCCESS ? HK_OK : hk_mpi_failed(rank, "MPI_Gather", code);
 }
 
-static hk_status_t broadcast(int rank, void *buf, size_t len_bytes)
+static hk_status_t broadcast(int rank, void *buf, size_t size_bytes)
 {
-    const int code = MPI_Bcast(buf, (int)len_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    const int code = MPI_Bcast(buf, (int)size_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
     return code == MPI_SUCCESS ? HK_OK : hk_mpi_failed(rank, "MPI_Bcast", code);
 }
 

@@ -165,13 +165,13 @@ static inline hk_status_t make_ready(hk_stream_t *stream, hk_stream_end_t *end)
     return set_nonblocking(stream, end, true);
 }
 
-hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *room)
+hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *room)
 {
     hk_stream_t *stream = stream_of(ctx);
     hk_stream_end_t *end = &stream->out[peer];
     hk_stream_req_t *req = (hk_stream_req_t *)room;
-    req->at.out = len_bytes == 0 ? &stream->pad : buf;
-    req->left_bytes = len_bytes == 0 ? 1 : len_bytes;
+    req->at.out = size_bytes == 0 ? &stream->pad : buf;
+    req->left_bytes = size_bytes == 0 ? 1 : size_bytes;
     HK_TRY(make_ready(stream, end));
     /* A message without predecessors usually leaves at once, so the peer need not wait until this rank waits. */
     if (end->head == NULL) {
@@ -188,13 +188,13 @@ hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len
     return HK_OK;
 }
 
-hk_status_t hk_stream_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *room)
+hk_status_t hk_stream_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *room)
 {
     hk_stream_t *stream = stream_of(ctx);
     hk_stream_end_t *end = &stream->in[peer];
     hk_stream_req_t *req = (hk_stream_req_t *)room;
-    req->at.in = len_bytes == 0 ? &stream->pad : buf;
-    req->left_bytes = len_bytes == 0 ? 1 : len_bytes;
+    req->at.in = size_bytes == 0 ? &stream->pad : buf;
+    req->left_bytes = size_bytes == 0 ? 1 : size_bytes;
     HK_TRY(make_ready(stream, end));
     enqueue(stream, end, req);
     return HK_OK;
@@ -238,10 +238,10 @@ static inline hk_status_t wait_for(hk_stream_t *stream, const hk_stream_end_t *e
 
 /* is_out is a constant in each call. */
 static inline __attribute__((always_inline)) hk_status_t carry(hk_stream_t *stream, hk_stream_end_t *end,
-                                                               unsigned char *buf, size_t len_bytes, const bool is_out)
+                                                               unsigned char *buf, size_t size_bytes, const bool is_out)
 {
-    unsigned char *at = len_bytes == 0 ? &stream->pad : buf;
-    size_t left_bytes = len_bytes == 0 ? 1 : len_bytes;
+    unsigned char *at = size_bytes == 0 ? &stream->pad : buf;
+    size_t left_bytes = size_bytes == 0 ? 1 : size_bytes;
     if (stream->active_count > 0) {
         hk_stream_req_t req = {.at.in = at, .left_bytes = left_bytes};
         return join_queue(stream, end, &req);
@@ -265,17 +265,17 @@ static inline __attribute__((always_inline)) hk_status_t carry(hk_stream_t *stre
     }
 }
 
-hk_status_t hk_stream_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+hk_status_t hk_stream_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
     hk_stream_t *stream = stream_of(ctx);
     unsigned char *only_read = (unsigned char *)(uintptr_t)buf;
-    return carry(stream, &stream->out[peer], only_read, len_bytes, true);
+    return carry(stream, &stream->out[peer], only_read, size_bytes, true);
 }
 
-hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
     hk_stream_t *stream = stream_of(ctx);
-    return carry(stream, &stream->in[peer], buf, len_bytes, false);
+    return carry(stream, &stream->in[peer], buf, size_bytes, false);
 }
 
 /* One attempt for the queued requests: a rank that only probes would otherwise never send the rest of a message. */
@@ -321,36 +321,36 @@ static inline hk_status_t has_moved(hk_stream_t *stream, int peer, ssize_t count
     return lose(stream, peer, count == 0 ? 0 : errno);
 }
 
-hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p)
 {
     hk_stream_t *stream = stream_of(ctx);
     ssize_t count;
     do {
-        count = stream->family->put(stream->out[peer].fd, buf, len_bytes);
+        count = stream->family->put(stream->out[peer].fd, buf, size_bytes);
     } while (count < 0 && errno == EINTR);
     return has_moved(stream, peer, count, false, moved_p);
 }
 
-hk_status_t hk_stream_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+hk_status_t hk_stream_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p)
 {
     hk_stream_t *stream = stream_of(ctx);
     ssize_t count;
     do {
-        count = stream->family->get(stream->in[peer].fd, buf, len_bytes);
+        count = stream->family->get(stream->in[peer].fd, buf, size_bytes);
     } while (count < 0 && errno == EINTR);
     return has_moved(stream, peer, count, false, moved_p);
 }
 
-hk_status_t hk_stream_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p)
+hk_status_t hk_stream_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p)
 {
     hk_stream_t *stream = stream_of(ctx);
-    return has_moved(stream, peer, stream->put_now(stream->out[peer].fd, buf, len_bytes), true, moved_p);
+    return has_moved(stream, peer, stream->put_now(stream->out[peer].fd, buf, size_bytes), true, moved_p);
 }
 
-hk_status_t hk_stream_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p)
+hk_status_t hk_stream_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p)
 {
     hk_stream_t *stream = stream_of(ctx);
-    return has_moved(stream, peer, stream->get_now(stream->in[peer].fd, buf, len_bytes), true, moved_p);
+    return has_moved(stream, peer, stream->get_now(stream->in[peer].fd, buf, size_bytes), true, moved_p);
 }
 
 /* Only a family without calls that never wait needs O_NONBLOCK. A plain message then polls instead of sleeping.

@@ -23,13 +23,13 @@ typedef struct hk_stream_family {
     const char *carrier; /* for `library`: "pipes of the kernel" */
 
     /* One attempt to move bytes, with the results of write(2) and read(2); waits if the descriptor blocks. */
-    ssize_t (*put)(int fd, const void *buf, size_t len_bytes);
-    ssize_t (*get)(int fd, void *buf, size_t len_bytes);
+    ssize_t (*put)(int fd, const void *buf, size_t size_bytes);
+    ssize_t (*get)(int fd, void *buf, size_t size_bytes);
 
     /* The same without waiting, even if the descriptor blocks. NULL: the family has no such call, so the engine sets
      * O_NONBLOCK before a request's first attempt and clears it before the next plain call. */
-    ssize_t (*put_now)(int fd, const void *buf, size_t len_bytes);
-    ssize_t (*get_now)(int fd, void *buf, size_t len_bytes);
+    ssize_t (*put_now)(int fd, const void *buf, size_t size_bytes);
+    ssize_t (*get_now)(int fd, void *buf, size_t size_bytes);
 
     /* Creates fds[0] to read and fds[1] to write, for an ordered pair of ranks. For a duplex family both work in
      * both directions, so one call serves a pair. NULL: the family opens its descriptors itself. */
@@ -38,10 +38,10 @@ typedef struct hk_stream_family {
 } hk_stream_family_t;
 
 /* The calls of socket families. */
-ssize_t hk_stream_socket_put(int fd, const void *buf, size_t len_bytes);
-ssize_t hk_stream_socket_get(int fd, void *buf, size_t len_bytes);
-ssize_t hk_stream_socket_put_now(int fd, const void *buf, size_t len_bytes);
-ssize_t hk_stream_socket_get_now(int fd, void *buf, size_t len_bytes);
+ssize_t hk_stream_socket_put(int fd, const void *buf, size_t size_bytes);
+ssize_t hk_stream_socket_get(int fd, void *buf, size_t size_bytes);
+ssize_t hk_stream_socket_put_now(int fd, const void *buf, size_t size_bytes);
+ssize_t hk_stream_socket_get_now(int fd, void *buf, size_t size_bytes);
 
 struct hk_stream_req;
 
@@ -59,8 +59,8 @@ typedef struct hk_stream {
     hk_ctx_t base;
     const hk_stream_family_t *family;
     void (*rest)(struct pollfd *ready, nfds_t count); /* waits as the variant does while no byte can move */
-    ssize_t (*put_now)(int fd, const void *buf, size_t len_bytes);
-    ssize_t (*get_now)(int fd, void *buf, size_t len_bytes);
+    ssize_t (*put_now)(int fd, const void *buf, size_t size_bytes);
+    ssize_t (*get_now)(int fd, void *buf, size_t size_bytes);
     bool switches;             /* put_now and get_now need O_NONBLOCK switched on */
     bool is_lost;              /* an error has been logged; later ones are its consequences */
     unsigned char pad;         /* transferred for a message of 0 bytes */
@@ -91,16 +91,16 @@ hk_status_t hk_stream_start(hk_stream_t *stream, bool oversubscribed);
 
 void hk_stream_close(hk_ctx_t *ctx);
 const char *hk_stream_library(const hk_ctx_t *ctx);
-hk_status_t hk_stream_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes);
-hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes);
+hk_status_t hk_stream_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes);
+hk_status_t hk_stream_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes);
 hk_status_t hk_stream_probe(hk_ctx_t *ctx, int peer, bool *is_there_p);
-hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *req);
-hk_status_t hk_stream_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *req);
+hk_status_t hk_stream_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req);
+hk_status_t hk_stream_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req);
 hk_status_t hk_stream_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
-hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
-hk_status_t hk_stream_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
-hk_status_t hk_stream_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, size_t *moved_p);
-hk_status_t hk_stream_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, size_t *moved_p);
+hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p);
+hk_status_t hk_stream_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p);
+hk_status_t hk_stream_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p);
+hk_status_t hk_stream_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p);
 hk_status_t hk_stream_mode(hk_ctx_t *ctx, int peer, bool write_now, bool read_now);
 
 /* How the variant waits, for `library`. */
@@ -110,10 +110,10 @@ enum { HK_STREAM_CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_C
 
 /* The hooks that all tables of these families share. */
 #define HK_STREAM_HOOKS                                                                                                \
-    .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_KERNEL, .close = hk_stream_close, .library = hk_stream_library,     \
-    .alloc = hk_private_alloc, .free = hk_private_free, .send = hk_stream_send, .recv = hk_stream_recv,                \
-    .probe = hk_stream_probe, .isend = hk_stream_isend, .irecv = hk_stream_irecv, .wait_all = hk_stream_wait_all,      \
-    .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .carrier = HK_CARRIER_KERNEL, .close = hk_stream_close, .library = hk_stream_library, .alloc = hk_private_alloc,   \
+    .free = hk_private_free, .send = hk_stream_send, .recv = hk_stream_recv, .probe = hk_stream_probe,                 \
+    .isend = hk_stream_isend, .irecv = hk_stream_irecv, .wait_all = hk_stream_wait_all, .now_ns = hk_real_now_ns,      \
+    .compute = hk_real_compute
 
 #define HK_STREAM_PREPARED .prepare = hk_stream_prepare, .release = hk_stream_release, .open = hk_stream_open
 

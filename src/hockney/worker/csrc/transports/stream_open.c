@@ -41,8 +41,9 @@ static hk_status_t make_pairs(const char *name, hk_stream_fds_t *all, bool duple
                 continue;
             }
             if (make(pair) != 0) {
-                hk_log(0, "%s: cannot connect %d ranks: %s", name, all->size, strerror(errno));
-                return errno == EMFILE || errno == ENFILE ? HK_ERR_UNSUPPORTED : HK_ERR_SYSTEM;
+                const bool too_many = errno == EMFILE || errno == ENFILE;
+                return hk_fail(too_many ? HK_ERR_UNSUPPORTED : HK_ERR_SYSTEM, 0, "%s: cannot connect %d ranks: %s",
+                               name, all->size, strerror(errno));
             }
             all->in[to * size + from] = pair[0];
             all->out[from * size + to] = pair[1];

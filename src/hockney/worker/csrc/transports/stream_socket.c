@@ -3,22 +3,22 @@
 
 #include "stream.h"
 
-ssize_t hk_stream_socket_put(int fd, const void *buf, size_t len_bytes)
+ssize_t hk_stream_socket_put(int fd, const void *buf, size_t size_bytes)
 {
-    return send(fd, buf, len_bytes, MSG_NOSIGNAL);
+    return send(fd, buf, size_bytes, MSG_NOSIGNAL);
 }
 
-ssize_t hk_stream_socket_get(int fd, void *buf, size_t len_bytes)
+ssize_t hk_stream_socket_get(int fd, void *buf, size_t size_bytes)
 {
-    return recv(fd, buf, len_bytes, 0);
+    return recv(fd, buf, size_bytes, 0);
 }
 
-ssize_t hk_stream_socket_put_now(int fd, const void *buf, size_t len_bytes)
+ssize_t hk_stream_socket_put_now(int fd, const void *buf, size_t size_bytes)
 {
-    return send(fd, buf, len_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return send(fd, buf, size_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-ssize_t hk_stream_socket_get_now(int fd, void *buf, size_t len_bytes)
+ssize_t hk_stream_socket_get_now(int fd, void *buf, size_t size_bytes)
 {
-    return recv(fd, buf, len_bytes, MSG_DONTWAIT);
+    return recv(fd, buf, size_bytes, MSG_DONTWAIT);
 }

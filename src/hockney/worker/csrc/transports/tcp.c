@@ -28,17 +28,12 @@ typedef struct tcp_place {
     hk_address_t address;
 } tcp_place_t;
 
-/* Between hosts: the address at which this host reaches rank 0, because that connection works. */
 static hk_status_t listen_here(const hk_job_t *job, int *listener_p, hk_address_t *address_p)
 {
-    const char *host = NULL;
-    char own[sizeof address_p->host];
-    if (job->remote != 0 && job->size > 1) {
-        const int fd = job->control->fds[job->rank == 0 ? 1 : 0];
-        HK_TRY(hk_address_of_socket(fd, job->rank, own));
-        host = own;
-    }
-    return hk_address_listen(host, job->rank, listener_p, address_p);
+    char host[sizeof address_p->host];
+    const bool is_between = job->remote != 0 && job->size > 1;
+    HK_TRY(is_between ? hk_control_address(job->control, job->interface, host) : HK_OK);
+    return hk_address_listen(is_between ? host : NULL, job->rank, listener_p, address_p);
 }
 
 static hk_status_t exchange_places(const hk_job_t *job, int *listener_p, tcp_place_t *places)
@@ -56,8 +51,9 @@ static hk_status_t exchange_places(const hk_job_t *job, int *listener_p, tcp_pla
 /* Every rank connects to those below it and then accepts those above it. So there is no deadlock. */
 static hk_status_t meet(const hk_job_t *job, int listener, const tcp_place_t *places, int *fds)
 {
+    const char *from = job->interface == NULL ? NULL : places[job->rank].address.host;
     for (int peer = 0; peer < job->rank; peer++) {
-        HK_TRY(hk_rendezvous_connect(&places[peer].address, job->rank, job->size, MEET_LIMIT_S, &fds[peer]));
+        HK_TRY(hk_rendezvous_connect(&places[peer].address, from, job->rank, job->size, MEET_LIMIT_S, &fds[peer]));
     }
     return hk_rendezvous_accept(listener, &places[job->rank].address, job->rank, job->rank + 1, job->size, MEET_LIMIT_S,
                                 fds, &job->control->strangers);

@@ -6,12 +6,11 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 
 typedef struct __attribute__((may_alias)) hk_udp_req {
     struct hk_udp_req *next;
     void *buf;
-    size_t len_bytes;
+    size_t size_bytes;
     int peer;
     bool is_done;
 } hk_udp_req_t;
@@ -32,17 +31,10 @@ ssize_t hk_udp_get_blocking(int fd, struct msghdr *message)
     return recvmsg(fd, message, 0);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* tries: attempts between two reads of the clock. tries and yields are constants in each call. */
 static inline ssize_t get_trying(int fd, struct msghdr *message, const unsigned tries, const bool yields)
 {
-    int64_t until_ms = 0;
+    uint64_t until_ns = 0;
     for (unsigned i = 1;; i++) {
         const ssize_t count = recvmsg(fd, message, MSG_DONTWAIT);
         if (count >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) {
@@ -52,9 +44,9 @@ static inline ssize_t get_trying(int fd, struct msghdr *message, const unsigned 
             (void)sched_yield();
         }
         if (i % tries == 0) {
-            const int64_t ms = now_ms();
-            until_ms = until_ms == 0 ? ms + HK_UDP_ASK_MS : until_ms;
-            if (ms >= until_ms) {
+            const uint64_t now_ns = hk_real_now_ns(NULL);
+            until_ns = until_ns == 0 ? now_ns + HK_UDP_ASK_MS * UINT64_C(1000000) : until_ns;
+            if (now_ns >= until_ns) {
                 errno = EAGAIN;
                 return -1;
             }
@@ -104,7 +96,7 @@ static bool was_dropped(int reason)
     return reason == EPERM || reason == ENOBUFS || reason == ENOMEM;
 }
 
-static hk_status_t udp_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes)
+static hk_status_t udp_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
     hk_udp_t *udp = udp_of(ctx);
     hk_udp_peer_t *to = &udp->peer[peer];
@@ -114,7 +106,7 @@ static hk_status_t udp_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len
         const void *out;
         void *base;
     } payload = {.out = buf}; /* sendmsg does not write it */
-    struct iovec parts[] = {{&head, sizeof head}, {payload.base, len_bytes}};
+    struct iovec parts[] = {{&head, sizeof head}, {payload.base, size_bytes}};
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     ssize_t count;
     do {
@@ -131,29 +123,29 @@ static hk_status_t udp_send(hk_ctx_t *ctx, int peer, const void *buf, size_t len
 
 /* The message is known to be sent: it arrived early, or it is lost. */
 __attribute__((noinline)) static hk_status_t settle(hk_udp_t *udp, int peer, uint64_t awaited, void *buf,
-                                                    size_t len_bytes)
+                                                    size_t size_bytes)
 {
     hk_udp_peer_t *from = &udp->peer[peer];
     if (from->is_held && awaited + 1 == from->known) {
         from->is_held = false;
-        if (from->held_bytes != len_bytes) {
-            return refuse_length(udp, peer, from->held_bytes, len_bytes);
+        if (from->held_bytes != size_bytes) {
+            return refuse_length(udp, peer, from->held_bytes, size_bytes);
         }
-        if (len_bytes > 0) {
-            memcpy(buf, from->held, len_bytes);
+        if (size_bytes > 0) {
+            memcpy(buf, from->held, size_bytes);
         }
         return HK_OK;
     }
     udp->lost++;
-    if (len_bytes > 0) {
-        memset(buf, 0, len_bytes);
+    if (size_bytes > 0) {
+        memset(buf, 0, size_bytes);
     }
     return HK_OK;
 }
 
 /* Handle a datagram other than the awaited one. True: the awaited one is now known to be sent. */
 __attribute__((noinline)) static bool take_other(hk_udp_t *udp, hk_udp_peer_t *from, uint64_t awaited, uint64_t seq,
-                                                 size_t came_bytes, const void *buf, size_t len_bytes)
+                                                 size_t came_bytes, const void *buf, size_t size_bytes)
 {
     if ((seq & HK_UDP_MARK) != 0) {
         const uint64_t sent = seq & ~HK_UDP_MARK;
@@ -164,9 +156,9 @@ __attribute__((noinline)) static bool take_other(hk_udp_t *udp, hk_udp_peer_t *f
         udp->late++;
         return false;
     }
-    /* A datagram larger than the buffer has its end already in place, after len_bytes. */
-    if (came_bytes > 0 && len_bytes > 0) {
-        memcpy(from->held, buf, came_bytes < len_bytes ? came_bytes : len_bytes);
+    /* A datagram larger than the buffer has its end already in place, after size_bytes. */
+    if (came_bytes > 0 && size_bytes > 0) {
+        memcpy(from->held, buf, came_bytes < size_bytes ? came_bytes : size_bytes);
     }
     from->held_bytes = came_bytes;
     from->is_held = true;
@@ -191,16 +183,16 @@ __attribute__((noinline)) static hk_status_t ask(hk_udp_t *udp, int peer, uint64
     return HK_OK;
 }
 
-static hk_status_t take(hk_udp_t *udp, int peer, void *buf, size_t len_bytes)
+static hk_status_t take(hk_udp_t *udp, int peer, void *buf, size_t size_bytes)
 {
     hk_udp_peer_t *from = &udp->peer[peer];
     const uint64_t awaited = from->taken++;
     if (awaited < from->known) {
-        return settle(udp, peer, awaited, buf, len_bytes);
+        return settle(udp, peer, awaited, buf, size_bytes);
     }
     hk_udp_head_t head;
     struct iovec parts[] = {
-        {&head, sizeof head}, {buf, len_bytes}, {from->held + len_bytes, HK_UDP_MAX_BYTES - len_bytes}};
+        {&head, sizeof head}, {buf, size_bytes}, {from->held + size_bytes, HK_UDP_MAX_BYTES - size_bytes}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
     for (;;) {
         const ssize_t count = udp->get(from->fd, &message);
@@ -210,39 +202,39 @@ static hk_status_t take(hk_udp_t *udp, int peer, void *buf, size_t len_bytes)
             const size_t came_bytes = (size_t)count - sizeof head;
             const uint64_t seq = be64toh(head.seq);
             if (seq == awaited) {
-                return came_bytes == len_bytes ? HK_OK : refuse_length(udp, peer, came_bytes, len_bytes);
+                return came_bytes == size_bytes ? HK_OK : refuse_length(udp, peer, came_bytes, size_bytes);
             }
-            if (take_other(udp, from, awaited, seq, came_bytes, buf, len_bytes)) {
-                return settle(udp, peer, awaited, buf, len_bytes);
+            if (take_other(udp, from, awaited, seq, came_bytes, buf, size_bytes)) {
+                return settle(udp, peer, awaited, buf, size_bytes);
             }
         }
     }
 }
 
-static hk_status_t udp_recv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes)
+static hk_status_t udp_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
     hk_udp_t *udp = udp_of(ctx);
     for (hk_udp_req_t *req = udp->head; req != NULL; req = req->next) {
         if (req->peer == peer && !req->is_done) {
             req->is_done = true;
-            HK_TRY(take(udp, peer, req->buf, req->len_bytes));
+            HK_TRY(take(udp, peer, req->buf, req->size_bytes));
         }
     }
-    return take(udp, peer, buf, len_bytes);
+    return take(udp, peer, buf, size_bytes);
 }
 
 /* A datagram leaves at once, without waiting for the receiver. */
-static hk_status_t udp_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t len_bytes, hk_req_t *room)
+static hk_status_t udp_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *room)
 {
     (void)room;
-    return udp_send(ctx, peer, buf, len_bytes);
+    return udp_send(ctx, peer, buf, size_bytes);
 }
 
-static hk_status_t udp_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t len_bytes, hk_req_t *room)
+static hk_status_t udp_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *room)
 {
     hk_udp_t *udp = udp_of(ctx);
     hk_udp_req_t *req = (hk_udp_req_t *)room;
-    *req = (hk_udp_req_t){.buf = buf, .len_bytes = len_bytes, .peer = peer};
+    *req = (hk_udp_req_t){.buf = buf, .size_bytes = size_bytes, .peer = peer};
     if (udp->head == NULL) {
         udp->head = req;
     } else {
@@ -261,7 +253,7 @@ static hk_status_t udp_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     hk_udp_t *udp = udp_of(ctx);
     for (hk_udp_req_t *req = udp->head; req != NULL; req = req->next) {
         if (!req->is_done) {
-            HK_TRY(take(udp, req->peer, req->buf, req->len_bytes));
+            HK_TRY(take(udp, req->peer, req->buf, req->size_bytes));
         }
     }
     udp->head = udp->tail = NULL;
@@ -289,10 +281,10 @@ static const char *udp_library(const hk_ctx_t *ctx)
 enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_LOSSY | HK_CAP_HOSTS };
 
 #define HOOKS                                                                                                          \
-    .abi = HK_TRANSPORT_ABI, .carrier = HK_CARRIER_KERNEL, .max_bytes = HK_UDP_MAX_BYTES, .open = hk_udp_open,         \
-    .close = hk_udp_close, .library = udp_library, .counter = udp_counter, .alloc = hk_private_alloc,                  \
-    .free = hk_private_free, .send = udp_send, .recv = udp_recv, .isend = udp_isend, .irecv = udp_irecv,               \
-    .wait_all = udp_wait_all, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .carrier = HK_CARRIER_KERNEL, .max_bytes = HK_UDP_MAX_BYTES, .open = hk_udp_open, .close = hk_udp_close,           \
+    .library = udp_library, .counter = udp_counter, .alloc = hk_private_alloc, .free = hk_private_free,                \
+    .send = udp_send, .recv = udp_recv, .isend = udp_isend, .irecv = udp_irecv, .wait_all = udp_wait_all,              \
+    .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 const hk_transport_t hk_transport_udp = {
     .name = "udp",

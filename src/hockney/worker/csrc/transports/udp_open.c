@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -16,18 +15,19 @@
 #include "../rendezvous.h"
 #include "udp.h"
 
-/* Sent to all ranks. Rank 0's key is the job's. A row of ports follows: the socket for each peer, and at the rank's
- * own index the clerk's. */
+/* Sent to all ranks. Rank 0's key is the job's. */
 typedef struct udp_place {
     hk_status_t status;
     uint64_t key;
+    uint16_t clerk;
     char host[64];
 } udp_place_t;
 
+/* Each rank has a socket for each peer. Rank 0 hands out their ports; no other rank learns all of them. */
 typedef struct room {
     udp_place_t *places; /* [size] */
-    uint16_t *mine;      /* [size] */
-    uint16_t *ports;     /* [rank * size + peer] */
+    uint16_t *mine;      /* [peer]: this rank's sockets, then the peers' sockets for this rank */
+    uint16_t *ports;     /* rank 0: [rank * size + peer]; otherwise NULL */
 } room_t;
 
 /* ---- the clerk --------------------------------------------------------------------------------------------------- */
@@ -151,20 +151,17 @@ static hk_status_t bind_all(const hk_job_t *job, hk_udp_t *udp, udp_place_t *min
 {
     (void)snprintf(mine->host, sizeof mine->host, "127.0.0.1");
     if (job->remote != 0 && job->size > 1) {
-        /* The address at which this host reaches rank 0, because that connection works. */
-        const int fd = job->control->fds[job->rank == 0 ? 1 : 0];
-        HK_TRY(hk_address_of_socket(fd, job->rank, mine->host));
+        HK_TRY(hk_control_address(job->control, job->interface, mine->host));
     }
-    if (getrandom(&mine->key, sizeof mine->key, 0) != (ssize_t)sizeof mine->key) {
-        return hk_fail(HK_ERR_SYSTEM, job->rank, "%s: cannot get a random key: %s", udp->base.tp->name,
-                       strerror(errno));
-    }
+    HK_TRY(hk_draw_random(job->rank, &mine->key, sizeof mine->key));
     for (int peer = 0; peer < job->size; peer++) {
-        int *fd_p = peer == job->rank ? &udp->clerk_fd : &udp->peer[peer].fd;
-        *fd_p = bind_one(mine->host, &ports[peer]);
+        const bool is_clerk = peer == job->rank;
+        int *fd_p = is_clerk ? &udp->clerk_fd : &udp->peer[peer].fd;
+        *fd_p = bind_one(mine->host, is_clerk ? &mine->clerk : &ports[peer]);
         if (*fd_p < 0) {
-            hk_log(job->rank, "%s: cannot open a socket at %s: %s", udp->base.tp->name, mine->host, strerror(errno));
-            return errno == EMFILE || errno == ENFILE ? HK_ERR_UNSUPPORTED : HK_ERR_SYSTEM;
+            const bool too_many = errno == EMFILE || errno == ENFILE;
+            return hk_fail(too_many ? HK_ERR_UNSUPPORTED : HK_ERR_SYSTEM, job->rank,
+                           "%s: cannot open a socket at %s: %s", udp->base.tp->name, mine->host, strerror(errno));
         }
     }
     return HK_OK;
@@ -172,23 +169,37 @@ static hk_status_t bind_all(const hk_job_t *job, hk_udp_t *udp, udp_place_t *min
 
 static hk_status_t connect_all(const hk_job_t *job, hk_udp_t *udp, const room_t *room)
 {
-    const size_t size = (size_t)job->size;
     for (int peer = 0; peer < job->size; peer++) {
         hk_udp_peer_t *to = &udp->peer[peer];
-        const uint16_t *ports = room->ports + (size_t)peer * size;
+        const udp_place_t *place = &room->places[peer];
         struct sockaddr_storage at;
         socklen_t len;
         if (peer == job->rank) {
             continue;
         }
-        if (!find(room->places[peer].host, ports[job->rank], &at, &len) ||
-            !find(room->places[peer].host, ports[peer], &to->clerk, &to->clerk_len) ||
+        if (!find(place->host, room->mine[peer], &at, &len) ||
+            !find(place->host, place->clerk, &to->clerk, &to->clerk_len) ||
             connect(to->fd, (const struct sockaddr *)&at, len) != 0) {
             return hk_fail(HK_ERR_SYSTEM, job->rank, "%s: no way to rank %d at %s: %s", udp->base.tp->name, peer,
-                           room->places[peer].host, strerror(errno));
+                           place->host, strerror(errno));
         }
     }
     return HK_OK;
+}
+
+/* Replaces this rank's ports in `mine` by those of the peers' sockets for this rank. */
+static hk_status_t swap_ports(const hk_job_t *job, const room_t *room)
+{
+    const size_t size = (size_t)job->size, row_bytes = size * sizeof *room->mine;
+    HK_TRY(hk_control_gather(job->control, room->mine, row_bytes, room->ports));
+    for (size_t rank = 0; job->rank == 0 && rank < size; rank++) {
+        for (size_t peer = 0; peer < rank; peer++) {
+            const uint16_t port = room->ports[rank * size + peer];
+            room->ports[rank * size + peer] = room->ports[peer * size + rank];
+            room->ports[peer * size + rank] = port;
+        }
+    }
+    return hk_control_scatter(job->control, room->ports, row_bytes, room->mine);
 }
 
 /* No rank sends before all are connected. */
@@ -205,7 +216,7 @@ static hk_status_t join(const hk_job_t *job, hk_udp_t *udp, const room_t *room)
         return status; /* the same on all ranks */
     }
     udp->key = room->places[0].key;
-    status = hk_control_allgather(job->control, room->mine, (size_t)job->size * sizeof *room->mine, room->ports);
+    status = swap_ports(job, room);
     if (status == HK_OK) {
         status = connect_all(job, udp, room);
         status = status == HK_OK ? start_clerk(udp) : status;
@@ -248,11 +259,11 @@ hk_status_t hk_udp_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t 
 {
     const size_t size = (size_t)job->size;
     room_t room = {calloc(size, sizeof *room.places), calloc(size, sizeof *room.mine),
-                   calloc(size * size, sizeof *room.ports)};
+                   job->rank == 0 ? calloc(size * size, sizeof *room.ports) : NULL};
     hk_udp_t *udp = NULL;
     const hk_status_t created = create(job, tp, &udp);
-    const bool has_room =
-        created == HK_OK && udp != NULL && room.places != NULL && room.mine != NULL && room.ports != NULL;
+    const bool has_room = created == HK_OK && udp != NULL && room.places != NULL && room.mine != NULL &&
+                          (job->rank != 0 || room.ports != NULL);
     if (!has_room) {
         hk_log(job->rank, "%s: no memory for %d connections", tp->name, job->size);
     }

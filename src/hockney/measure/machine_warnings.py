@@ -152,7 +152,7 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
         yield _warning(
             "virtual",
             f"This is a virtual machine ({name}): its CPUs may move between cores, and figures with them.",
-            "Compare figures within one machine state only, and two runs with `hockney compare`.",
+            "Compare figures within one machine state only; the command compare does that for two runs.",
         )
     elif container:
         yield _warning(

@@ -50,3 +50,8 @@ def test_too_few_launch_pairs_are_inconclusive() -> None:
 def test_a_quadruple_that_was_cut_short_does_not_count() -> None:
     rounds = {0: ([1.0, 1.0], [2.0, 2.0]), 1: ([1.0], [])}
     assert launch_ratios({0: rounds, 1: {0: ([], [3.0])}}) == pytest.approx([2.0])
+
+
+def test_a_wild_round_moves_no_launch_pair() -> None:
+    rounds = {number: ([1.0, 1.0], [ratio, ratio]) for number, ratio in enumerate((1.1, 1.1, 50.0, 1.1, 1.1))}
+    assert launch_ratios({0: rounds}) == pytest.approx([1.1])

@@ -1,0 +1,88 @@
+"""The clocks of a run's hosts before and after it, from a short job of the pattern `clocks` with a rank on each."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Collection, Sequence
+
+from hockney.analysis.clocks import AHEAD, ERROR, READINGS, Seen, added_up
+from hockney.measure.plan import Plan
+from hockney.measure.recorder import Recorder
+from hockney.model import Warning_
+from hockney.worker.build import build_worker
+from hockney.worker.errors import WorkerError
+from hockney.worker.hosts import Host
+from hockney.worker.launch import Job, launch
+from hockney.worker.session import WorkerSession
+
+_ENOUGH_S = 0.5
+_SAMPLES = 20  # of a measurement: 64 hosts with round trips of 10 ms take 2 s
+_MEASUREMENTS_MAX = 10
+_LIMIT_S = 10
+_LOGINS_PER_S = 10  # on a busy machine at least
+
+
+class HostClocks:
+    """Compares the clocks of a run's hosts before it and after it, and stores both for each of `recorders`.
+
+    A comparison that fails before the run is a warning, and no other is made. One that fails after it is no warning: a
+    host that is gone by then is named by its points.
+    """
+
+    def __init__(self, plan: Plan, recorders: Sequence[Recorder], hosts: Sequence[str]) -> None:
+        self._plan = plan
+        self._recorders = recorders
+        self._hosts = list(hosts) if len(hosts) > 1 else []
+
+    def before(self) -> None:
+        """Compare all."""
+        try:
+            self._note()
+        except WorkerError as error:
+            self._hosts = []
+            cause = f"The clocks of the hosts could not be compared: {error}."
+            for recorder in self._recorders:
+                recorder.store.add_warning(recorder.run_id, Warning_("hosts", "clocks", cause, ""))
+
+    def after(self, lost: Collection[str]) -> None:
+        """Compare those that are not lost; none if that is the first one, the reference. Ctrl-C ends only this."""
+        first = self._hosts[:1]
+        self._hosts = [host for host in self._hosts if host not in lost]
+        if self._hosts[:1] == first:
+            with contextlib.suppress(WorkerError, KeyboardInterrupt):
+                self._note()
+
+    def _note(self) -> None:
+        if len(self._hosts) < 2:
+            return
+        seen, strangers = _read(self._plan, self._hosts)
+        reading = {name: clock._asdict() for name, clock in seen.items()}
+        for recorder in self._recorders:
+            recorder.refused("tcp", strangers)
+            recorder.store.add_to_facts(recorder.run_id, READINGS, reading)
+
+
+def _read(plan: Plan, hosts: Sequence[str]) -> tuple[dict[str, Seen], int]:
+    """How far each host's clock is ahead of the first one's now, and the strangers refused. Raises WorkerError."""
+    job = Job(
+        executable=build_worker(),
+        transport="tcp",
+        ranks=len(hosts),
+        hosts=tuple(Host(name, 1) for name in hosts),
+        interface=plan.interface,
+        start_limit_s=min(plan.start_limit_s, _LIMIT_S + len(hosts) // _LOGINS_PER_S),
+    )
+    best = [(math.inf, 0.0)] * len(hosts)  # the error and the difference from its parent, of each rank
+    with WorkerSession(launch(job, asked=plan.launcher), start_limit_s=job.start_limit_s) as session:
+        strangers = sum(rank.strangers for rank in session.hello().ranks)
+        began_s = time.monotonic()
+        for _ in range(_MEASUREMENTS_MAX):
+            answer = session.measure("clocks", samples=_SAMPLES, timeout_s=_LIMIT_S, verify=False)
+            best = list(map(min, best, zip(answer.counters[ERROR], answer.counters[AHEAD], strict=True)))
+            if time.monotonic() - began_s > _ENOUGH_S:
+                break
+    errors, ahead = (added_up([float(step) for step in steps]) for steps in zip(*best, strict=True))
+    now_s = time.time()
+    return {host: Seen(now_s, *seen) for host, *seen in zip(hosts, ahead, errors, strict=True)}, strangers

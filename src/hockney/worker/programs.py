@@ -1,0 +1,42 @@
+"""Runs other programs with a time limit, and ends all that they have started when it passes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+
+
+def run_program(
+    argv: Sequence[str | os.PathLike[str]],
+    limit_s: float,
+    *,
+    data: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program that reads `data`, and return its output and exit code.
+
+    It has no terminal, so it cannot ask for a password. Raises OSError if it cannot be started, TimeoutExpired at the
+    limit.
+    """
+    with (
+        subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        ) as process,
+        contextlib.ExitStack() as at_end,
+    ):
+        at_end.callback(_kill_if_running, process)
+        out, said = process.communicate(data, timeout=limit_s)
+    return subprocess.CompletedProcess(argv, process.returncode, out, said)
+
+
+def _kill_if_running(process: subprocess.Popen[bytes]) -> None:
+    if process.returncode is None:  # not reaped yet, so the number is still its own
+        os.killpg(process.pid, signal.SIGKILL)

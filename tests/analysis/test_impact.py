@@ -1,0 +1,56 @@
+"""The impact of a background from known times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.builders import make_info, make_launch, make_measurement, make_point
+
+from hockney.analysis.impact import impacts_of
+from hockney.model import Definition
+from hockney.results.runs import Run
+from hockney.results.store import Store
+
+IDLE = make_point(8, "tcp")
+LOADED = IDLE.under("incast")
+LENGTHS_NS = {IDLE: 1, LOADED: 4}
+
+
+def store_rounds(store: Store, batches: dict[tuple[int, bool], int]) -> int:
+    """Eight rounds that drift, of 1,000 samples of 1 to 1,000 ns, four times as long under load.
+
+    `batches` are those that differ from 1, by round and whether loaded.
+    """
+    run_id = store.create_run(make_info(suite="pingpong"), [IDLE, LOADED])
+    launch_id = store.add_launch(run_id, make_launch(transport="tcp"))
+    for number in range(8):
+        rows = []
+        for point, length in LENGTHS_NS.items():
+            batch = batches.get((number, point == LOADED), 1)
+            times_ns = length * (number + 1) * np.arange(1, 1001)
+            rows.append(
+                make_measurement(
+                    point,
+                    np.array([times_ns * batch]),
+                    launch_id=launch_id,
+                    round_=number,
+                    batch=batch,
+                    definition=Definition("root", 1, 0, 0),
+                    floor_ns=None,
+                )
+            )
+        store.write_round(run_id, rows)
+    return run_id
+
+
+@pytest.mark.parametrize("grouped", [(0, False), (7, True)])
+def test_percentiles_need_each_repetition_alone_in_its_sample(store: Store, grouped: tuple[int, bool]) -> None:
+    impacts = impacts_of(Run(store, store_rounds(store, {grouped: 2})))
+    assert impacts is not None
+    (impact,) = impacts.impacts
+    assert (impact.factor.value, impact.factor.low, impact.rounds) == pytest.approx((4, 4, 8))
+    pooled_ns = np.outer(np.arange(1, 9), np.arange(1, 1001)).ravel()
+    for is_loaded, times, length in ((False, impact.idle, 1), (True, impact.loaded, 4)):
+        assert times.p50_ns == pytest.approx(length * 500.5 * 4.5)
+        tails_ns = [None, None] if is_loaded == grouped[1] else length * np.quantile(pooled_ns, [0.99, 0.999])
+        assert [times.p99_ns, times.p999_ns] == pytest.approx(list(tails_ns))

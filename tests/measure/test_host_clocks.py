@@ -1,0 +1,106 @@
+"""Clocks of a run's hosts before and after it: by ranks that a remote shell of the test starts on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.builders import make_info
+from tests.measure.test_run import Silent
+from tests.worker.test_strangers import AGENT
+
+from hockney.measure import host_clocks
+from hockney.measure.host_clocks import HostClocks
+from hockney.measure.plan import Plan
+from hockney.measure.recorder import Recorder
+from hockney.model import RunStatus
+from hockney.results.store import Store
+from hockney.worker.catalogue import load
+
+FIRST = "127.0.0.1"
+PLAN = Plan("test", (), time_s=1)
+
+
+@pytest.fixture(autouse=True)
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The hosts on which ranks were started, a line for each; `nowhere` refuses."""
+    agent, log = tmp_path / "agent", tmp_path / "started"
+    refuses = 'if [ "$host" = nowhere ]; then echo "agent: connection refused" >&2; exit 255; fi'
+    agent.write_text(f'#!/bin/sh\nhost=$1\nshift\necho "$host" >>{log}\n{refuses}\nexec sh -c "$*"\n')
+    agent.chmod(0o755)
+    monkeypatch.setenv("HOCKNEY_RSH", str(agent))
+    return log
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> Iterator[list[Recorder]]:
+    """The two runs of an interleaved comparison."""
+    with Store.open(tmp_path / "r.db") as store:
+        yield [Recorder(store, store.create_run(make_info(), []), Silent()) for _ in range(2)]
+
+
+def readings(recorder: Recorder) -> list[list[str]]:
+    """The hosts of each comparison that is stored."""
+    stored = recorder.store.run(recorder.run_id).info.facts.get("clocks", [])
+    for reading in stored:
+        assert all(abs(seen["ahead_ns"]) <= seen["error_ns"] for seen in reading.values())  # one clock
+    return [list(reading) for reading in stored]
+
+
+def test_two_runs_in_alternation_share_a_comparison(sides: list[Recorder], started: Path) -> None:
+    clocks = HostClocks(PLAN, sides, [FIRST, "b"])
+    clocks.before()
+    clocks.after(())
+    assert [readings(side) for side in sides] == [[[FIRST, "b"]] * 2] * 2
+    assert len(started.read_text().split()) == 4
+
+
+def test_hosts_that_were_lost_are_left_out(sides: list[Recorder]) -> None:
+    clocks = HostClocks(PLAN, sides, [FIRST, "b", "c"])
+    clocks.before()
+    clocks.after({"b"})
+    assert readings(sides[0]) == [[FIRST, "b", "c"], [FIRST, "c"]]
+
+
+@pytest.mark.parametrize("lost", [{FIRST}, {"b", "c"}])
+def test_without_the_reference_or_others_nothing_is_compared(
+    sides: list[Recorder], started: Path, lost: set[str]
+) -> None:
+    HostClocks(PLAN, sides, [FIRST, "b", "c"]).after(lost)
+    assert not started.exists()
+
+
+def test_a_comparison_that_fails_is_a_warning_and_not_tried_again(sides: list[Recorder], started: Path) -> None:
+    clocks = HostClocks(PLAN, sides, [FIRST, "nowhere"])
+    clocks.before()
+    tried = started.read_text()
+    clocks.after(())
+    assert started.read_text() == tried
+    for side in sides:
+        (warning,) = side.store.run(side.run_id).warnings
+        assert "The clocks of the hosts could not be compared" in warning.cause
+        assert "connection refused" in warning.cause
+        assert readings(side) == []
+
+
+def test_strangers_are_reported(sides: list[Recorder], started: Path) -> None:
+    started.with_name("agent").write_text(AGENT)
+    HostClocks(PLAN, sides, [FIRST, "b"]).before()
+    for side in sides:
+        side.finish(PLAN, RunStatus.DONE, load(["tcp"]), [])
+        assert "stranger" in {warning.kind for warning in side.store.run(side.run_id).warnings}
+
+
+def test_one_host_has_no_other_to_compare_with(sides: list[Recorder], started: Path) -> None:
+    HostClocks(PLAN, sides, [FIRST]).before()
+    assert not started.exists()
+
+
+def test_ctrl_c_after_the_run_ends_only_the_comparison(sides: list[Recorder], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(host_clocks, "_read", interrupted)
+    HostClocks(PLAN, sides, [FIRST, "b"]).after(())
+    assert readings(sides[0]) == []

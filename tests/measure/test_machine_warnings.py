@@ -1,0 +1,133 @@
+"""Warnings of what limits precision on a machine, from facts of fake ones and moments of watching."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.machine.trees import two_sockets
+
+from hockney.machine import Moment
+from hockney.machine import facts as machine_facts
+from hockney.machine.activity import Program
+from hockney.machine.topology import read_topology
+from hockney.measure.machine_warnings import warnings_before, warnings_during
+
+QUIET = Moment(0.3, steal=0.0, busy_cpus=0.0)
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> dict[str, Any]:
+    """A quiet machine with nothing to complain of."""
+    return {
+        "os": {"kernel": "Linux 6.1"},
+        "cpu": {"governors": ["performance"]},
+        "topology": read_topology(two_sockets(tmp_path)).as_json(),
+        "clock": {"source": "tsc", "available": ["tsc", "hpet"]},
+        "limits": {"usable_cpus": "0-15", "quota_cpus": None, "can_pin": True},
+        "surroundings": {"hypervisor": None, "container": None},
+        "environment": {"LD_LIBRARY_PATH": "/lib"},
+    }
+
+
+def test_the_advice_for_more_ranks_than_cpus_names_transports_that_sleep(facts: dict[str, Any]) -> None:
+    changed = {**facts, "limits": {**facts["limits"], "usable_cpus": "0-1"}}
+    (warning,) = [one for one in warnings_before(changed, ranks=8, moment=QUIET) if one.kind == "oversubscription"]
+    assert warning.remedy.endswith(
+        "prefer pipe and unix: their waiting ranks sleep, while spinning ones take CPU time."
+    )
+
+
+def test_a_quiet_machine_needs_no_warning(facts: dict[str, Any]) -> None:
+    assert warnings_before(facts, moment=QUIET) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "ranks", "kind", "said"),
+    [
+        ("limits", "can_pin", False, 2, "pinning", "cannot be pinned to CPUs here"),
+        ("limits", "usable_cpus", "3", 2, "oversubscription", "2 ranks share 1 CPU:"),
+        ("limits", "quota_cpus", 1.5, 2, "quota", "limits this process to 1.5 CPUs"),
+        ("limits", "usable_cpus", "1,9", 2, "smt", "2 ranks on 1 core share hardware threads"),
+        ("limits", "usable_cpus", "0-7", 3, "placement", "3 ranks sit on 2 last-level caches"),
+        ("limits", "usable_cpus", "0-7", 5, "placement", "5 ranks sit on 2 packages"),
+        ("cpu", "governors", ["performance", "powersave"], 2, "governor", "governor is powersave"),
+        ("clock", "source", "hpet", 2, "clock", "The clock is hpet"),
+        ("surroundings", "hypervisor", "KVM", 2, "virtual", "virtual machine (KVM)"),
+        ("surroundings", "hypervisor", "unknown", 2, "virtual", "virtual machine (a hypervisor)"),
+        ("surroundings", "container", "Docker", 2, "container", "container (Docker)"),
+        ("environment", "UCX_TLS", "tcp", 2, "environment", "change what is measured: UCX_TLS."),
+    ],
+)
+def test_warnings(part: str, name: str, value: object, ranks: int, kind: str, said: str, facts: dict[str, Any]) -> None:
+    changed = copy.deepcopy(facts)
+    changed[part][name] = value
+    (warning,) = warnings_before(changed, ranks=ranks, moment=QUIET)
+    assert warning.kind == kind
+    assert said in warning.cause
+    assert warning.remedy
+
+
+@pytest.mark.parametrize(
+    ("moment", "kind", "said"),
+    [
+        (Moment(0.3, steal=0.05, busy_cpus=0.0), "steal", "When the run began, the hypervisor took 5% of the CPU time"),
+        (
+            Moment(0.3, steal=0.0, busy_cpus=1.3, programs=(Program("cc1", 12, 1.0), Program("make", 3, 0.2))),
+            "load",
+            "When the run began, other programs kept 1.3 CPUs busy: cc1 (12) and make (3).",
+        ),
+        (Moment(0.3, steal=0.0, busy_cpus=2.0), "load", "kept 2.0 CPUs busy."),
+    ],
+)
+def test_warnings_of_a_moment(moment: Moment, kind: str, said: str, facts: dict[str, Any]) -> None:
+    (warning,) = warnings_before(facts, moment=moment)
+    assert warning.kind == kind
+    assert said in warning.cause
+
+
+def test_a_warning_names_its_moment(facts: dict[str, Any]) -> None:
+    moment = Moment(0.3, steal=0.05, busy_cpus=2.0)
+    found = warnings_before(facts, moment=moment, when="A moment ago")
+    assert [warning.cause.split(",")[0] for warning in found] == ["A moment ago"] * 2
+
+
+def others(*cpus: float, programs: tuple[Program, ...] = ()) -> list[Moment]:
+    return [Moment(2.0, busy_cpus=busy, programs=programs if busy > 1 else ()) for busy in cpus]
+
+
+@pytest.mark.parametrize(
+    ("launches", "goes_on", "said"),
+    [
+        (others(1.0), False, "While the run measured, other programs kept 1.0 CPUs busy."),
+        (others(1.0), True, "While the run went on, other programs kept 1.0 CPUs busy."),
+        (others(0.0, 0.1, 0.5), False, "During 1 of 3 launches, other programs kept 0.5 CPUs busy."),
+        (
+            others(
+                1.2, 1.4, 0.0, 1.9, programs=(Program("sh", 12, 0.4), Program("make", 9, 0.5), Program("sh", 13, 0.3))
+            ),
+            True,
+            "During 3 of 4 more launches, other programs kept 1.4 CPUs busy: sh and make.",
+        ),
+    ],
+)
+def test_load_of_others_during_launches(launches: list[Moment], goes_on: bool, said: str) -> None:
+    (warning,) = warnings_during(launches, goes_on=goes_on)
+    assert (warning.kind, warning.cause) == ("others", said)
+    assert warning.remedy
+
+
+def test_quiet_launches_and_unknown_ones_are_not_warned_of() -> None:
+    assert warnings_during([*others(0.0, 0.1), Moment(2.0)], goes_on=False) == []
+    assert warnings_during([], goes_on=False) == []
+
+
+def test_facts_of_a_machine_without_any_need_no_warning(tmp_path: Path) -> None:
+    assert warnings_before(machine_facts(tmp_path, {}), ranks=1, moment=Moment(0.3)) == []
+
+
+def test_facts_of_another_version_raise_nothing() -> None:
+    for facts in ({}, {"cpu": None, "topology": {"source": "hwloc"}, "limits": {"usable_cpus": None}}):
+        assert warnings_before(facts, moment=QUIET) == []
