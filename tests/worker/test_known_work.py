@@ -10,12 +10,15 @@ from tests.worker.test_native import converse, measure
 
 from hockney.worker.build import build_worker
 
-EVENTS, DELAY_US = 20, 2000
+EVENTS, DELAY_US = 100, 2000
 
 
 def computed(transport: str, kind: str) -> dict[str, Any]:
-    """Rank 0's answer for 20 delays of 2 ms each, between messages that take microseconds."""
-    command = measure("robpush", 8, batch=4, samples=5, warmup=0, verify="no", delay_us=DELAY_US, delay_kind=kind)
+    """Rank 0's answer for 100 delays of 2 ms each, between messages that take microseconds.
+
+    The kernel divides CPU time into user and system time by what its ticks find, so it takes many ticks.
+    """
+    command = measure("robpush", 8, batch=20, samples=5, warmup=0, verify="no", delay_us=DELAY_US, delay_kind=kind)
     (answer, _), done = converse(build_worker(), [command], "-t", transport, "-n", "2", "--oversubscribed")
     assert answer["kind"] == "measure", done.stderr
     assert answer["counters"]["delays"][0] == EVENTS
@@ -27,7 +30,7 @@ def test_computing_is_user_time(transport: str) -> None:
     answer = computed(transport, "loop")
     user_ns, system_ns = answer["cpu_user_ns"][0], answer["cpu_system_ns"][0]
     assert user_ns + system_ns >= 0.5 * EVENTS * DELAY_US * 1000
-    assert system_ns <= 0.3 * user_ns
+    assert system_ns <= 0.5 * user_ns
     assert user_ns + system_ns <= 1.1 * answer["wall_ns"][0]
 
 
