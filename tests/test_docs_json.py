@@ -29,9 +29,9 @@ from tests.report.test_classic import stream
 from tests.report.test_sheet import store_two_hosts
 
 import hockney.measure.check
-from hockney.analysis.compare import Verdict, compare_runs
+from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.expect import Outcome
-from hockney.analysis.explain import Explanation, Layer, Line, OffLine, Parameters
+from hockney.analysis.explain import DETECTORS, Explanation, Layer, Line, OffLine, Parameters
 from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS
@@ -40,14 +40,17 @@ from hockney.cli.render import JSON_VERSION
 from hockney.errors import Fix
 from hockney.machine import facts
 from hockney.machine.activity import Moment, Program
+from hockney.machine.files import read_toml
 from hockney.measure.check import Checked
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
 from hockney.measure.self_test import Check
 from hockney.model import Point, PointStatus, RunStatus, Warning_
+from hockney.report.findings import WORDING
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate, LogGP
 from hockney.worker.libraries import Missing
 
+DOCS = Path(__file__).parents[1] / "docs"
 WORDS = " ".join(PAGE.split())  # a word may be broken over two lines
 
 Documents = list[dict[str, Any]]
@@ -431,6 +434,48 @@ def test_a_schema_refuses_other_documents(name: str) -> None:
     for wrong in ({}, head, {**head, "version": JSON_VERSION - 1}, {**head, "format": "other"}):
         with pytest.raises(jsonschema.ValidationError):
             validator(f"hockney-{name}").validate(wrong)
+
+
+# ---- codes ----------------------------------------------------------------------------------------------------------
+
+TEMPLATES = read_toml(Path(hockney.__file__).parent / "report/findings.toml")
+
+
+def below(title: str, page: str = PAGE) -> str:
+    """The text between a heading and the next one."""
+    return re.split(r"^#+ .*$", page.partition(f"# {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def codes_in(text: str) -> set[str]:
+    """What is in backquotes; a code may be broken over two lines."""
+    return set(re.findall(r"`([^`]+)`", " ".join(text.split())))
+
+
+def rows_below(title: str, page: str = PAGE) -> list[list[str]]:
+    """The cells of a table's rows that begin with a code."""
+    return [line.strip("|").split("|") for line in below(title, page).splitlines() if line.startswith("| `")]
+
+
+@pytest.mark.parametrize(("title", "table"), [("Notes", "notes"), ("Fixes", "fixes"), ("Not checked", "gaps")])
+def test_the_page_has_every_code_and_no_other(title: str, table: str) -> None:
+    """tests/report/test_findings.py holds that the program has exactly those of findings.toml."""
+    assert codes_in(below(title)) == {*TEMPLATES[table]}
+
+
+def test_the_page_has_every_cause_of_a_finding_and_no_other() -> None:
+    listed = {pair for row in rows_below("Causes") for pair in itertools.product(*map(codes_in, row))}
+    assert listed == {(code, cause) for code, words in WORDING.items() for cause in words.get("causes", ())}
+
+
+def test_the_page_has_every_reason_and_no_other() -> None:
+    assert set.union(*(codes_in(row[0]) for row in rows_below("Reasons"))) == {code.value for code in ReasonCode}
+
+
+def test_the_pages_have_every_code_of_a_finding_and_no_other() -> None:
+    explain, hosts = ((DOCS / name).read_text(encoding="utf-8") for name in ("explain.md", "hosts.md"))
+    rows = rows_below("Findings", explain) + rows_below("Is every host healthy?", hosts)
+    listed = set.union(*(codes_in(row[0]) for row in rows), codes_in(below("Published figures", explain)))
+    assert listed - {"--machine"} == {*WORDING, *(detector.code for detector in DETECTORS)}
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------
