@@ -56,7 +56,7 @@ def test_every_pattern_is_defined(pattern: str) -> None:
 def test_every_option_of_a_pattern_is_explained(pattern: str, option: dict[str, Any]) -> None:
     rows = re.findall(rf"^\| `{option['name']}` \| ([^|]*) \| ([^|]*) \|", PAGES["metrics.md"], re.MULTILINE)
     (values,) = (values for patterns, values in rows if pattern in patterns.split(", "))
-    choices = option["choices"].split("|") if option["choices"] else [f"{option['min']} to {option['max']}"]
+    choices = option["choices"].split("|") if option["choices"] else [f"{option['min']}–{option['max']}"]
     assert values.split(", ") == choices
 
 
