@@ -162,7 +162,22 @@ def test_the_data_sheet_of_several_hosts(two_hosts: Bed, tmp_path: Path) -> None
     done = two_hosts.run("n1", [*argv, "--store", str(tmp_path / "r.db")], limit_s=120)
     assert done.returncode in (0, 3), done.stderr
     hosts = {launch.transport: launch.hosts for launch in launches_of(tmp_path / "r.db")}
-    assert hosts["tcp"] == ("n1", "n2")
+    for transport in ("tcp", "udp", "mpi@mpich", "mpi@openmpi"):
+        assert ("n1", "n2") in {of_job for name, of_job in hosts.items() if name.startswith(transport)}, transport
+
+
+@pytest.mark.parametrize("pattern", matrix(["putpong", "get", "barrier"], short=["putpong"]))
+def test_openshmem_between_two_hosts(two_hosts: Bed, tmp_path: Path, pattern: str) -> None:
+    argv = [*HOCKNEY, "run", pattern, "-t", "shmem", "--hosts", "n1:1,n2:1", "--time", "1s", "--launches", "1"]
+    sizes = () if pattern == "barrier" else ("--bytes", "8")
+    done = two_hosts.run("n1", [*argv, *sizes, "--store", str(tmp_path / "r.db")], limit_s=120)
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    assert {launch.hosts for launch in launches_of(tmp_path / "r.db")} == {("n1", "n2")}
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        (series,) = Run(store, 1).series
+        assert all(each.verified for each in series.measurements if pattern != "barrier")
+        assert all(each.times_ns().min() > 1000 for each in series.measurements)  # slower than memory
+        assert series.measurements
 
 
 def launches_of(path: Path) -> list[Launch]:

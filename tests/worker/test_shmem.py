@@ -81,7 +81,7 @@ def test_open_mpis_is_here() -> None:
 def test_capabilities(shmem: Library) -> None:
     found = load(libraries=[shmem]).transports
     for name in (shmem.id, f"{shmem.id}:static"):
-        assert found[name].caps == {"one_sided", "payload", "spins"}
+        assert found[name].caps == {"one_sided", "payload", "spins", "hosts"}
         assert found[name].native == {"allreduce", "alltoall", "barrier", "broadcast"}
         assert found[name].grain_bytes == 4
     assert found[shmem.id].max_bytes == 0

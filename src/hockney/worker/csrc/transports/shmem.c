@@ -216,7 +216,7 @@ static hk_status_t allreduce(hk_ctx_t *ctx, const void *out, void *in, void *wor
 }
 
 #define SHARED                                                                                                         \
-    .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS, .grain_bytes = WORD_BYTES,                               \
+    .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS, .grain_bytes = WORD_BYTES,                \
     .carrier = HK_CARRIER_LIBRARY, .open = shmem_open, .close = close_any, .library = library, .put = put, .get = get, \
     .quiet = quiet, .wait_word = wait_word, .barrier = barrier, .broadcast = broadcast, .alltoall = alltoall,          \
     .allreduce = allreduce, .now_ns = hk_real_now_ns, .compute = hk_real_compute
