@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,15 @@ def test_patterns_see_nothing_of_any_transport() -> None:
 def test_transports_see_nothing_of_any_pattern() -> None:
     for path in (PACKAGE / "worker/csrc/transports").glob("*.[ch]"):
         assert "pattern.h" not in path.read_text(), path.name
+
+
+def test_the_name_of_a_class_means_one_thing() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(str(path.relative_to(PACKAGE)))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
 @pytest.mark.parametrize("family", list(build._FAMILY_SOURCES))

@@ -27,7 +27,7 @@ from hockney.report.inventory import take_inventory
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe, load, split_name
-from hockney.worker.machine_schema import Machine
+from hockney.worker.machine_schema import MachineModel
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -83,7 +83,7 @@ def _tables(model: type[BaseModel]) -> set[type[BaseModel]]:
     return {model}.union(*map(_tables, within))
 
 
-@pytest.mark.parametrize("table", sorted(_tables(Machine), key=str), ids=lambda table: table.__name__)
+@pytest.mark.parametrize("table", sorted(_tables(MachineModel), key=str), ids=lambda table: table.__name__)
 def test_every_key_of_a_model_is_explained(table: type[BaseModel]) -> None:
     keys = [field.alias or name for name, field in table.model_fields.items()]
     page = PAGES["machines.md"]

@@ -31,7 +31,7 @@ from tests.report.test_sheet import store_two_hosts
 import hockney.measure.check
 from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.expect import Outcome
-from hockney.analysis.explain import DETECTORS, Explanation, Layer, Line, OffLine, Parameters
+from hockney.analysis.explain import DETECTORS, Explanation, FittedLine, Layer, OffLine, Parameters
 from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS
@@ -41,7 +41,7 @@ from hockney.errors import Fix
 from hockney.machine import facts
 from hockney.machine.activity import Moment, Program
 from hockney.machine.files import read_toml
-from hockney.measure.check import Checked
+from hockney.measure.check import CheckResult
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
 from hockney.measure.self_test import Check
 from hockney.model import Point, PointStatus, RunStatus, Warning_
@@ -185,7 +185,7 @@ def test_check_against_a_baseline(tmp_path: Path, read: Read, monkeypatch: pytes
     for base, new in compared(path)[:2]:
         with Store.open(path) as store:
             found = compare_runs(store, base, new, margin=1.0 + 1e-9)
-        checked = Checked(new, found, 3)
+        checked = CheckResult(new, found, 3)
         monkeypatch.setattr("hockney.cli.baseline.check", lambda *_, checked=checked, **__: checked)
         documents.append(
             read("check", "--baseline", base, "--store", path, codes=(1 if found.counts[Verdict.SLOWER] else 3,))
@@ -218,8 +218,8 @@ def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) ->
             Finding("flat latency", subject),
         ),
         (
-            Line(*where, 8, 64, 2, one, one, one, 0.1, (8, 64), (0.1, 0.2)),
-            Line(*where, 8, 64, 2, None, None, None, 0.1),
+            FittedLine(*where, 8, 64, 2, one, one, one, 0.1, (8, 64), (0.1, 0.2)),
+            FittedLine(*where, 8, 64, 2, None, None, None, 0.1),
         ),
         (Parameters(*where, loggp),),
         (Layer("tcp", "unix", "near", 1.0, 0.5, 2.0, 8, 64, True),),

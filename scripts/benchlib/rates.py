@@ -24,7 +24,7 @@ from hockney.analysis.compare import Verdict
 from hockney.cli.baseline import report_of
 from hockney.errors import ExitCode, UsageError
 from hockney.machine import facts, usable_cpus
-from hockney.measure.check import PATIENCE_S, Checked
+from hockney.measure.check import PATIENCE_S, CheckResult
 from hockney.measure.plan import Plan
 from hockney.model import Point
 from hockney.report.changes import range_sentence
@@ -47,7 +47,7 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
     if problem:
         print(f"check-rates: {problem}", file=sys.stderr)
         return 2
-    found: dict[str, list[Checked]] = {"unchanged": []} if transports else {"unchanged": [], "delayed": []}
+    found: dict[str, list[CheckResult]] = {"unchanged": []} if transports else {"unchanged": [], "delayed": []}
     took_s: dict[str, list[float]] = {kind: [] for kind in found}
     _print_setting(asked, PATIENCE_S, may_delay="delayed" in found)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "results.db") as store:
@@ -83,7 +83,7 @@ def _problem(point: Point, catalogue: Catalogue) -> str | None:
     return catalogue.obstacles([point]).get(point)
 
 
-def _print_delayed(checks: Sequence[Checked]) -> None:
+def _print_delayed(checks: Sequence[CheckResult]) -> None:
     delayed_sizes = set(filter(_is_delayed, SIZES))
     of_delayed = [_worse_sizes(checked) for checked in checks]
     _print_rate("delayed, found (exit 1, at a delayed size)", [any(map(_is_delayed, sizes)) for sizes in of_delayed])
@@ -111,7 +111,7 @@ def _load() -> str:
     return "{:.1f} {:.1f} {:.1f} (1, 5, 15 min)".format(*os.getloadavg())
 
 
-def _print_reasons(checks: Sequence[Checked]) -> None:
+def _print_reasons(checks: Sequence[CheckResult]) -> None:
     """How many series ended inconclusive, by reason."""
     reasons = Counter(
         ", ".join(reason.code.value for reason in change.reasons)
@@ -123,7 +123,7 @@ def _print_reasons(checks: Sequence[Checked]) -> None:
         print(f"inconclusive series: {count}, because {reason}")
 
 
-def _worse_sizes(checked: Checked) -> list[int]:
+def _worse_sizes(checked: CheckResult) -> list[int]:
     return [change.point.bytes for change in checked.comparison.changes if change.verdict is Verdict.SLOWER]
 
 
@@ -131,7 +131,7 @@ def _is_delayed(size: int) -> bool:
     return DELAYED[0] <= size <= DELAYED[1]
 
 
-def _words(checked: Checked) -> str:
+def _words(checked: CheckResult) -> str:
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in checked.comparison.counts.items())
     return f"exit {report_of(checked).code}: {counts}; {checked.judged_again} judged again"
 

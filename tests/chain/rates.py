@@ -18,7 +18,7 @@ from scipy.stats import binomtest
 
 from hockney.measure.plan import pattern_suite
 from hockney.measure.self_test.chain import (
-    Figure,
+    CheckedFigure,
     explained,
     figures_of_lines,
     figures_of_loggp,
@@ -43,7 +43,7 @@ class Curves:
     placed: int = 0
     invented: int = 0
     confirmed: int = 0
-    figures: list[Figure] = field(default_factory=list)
+    figures: list[CheckedFigure] = field(default_factory=list)
 
     @property
     def covered(self) -> int:
@@ -71,9 +71,9 @@ def curves(kind: CurveKind, seeds: Iterable[int], catalogue: Catalogue, folder: 
     return by_law
 
 
-def loggp(seeds: Iterable[int], catalogue: Catalogue, folder: Path) -> dict[str, list[Figure]]:
+def loggp(seeds: Iterable[int], catalogue: Catalogue, folder: Path) -> dict[str, list[CheckedFigure]]:
     """By the law of the noise."""
-    by_law: dict[str, list[Figure]] = {}
+    by_law: dict[str, list[CheckedFigure]] = {}
     for seed in seeds:
         machine = loggp_machine(Random(seed))
         explanation = explained(machine.content, load_suite("loggp"), catalogue, folder, seed=seed)
@@ -107,7 +107,7 @@ def _row(*cells: object) -> None:
     print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
-def _of(figures: Sequence[Figure], name: str) -> str:
+def _of(figures: Sequence[CheckedFigure], name: str) -> str:
     of_name = [figure for figure in figures if figure.name == name]
     near = sum(abs(figure.error) <= NEAR for figure in of_name)
     return (

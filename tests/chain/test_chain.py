@@ -15,7 +15,7 @@ from tests.matrix import matrix
 from hockney.measure.plan import pattern_suite
 from hockney.measure.self_test import self_test
 from hockney.measure.self_test.chain import (
-    Figure,
+    CheckedFigure,
     explained,
     figures_of_lines,
     figures_of_loggp,
@@ -36,7 +36,7 @@ def catalogue() -> Catalogue:
     return load(["shm"])
 
 
-def is_right(figure: Figure, machine: CurveMachine) -> bool:
+def is_right(figure: CheckedFigure, machine: CurveMachine) -> bool:
     """Within 2 % or its interval, and for times also within the shift of a median by skewed noise."""
     skew = _SKEWED * machine.noise.amount if machine.noise.law == "exponential" and figure.name.endswith("_ns") else 0.0
     return figure.is_covered or abs(figure.estimate.value - figure.truth) <= NEAR * figure.truth + skew

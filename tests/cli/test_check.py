@@ -21,7 +21,7 @@ from hockney.analysis.compare import Comparison, Difference, Reason, ReasonCode,
 from hockney.cli.baseline import report_of
 from hockney.cli.junit import reported, write_junit
 from hockney.errors import Fix
-from hockney.measure.check import Checked
+from hockney.measure.check import CheckResult
 from hockney.results.store import Store
 from hockney.stats.shift import Shift
 
@@ -38,14 +38,14 @@ def series(number: int, high: float, verdict: Verdict = Verdict.SAME, *reasons: 
     return SeriesChange(where, verdict, reasons, "near", shift, 0.5, 1000.0, 1200.0, launches=(6, 2))
 
 
-def checked(*changes: SeriesChange, **more: Any) -> Checked:
+def checked(*changes: SeriesChange, **more: Any) -> CheckResult:
     infos = (make_info(), make_info(command="hockney check --baseline 3"))
     differences = more.pop("differences", ())
     again = Fix("Check again for longer", ("hockney", "check", "--baseline", "3", "--patience", "240s"))
-    return Checked(7, Comparison(3, 7, (6, 6), 1.05, differences, changes, infos=infos, again=again, **more), 0)
+    return CheckResult(7, Comparison(3, 7, (6, 6), 1.05, differences, changes, infos=infos, again=again, **more), 0)
 
 
-def fine(*highs: float) -> Checked:
+def fine(*highs: float) -> CheckResult:
     return checked(*(series(number, high) for number, high in enumerate(highs)))
 
 
@@ -103,7 +103,7 @@ def test_screen(name: str, snapshot: SnapshotAssertion) -> None:
         (checked(series(0, 1.02), differences=(Difference("host", "there", "here"),)), 0),  # as in CI
     ],
 )
-def test_exit_code(check: Checked, code: int) -> None:
+def test_exit_code(check: CheckResult, code: int) -> None:
     assert report_of(check).code == code
 
 
@@ -123,7 +123,7 @@ def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> 
     )
     names = []
     for made in (well, worse):
-        report = report_of(Checked(7, made, 0))
+        report = report_of(CheckResult(7, made, 0))
         write_junit(tmp_path / "j.xml", report.title, report.cases)
         suite = ET.parse(tmp_path / "j.xml").getroot()
         names.append([(case.get("classname"), case.get("name")) for case in suite.iter("testcase")])

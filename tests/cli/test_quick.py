@@ -15,7 +15,7 @@ from tests.measure.test_run import command
 from tests.report.runs import store_quick
 
 from hockney.cli import execute
-from hockney.cli.measuring import Output
+from hockney.cli.measuring import OutputOptions
 from hockney.cli.render import JSON_VERSION
 from hockney.measure.plan import RunOptions
 from hockney.worker.libraries import MPI
@@ -120,20 +120,25 @@ def test_a_sheet_without_intervals_shows_medians_and_what_to_do(cli: Cli) -> Non
 @pytest.mark.parametrize(
     ("words", "output", "asked", "label"),
     [
-        ([], Output(as_json=False), RunOptions(), None),
-        (["-v"], Output(as_json=False, verbose=True), RunOptions(), None),
-        (["-q", "--json"], Output(as_json=True, quiet=True), RunOptions(), None),
-        (["--report", "r.html"], Output(as_json=False, report=Path("r.html")), RunOptions(), None),
-        (["--map", "node"], Output(as_json=False), RunOptions(map_by="node"), None),
-        (["--time", "20s", "--cpus", "0", "-l", "x"], Output(as_json=False), RunOptions(time_s=20.0, cpus=(0,)), "x"),
+        ([], OutputOptions(as_json=False), RunOptions(), None),
+        (["-v"], OutputOptions(as_json=False, verbose=True), RunOptions(), None),
+        (["-q", "--json"], OutputOptions(as_json=True, quiet=True), RunOptions(), None),
+        (["--report", "r.html"], OutputOptions(as_json=False, report=Path("r.html")), RunOptions(), None),
+        (["--map", "node"], OutputOptions(as_json=False), RunOptions(map_by="node"), None),
+        (
+            ["--time", "20s", "--cpus", "0", "-l", "x"],
+            OutputOptions(as_json=False),
+            RunOptions(time_s=20.0, cpus=(0,)),
+            "x",
+        ),
     ],
 )
 def test_every_option_of_quick_has_its_effect(
-    words: list[str], output: Output, asked: RunOptions, label: str | None, monkeypatch: pytest.MonkeyPatch
+    words: list[str], output: OutputOptions, asked: RunOptions, label: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[tuple[Any, ...]] = []
 
-    def measure_and_show(command: str, output: Output, store: Path | None, **how: Any) -> int:
+    def measure_and_show(command: str, output: OutputOptions, store: Path | None, **how: Any) -> int:
         called.append((command, output, store, how["suite"].name, how["asked"], how["label"]))
         return 0
 

@@ -13,15 +13,20 @@ import pytest
 from hockney.cli import render
 from hockney.cli.curves import format_interval
 from hockney.cli.plot import print_plot
-from hockney.cli.render import JSON_VERSION, Column, split_columns
+from hockney.cli.render import JSON_VERSION, TableColumn, split_columns
 from hockney.cli.streams import print_line
 from hockney.model import Warning_
 
-COLUMNS = [Column("name", key=True), Column("a", right=True), Column("b", optional=True), Column("why", wrap=True)]
+COLUMNS = [
+    TableColumn("name", key=True),
+    TableColumn("a", right=True),
+    TableColumn("b", optional=True),
+    TableColumn("why", wrap=True),
+]
 
 
 def test_plain_text_is_aligned_without_blanks_at_its_ends(capsys: pytest.CaptureFixture[str]) -> None:
-    render.table(["name", Column("time", right=True), "note"], [["shm", "8 ns", "x"], ["mpi", "1500 ns"]])
+    render.table(["name", TableColumn("time", right=True), "note"], [["shm", "8 ns", "x"], ["mpi", "1500 ns"]])
     assert capsys.readouterr().out.splitlines() == [
         "name     time  note",
         "shm      8 ns  x",
@@ -67,7 +72,11 @@ def test_titles_wrap_and_tables_split_to_fit(
     width: int, lines: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    columns = [Column("what ranks", key=True), Column("ratio", right=True), Column("time there", right=True)]
+    columns = [
+        TableColumn("what ranks", key=True),
+        TableColumn("ratio", right=True),
+        TableColumn("time there", right=True),
+    ]
     render.table(columns, ["2, 4", ["  long name", "0.5", "12.5"]], fits=True)
     assert capsys.readouterr().out.splitlines() == lines
 
@@ -78,7 +87,7 @@ def test_columns_share_the_room_of_a_line_and_take_no_more(
     width: int, words: tuple[int, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    render.table([Column(name, wrap=True) for name in "abc"], [["word " * count + "end" for count in words]])
+    render.table([TableColumn(name, wrap=True) for name in "abc"], [["word " * count + "end" for count in words]])
     lines = capsys.readouterr().out.splitlines()
     assert width - 12 < max(map(len, lines)) <= width
     assert " ".join(lines).count("word") == sum(words)
@@ -115,7 +124,7 @@ def test_a_terminal_that_is_too_narrow_gets_whole_figures(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "12")
-    columns: list[Column | str] = [Column("size", key=True), Column("state", key=True), "a", "b"]
+    columns: list[TableColumn | str] = [TableColumn("size", key=True), TableColumn("state", key=True), "a", "b"]
     render.table(columns, [["64 KiB", "near", "12.5 us", "1 ms"]])
     lines = [line.split() for line in re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out).splitlines()]
     assert ["64", "KiB", "near", "12.5", "us"] in lines

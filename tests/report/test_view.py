@@ -13,7 +13,7 @@ from tests.report.test_classic import stream
 
 from hockney.model import Point
 from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, Measured, Table
-from hockney.report.classic.view import LeftOut, View, laid_across, view_of
+from hockney.report.classic.view import ClassicView, LeftOut, laid_across, view_of
 
 MPI = ("mpi@mpich-5.0.2", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2")
 
@@ -78,9 +78,9 @@ def test_a_published_column_without_a_figure_goes_and_the_heading_with_it() -> N
     assert view_of(grid(row, heading=3)).heading == 2
 
 
-def published(rows: list[tuple[str, str, str]]) -> View:
+def published(rows: list[tuple[str, str, str]]) -> ClassicView:
     columns = (ClassicColumn("ranks"), ClassicColumn("size"), ClassicColumn("published", "published"))
-    return View(columns, tuple(rows))
+    return ClassicView(columns, tuple(rows))
 
 
 def test_published_figures_alone_have_a_column_for_each_value_of_the_last_key() -> None:

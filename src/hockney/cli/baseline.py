@@ -8,10 +8,10 @@ from typing import Any
 
 from hockney.analysis.compare import Comparison, Verdict
 from hockney.cli.changes import comparison_json, notes, point_json
-from hockney.cli.junit import Case, Report
+from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
 from hockney.errors import ExitCode
-from hockney.measure.check import PATIENCE_S, Checked, check
+from hockney.measure.check import PATIENCE_S, CheckResult, check
 from hockney.model import Point
 from hockney.report import changes
 from hockney.units import format_bytes
@@ -22,7 +22,7 @@ _JUNIT_KINDS = {Verdict.SLOWER: "failure", Verdict.INCONCLUSIVE: "skipped"}
 
 def check_baseline(
     reference: str, max_slowdown: float | None, time_s: float | None, patience_s: float | None, store: Path | None
-) -> Report:
+) -> JUnitReport:
     """Measure the plan of a run again and compare. Raises UsageError for an unusable baseline."""
     with measuring(store, create=False) as (catalogue, results, display):
         checked = check(
@@ -38,7 +38,7 @@ def check_baseline(
     return report_of(checked)
 
 
-def report_of(checked: Checked) -> Report:
+def report_of(checked: CheckResult) -> JUnitReport:
     """The printed form of a check: on the screen a line for each range that is slower or inconclusive."""
     comparison = checked.comparison
     is_fine = checked.is_whole and comparison.other_cpu is None
@@ -48,7 +48,7 @@ def report_of(checked: Checked) -> Report:
     lines += [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
     lines += notes(comparison)[:_NOTES_MAX] if code != ExitCode.DONE else []
     document = {"judged_again": checked.judged_again, "may_hide": _hidden_json(comparison)}
-    return Report(
+    return JUnitReport(
         f"hockney check against run {comparison.base}",
         checked.run_id,
         code,
@@ -58,7 +58,7 @@ def report_of(checked: Checked) -> Report:
     )
 
 
-def _summary(checked: Checked) -> str:
+def _summary(checked: CheckResult) -> str:
     """`2 slower, 41 ok (a slowdown up to 6.3 % could hide), 1 inconclusive: run 7 against run 3, limit +5 %`."""
     comparison, counts = checked.comparison, checked.comparison.counts
     inconclusive = counts[Verdict.INCONCLUSIVE] + len(comparison.only_base)
@@ -91,10 +91,10 @@ def _hidden_json(comparison: Comparison) -> dict[str, Any] | None:
     return {"sentence": sentence, "ratio": hidden.reach, "point": point_json(hidden.point)}
 
 
-def _cases(comparison: Comparison) -> list[Case]:
+def _cases(comparison: Comparison) -> list[JUnitCase]:
     """One for each series, so that a CI system can follow it from check to check."""
     cases = [
-        Case(
+        JUnitCase(
             *_case_name(change.point),
             _JUNIT_KINDS.get(change.verdict, ""),
             changes.range_sentence(replace(alike, changes=(change,)), comparison),
@@ -103,11 +103,11 @@ def _cases(comparison: Comparison) -> list[Case]:
         for change in alike.changes
     ]
     cases += [
-        Case(*_case_name(point), "skipped", changes.only_in_sentence(comparison.base, [point]))
+        JUnitCase(*_case_name(point), "skipped", changes.only_in_sentence(comparison.base, [point]))
         for point in comparison.only_base
     ]
     if comparison.other_cpu:
-        cases.append(Case("baseline", "CPU", "skipped", _other_cpu_sentence(comparison)))
+        cases.append(JUnitCase("baseline", "CPU", "skipped", _other_cpu_sentence(comparison)))
     return cases
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hockney.cli import render
-from hockney.cli.render import Column
+from hockney.cli.render import TableColumn
 from hockney.machine.files import format_cpus
 from hockney.model import Launch
 from hockney.results.placement import Cores, cores_of_hosts, shared_cores
@@ -20,7 +20,7 @@ def print_bindings(run: Run) -> None:
     if not rows:
         return
     render.title("Where ranks ran")
-    columns = [Column(name, key=name == "transport") for name in ("transport", "host", "ranks", "CPUs")]
+    columns = [TableColumn(name, key=name == "transport") for name in ("transport", "host", "ranks", "CPUs")]
     render.table(columns, rows)
     if any("*" in row[-1] for row in rows):
         render.note("*: on a core with another rank.", style="dim")

@@ -15,7 +15,7 @@ from hockney.cli.rerun import fix_text, typed
 from hockney.measure.machine_warnings import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
-from hockney.report.classic.view import View, laid_across, states_note, text_of, view_of
+from hockney.report.classic.view import ClassicView, laid_across, states_note, text_of, view_of
 from hockney.report.words import SHORT_MARK, spread_text
 from hockney.units import format_bytes
 
@@ -90,7 +90,9 @@ def _cell_json(cell: Cell) -> Any:
     return {**asdict(cell), "ratio": cell.ratio, "error": cell.error} if isinstance(cell, Measured) else text_of(cell)
 
 
-def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, int], state: str | None) -> str | None:
+def _print_table(
+    table: Table, view: ClassicView, said: set[str], reasons: dict[str, int], state: str | None
+) -> str | None:
     """Print a table; returns the sentence on the machine state that holds below it.
 
     Sentences printed before are not repeated: the notes in `said`, and the sentence `state`. `reasons` has the numbers
@@ -111,8 +113,8 @@ def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, in
         for place, column in enumerate(view.columns[view.heading :], view.heading):
             is_figure = _is_figure(column, view)
             right = column.kind != "key" and (measured or view.across)
-            columns.append(render.Column(column.title, right=right, wrap=not is_figure, key=not is_figure))
-            columns += [render.Column("error", right=True)] if place in modelled else []
+            columns.append(render.TableColumn(column.title, right=right, wrap=not is_figure, key=not is_figure))
+            columns += [render.TableColumn("error", right=True)] if place in modelled else []
         shown: list[list[str] | str] = []
         for heading, rows in itertools.groupby(view.rows, key=lambda row: row[: view.heading]):
             shown += [_heading(view, heading)] if heading else []
@@ -133,7 +135,7 @@ def _print_table(table: Table, view: View, said: set[str], reasons: dict[str, in
     return note or state
 
 
-def _is_figure(column: ClassicColumn, view: View) -> bool:
+def _is_figure(column: ClassicColumn, view: ClassicView) -> bool:
     return column.kind in ("measured", "predicted") or (view.across and column.kind == "published")
 
 
@@ -168,7 +170,7 @@ def _named(figure: Named) -> str:
     return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, arm)))
 
 
-def _heading(view: View, cells: Sequence[Cell]) -> str:
+def _heading(view: ClassicView, cells: Sequence[Cell]) -> str:
     """`ranks 2 (published: latency 86)`: the cells that the rows below have in common."""
     titled = list(zip(view.columns, map(text_of, cells), strict=False))
     keys = ", ".join(f"{column.title} {text}" for column, text in titled if column.kind == "key" and text)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hockney.analysis.clocks import ClockAround, Clocks, HostClock, Seen, clocks_around
 from hockney.cli import render
-from hockney.cli.render import Column
+from hockney.cli.render import TableColumn
 from hockney.results.runs import Run
 from hockney.units import format_ns
 
@@ -23,11 +23,13 @@ def _drift_text(clock: HostClock) -> str:
     return f"{clock.drift_ppm:+.2f} ppm ({clock.drift_low_ppm:+.2f} to {clock.drift_high_ppm:+.2f})"
 
 
-_CLOCKS: dict[Column, Callable[[HostClock], str]] = {
-    Column("host", key=True): lambda clock: clock.host,
-    Column("clock", right=True, style="bold"): lambda clock: _signed(clock.ahead_ns) if clock.error_ns else "reference",
-    Column("error", right=True): lambda clock: f"±{format_ns(clock.error_ns)}" if clock.error_ns else "",
-    Column("drift (95 % interval)", right=True): lambda clock: _drift_text(clock) if clock.error_ns else "",
+_CLOCKS: dict[TableColumn, Callable[[HostClock], str]] = {
+    TableColumn("host", key=True): lambda clock: clock.host,
+    TableColumn("clock", right=True, style="bold"): lambda clock: (
+        _signed(clock.ahead_ns) if clock.error_ns else "reference"
+    ),
+    TableColumn("error", right=True): lambda clock: f"±{format_ns(clock.error_ns)}" if clock.error_ns else "",
+    TableColumn("drift (95 % interval)", right=True): lambda clock: _drift_text(clock) if clock.error_ns else "",
 }
 
 
@@ -53,11 +55,11 @@ def _ppm_text(clock: ClockAround) -> str:
     return f"{round(clock.drift_ppm, 2) + 0:+.2f} ppm ±{clock.drift_error_ppm:.2f}"  # + 0: not -0.00
 
 
-_AROUND: dict[Column, Callable[[ClockAround], str]] = {
-    Column("host", key=True): lambda clock: clock.host,
-    Column("before", right=True): lambda clock: _seen_text(clock.before) or "reference",
-    Column("after", right=True): lambda clock: _seen_text(clock.after),
-    Column("drift", right=True): _ppm_text,
+_AROUND: dict[TableColumn, Callable[[ClockAround], str]] = {
+    TableColumn("host", key=True): lambda clock: clock.host,
+    TableColumn("before", right=True): lambda clock: _seen_text(clock.before) or "reference",
+    TableColumn("after", right=True): lambda clock: _seen_text(clock.after),
+    TableColumn("drift", right=True): _ppm_text,
 }
 
 

@@ -82,11 +82,11 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
     from hockney.cli.curves import SHORT_NOTE
     from hockney.report import changes
 
-    columns: list[render.Column | str] = [
-        render.Column("series", wrap=True, key=True),
-        render.Column("base", right=True, optional=True),
-        render.Column("new", right=True, optional=True),
-        render.Column("change (95 % CI)", wrap=True),
+    columns: list[render.TableColumn | str] = [
+        render.TableColumn("series", wrap=True, key=True),
+        render.TableColumn("base", right=True, optional=True),
+        render.TableColumn("new", right=True, optional=True),
+        render.TableColumn("change (95 % CI)", wrap=True),
         "verdict",
     ]
     names = changes.names_of(comparison)

@@ -11,7 +11,7 @@ import click
 
 from hockney.cli import render
 from hockney.cli.common import command
-from hockney.cli.render import Column
+from hockney.cli.render import TableColumn
 from hockney.errors import ExitCode
 from hockney.machine.files import named_cpus
 from hockney.units import format_bytes, format_ns, format_share
@@ -45,14 +45,14 @@ def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | N
         return ExitCode.DONE
     if not no_facts:
         render.title("This machine", first=True)
-        render.table(["", Column("", wrap=True)], _machine_rows(checkup.facts))
+        render.table(["", TableColumn("", wrap=True)], _machine_rows(checkup.facts))
     render.title("Measured", first=no_facts)
-    render.table(["", Column("", wrap=True)], _measured_rows(checkup))
+    render.table(["", TableColumn("", wrap=True)], _measured_rows(checkup))
     render.limits(checkup.warnings, none="Nothing was found.")
     if checkup.missing:
         render.title("What is missing")
         rows = [[missing.name, missing.why, missing.how] for missing in checkup.missing]
-        render.table(["", Column("why", wrap=True), Column("how to get it", wrap=True)], rows)
+        render.table(["", TableColumn("why", wrap=True), TableColumn("how to get it", wrap=True)], rows)
     return ExitCode.DONE
 
 

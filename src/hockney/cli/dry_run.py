@@ -8,7 +8,7 @@ from hockney.cli import render
 from hockney.cli.changes import point_json
 from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.progress import idle_hosts_text, short_text
-from hockney.cli.render import Column
+from hockney.cli.render import TableColumn
 from hockney.measure.estimate import first_rounds_s, is_too_short
 from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
 from hockney.model import Point, curve_of
@@ -39,7 +39,7 @@ def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
 def _print(plan: Plan) -> None:
     transports = counted(len({point.transport for point in plan.points}), "transport")
     render.title(f"{plan.suite}: {counted(len(plan.points), 'point')} on {transports}", first=True)
-    columns: list[Column | str] = [Column("what", wrap=True), "transport", Column("sizes", wrap=True)]
+    columns: list[TableColumn | str] = [TableColumn("what", wrap=True), "transport", TableColumn("sizes", wrap=True)]
     render.table(columns, [_row(curve, plan) for curve in _curves(plan.points, {})], fits=True)
     if plan.skipped:
         render.title("Skipped")

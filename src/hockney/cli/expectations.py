@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge, load_expectations
+from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
 from hockney.cli.changes import point_json
 from hockney.cli.curves import format_interval
-from hockney.cli.junit import Case, Report
+from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
 from hockney.errors import ExitCode, UsageError
 from hockney.measure.check import check_expectations as measure_expectations
@@ -21,7 +21,7 @@ from hockney.units import counted, format_ns, format_rate
 from hockney.worker.catalogue import load
 
 
-def check_expectations(path: Path, reference: str | None, time_s: float | None, store: Path | None) -> Report:
+def check_expectations(path: Path, reference: str | None, time_s: float | None, store: Path | None) -> JUnitReport:
     """Check every limit of the file, in a stored run or in a new one. Raises UsageError."""
     catalogue = load()
     expectations = load_expectations(path, catalogue)
@@ -35,14 +35,14 @@ def check_expectations(path: Path, reference: str | None, time_s: float | None, 
             raise UsageError("--time is for measuring, and a named RUN is measured already: leave one of them out")
         with open_results(store) as results:
             run = results.run(reference)
-            run_id, judged = run.id, judge(run, expectations, catalogue)
+            run_id, judged = run.id, judge_expectations(run, expectations, catalogue)
     counts = Counter(limit.outcome for limit in judged)
     code = ExitCode.DONE
     if counts[Outcome.MISSED]:
         code = ExitCode.WORSE
     elif counts[Outcome.INCONCLUSIVE]:
         code = ExitCode.INCOMPLETE
-    return Report(
+    return JUnitReport(
         f"hockney check --expect {path.name}",
         run_id,
         code,
@@ -65,10 +65,10 @@ def _lines(judged: Sequence[Judged], run_id: int) -> list[str]:
     return [*lines, f"{listed}: {counted(len(judged), 'limit')}, run {run_id}"]
 
 
-def _case(limit: Judged, run_id: int) -> Case:
+def _case(limit: Judged, run_id: int) -> JUnitCase:
     kinds = {Outcome.MET: "", Outcome.MISSED: "failure", Outcome.INCONCLUSIVE: "skipped"}
     name = f"{limit.what}: {limit.subject}"
-    return Case("expectations", name, kinds[limit.outcome], limit_sentence(limit, run_id))
+    return JUnitCase("expectations", name, kinds[limit.outcome], limit_sentence(limit, run_id))
 
 
 def limit_sentence(limit: Judged, run_id: int) -> str:

@@ -20,7 +20,7 @@ from hockney.cli.curves import (
     state_text,
     status_text,
 )
-from hockney.cli.render import Column, local_time
+from hockney.cli.render import TableColumn, local_time
 from hockney.cli.rerun import fix_text
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
@@ -50,19 +50,23 @@ def _measurements(row: _Row) -> str:
 
 # In which tables a column is: all, or only those of a stream, of several states, of events on schedule, or of events
 # without a schedule ("free").
-_COLUMNS: tuple[tuple[str, Column, Callable[[_Row], str]], ...] = (
-    ("", Column("size", right=True, key=True, style="bold"), lambda row: size_text(row.series.point)),
-    ("", Column("time", right=True), lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short),
-    ("", Column("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
-    ("free", Column("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate)),
-    ("stream", Column("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages)),
-    ("", Column("minimum", right=True, optional=True), lambda row: _known(row.figure.minimum_ns, format_ns)),
-    ("schedule", Column("p99", right=True), lambda row: _known(row.figure.p99_ns, format_ns)),
-    ("schedule", Column("p99.9", right=True), lambda row: _known(row.figure.p999_ns, format_ns)),
-    ("states", Column("state", key=True), lambda row: row.figure.state),
-    ("states", Column("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns)),
-    ("", Column("measurements", right=True, optional=True), _measurements),
-    ("", Column("status"), lambda row: status_text(row.series.status, row.figure, row.precision)),
+_COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
+    ("", TableColumn("size", right=True, key=True, style="bold"), lambda row: size_text(row.series.point)),
+    (
+        "",
+        TableColumn("time", right=True),
+        lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short,
+    ),
+    ("", TableColumn("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
+    ("free", TableColumn("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate)),
+    ("stream", TableColumn("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages)),
+    ("", TableColumn("minimum", right=True, optional=True), lambda row: _known(row.figure.minimum_ns, format_ns)),
+    ("schedule", TableColumn("p99", right=True), lambda row: _known(row.figure.p99_ns, format_ns)),
+    ("schedule", TableColumn("p99.9", right=True), lambda row: _known(row.figure.p999_ns, format_ns)),
+    ("states", TableColumn("state", key=True), lambda row: row.figure.state),
+    ("states", TableColumn("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns)),
+    ("", TableColumn("measurements", right=True, optional=True), _measurements),
+    ("", TableColumn("status"), lambda row: status_text(row.series.status, row.figure, row.precision)),
 )
 
 
@@ -194,8 +198,8 @@ def _print_group(
     asked = [points[size] for size in sorted(points) if points[size].role != "refined"]
     first = next(iter(points.values()))
     render.title(first.text())
-    columns = [Column("size", right=True, key=True, style="bold")]
-    columns += [Column(names.get(transport, transport), right=True) for transport in group]
+    columns = [TableColumn("size", right=True, key=True, style="bold")]
+    columns += [TableColumn(names.get(transport, transport), right=True) for transport in group]
     texts: list[Callable[[Figure], str]] = [lambda figure: format_ns(figure.value_ns)]
     if _has_window(first) and any(points):
         texts.append(lambda figure: format_rate(figure.rate_bytes_per_s or 0.0))
@@ -308,5 +312,5 @@ def _print_endings(run: Run, shown: Sequence[Series]) -> None:
     endings = endings_of(shown)
     if endings:
         render.title("Failed, skipped, not reached")
-        render.table([Column("", wrap=True)], endings, fits=True)
+        render.table([TableColumn("", wrap=True)], endings, fits=True)
     render.limits(run.warnings)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
-from hockney.analysis.explain import Line, OffLine, Parameters
+from hockney.analysis.explain import FittedLine, OffLine, Parameters
 from hockney.cli import render
-from hockney.cli.render import Column
+from hockney.cli.render import TableColumn
 from hockney.stats.fit import Estimate, LogGP
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 _HOLDS = {True: "yes", False: "no", None: "unknown"}
-_OF_LINE: dict[str, Callable[[Line], str]] = {
+_OF_LINE: dict[str, Callable[[FittedLine], str]] = {
     "t_0": lambda line: with_arm(line.t0_ns, format_ns),
     "r_inf": lambda line: with_arm(line.r_inf_bytes_per_s, format_rate),
     "n_1/2": lambda line: with_arm(line.n_half_bytes, lambda value: format_bytes(round(value))),
@@ -29,7 +29,7 @@ _OF_LOGGP: dict[str, Callable[[LogGP], str]] = {
 }
 
 
-def print_lines(lines: Sequence[Line]) -> None:
+def print_lines(lines: Sequence[FittedLine]) -> None:
     """One row for each segment of a curve."""
     if lines:
         render.title("Straight lines through the times (t_0 + size / r_inf), by segment")
@@ -53,14 +53,14 @@ def print_off_lines(off_lines: Sequence[OffLine]) -> None:
 
 
 def _print_fits(
-    fits: Sequence[tuple[Line | Parameters, Line | LogGP]], texts: Mapping[str, Callable[..., str]]
+    fits: Sequence[tuple[FittedLine | Parameters, FittedLine | LogGP]], texts: Mapping[str, Callable[..., str]]
 ) -> None:
     """A row for each fit: its curve and state, and the fitted parameters."""
     columns = [
-        Column("of", wrap=True, key=True),
-        Column("sizes", right=True, key=True),
-        *(Column(title, right=True) for title in texts),
-        Column("ranks share", optional=True),
+        TableColumn("of", wrap=True, key=True),
+        TableColumn("sizes", right=True, key=True),
+        *(TableColumn(title, right=True) for title in texts),
+        TableColumn("ranks share", optional=True),
     ]
     rows = [
         [
@@ -74,7 +74,7 @@ def _print_fits(
     render.table(columns, rows)
 
 
-def _name(curve: Line | OffLine | Parameters) -> str:
+def _name(curve: FittedLine | OffLine | Parameters) -> str:
     ranks = f", {counted(curve.ranks, 'rank')}" if curve.ranks != 2 else ""
     return f"{curve.pattern} on {curve.transport}{ranks}"
 

@@ -69,7 +69,10 @@ def print_health(run: Run, found: Health) -> None:
 
 def _print_matrices(found: Health) -> None:
     known = found.matrices
-    columns = [render.Column("from", key=True), *(render.Column(f"to {name}", right=True) for name in known.hosts)]
+    columns = [
+        render.TableColumn("from", key=True),
+        *(render.TableColumn(f"to {name}", right=True) for name in known.hosts),
+    ]
     places = range(len(known.hosts))
     parts = (
         ("Bandwidth, all pairs of a round at once", known.bytes_per_s, found.usual_bytes_per_s, format_rate),
@@ -101,8 +104,8 @@ def _print_slowest(found: Health) -> None:
     render.title("The slowest hosts by the median over those that they met; all pairs: --json")
     render.table(
         [
-            render.Column("host", key=True),
-            *(render.Column(head, right=True) for head in ("sends", "receives", "latency")),
+            render.TableColumn("host", key=True),
+            *(render.TableColumn(head, right=True) for head in ("sends", "receives", "latency")),
         ],
         (
             [name, format_rate(sends), format_rate(receives), format_ns(waits)]

@@ -16,7 +16,7 @@ from hockney.units import printable
 
 
 @dataclass(frozen=True)
-class Case:
+class JUnitCase:
     """One test; `group` is its class. `kind` is JUnit's element for one that does not pass, "" for one that does."""
 
     group: str
@@ -26,7 +26,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Report:
+class JUnitReport:
     """The result of a check: its lines, its JSON, and its cases for JUnit."""
 
     title: str
@@ -34,7 +34,7 @@ class Report:
     code: ExitCode
     lines: Sequence[str]
     document: dict[str, Any]
-    cases: Sequence[Case]
+    cases: Sequence[JUnitCase]
 
 
 @contextlib.contextmanager
@@ -59,10 +59,10 @@ def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]
 
 
 def _write_unfinished(path: Path, why: str) -> None:
-    write_junit(path, "hockney check", [Case("check", "finished", "error", why)])
+    write_junit(path, "hockney check", [JUnitCase("check", "finished", "error", why)])
 
 
-def write_junit(path: Path, title: str, cases: Sequence[Case]) -> None:
+def write_junit(path: Path, title: str, cases: Sequence[JUnitCase]) -> None:
     """Write the report. Control characters are escaped: libraries' messages may hold any."""
     kinds = [case.kind for case in cases]
     suite = ET.Element(

@@ -10,7 +10,7 @@ import click
 
 from hockney.cli import render
 from hockney.cli.common import OneOf, command
-from hockney.cli.render import Column
+from hockney.cli.render import TableColumn
 from hockney.cli.rerun import typed
 from hockney.errors import UsageError
 
@@ -95,7 +95,9 @@ def _print_items(items: Sequence[Item]) -> None:
         ]
         for item in items
     ]
-    render.table([Column("name", style="bold"), Column("state"), Column("what, or why not", wrap=True)], rows)
+    render.table(
+        [TableColumn("name", style="bold"), TableColumn("state"), TableColumn("what, or why not", wrap=True)], rows
+    )
     for item in items:
         errors = (item.why or "").splitlines()[1:]
         if errors:
@@ -126,8 +128,14 @@ def _print_machines(machines: Sequence[Item]) -> None:
         ]
         for item in machines
     ]
-    what, models = Column("what it was", wrap=True), Column("models", wrap=True)
-    columns = [Column("name", style="bold"), Column("figures", right=True), what, Column("suite"), models]
+    what, models = TableColumn("what it was", wrap=True), TableColumn("models", wrap=True)
+    columns = [
+        TableColumn("name", style="bold"),
+        TableColumn("figures", right=True),
+        what,
+        TableColumn("suite"),
+        models,
+    ]
     render.table(columns, rows, fits=True)
     render.title("Where the figures were published")
     sources = {machine.more["suite"]: machine.more["source"] for machine in machines}
@@ -142,7 +150,7 @@ def _print_options(patterns: Sequence[Item]) -> None:
             values = "|".join(option["choices"]) or f"{option['min']} to {option['max']}"
             rows.append([pattern.name, option["name"], values, option["default"], option["help"]])
     render.title("Options of patterns")
-    render.table(["pattern", "option", "values", "default", Column("what", wrap=True)], rows)
+    render.table(["pattern", "option", "values", "default", TableColumn("what", wrap=True)], rows)
 
 
 def _print_matrix(matrix: Matrix) -> None:
@@ -156,7 +164,7 @@ def _print_matrix(matrix: Matrix) -> None:
                 reason = f"the pattern needs {' and '.join(missing)}, which the transport does not offer"
             cells.append(cell or marks.setdefault(reason, f"no ({len(marks) + 1})"))
         rows.append(cells)
-    render.table([Column("transport", key=True), *matrix.patterns], rows, fits=True)
+    render.table([TableColumn("transport", key=True), *matrix.patterns], rows, fits=True)
     render.say()
     for reason, mark in marks.items():
         render.note(f"{mark}: {reason}")

@@ -34,7 +34,7 @@ from hockney.worker.catalogue import Catalogue, load
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputOptions:
     """How a run is shown: as JSON, without progress, and in which CSV file and HTML report too."""
 
     as_json: bool
@@ -46,7 +46,7 @@ class Output:
 
 def measure_and_show(
     command: str,
-    output: Output,
+    output: OutputOptions,
     store: Path | None,
     *,
     suite: Suite | None = None,
@@ -78,7 +78,7 @@ def measure_and_show(
         return _show(command, outcome, catalogue, results, output)
 
 
-def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Store, output: Output) -> int:
+def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Store, output: OutputOptions) -> int:
     run = Run(results, outcome.run_id)
     tables = tables_of(run)
     is_empty = not _has_interval(run) or (isinstance(tables, Sheet) and not tables.has_interval)

@@ -13,14 +13,14 @@ from hockney.cli import render
 from hockney.cli.cases import Predicted
 from hockney.cli.changes import point_json
 from hockney.cli.curves import format_interval, size_text
-from hockney.cli.render import Column
+from hockney.cli.render import TableColumn
 from hockney.measure.predict import Tolerances
 from hockney.model import Point
 from hockney.units import format_bytes, format_ns
 from hockney.worker.catalogue import split_name
 
 _GAIN_MIN = 5e-4  # less is printed as 0.0 %
-WHAT = (Column("what", key=True, wrap=True), Column("size", right=True, key=True))
+WHAT = (TableColumn("what", key=True, wrap=True), TableColumn("size", right=True, key=True))
 """The columns of predictions."""
 
 
@@ -75,14 +75,14 @@ def _print_times(predicted: Predicted) -> None:
         new_ns = predicted.changed_ns.get(row.point)
         return "" if new_ns is None else text(new_ns)
 
-    columns: dict[Column, Callable[[Prediction], str]] = {
+    columns: dict[TableColumn, Callable[[Prediction], str]] = {
         WHAT[0]: lambda row: _name(row.point),
         WHAT[1]: lambda row: size_text(row.point),
-        Column("predicted", right=True, style="bold"): lambda row: format_ns(row.time_ns),
-        Column("95 % interval", right=True): interval,
-        Column("changed", right=True): lambda row: changed(row, format_ns),
-        Column("change", right=True): lambda row: changed(row, lambda new_ns: _percent(new_ns, row.time_ns)),
-        Column("outside the fit", wrap=True): _outside,
+        TableColumn("predicted", right=True, style="bold"): lambda row: format_ns(row.time_ns),
+        TableColumn("95 % interval", right=True): interval,
+        TableColumn("changed", right=True): lambda row: changed(row, format_ns),
+        TableColumn("change", right=True): lambda row: changed(row, lambda new_ns: _percent(new_ns, row.time_ns)),
+        TableColumn("outside the fit", wrap=True): _outside,
     }
     always = list(columns)[:3]
     render.records(
@@ -122,13 +122,13 @@ def _print_effects(effects: Sequence[Effect]) -> None:
     def change(effect: Effect) -> str:
         return f"{_parameter(effect)} {'doubled' if PARAMETERS[effect.change.key].is_rate else 'halved'}"
 
-    columns: dict[Column, Callable[[Effect], str]] = {
-        Column("change", wrap=True, key=True): change,
-        Column("gain", right=True, style="bold"): lambda effect: f"{effect.gain:.1%}",
+    columns: dict[TableColumn, Callable[[Effect], str]] = {
+        TableColumn("change", wrap=True, key=True): change,
+        TableColumn("gain", right=True, style="bold"): lambda effect: f"{effect.gain:.1%}",
     }
     if any(len(effect.gains) > 1 for effect in effects):
-        columns[Column("largest gain", right=True)] = lambda effect: f"{max(effect.gains.values()):.1%}"
-        columns[Column("of", wrap=True)] = lambda effect: f"{_name(largest(effect))} {size_text(largest(effect))}"
+        columns[TableColumn("largest gain", right=True)] = lambda effect: f"{max(effect.gains.values()):.1%}"
+        columns[TableColumn("of", wrap=True)] = lambda effect: f"{_name(largest(effect))} {size_text(largest(effect))}"
     effective = [effect for effect in effects if max(map(abs, effect.gains.values()), default=0.0) >= _GAIN_MIN]
     render.title("What each parameter gains")
     render.records(columns, effective)
@@ -148,7 +148,7 @@ def _print_limits(
     text: Callable[[float], str],
 ) -> None:
     """A table with a row for each point: the changes that make it 1, 2 and 5 % slower."""
-    columns = [*WHAT, *(Column(f"{slowdown:.0%} slower", right=True) for slowdown in SLOWDOWNS)]
+    columns = [*WHAT, *(TableColumn(f"{slowdown:.0%} slower", right=True) for slowdown in SLOWDOWNS)]
     render.title(title)
     render.table(
         columns,

@@ -35,7 +35,7 @@ def quick(
     transport that can run here. The run is stored: `hockney show last` shows the sheet again, with --all all of
     its figures. A label that several runs share names the newest.
     """
-    from hockney.cli.measuring import Output, measure_and_show
+    from hockney.cli.measuring import OutputOptions, measure_and_show
     from hockney.cli.run_options import read_placement
     from hockney.suites import load_suite
 
@@ -43,5 +43,5 @@ def quick(
     suite = load_suite("quick")
     if asked.hosts:  # within one host it would cost the others time, and says little
         suite = suite.model_copy(update={"transports": (*suite.transports, "udp")})
-    output = Output(as_json, quiet, report=report, verbose=verbose)
+    output = OutputOptions(as_json, quiet, report=report, verbose=verbose)
     return measure_and_show("quick", output, store, suite=suite, asked=asked, label=label)

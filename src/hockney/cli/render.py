@@ -41,7 +41,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table; `style` as rich writes it.
 
     On a narrow screen, the cells of `wrap` columns are broken into lines and `optional` columns are hidden. If that is
@@ -180,12 +180,12 @@ def lines(texts: Sequence[str], style: str = "") -> int:
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], *, fits: bool = False) -> int:
+def table(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str] | str], *, fits: bool = False) -> int:
     """Print a table, and return how many lines it takes; a row that is a text is a heading of the rows that follow.
 
     It `fits` the screen on a terminal, where COLUMNS is set, or where asked for; else each row is one line.
     """
-    described = [Column(column) if isinstance(column, str) else column for column in columns]
+    described = [TableColumn(column) if isinstance(column, str) else column for column in columns]
     blocks: list[tuple[str, list[list[str]]]] = [("", [])]
     for row in rows:
         if isinstance(row, str):
@@ -214,19 +214,19 @@ def table(columns: Sequence[Column | str], rows: Iterable[Sequence[str] | str], 
     return count
 
 
-def records(columns: Mapping[Column, Callable[[Any], str]], members: Iterable[Any], *, fits: bool = False) -> int:
+def records(columns: Mapping[TableColumn, Callable[[Any], str]], members: Iterable[Any], *, fits: bool = False) -> int:
     """Print a table with a row for each member; each column has the function that makes its text."""
     rows = ([text(member) for text in columns.values()] for member in members)
     return table(list(columns), rows, fits=fits)
 
 
-def _least_width(column: Column, longest: int) -> int:
+def _least_width(column: TableColumn, longest: int) -> int:
     """The least width of a column: titles and sentences are broken between words."""
     longest_word = max(map(len, _BEFORE_UNIT.sub(_HARD_BLANK, column.title).split(" ")))
     return max(longest_word, min(_WRAP_MIN, longest) if column.wrap else longest)
 
 
-def split_columns(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[list[int]]:
+def split_columns(columns: Sequence[TableColumn], widths: Sequence[int], width: int) -> list[list[int]]:
     """The places of the columns of each table to print, so that none is wider than `width` if possible."""
     shown = list(range(len(columns)))
     for place, column in enumerate(columns):
@@ -274,7 +274,7 @@ def _cell(text: str, width: int, *, right: bool) -> str:
 
 
 def _print_part(
-    columns: Sequence[Column], blocks: Iterable[tuple[str, list[list[str]]]], widths: Mapping[int, int]
+    columns: Sequence[TableColumn], blocks: Iterable[tuple[str, list[list[str]]]], widths: Mapping[int, int]
 ) -> int:
     """Print the titles, then each heading with its rows, in the columns that have a width; returns the lines."""
     from rich.console import Console

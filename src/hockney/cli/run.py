@@ -79,12 +79,12 @@ def run(
     **words: object,
 ) -> int:
     """Measure a suite or some patterns."""
-    from hockney.cli.measuring import Output, measure_and_show
+    from hockney.cli.measuring import OutputOptions, measure_and_show
     from hockney.cli.rerun import typed
     from hockney.cli.run_options import find_suite, read_options
     from hockney.errors import UsageError
 
-    output = Output(as_json, quiet, csv)
+    output = OutputOptions(as_json, quiet, csv)
     if resume is not None:
         if what or dry_run or label is not None or words["refine"] is not None or any(words.values()):
             raise UsageError(

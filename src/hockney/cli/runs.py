@@ -12,7 +12,7 @@ from hockney.cli import render
 from hockney.cli.common import check_label, command, stored_runs
 from hockney.cli.complete import complete
 from hockney.cli.curves import ending_text
-from hockney.cli.render import Column, local_time
+from hockney.cli.render import TableColumn, local_time
 from hockney.cli.rerun import typed
 from hockney.units import format_duration_s
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from hockney.results.store import RunSummary
 
 
-_COLUMNS: dict[Column, Callable[[RunSummary], str]] = {
-    Column("run", right=True, style="bold"): lambda run: str(run.id),
-    Column("label"): lambda run: run.label or "",
-    Column("suite"): lambda run: run.suite,
-    Column("started"): lambda run: local_time(run.started_unix_s),
-    Column("status"): lambda run: ending_text(run.status),
-    Column("points", right=True): lambda run: f"{run.measured}/{run.planned}",
-    Column("measured", right=True): lambda run: _time_text(run),
-    Column("transports", wrap=True, optional=True): lambda run: " ".join(run.transports),
+_COLUMNS: dict[TableColumn, Callable[[RunSummary], str]] = {
+    TableColumn("run", right=True, style="bold"): lambda run: str(run.id),
+    TableColumn("label"): lambda run: run.label or "",
+    TableColumn("suite"): lambda run: run.suite,
+    TableColumn("started"): lambda run: local_time(run.started_unix_s),
+    TableColumn("status"): lambda run: ending_text(run.status),
+    TableColumn("points", right=True): lambda run: f"{run.measured}/{run.planned}",
+    TableColumn("measured", right=True): lambda run: _time_text(run),
+    TableColumn("transports", wrap=True, optional=True): lambda run: " ".join(run.transports),
 }
 
 

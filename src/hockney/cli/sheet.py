@@ -15,7 +15,7 @@ from hockney.cli import render
 from hockney.cli.curves import SHORT_NOTE, launches_advice, state_text
 from hockney.cli.explain import finding_parts
 from hockney.cli.progress import idle_hosts_text
-from hockney.cli.render import Column
+from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.model import PointStatus
 from hockney.report.findings import is_notable
@@ -88,10 +88,10 @@ def _print_rows(sheet: Sheet, run: Run) -> int:
     for row in sheet.rows:
         groups.setdefault(row.placement, []).append(row)
     is_one = all(len(set(map(_condition, members))) == 1 for members in groups.values())
-    columns = [Column("", style="bold", key=True)]
+    columns = [TableColumn("", style="bold", key=True)]
     if not is_one:
-        columns += [Column("state", key=True), Column("floor", right=True, key=True)]
-    columns += [Column(column.title, right=True) for column in COLUMNS]
+        columns += [TableColumn("state", key=True), TableColumn("floor", right=True, key=True)]
+    columns += [TableColumn(column.title, right=True) for column in COLUMNS]
     rows: list[list[str] | str] = []
     for placement, members in groups.items():
         rows += [placement[:1].upper() + placement[1:]] * bool(placement)

@@ -19,7 +19,7 @@ from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.clocks import print_clocks
 from hockney.cli.curves import say_one_launch, size_text
 from hockney.cli.health_screen import health_json, print_health
-from hockney.cli.render import Column
+from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import UsageError
@@ -120,14 +120,16 @@ def _known(value: float | None, text: Callable[[float], str], unknown: str = "")
     return unknown if value is None else text(value)
 
 
-_RATES: dict[Column, Callable[[SustainedRate], str]] = {
-    Column("what", key=True, wrap=True): lambda rate: rate.point.text(rate.point.transport),
-    Column("size", right=True): lambda rate: size_text(rate.point),
-    Column("highest rate", right=True, style="bold"): lambda rate: _known(rate.sustained_hz, format_hz, "not found"),
-    Column("p50", right=True): lambda rate: _known(rate.p50_ns, format_ns),
-    Column("p99", right=True): lambda rate: _known(rate.p99_ns, format_ns),
-    Column("p99.9", right=True): lambda rate: _known(rate.p999_ns, format_ns),
-    Column("missed at", right=True): lambda rate: _known(rate.missed_hz, format_hz),
+_RATES: dict[TableColumn, Callable[[SustainedRate], str]] = {
+    TableColumn("what", key=True, wrap=True): lambda rate: rate.point.text(rate.point.transport),
+    TableColumn("size", right=True): lambda rate: size_text(rate.point),
+    TableColumn("highest rate", right=True, style="bold"): lambda rate: _known(
+        rate.sustained_hz, format_hz, "not found"
+    ),
+    TableColumn("p50", right=True): lambda rate: _known(rate.p50_ns, format_ns),
+    TableColumn("p99", right=True): lambda rate: _known(rate.p99_ns, format_ns),
+    TableColumn("p99.9", right=True): lambda rate: _known(rate.p999_ns, format_ns),
+    TableColumn("missed at", right=True): lambda rate: _known(rate.missed_hz, format_hz),
 }
 
 
@@ -160,11 +162,11 @@ def _time_text(which: str, name: str, impact: Impact) -> str:
     return _known(getattr(getattr(impact, which), name), format_ns)
 
 
-_IMPACTS: dict[Column, Callable[[Impact], str]] = {
-    Column("size", right=True, key=True): lambda impact: size_text(impact.point),
-    Column("impact", right=True, style="bold"): _factor_text,
+_IMPACTS: dict[TableColumn, Callable[[Impact], str]] = {
+    TableColumn("size", right=True, key=True): lambda impact: size_text(impact.point),
+    TableColumn("impact", right=True, style="bold"): _factor_text,
     **{
-        Column(f"{which} {percent}", right=True): functools.partial(_time_text, which, name)
+        TableColumn(f"{which} {percent}", right=True): functools.partial(_time_text, which, name)
         for percent, name in (("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"))
         for which in ("idle", "loaded")
     },
@@ -179,7 +181,7 @@ def _print_impacts(impacts: Impacts, run: Run) -> None:
     def what(impact: Impact) -> str:
         return impact.point.text(names.get(impact.point.transport, impact.point.transport))
 
-    columns: dict[Column, Callable[[Impact], str]] = {Column("what", key=True, wrap=True): what}
+    columns: dict[TableColumn, Callable[[Impact], str]] = {TableColumn("what", key=True, wrap=True): what}
     columns |= {column: text for column, text in _IMPACTS.items() if any(map(text, impacts.impacts))}
     render.records(columns, impacts.impacts, fits=True)
     render.say()
@@ -236,7 +238,7 @@ def _print_matrix(matrix: PairMatrix) -> None:
         names = rank_names(range(matrix.ranks), matrix.hosts)
         if len(set(matrix.hosts)) == matrix.ranks:
             names = list(matrix.hosts)
-        columns = [Column("from", key=True), *(Column(f"to {name}", right=True) for name in names)]
+        columns = [TableColumn("from", key=True), *(TableColumn(f"to {name}", right=True) for name in names)]
         rows = zip(names, _square(matrix, lambda time: time.value), strict=True)
         render.table(columns, ([name, *("" if ns is None else format_ns(ns) for ns in row)] for name, row in rows))
     else:

@@ -15,7 +15,7 @@ from hockney.cli.curves import size_text
 from hockney.cli.measuring import command_line, measuring
 from hockney.cli.predicted import WHAT, print_missing
 from hockney.cli.progress import ProgressDisplay
-from hockney.cli.render import Column
+from hockney.cli.render import TableColumn
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import run as running
 from hockney.measure.fitted import fit_to_check, validate
@@ -73,12 +73,12 @@ def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
 
 def _print(run: Run, done: Sequence[Validation]) -> None:
     render.title(f"Predictions from the basic figures of run {run.id}, next to its other figures", first=True)
-    columns: dict[Column, Callable[[Checked], str]] = {
+    columns: dict[TableColumn, Callable[[Checked], str]] = {
         WHAT[0]: lambda row: row.point.text(),
         WHAT[1]: lambda row: size_text(row.point),
-        Column("predicted", right=True): lambda row: format_ns(row.predicted_ns),
-        Column("measured", right=True): lambda row: format_ns(row.measured_ns.value),
-        Column("error", right=True): lambda row: f"{row.error:+.1%}",
+        TableColumn("predicted", right=True): lambda row: format_ns(row.predicted_ns),
+        TableColumn("measured", right=True): lambda row: format_ns(row.measured_ns.value),
+        TableColumn("error", right=True): lambda row: f"{row.error:+.1%}",
     }
     for each in done:
         render.title(f"{each.transport}{f', {each.state}' if each.state else ''}")
@@ -86,7 +86,7 @@ def _print(run: Run, done: Sequence[Validation]) -> None:
         print_missing(each.missing)
     render.title("Size of the errors")
     rows = [[each.transport, *error_cells(each)] for each in done]
-    render.table([Column("transport", key=True), *(Column(name, right=True) for name in ERROR_COLUMNS)], rows)
+    render.table([TableColumn("transport", key=True), *(TableColumn(name, right=True) for name in ERROR_COLUMNS)], rows)
 
 
 def _json(each: Validation) -> dict[str, Any]:

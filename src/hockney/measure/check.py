@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
 from hockney.analysis.compare.differences import renamed
-from hockney.analysis.compare.expect import Expectations, Judged, judge, points_of
+from hockney.analysis.compare.expect import Expectations, Judged, judge_expectations, points_of
 from hockney.analysis.compare.expect import Outcome as Judgement
 from hockney.analysis.repeat import LAUNCHES, more_launches
 from hockney.errors import Fix, HockneyError, UsageError
@@ -39,7 +39,7 @@ _OPEN = (
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """The result of a check. `judged_again`: series judged by new launches alone."""
 
     run_id: int
@@ -67,7 +67,7 @@ def check(
     time_s: float | None = None,
     patience_s: float = PATIENCE_S,
     clock: Callable[[], float] = time.monotonic,
-) -> Checked:
+) -> CheckResult:
     """Measure a run's plan again and compare.
 
     `max_slowdown` is a fraction; `time_s` that of the first measurement (None: the baseline's). Series that are
@@ -98,7 +98,7 @@ def check(
     changes = tuple(verdicts.get(change.point, change) for change in comparison.changes)
     longer = ("--max-slowdown", f"{percent_digits(max_slowdown)}%", "--patience", f"{math.ceil(2 * patience_s)}s")
     again = Fix("check longer", ("hockney", "check", "--baseline", str(base_id), *longer))
-    return Checked(run_id, replace(comparison, changes=changes, again=again), len(suspects))
+    return CheckResult(run_id, replace(comparison, changes=changes, again=again), len(suspects))
 
 
 def _compared(store: Store, base_id: int, run_id: int, margin: float, first_launch: int = 0) -> Comparison:
@@ -187,12 +187,12 @@ def check_expectations(
     """Measure series with limits, and once more those that may miss them; the run, and the outcome of each limit."""
     plan = make_plan(expectations.suite(), RunOptions(time_s=time_s), catalogue)
     run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
-    judged = judge(Run(store, run_id), expectations, catalogue)
+    judged = judge_expectations(Run(store, run_id), expectations, catalogue)
     again = _measured(store, run_id, points_of(judged, (Judgement.MISSED, Judgement.INCONCLUSIVE)))
     if again:
         budget_s = plan.time_s / len(plan.points) * len(again)
         _unless_stopped(running.add_launches(run_id, again, plan.launches, budget_s, catalogue, store, display))
-        judged = judge(Run(store, run_id), expectations, catalogue)
+        judged = judge_expectations(Run(store, run_id), expectations, catalogue)
     return run_id, judged
 
 

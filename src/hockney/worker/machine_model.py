@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import HockneyError, UsageError, unknown
-from hockney.worker.machine_schema import Machine, Torus
+from hockney.worker.machine_schema import MachineModel, Torus
 from hockney.worker.toml_models import read_toml, validated
 from hockney.worker.toml_text import toml
 
@@ -28,12 +28,12 @@ class Model:
     name: str
     variant: str
     content: Mapping[str, Any]
-    machine: Machine
+    machine: MachineModel
 
     @classmethod
     def from_content(cls, name: str, content: Mapping[str, Any], variant: str = "") -> Model:
         """The model with this content, from a file or not. Raises UsageError with all errors."""
-        machine = validated(content, f"{name}:{variant}".rstrip(":"), Machine)
+        machine = validated(content, f"{name}:{variant}".rstrip(":"), MachineModel)
         if machine.machine is not None:
             known = [row["name"] for row in read_toml(MODELS.parent / "reports.toml", "list of reports")["machine"]]
             if machine.machine not in known:
@@ -69,7 +69,7 @@ class Model:
         return next(fitting, ("",))
 
 
-def torus_of(machine: Machine) -> dict[str, list[int]] | None:
+def torus_of(machine: MachineModel) -> dict[str, list[int]] | None:
     """The dimensions of a torus and the nodes of its ranks; None for another topology."""
     if not isinstance(machine.topology, Torus):
         return None

@@ -72,7 +72,7 @@ def _as_cost(value: Any) -> Any:
 Costs = Annotated[Cost, BeforeValidator(_as_cost)]
 
 
-class Segment(_Table):
+class CostSegment(_Table):
     """The costs of a message of at most `up_to_bytes` (0: of any size)."""
 
     source: Text
@@ -96,17 +96,17 @@ class Segment(_Table):
 
     def costs(self) -> dict[str, Cost]:
         """The costs that are given, by their names."""
-        given = ((field.alias or name, getattr(self, name)) for name, field in Segment.model_fields.items())
+        given = ((field.alias or name, getattr(self, name)) for name, field in CostSegment.model_fields.items())
         return {name: cost for name, cost in given if isinstance(cost, Cost)}
 
     @model_validator(mode="after")
-    def _packets_have_a_size(self) -> Segment:
+    def _packets_have_a_size(self) -> CostSegment:
         if not self.packet_bytes and any(cost.per_packet_ns for cost in self.costs().values()):
             raise ValueError("per_packet_ns needs packet_bytes")
         return self
 
 
-class PairClass(_Table):
+class CostClass(_Table):
     """The pairs of ranks with these costs: the first class that holds counts. Without a condition: all pairs.
 
     `switches`: their number on the route, or [least, most]; `within`: the name of a level of the hierarchy.
@@ -115,7 +115,7 @@ class PairClass(_Table):
     same_node: bool = False
     switches: Annotated[tuple[Count, ...], BeforeValidator(listed), Field(min_length=1, max_length=2)] | None = None
     within: str | None = None
-    segment: Annotated[tuple[Segment, ...], AfterValidator(some)]
+    segment: Annotated[tuple[CostSegment, ...], AfterValidator(some)]
 
     @property
     def is_for_all(self) -> bool:
@@ -123,7 +123,7 @@ class PairClass(_Table):
         return not self.same_node and self.switches is None and self.within is None
 
     @model_validator(mode="after")
-    def _segments_end(self) -> PairClass:
+    def _segments_end(self) -> CostClass:
         if sum((self.same_node, self.switches is not None, self.within is not None)) > 1:
             raise ValueError("same_node, switches and within exclude each other")
         ends = [segment.up_to_bytes for segment in self.segment]
@@ -132,13 +132,13 @@ class PairClass(_Table):
         return self
 
 
-def _classes_end(classes: dict[str, PairClass]) -> dict[str, PairClass]:
+def _classes_end(classes: dict[str, CostClass]) -> dict[str, CostClass]:
     if classes and not list(classes.values())[-1].is_for_all:
         raise ValueError("the last class needs to hold for all pairs: leave same_node, switches and within out")
     return _is_name(classes)
 
 
-Classes = Annotated[dict[str, PairClass], AfterValidator(_classes_end)]
+Classes = Annotated[dict[str, CostClass], AfterValidator(_classes_end)]
 
 
 class Cpu(_Table):
@@ -155,7 +155,7 @@ class Cpu(_Table):
     flops_per_s: Rate | None = None
 
 
-class Noise(_Table):
+class NoiseModel(_Table):
     """Each CPU cost and latency times a lognormal factor, or plus an exponential time."""
 
     source: Text
@@ -164,7 +164,7 @@ class Noise(_Table):
     mean_ns: Annotated[float, Field(gt=0, le=1e12)] | None = None
 
     @model_validator(mode="after")
-    def _has_its_number(self) -> Noise:
+    def _has_its_number(self) -> NoiseModel:
         wanted = "sigma" if self.law == "lognormal" else "mean_ns"
         if {name for name in ("sigma", "mean_ns") if getattr(self, name) is not None} != {wanted}:
             raise ValueError(f"{self.law} needs {wanted}, and nothing else")
@@ -214,7 +214,7 @@ class Tree(_Topology):
         return 2 * self.levels - 1
 
 
-class Switch(Tree):
+class SingleSwitch(Tree):
     """One switch that all nodes hang on."""
 
     kind: Literal["switch"] = "switch"
@@ -274,7 +274,7 @@ class Hierarchy(Tree):
         return [level.holds for level in self.level], [1] * len(self.level)
 
 
-class _Grid(_Topology):
+class _GridTopology(_Topology):
     dimensions: Numbers
     turn_ns: Ns = 0.0
 
@@ -283,7 +283,7 @@ class _Grid(_Topology):
         return math.prod(self.dimensions)
 
 
-class Torus(_Grid):
+class Torus(_GridTopology):
     """A ring in each dimension; a message goes along the first, then the second … `turn_ns`: each change between."""
 
     kind: Literal["torus"] = "torus"
@@ -297,7 +297,7 @@ class Torus(_Grid):
         return 1 + sum(length // 2 for length in self.dimensions)
 
 
-class Mesh(_Grid):
+class Mesh(_GridTopology):
     """A torus whose ends are open. The worker gets it as a graph."""
 
     kind: Literal["mesh"] = "mesh"
@@ -375,7 +375,7 @@ class Graph(_Topology):
 
 
 Topology = Annotated[
-    Switch | FatTree | Clos | Hierarchy | Torus | Mesh | Dragonfly | Graph, Field(discriminator="kind")
+    SingleSwitch | FatTree | Clos | Hierarchy | Torus | Mesh | Dragonfly | Graph, Field(discriminator="kind")
 ]
 
 
@@ -394,7 +394,7 @@ class Alltoall(_Table):
     own_per_byte_ns: Ns
 
 
-class Stream(_Table):
+class StreamCosts(_Table):
     """Costs of a byte stream between two ranks.
 
     `write`, `read`: the CPU, for a call that moves something; `poll`: for one that moves nothing. `drain`: from when
@@ -427,7 +427,7 @@ class Placement(_Table):
     second_half: Nodes | None = None
 
 
-class Run(_Table):
+class VariantChoice(_Table):
     """Which variants measure a suite's points; the first that fits a point counts, without any the plain model."""
 
     pattern: Texts = ()
@@ -463,7 +463,7 @@ class NotModelled(_Table):
     why: Text
 
 
-class Machine(_Table):
+class MachineModel(_Table):
     """A whole model. `machine`: the archive's name of the machine whose report it rebuilds.
 
     `default_ranks`: the number of ranks of a suite that names none, with `--machine`; 0: without `--machine`.
@@ -477,24 +477,24 @@ class Machine(_Table):
     ranks_per_node: Positive = 1
     topology: Topology
     cpu: Cpu | None = None
-    noise: Noise | None = None
+    noise: NoiseModel | None = None
     link: tuple[Link, ...] = ()
     classes: Classes = Field(default_factory=dict, alias="class")
     put: Classes = Field(default_factory=dict)
     get: Classes = Field(default_factory=dict)
     barrier: Barrier | None = None
     alltoall: Alltoall | None = None
-    stream: Stream | None = None
+    stream: StreamCosts | None = None
     slower: tuple[Slower, ...] = ()
     placement: Placement | None = None
-    run: tuple[Run, ...] = ()
+    run: tuple[VariantChoice, ...] = ()
     used: tuple[Used, ...] = ()
     structure: tuple[Structure, ...] = ()
     not_modelled: tuple[NotModelled, ...] = ()
     variant: Annotated[dict[str, dict[str, Any]], AfterValidator(_is_name)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _names_are_known(self) -> Machine:
+    def _names_are_known(self) -> MachineModel:
         if not self.classes:
             raise ValueError("it has no [class.NAME]: give what a message costs")
         levels = [level.name for level in self.topology.level] if isinstance(self.topology, Hierarchy) else []
@@ -515,7 +515,7 @@ class Machine(_Table):
         return self
 
     @model_validator(mode="after")
-    def _places_are_known(self) -> Machine:
+    def _places_are_known(self) -> MachineModel:
         placement, nodes = self.placement, self.topology.node_count
         for key in ("nodes", "second_half") if placement is not None else ():
             last = max(getattr(placement, key) or (0,))
@@ -528,7 +528,7 @@ class Machine(_Table):
         return self
 
     @model_validator(mode="after")
-    def _routes_are_long_enough(self) -> Machine:
+    def _routes_are_long_enough(self) -> MachineModel:
         most = self.topology.switches_max
         for kind, classes in (("class", self.classes), ("put", self.put), ("get", self.get)):
             for name, pair_class in classes.items():

@@ -12,20 +12,20 @@ from hockney.units import counted
 from hockney.worker import cache
 from hockney.worker.machine_model import Model
 from hockney.worker.machine_schema import (
+    CostClass,
     Dragonfly,
     Graph,
     Hierarchy,
     Link,
-    Machine,
+    MachineModel,
     Mesh,
-    PairClass,
-    Switch,
+    SingleSwitch,
     Torus,
     Tree,
 )
 
 
-def ranks_of(machine: Machine) -> int:
+def ranks_of(machine: MachineModel) -> int:
     """The most ranks that a machine takes."""
     placement = machine.placement
     if placement is None:
@@ -87,7 +87,7 @@ def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
-def _cpu(machine: Machine) -> Iterator[str]:
+def _cpu(machine: MachineModel) -> Iterator[str]:
     cpu, noise = machine.cpu, machine.noise
     if cpu is not None:
         yield f"node_cpus {cpu.per_node}"
@@ -102,10 +102,10 @@ def _cpu(machine: Machine) -> Iterator[str]:
 # ---- topology ------------------------------------------------------------------------------------------------------
 
 
-def _topology(machine: Machine) -> Iterator[str]:
+def _topology(machine: MachineModel) -> Iterator[str]:
     topology = machine.topology
     match topology:
-        case Switch():
+        case SingleSwitch():
             yield "topology switch"
         case Tree():
             down, up = topology.branches
@@ -144,19 +144,19 @@ def grid_edges(dimensions: Sequence[int], *, is_ring: bool) -> Iterator[tuple[in
         stride *= length
 
 
-def level_of(link: Link, machine: Machine) -> int:
+def level_of(link: Link, machine: MachineModel) -> int:
     """Which level of the topology a link is of, counted from 1; 0: all."""
     return link.level if isinstance(link.level, int) else 1 + _level_names(machine).index(link.level)
 
 
-def _level_names(machine: Machine) -> list[str]:
+def _level_names(machine: MachineModel) -> list[str]:
     return [level.name for level in machine.topology.level] if isinstance(machine.topology, Hierarchy) else []
 
 
 # ---- places and costs ----------------------------------------------------------------------------------------------
 
 
-def places(machine: Machine, ranks: int) -> list[int]:
+def places(machine: MachineModel, ranks: int) -> list[int]:
     """The node of each rank."""
     placement = machine.placement
     if placement is None:
@@ -167,7 +167,7 @@ def places(machine: Machine, ranks: int) -> list[int]:
     return [*placement.nodes[: ranks - half], *placement.second_half[:half]]
 
 
-def _classes(prefix: str, classes: Mapping[str, PairClass], machine: Machine) -> Iterator[str]:
+def _classes(prefix: str, classes: Mapping[str, CostClass], machine: MachineModel) -> Iterator[str]:
     for name, pair_class in classes.items():
         yield f"class {prefix}{name} {_condition(pair_class, machine)}"
         for segment in pair_class.segment:
@@ -177,7 +177,7 @@ def _classes(prefix: str, classes: Mapping[str, PairClass], machine: Machine) ->
                 yield f"cost {which} {' '.join(map(_number, numbers))}"
 
 
-def _stream(machine: Machine) -> Iterator[str]:
+def _stream(machine: MachineModel) -> Iterator[str]:
     stream = machine.stream
     if stream is not None:
         yield f"stream {stream.buffer_bytes}"
@@ -186,7 +186,7 @@ def _stream(machine: Machine) -> Iterator[str]:
             yield f"stream_cost {which} {_number(cost.fixed_ns)} {_number(cost.per_byte_ns)}"
 
 
-def _condition(pair_class: PairClass, machine: Machine) -> str:
+def _condition(pair_class: CostClass, machine: MachineModel) -> str:
     if pair_class.same_node:
         return "same_node"
     if pair_class.within is not None:

@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 from hockney.errors import UsageError
 from hockney.worker.machine_model import Model
-from hockney.worker.machine_schema import Graph, Link, Machine, Mesh, PairClass, Torus, Tree
+from hockney.worker.machine_schema import CostClass, Graph, Link, MachineModel, Mesh, Torus, Tree
 from hockney.worker.machine_text import grid_edges, level_of, places, ranks_of
 from hockney.worker.simgrid_costs import ENVELOPE_BYTES, Overhead, SmpiCosts, smpi_costs
 
@@ -66,7 +66,7 @@ def _refusal(model: Model, why: str) -> UsageError:
     return UsageError(f"{model.name} cannot be a platform of SimGrid: {why}")
 
 
-def _pairs_of(model: Model) -> tuple[str, PairClass]:
+def _pairs_of(model: Model) -> tuple[str, CostClass]:
     """The class of all pairs of ranks: SMPI has one set of costs."""
     machine = model.machine
     names = []
@@ -81,7 +81,7 @@ def _pairs_of(model: Model) -> tuple[str, PairClass]:
     return names[0], machine.classes[names[0]]
 
 
-def _shares_nodes(machine: Machine) -> bool:
+def _shares_nodes(machine: MachineModel) -> bool:
     homes = places(machine, ranks_of(machine))
     return len(set(homes)) < len(homes)
 
@@ -93,7 +93,7 @@ def _link(levels: Mapping[int, Link], level: int) -> Link | None:
     return levels.get(level, levels.get(0))
 
 
-def _costs(pairs: PairClass, network: _Network, levels: Mapping[int, Link]) -> SmpiCosts:
+def _costs(pairs: CostClass, network: _Network, levels: Mapping[int, Link]) -> SmpiCosts:
     """The costs with the links that are part of every route."""
     latency_ns, rate = 0.0, None
     home = None if network.home_level is None else _link(levels, network.home_level)
@@ -152,7 +152,7 @@ def _head(model: Model, costs: SmpiCosts) -> Iterator[str]:
     yield "  </config>"
 
 
-def _left_out(machine: Machine, pairs: PairClass) -> Iterator[str]:
+def _left_out(machine: MachineModel, pairs: CostClass) -> Iterator[str]:
     cpu = machine.cpu
     if cpu is not None and (cpu.slice_ns or cpu.compute_fixed_ns or cpu.compute_factor != 1):
         yield "cpu"
@@ -209,7 +209,7 @@ def _tree(down: Sequence[int], up: Sequence[int]) -> _Network:
     return _Network([switch(1, node // down[0], 0) for node in range(nodes)], 1, edges)
 
 
-def _zone(machine: Machine, network: _Network, levels: Mapping[int, Link], costs: SmpiCosts) -> Iterator[str]:
+def _zone(machine: MachineModel, network: _Network, levels: Mapping[int, Link], costs: SmpiCosts) -> Iterator[str]:
     """Names sort as numbers do, since SMPI places ranks in the order of names."""
     homes = [network.home[node] for node in places(machine, ranks_of(machine))]
     used = sorted({*homes, *(place for edge in network.edges for place in edge[:2])})

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hockney.worker.machine_schema import Cost, PairClass
+from hockney.worker.machine_schema import Cost, CostClass
 
 ENVELOPE_BYTES = 16
 """The header that SMPI adds to every message."""
@@ -24,7 +24,7 @@ _SIZE_MAX = 1 << 31
 
 
 @dataclass(frozen=True)
-class Range:
+class CostRange:
     """Messages of more than `above_bytes` (-1: all): a latency in ns, and ns for each byte, the envelope's included."""
 
     above_bytes: int
@@ -48,7 +48,7 @@ class SmpiCosts:
     eager_bytes: int | None
     send: tuple[Overhead, ...]
     receive: tuple[Overhead, ...]
-    ranges: tuple[Range, ...]
+    ranges: tuple[CostRange, ...]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class _Times:
     paced_by: str = ""
 
 
-def smpi_costs(pairs: PairClass, *, link_latency_ns: float, link_per_byte_ns: float) -> SmpiCosts:
+def smpi_costs(pairs: CostClass, *, link_latency_ns: float, link_per_byte_ns: float) -> SmpiCosts:
     """The costs of all pairs. `link_…`: the latency of the links of every route, and the time of a byte on them."""
     eager_bytes = _eager_bytes(pairs)
     times = [_times(pairs, size, eager_bytes, link_latency_ns, link_per_byte_ns) for size in _sizes(pairs)]
@@ -80,7 +80,7 @@ def smpi_costs(pairs: PairClass, *, link_latency_ns: float, link_per_byte_ns: fl
     )
 
 
-def _eager_bytes(pairs: PairClass) -> int | None:
+def _eager_bytes(pairs: CostClass) -> int | None:
     ends = [0, *(segment.up_to_bytes for segment in pairs.segment)]
     for end, segment in zip(ends, pairs.segment, strict=False):
         if segment.protocol != "eager":
@@ -88,7 +88,7 @@ def _eager_bytes(pairs: PairClass) -> int | None:
     return None
 
 
-def _sizes(pairs: PairClass) -> list[int]:
+def _sizes(pairs: CostClass) -> list[int]:
     sizes = {0, _SIZE_MAX}
     for end in (segment.up_to_bytes for segment in pairs.segment if segment.up_to_bytes):
         sizes |= {end, end + 1}
@@ -103,7 +103,7 @@ def _ns(cost: Cost | None, size: int) -> float:
     return 0.0 if cost is None else cost.fixed_ns + cost.per_byte_ns * size
 
 
-def _times(pairs: PairClass, size: int, eager: int | None, link_latency_ns: float, link_per_byte_ns: float) -> _Times:
+def _times(pairs: CostClass, size: int, eager: int | None, link_latency_ns: float, link_per_byte_ns: float) -> _Times:
     """SMPI charges the CPU for eager messages only: the CPU time of a longer one becomes latency.
 
     Messages on a shared route arrive together in SimGrid, but one by one on a model. So if their receiver has much work
@@ -142,7 +142,7 @@ def _overheads(times: Sequence[_Times], of: Callable[[_Times], float]) -> Iterat
         above = last.bytes
 
 
-def _ranges(times: Sequence[_Times]) -> Iterator[Range]:
+def _ranges(times: Sequence[_Times]) -> Iterator[CostRange]:
     """Ranges from the shortest message on, each as long as one latency and one rate fit all of its sizes."""
     first = 0
     while first < len(times):
@@ -155,7 +155,7 @@ def _ranges(times: Sequence[_Times]) -> Iterator[Range]:
             if wider is None:
                 break
             end, fitting = end + 1, wider
-        yield Range(times[first - 1].bytes if first else -1, *fitting)
+        yield CostRange(times[first - 1].bytes if first else -1, *fitting)
         first = end
 
 

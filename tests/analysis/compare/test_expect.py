@@ -10,7 +10,7 @@ from tests.analysis.compare.made import add_run, curve
 from tests.builders import make_point
 from tests.cli.support import call_here
 
-from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge, load_expectations
+from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
 from hockney.errors import UsageError
 from hockney.machine.topology import Topology
 from hockney.results.runs import Run
@@ -28,7 +28,7 @@ def catalogue() -> Catalogue:
 def judged(catalogue: Catalogue, store: Store, run: int, text: str) -> list[Judged]:
     path = store.path.with_name("expect.toml")
     path.write_text(text)
-    return judge(Run(store, run), load_expectations(path, catalogue), catalogue)
+    return judge_expectations(Run(store, run), load_expectations(path, catalogue), catalogue)
 
 
 def of_8_bytes(*lines: str) -> str:
@@ -233,7 +233,7 @@ def test_ranks_and_size_that_are_not_given_are_those_that_are_measured(catalogue
     done = call_here(tmp_path, "check", "--expect", str(path), "--time", "0.3s")
     assert done.returncode in (0, 3), done.stderr
     with Store.open(tmp_path / "results.db", readonly=True) as opened:
-        limits = judge(Run(opened, 1), load_expectations(path, catalogue), catalogue)
+        limits = judge_expectations(Run(opened, 1), load_expectations(path, catalogue), catalogue)
     # In so short a time a measurement may be alone or its interval endless, but the run has it.
     assert {limit.reason for limit in limits} <= {None, LimitReason.FEW_MEASUREMENTS, LimitReason.UNCERTAIN}
     assert [limit.subject.partition(",")[0] for limit in limits] == ["memload of 64 B on shm", "barrier on shm"]

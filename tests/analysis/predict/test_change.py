@@ -10,7 +10,7 @@ from tests.analysis.predict.machines import GAP, LATENCY, PER_BYTE, RECEIVE, SEN
 from hockney.analysis.predict.change import PARAMETERS, changed, parameters_of, parse_change
 from hockney.errors import UsageError
 from hockney.worker.machine_model import Model, builtin_models, load_model
-from hockney.worker.machine_schema import Segment
+from hockney.worker.machine_schema import CostSegment
 
 
 def after(*words: str, of: Model | None = None) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def test_changes_follow_each_other_and_leave_the_model_unchanged() -> None:
 
 def test_every_cost_of_a_message_is_of_one_parameter() -> None:
     of_messages = [name for key in ("L", "o_s", "o_r", "g") for name in PARAMETERS[key].of_message]
-    keys = {field.alias or name for name, field in Segment.model_fields.items()}
+    keys = {field.alias or name for name, field in CostSegment.model_fields.items()}
     assert sorted(of_messages) == sorted(keys - {"source", "up_to_bytes", "protocol", "packet_bytes"})
     assert PARAMETERS["G"].of_message == PARAMETERS["bandwidth"].of_message == PARAMETERS["g"].of_message
 

@@ -193,7 +193,7 @@ class Judged:
     classes: tuple[str, ...] = ()
 
 
-def judge(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Judged]:
+def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Judged]:
     """Every limit at every point that it is for, in the order of the file."""
     judged: list[Judged] = []
     for number, table in enumerate(expectations.expect, start=1):

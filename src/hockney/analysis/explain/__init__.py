@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from hockney.analysis.explain import caches, guidelines, impacts, laws, outliers, pattern_pairs, ranks, shape, switches
 from hockney.analysis.explain.curve import Reading
-from hockney.analysis.explain.fits import Line, OffLine, Parameters, lines_of, parameters_of
+from hockney.analysis.explain.fits import FittedLine, OffLine, Parameters, lines_of, parameters_of
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject
@@ -20,7 +20,7 @@ from hockney.errors import Fix
 from hockney.model import split_placed
 from hockney.results.runs import Run
 
-__all__ = ["DETECTORS", "Explanation", "Layer", "Line", "OffLine", "Parameters", "explain", "explain_run"]
+__all__ = ["DETECTORS", "Explanation", "FittedLine", "Layer", "OffLine", "Parameters", "explain", "explain_run"]
 
 YIELDS = Detector("yielding library", "yielding libraries", ranks.yields)
 DETECTORS: tuple[Detector, ...] = (
@@ -51,7 +51,7 @@ class Explanation:
 
     subject: str
     findings: tuple[Finding, ...] = ()
-    lines: tuple[Line, ...] = ()
+    lines: tuple[FittedLine, ...] = ()
     loggp: tuple[Parameters, ...] = ()
     layers: tuple[Layer, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()

@@ -24,7 +24,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Line(Fitted):
+class FittedLine(Fitted):
     """A segment of a curve: t_0 (its line's time at size 0), its asymptotic rate r_inf, and its residuals.
 
     t_0, r_inf and n_1/2 are None where the data do not determine them, and for sizes too close together for a line.
@@ -57,9 +57,9 @@ class Parameters(Fitted):
     loggp: LogGP
 
 
-def lines_of(reading: Reading) -> tuple[list[Line], list[OffLine], list[NotChecked]]:
+def lines_of(reading: Reading) -> tuple[list[FittedLine], list[OffLine], list[NotChecked]]:
     """The lines of each transport and pair class in each state, the sizes on none, and the curves without a line."""
-    lines: list[Line] = []
+    lines: list[FittedLine] = []
     off_lines: list[OffLine] = []
     gaps: dict[tuple[str, str, int], NotChecked] = {}
     for each in _curves(reading):
@@ -110,11 +110,11 @@ def _determined(fit: SegmentFit) -> list[Segment]:
     ]
 
 
-def _line(of: Fitted, fit: SegmentFit, segment: Segment) -> Line:
+def _line(of: Fitted, fit: SegmentFit, segment: Segment) -> FittedLine:
     on_line = fit.on_line(segment)
     # Else size 0 is farther away than twice the range of the line.
     is_long = segment.last_bytes >= 1.5 * segment.first_bytes
-    return Line(
+    return FittedLine(
         **vars(of),
         first_bytes=segment.first_bytes,
         last_bytes=segment.last_bytes,

@@ -15,7 +15,7 @@ from typing import Any
 from hockney.errors import UsageError, unknown
 from hockney.units import parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.machine_model import Model
-from hockney.worker.machine_schema import Machine
+from hockney.worker.machine_schema import MachineModel
 
 _COST = ("fixed_ns", "per_byte_ns", "per_packet_ns")
 _BUSY = ("transfer", "out", "both", "in", "node", "duplex", "rest")
@@ -221,7 +221,7 @@ def _tables(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 def _of_key(content: dict[str, Any], change: Change) -> Iterator[_Place]:
     """The values that a key of the file stands for: one of each table of a list."""
     *path, last = change.key.split(".")
-    top = {field.alias or name for name, field in Machine.model_fields.items()}
+    top = {field.alias or name for name, field in MachineModel.model_fields.items()}
     if change.value is not None and len(path) == 1 and path[0] in top:
         content.setdefault(path[0], {"source": ""})
     tables, before = [(content, content)], ""  # each with the one whose source counts

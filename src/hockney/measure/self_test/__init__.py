@@ -17,7 +17,7 @@ from random import Random
 from hockney.analysis.explain import Explanation
 from hockney.measure.plan import pattern_suite
 from hockney.measure.self_test.chain import (
-    Figure,
+    CheckedFigure,
     explained,
     figures_of_lines,
     figures_of_loggp,
@@ -90,7 +90,7 @@ def _switches(name: str, machine: CurveMachine, explanation: Explanation) -> Che
     return Check(name, "switches_bytes", is_met, planted=machine.jumps, named=said)
 
 
-def _checks(machine: str, figures: Sequence[Figure]) -> Iterator[Check]:
+def _checks(machine: str, figures: Sequence[CheckedFigure]) -> Iterator[Check]:
     for figure in figures:
         is_met = figure.is_covered or abs(figure.error) <= 0.02
         yield Check(machine, figure.name, is_met, figure.up_to_bytes, figure.truth, figure.estimate)

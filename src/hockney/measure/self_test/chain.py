@@ -44,7 +44,7 @@ def explained(
 
 
 @dataclass(frozen=True)
-class Figure:
+class CheckedFigure:
     """A figure of a fit and its true value. `name` ends with its unit; `up_to_bytes` is the end of its segment."""
 
     name: str
@@ -62,7 +62,7 @@ class Figure:
         return self.estimate.value / self.truth - 1
 
 
-def figures_of_lines(machine: CurveMachine, explanation: Explanation) -> Iterator[Figure]:
+def figures_of_lines(machine: CurveMachine, explanation: Explanation) -> Iterator[CheckedFigure]:
     """t_0, r_inf and n_1/2 of the lines within one segment of the machine."""
     for line in explanation.lines:
         segment = machine.segment(line.first_bytes, line.last_bytes)
@@ -75,10 +75,10 @@ def figures_of_lines(machine: CurveMachine, explanation: Explanation) -> Iterato
             ("n_half_bytes", start_ns / segment.ns_per_byte, line.n_half_bytes),
         ):
             if estimate is not None:
-                yield Figure(name, segment.up_to_bytes, truth, estimate)
+                yield CheckedFigure(name, segment.up_to_bytes, truth, estimate)
 
 
-def figures_of_loggp(machine: CurveMachine, explanation: Explanation) -> Iterator[Figure]:
+def figures_of_loggp(machine: CurveMachine, explanation: Explanation) -> Iterator[CheckedFigure]:
     """L, o_s, o_r, g and G of LogGP's segments within one of the machine."""
     for parameters in explanation.loggp:
         fit = parameters.loggp
@@ -93,7 +93,7 @@ def figures_of_loggp(machine: CurveMachine, explanation: Explanation) -> Iterato
             ("g_ns", segment.gap_ns, fit.gap_ns),
             ("G_ns_per_byte", segment.ns_per_byte, fit.gap_ns_per_byte),
         ):
-            yield Figure(name, segment.up_to_bytes, truth, estimate)
+            yield CheckedFigure(name, segment.up_to_bytes, truth, estimate)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Segment:
+class PlantedSegment:
     """The costs of messages of at most `up_to_bytes` (0: the longest). `gap_ns` is the transfer at 0 B."""
 
     up_to_bytes: int
@@ -77,7 +77,7 @@ class CurveMachine:
     """Two ranks. `jumps`: the sizes after which the time truly jumps; of packets every multiple, as far as it shows."""
 
     kind: CurveKind
-    segments: tuple[Segment, ...]
+    segments: tuple[PlantedSegment, ...]
     noise: Noise
 
     @property
@@ -101,7 +101,7 @@ class CurveMachine:
         per_byte = segment.ns_per_byte + segment.ns_per_packet / segment.packet_bytes
         return tuple(range(segment.packet_bytes, 1 + int(max(0.0, shown) / per_byte), segment.packet_bytes))
 
-    def segment(self, first_bytes: int, last_bytes: int) -> Segment | None:
+    def segment(self, first_bytes: int, last_bytes: int) -> PlantedSegment | None:
         """The segment that both sizes are of; None: they are of two, or the curve has no straight segments."""
         if self.kind != "segments":
             return None
@@ -112,7 +112,7 @@ class CurveMachine:
 
 def curve_machine(rng: Random, kind: CurveKind) -> CurveMachine:
     """A machine for ping-pongs."""
-    first = Segment(
+    first = PlantedSegment(
         0,
         send_ns=log_uniform(rng, 50, 1000),
         receive_ns=log_uniform(rng, 50, 1000),
@@ -121,7 +121,7 @@ def curve_machine(rng: Random, kind: CurveKind) -> CurveMachine:
         ns_per_byte=log_uniform(rng, 0.03, 3),
     )
     noise = random_noise(rng, 0.03, first.way_ns(Noise()) / 3)  # of three costs
-    segments: tuple[Segment, ...] = (first,)
+    segments: tuple[PlantedSegment, ...] = (first,)
     if kind == "segments":
         segments = _with_switches(rng, first)
     elif kind == "packets":
@@ -136,7 +136,7 @@ def curve_machine(rng: Random, kind: CurveKind) -> CurveMachine:
 def loggp_machine(rng: Random) -> CurveMachine:
     """A machine to which LogGP applies: the gap is above both overheads; half of them have a switch up to 6 KiB."""
     send_ns, receive_ns = log_uniform(rng, 50, 1000), log_uniform(rng, 50, 1000)
-    first = Segment(
+    first = PlantedSegment(
         0,
         send_ns,
         receive_ns,
@@ -170,7 +170,7 @@ def random_noise(rng: Random, most: float, time_ns: float) -> Noise:
     return Noise("exponential", rng.uniform(0.01, most) * time_ns)
 
 
-def _with_switches(rng: Random, segment: Segment) -> tuple[Segment, ...]:
+def _with_switches(rng: Random, segment: PlantedSegment) -> tuple[PlantedSegment, ...]:
     """Up to two switches of 10 to 150 % of the time, a fourth of them downwards, with sizes a factor of 10 apart."""
     segments = [segment]
     end = rng.randint(500, 3000)
@@ -189,7 +189,7 @@ def _with_switches(rng: Random, segment: Segment) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
-def _smooth(rng: Random, segment: Segment) -> tuple[Segment, ...]:
+def _smooth(rng: Random, segment: PlantedSegment) -> tuple[PlantedSegment, ...]:
     """t_0 + a * size^p, or a slope that grows or falls around some size."""
     start_ns = segment.way_ns(Noise())
     shape = rng.choice(("power", "knee"))

@@ -24,7 +24,7 @@ from hockney.units import format_bytes
 ASSUMED = "Predicted here: from this run's two ranks, with a CPU for each rank and one switch without limits."
 
 
-class Predicted(Series):
+class PredictedSeries(Series):
     """A point of a run that was not measured: its one measurement on the model, or the reason why there is none."""
 
     def __init__(self, run: Run, point: Point, outcome: Measurement | str) -> None:
@@ -55,7 +55,7 @@ class Predicted(Series):
         return True
 
 
-def predicted_series(run: Run, at_ranks: Mapping[str, int]) -> list[Predicted]:
+def predicted_series(run: Run, at_ranks: Mapping[str, int]) -> list[PredictedSeries]:
     """Every point that was skipped and has more ranks than the run had CPUs.
 
     `at_ranks`: patterns whose published figures have that number of ranks, with any number measured. One switch makes
@@ -91,17 +91,17 @@ def prediction_notes(measured: Iterable[Series], predicted: Iterable[Series]) ->
     return notes
 
 
-def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[Predicted]:
+def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[PredictedSeries]:
     fit = fit_machine(run, transport)
     if isinstance(fit, NoFit):
-        return (Predicted(run, point, fit.reason) for point in points)
+        return (PredictedSeries(run, point, fit.reason) for point in points)
     content = {**fit.content(max(point.ranks for point in points)), **_computing(run, transport)}
     try:
         outcomes = _outcomes(points, f"{transport} here", content)
     except HockneyError as error:
-        return (Predicted(run, point, str(error)) for point in points)
+        return (PredictedSeries(run, point, str(error)) for point in points)
     return (
-        Predicted(run, point, outcome if isinstance(outcome, str) else _within(fit, outcome))
+        PredictedSeries(run, point, outcome if isinstance(outcome, str) else _within(fit, outcome))
         for point, outcome in zip(points, outcomes, strict=True)
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hockney import stats
 from hockney.model import Definition, Measurement, Point, PointStatus
-from hockney.report.classic.predicted import Predicted
+from hockney.report.classic.predicted import PredictedSeries
 from hockney.report.classic.values import Measured, blank
 from hockney.results.runs import Run, Series, table_state
 from hockney.stats import Figure
@@ -114,7 +114,7 @@ class RunReader:
     """A run for tables. `defaults` are the options that points leave out, by pattern; `predicted`: its predictions."""
 
     def __init__(
-        self, run: Run, defaults: Mapping[str, Mapping[str, str]], predicted: Sequence[Predicted] = ()
+        self, run: Run, defaults: Mapping[str, Mapping[str, str]], predicted: Sequence[PredictedSeries] = ()
     ) -> None:
         self.run = run
         self._predicted = predicted
@@ -220,7 +220,7 @@ class RunReader:
     @staticmethod
     def _shown(figure: Figure, series: Series) -> str | None:
         """The state of a figure for its cell; a single rank has no floor, and so no state, and a model neither."""
-        has_none = series.point.ranks == 1 or isinstance(series, Predicted)
+        has_none = series.point.ranks == 1 or isinstance(series, PredictedSeries)
         return None if has_none and figure.state == stats.UNKNOWN.name else figure.state
 
     def fastest(self, series: Series, quantity: str) -> Measured:
@@ -254,7 +254,7 @@ class RunReader:
     @staticmethod
     def reason(series: Series) -> str:
         """Why a series has no figure."""
-        if isinstance(series, Predicted):
+        if isinstance(series, PredictedSeries):
             return f"not predicted: {series.reason}"
         if series.status in (PointStatus.FAILED, PointStatus.SKIPPED):
             return f"{series.status.value}: {series.reason or 'no reason was stored'}"

@@ -32,7 +32,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class View:
+class ClassicView:
     """A table to show; `left_out` says why figures are missing. `across`: the published columns are figures of rows."""
 
     columns: tuple[ClassicColumn, ...]
@@ -42,7 +42,7 @@ class View:
     across: bool = False
 
 
-def view_of(table: Table) -> View:
+def view_of(table: Table) -> ClassicView:
     """The table without the columns and rows that have no figure; rows with a published one stay."""
     measured, predicted = (
         [place for place, column in enumerate(table.columns) if column.kind == kind]
@@ -72,7 +72,7 @@ def view_of(table: Table) -> View:
         or column.kind == "key"
         or (column.kind == "published" and any(row[place] for row in rows))
     ]
-    return View(
+    return ClassicView(
         tuple(table.columns[place] for place in shown),
         tuple(tuple(row[place] for place in shown) for row in rows),
         (
@@ -108,7 +108,7 @@ def _name(table: Table, row: Sequence[Cell]) -> str:
     return " ".join(filter(None, keys))
 
 
-def laid_across(view: View) -> View:
+def laid_across(view: ClassicView) -> ClassicView:
     """A view of published figures alone with a column for each value of its last key; any other unchanged."""
     kinds = [column.kind for column in view.columns]
     if len(kinds) < 3 or kinds != [*["key"] * (len(kinds) - 1), "published"] or view.heading:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from hockney.errors import UsageError
 from hockney.results.formats import imb, iperf3, nccl, netpipe, osu
-from hockney.results.formats.output import FormatError, Output, Row
+from hockney.results.formats.output import FormatError, Output
 
-__all__ = ["NAMES", "Output", "Row", "read_outputs"]
+__all__ = ["NAMES", "Output", "read_outputs"]
 
 
 _FORMATS = (iperf3, nccl, imb, osu, netpipe)  # the last one has no words to know it by

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import re
 
-from hockney.results.formats.output import FormatError, Output, Row, checked, lines_of, read_size, row_of_time, rows_of
+from hockney.results.formats.output import (
+    FormatError,
+    Output,
+    OutputRow,
+    checked,
+    lines_of,
+    read_size,
+    row_of_time,
+    rows_of,
+)
 
 TITLE = "nccl-tests text"
 _END = "# Avg bus bandwidth"
@@ -41,7 +50,7 @@ def _read_one(lines: list[str], start: int, head: int) -> list[Output]:
     ranks = len(set(re.findall(r"^#\s+Rank\s+(\d+) ", head_text, re.MULTILINE))) or None
     titles = lines[head].lstrip("# ").split()
     times = [place for place, title in enumerate(titles) if title == "time"]
-    rows: list[list[Row]] = [[] for _ in times]
+    rows: list[list[OutputRow]] = [[] for _ in times]
     for line, cells in rows_of(lines, head + 1, len(titles)):
         for place, of_kind in zip(times, rows, strict=True):
             wrong = cells[place + 3] if titles[place + 3 : place + 4] == ["#wrong"] else "N/A"

@@ -13,7 +13,7 @@ import re
 from hockney.results.formats.output import (
     FormatError,
     Output,
-    Row,
+    OutputRow,
     checked,
     has_line,
     lines_of,
@@ -66,7 +66,7 @@ def _read_one(lines: list[str], start: int) -> Output:
     if column is None:
         raise FormatError(f"line {at + 1} has no column of a latency or a rate: {lines[at].strip()}")
     is_sized, is_rate = columns[0] == "Size", "MB/s" in titles[column]
-    rows: list[Row] = []
+    rows: list[OutputRow] = []
     for line, found in rows_of(lines, at + 1, len(columns)):
         cells = found if is_sized else ["0", *found]
         size = read_size(cells[0], line)

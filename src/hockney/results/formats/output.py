@@ -17,7 +17,7 @@ class FormatError(Exception):
 
 
 @dataclass(frozen=True)
-class Row:
+class OutputRow:
     """The figure of one message size: its times by the pattern's definition, in ns.
 
     There is one time for each measurement in the output. `digits_ns` is the rounding error of the printed digits.
@@ -41,7 +41,7 @@ class Output:
     tool: str
     pattern: str | None
     transport: str
-    rows: tuple[Row, ...]
+    rows: tuple[OutputRow, ...]
     ranks: int | None
     timed: str = "root"
     options: Mapping[str, str] = field(default_factory=dict)
@@ -132,22 +132,22 @@ def read_number(cell: str, line: int, what: str) -> tuple[float, float]:
     return value, 0.0 if "e" in cell.lower() else 0.5 * 10.0 ** -len(match[1] or "")
 
 
-def row_of_time(line: int, size_bytes: int, cell: str, unit_ns: float, *, verified: bool = False) -> Row:
+def row_of_time(line: int, size_bytes: int, cell: str, unit_ns: float, *, verified: bool = False) -> OutputRow:
     """From a printed time. Raises FormatError."""
     value, half = read_number(cell, line, "a time")
-    return Row(line, size_bytes, (value * unit_ns,), half * unit_ns, verified)
+    return OutputRow(line, size_bytes, (value * unit_ns,), half * unit_ns, verified)
 
 
-def row_of_rate(line: int, size_bytes: int, cell: str, bytes_per_s: float, flows: int = 1) -> Row:
+def row_of_rate(line: int, size_bytes: int, cell: str, bytes_per_s: float, flows: int = 1) -> OutputRow:
     """From a printed rate of `flows` together: the time of a message of each. Raises FormatError."""
     value, half = read_number(cell, line, "a rate")
     if size_bytes == 0:
         raise FormatError(f"line {line} has a rate of messages of 0 B")
     time_ns = flows * size_bytes * 1e9 / (value * bytes_per_s)
-    return Row(line, size_bytes, (time_ns,), time_ns * half / value)
+    return OutputRow(line, size_bytes, (time_ns,), time_ns * half / value)
 
 
-def checked(rows: list[Row]) -> tuple[Row, ...]:
+def checked(rows: list[OutputRow]) -> tuple[OutputRow, ...]:
     """Raises FormatError where a size comes twice."""
     seen: dict[int, int] = {}
     for row in rows:
