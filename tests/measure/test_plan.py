@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 from tests.builders import make_pattern, make_transport
 
+from hockney.cli.run_options import find_suite
 from hockney.errors import UsageError
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.model import PatternTraits, Point
@@ -307,7 +308,7 @@ def test_patterns_of_all_ranks_have_one_for_each_slot_that_was_asked_for(*, one_
     tcp = make_transport("tcp", BOTH | {"hosts"})
     catalogue = replace(CATALOGUE, transports={**CATALOGUE.transports, "tcp": tcp})
     asked = RunOptions(transports=("tcp",), hosts=("n1:4", "n2:2"), one_per_host=one_per_host)
-    plan = make_plan(pattern_suite("rounds", on_hosts=True), asked, catalogue)
+    plan = make_plan(pattern_suite("rounds", with_all_ranks=("rounds",)), asked, catalogue)
     assert {point.ranks for point in plan.points} == {ranks}
 
 
@@ -473,5 +474,5 @@ def test_across_hosts_each_has_a_rank_by_default(hosts: tuple[str, ...], ranks: 
 def test_a_pattern_alone_has_a_rank_on_each_host_if_all_ranks_take_part() -> None:
     tcp = replace(CATALOGUE, transports={"tcp": make_transport("tcp", BOTH | {"hosts"})})
     asked = RunOptions(transports=("tcp",), hosts=("n1", "n2", "n3", "n4"), sizes=(8,))
-    plan = make_plan(pattern_suite("ring", "barrier", "pingpong", on_hosts=True), asked, tcp, cpus=1)
+    plan = make_plan(find_suite("ring,barrier,pingpong", on_hosts=True), asked, tcp, cpus=1)
     assert {(point.pattern, point.ranks) for point in plan.points} == {("ring", 4), ("barrier", 4), ("pingpong", 2)}

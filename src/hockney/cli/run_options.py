@@ -37,7 +37,8 @@ def find_suite(what: str, *, on_hosts: bool = False) -> Suite:
     words = [word.strip() for word in what.split(",")]
     strange = next((word for word in words if word not in patterns), None)
     if strange is None:
-        return pattern_suite(*words, on_hosts=on_hosts)
+        spread = [word for word in words if on_hosts and patterns[word].uses_all_ranks]
+        return pattern_suite(*words, with_all_ranks=spread)
     if Path(strange).is_file():
         raise UsageError(f"{strange} is not a suite: the name of a suite's file ends in .toml")
     if len(words) > 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +27,6 @@ from hockney.worker.launch import START_LIMIT_S
 if TYPE_CHECKING:
     from hockney.results.store import StoredRun
 
-_FEW_RANKS = {  # two ranks take part, or not every number of ranks will do
-    *("pingpong", "prtt", "oneway", "twoway", "stream", "putpong", "put", "get", "memload", "memcpy", "ft"),
-}
 _LAUNCHES = 6  # the fewest whose medians give a 95 % interval over launches
 
 
@@ -141,15 +138,15 @@ class RunOptions:
     background_ranks: int | None = None
 
 
-def pattern_suite(*patterns: str, on_hosts: bool = False) -> Suite:
+def pattern_suite(*patterns: str, with_all_ranks: Collection[str] = ()) -> Suite:
     """Patterns as a suite: all sizes, more at the bends of a curve, launches as time allows, a minute for each.
 
-    `on_hosts`: patterns of any number of ranks have one on each host at least.
+    `with_all_ranks`: those with a rank on each host at least.
     """
     table: dict[str, dict[str, object]] = {
         pattern: {"pattern": pattern, "bytes": "0:4M", "refine": True} for pattern in patterns
     }
-    for pattern in table.keys() - _FEW_RANKS if on_hosts else ():
+    for pattern in with_all_ranks:
         table[pattern]["ranks"] = "cpus"
     name = ",".join(table)
     series = tuple(map(SuiteSeries.model_validate, table.values()))

@@ -89,6 +89,11 @@ class PatternInfo(PatternTraits):
         return least if least == most else max(2, least)
 
     @property
+    def uses_all_ranks(self) -> bool:
+        """Whether all ranks of a job take part, and more than one must."""
+        return self.links != "ends" and self.ranks[0] > 1
+
+    @property
     def ranks_most(self) -> int:
         """The largest number of ranks."""
         _, most, step = self.ranks
@@ -338,9 +343,9 @@ def _named(words: Iterable[str] | None, native: Iterable[str]) -> list[str]:
     return [name for name in _FAMILIES if any(fnmatch.fnmatchcase(name, base) for base in bases)]
 
 
-def native_patterns() -> list[str]:
-    """Names of all patterns; every family of workers has the same. Raises BuildError, ProtocolError."""
-    return [row["name"] for row in describe(build_worker())["patterns"]]
+def native_patterns() -> dict[str, PatternInfo]:
+    """All patterns by name; every family of workers has the same. Raises BuildError, ProtocolError."""
+    return {row["name"]: _pattern(row) for row in describe(build_worker())["patterns"]}
 
 
 def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
