@@ -76,6 +76,11 @@ class TransportTraits:
         return "syscalls" in self.caps and "spins" not in self.caps
 
     @property
+    def is_harness(self) -> bool:
+        """Whether it carries nothing in real time, so that its times are those of the harness itself."""
+        return self.carrier == "nothing" and "virtual" not in self.caps
+
+    @property
     def is_paced(self) -> bool:
         """Whether the kernel sends between hosts and loses nothing: congestion control then decides how fast."""
         return self.carrier == "kernel" and "hosts" in self.caps and "lossy" not in self.caps

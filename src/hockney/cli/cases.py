@@ -67,7 +67,7 @@ class Predicted:
 
 def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
     """A suite on a model. Raises UsageError."""
-    model, catalogue = load_model(machine), load(["null"])
+    model, catalogue = load_model(machine), load(libraries=())
     plan = make_plan(suite, read_model_options(machine, words), catalogue)
     refuse_empty(plan, what="predict")
     models = {point.transport: catalogue.transports[point.transport].model or model for point in plan.points}
@@ -88,7 +88,7 @@ def on_fits(
 
 def transports_of(run: Run, words: Sequence[str]) -> list[str]:
     """The transports of a run that the words name; all without words. Raises UsageError for a word without any."""
-    known = list(dict.fromkeys(series.point.transport for series in run.series if series.point.transport != "null"))
+    known = list(dict.fromkeys(series.point.transport for series in run.series if not series.is_harness))
     for word in words:
         if not any(matches(word, name) for name in known):
             raise UsageError(f"{unknown(f'transport of run {run.id}', word, known)}; --from names another run")
@@ -129,7 +129,7 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
     def content_for(ranks: int) -> Content:
         return lambda each: {**each.content(ranks), **extended}
 
-    catalogue, machine = load(["null"]), fit.transport.replace(":", "-")  # a colon begins a variant of a model
+    catalogue, machine = load(libraries=()), fit.transport.replace(":", "-")  # a colon begins a variant of a model
     catalogue.add_model(f"sim@{machine}", Model.from_content(fit.transport, content_for(RANKS_MAX)(fit)))
     plan = make_plan(suite, read_model_options(machine, words), catalogue)
     refuse_empty(plan, what="predict")

@@ -83,11 +83,11 @@ def figures_in(series: Series, state: str | None, *, or_most: bool = False) -> l
 
 
 def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
-    """The series of each pattern, number of ranks and options, by transport; without null, the harness itself."""
+    """The series of each pattern, number of ranks and options, by transport; without the harness itself."""
     groups: dict[tuple[object, ...], dict[str, list[Series]]] = {}
     for member in series:
         point = member.point
-        if point.transport != "null":
+        if not member.is_harness:
             group = groups.setdefault((point.pattern, point.ranks, point.options), {})
             group.setdefault(point.transport, []).append(member)
     return list(groups.values())
@@ -121,9 +121,9 @@ def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | No
     # A rank alone has no floor, and so no state.
     kinds |= {"states" if any(row.figure.state != state and point.ranks > 1 for row in rows) else ""}
     algorithm = rows[-1].figure.definition.algorithm
-    crowded = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
+    note = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
     name = point.text(names.get(point.transport, point.transport))
-    render.title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{crowded}")
+    render.title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{note}")
     render.records({column: text for kind, column, text in _COLUMNS if kind in kinds}, rows)
 
 
@@ -272,7 +272,7 @@ def plots_of(
 def _main_state(run: Run) -> str:
     from hockney.results.runs import table_state
 
-    measured = [member for member in run.series if member.point.transport != "null"]
+    measured = [member for member in run.series if not member.is_harness]
     return table_state(measured) or table_state(run.series) or ""
 
 
@@ -301,7 +301,7 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
         render.note(f"It was killed after {counted(run.rounds, 'round')}. {fix}.", style="yellow")
     counts: Counter[str] = Counter()
     for member in shown:
-        if member.point.transport != "null" and not member.is_exact:
+        if not member.is_harness and not member.is_exact:
             counts += member.measurements_by_state
     if counts and state is not None:
         render.note(state_text(counts, state))

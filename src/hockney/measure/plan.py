@@ -441,7 +441,7 @@ def _grid(
         sizes=list(dict.fromkeys(size for size in sizes.values() if size is not None)),
         unknown_sizes=[str(share) for share, size in sizes.items() if size is None],
         is_refined=pattern.sized
-        and any(transport.name != "null" for transport, _, _ in curves)
+        and any(not transport.is_harness for transport, _, _ in curves)
         and (series.refine and not asked.sizes if asked.refine is None else asked.refine),
         role="basic" if series.basic else "asked",
     )
@@ -472,16 +472,18 @@ def _variants(
 
 
 def _transports(suite: Suite, series: SuiteSeries, asked: RunOptions, catalogue: Catalogue) -> list[TransportInfo]:
-    """The transports asked for, or the suite's; of a series' own those asked for, their variants, and null.
+    """The transports asked for, or the suite's; of a series' own those asked for, their variants, and the harness.
 
     Those missing here are left out of a suite's list (the catalogue says why), but not of the user's.
     """
+    harness = {info.name for info in catalogue.transports.values() if info.is_harness}
     if asked.machine is not None:
-        return [] if series.transports == ("null",) else catalogue.select([f"sim@{asked.machine}"])
+        is_of_harness = series.transports and harness.issuperset(series.transports)
+        return [] if is_of_harness else catalogue.select([f"sim@{asked.machine}"])
     named = catalogue.select(asked.transports) if asked.transports else []
     if named and not series.transports:
         return named
     words = series.transports or suite.transports
     listed = catalogue.select([word for word in words if catalogue.missing_for(word) is None])
-    names = {"null", *(info.name for info in named)}
+    names = harness | {info.name for info in named}
     return [info for info in listed if not named or info.name in names or info.name.partition(":")[0] in names]

@@ -25,6 +25,7 @@ from hockney.measure.run_warnings import (
 )
 from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
+from hockney.results.traits import transport_traits
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.mpi_transport import by_sockets
 
@@ -135,12 +136,13 @@ class Recorder:
     ) -> RunOutcome:
         """Store how the run ended, and its warnings; `others`: the load of other programs during each launch."""
         failed = failed_before + sum(end is PointStatus.FAILED for end in self.statuses.values())
-        # The points of null measure the harness and are no result.
-        real = [point for point in (*self.statuses, *(row.point for row in plan.skipped)) if point.transport != "null"]
+        stored = self.store.run(self.run_id)
+        points = (*self.statuses, *(row.point for row in plan.skipped))
+        # What measures the harness is no result.
+        real = [point for point in points if not transport_traits(stored.info.facts, point.transport).is_harness]
         refused = all(self.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
         if status is RunStatus.DONE and (failed or (real and refused) or not self.statuses):
             status = RunStatus.PARTIAL
-        stored = self.store.run(self.run_id)
         for warning in (
             *self.kernel_share.warnings(catalogue),
             *loss_warnings(self._lost),

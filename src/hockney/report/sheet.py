@@ -37,7 +37,6 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "bytes/s": format_rate,
     "bytes": lambda value: format_rate(value).removesuffix("/s"),
 }
-_HARNESS = "null"
 _LATENCY_BYTES = 8
 _STREAM_BYTES = (1 << 16, 1 << 20)
 _STREAM_OPTIONS = (("window", "16"),)
@@ -314,7 +313,9 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     by_transport: dict[str, Members] = {}
     for member in run.summaries():
         by_transport.setdefault(member[0].point.transport, []).append(member)
-    harness = [member for member in by_transport.pop(_HARNESS, []) if member[0].point.pattern == "pingpong"]
+    harness = [
+        member for name in run.harness for member in by_transport.pop(name, []) if member[0].point.pattern == "pingpong"
+    ]
     where = placements(run.launches.values())
     groups: dict[str, list[Series]] = {}
     for transport, members in by_transport.items():
@@ -348,7 +349,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
         warnings=run.warnings,
         failures=tuple(_failures(by_transport, [row for row in rows if row.has_interval])),
         network=_network(rows, run.info),
-        also_ready=tuple(sorted({*run.facts.get("transports", ())} - {_HARNESS, *by_transport})),
+        also_ready=tuple(sorted({*run.facts.get("transports", ())} - {*run.harness, *by_transport})),
     )
 
 
@@ -358,7 +359,7 @@ def _states(run: Run) -> tuple[StateCount, ...]:
         (state.name, state.floor_ns)
         for series, of_series in run.summaries()
         for _, state in of_series
-        if series.point.transport != _HARNESS
+        if not series.is_harness
     )
     ordered = sorted(count.items(), key=lambda item: place(*item[0]))
     return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)

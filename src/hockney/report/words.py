@@ -55,7 +55,9 @@ def error_cells(validation: Validation) -> list[str]:
 
 def placement_text(run: Run) -> str | None:
     """`2 ranks on CPUs 0 and 2.`: where they ran; None of several hosts, or where it is not known."""
-    placed = {launch.cpus: None for launch in run.launches.values() if launch.transport != "null" and launch.cpus}
+    placed = {
+        launch.cpus: None for launch in run.launches.values() if launch.transport not in run.harness and launch.cpus
+    }
     hosts = {host for launch in run.launches.values() for host in launch.hosts}
     if not placed or len(hosts) > 1 or any(cpu < 0 for cpus in placed for cpu in cpus):
         return None

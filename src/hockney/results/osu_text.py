@@ -38,7 +38,7 @@ def write_osu(run: Run, series: Iterable[Series], stream: TextIO) -> None:
     """Write the curves of these series. Raises UsageError where OSU has none of their patterns."""
     curves: dict[CurveKey, list[Series]] = {}
     for member in series:
-        if member.point.pattern in _TITLES and member.point.transport != "null":
+        if member.point.pattern in _TITLES and not member.is_harness:
             curves.setdefault(curve_of(member.point), []).append(member)
     tables = [(members[0], *curve_figures(members)) for members in curves.values()]
     tables = [table for table in tables if table[2]]

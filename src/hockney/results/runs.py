@@ -18,6 +18,7 @@ from hockney import stats
 from hockney.errors import UsageError
 from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
 from hockney.results.store import MeasurementSummary, RunSummary, Store, StoredPoint
+from hockney.results.traits import transport_traits
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array
@@ -111,6 +112,15 @@ class Run:
     def launch_count(self) -> int:
         """How often each job was launched, at most."""
         return len({launch.index for launch in self.launches.values()})
+
+    @functools.cached_property
+    def harness(self) -> frozenset[str]:
+        """The transports, ready or used, whose times are those of the harness itself: they carry nothing."""
+        used = {launch.transport for launch in self.launches.values()} | {
+            series.point.transport for series in self.series
+        }
+        names = used.union(self.facts.get("transports", ()))
+        return frozenset(name for name in names if transport_traits(self.facts, name).is_harness)
 
     @functools.cached_property
     def series(self) -> tuple[Series, ...]:
@@ -320,6 +330,11 @@ class Series:
     def oversubscribed(self) -> bool:
         """Whether there were more ranks than CPUs in one of its launches: its times are then a scheduler's."""
         return any(launch.oversubscribed for launch in self.launches)
+
+    @property
+    def is_harness(self) -> bool:
+        """Whether its transport measures the harness itself."""
+        return self.point.transport in self._run.harness
 
     @property
     def is_exact(self) -> bool:

@@ -31,9 +31,7 @@ def read_run(run: Run) -> Reading:
     point without an interval in that state is on no curve.
     """
     summarized = [
-        (series, members)
-        for series, members in usable(run)
-        if series.point.transport != "null" and series.measurements_by_state
+        (series, members) for series, members in usable(run) if not series.is_harness and series.measurements_by_state
     ]
     fix = resume(run.id, run.info)
     if not summarized:

@@ -171,7 +171,9 @@ def make_table(layout: Layout, report: str, reader: RunReader) -> Table:
         if layout.down:
             measured = {label: some for label, some in cells.items() if any(cell.value is not None for cell in some)}
             shown = measured or {(): next(filter(None, cells.values()), blanks)}
-            rows += [(*_head(layout, line, label), *some) for label, some in shown.items()]
+            for label, some in shown.items():
+                by = [part for part in label if part not in reader.run.harness]
+                rows.append((*_head(layout, line, by), *some))
             continue
         row: list[Cell] = _head(layout, line)
         for label in dict.fromkeys((*groups, *on_model)):
@@ -272,8 +274,8 @@ def _own_place(layout: Layout, part: Part, series: Series, reader: RunReader) ->
     return place
 
 
-def _head(layout: Layout, line: _Line, label: Label = ()) -> list[Cell]:
-    place = {**line.place, "by": ", ".join(part for part in label if part != "null")}
+def _head(layout: Layout, line: _Line, by: Sequence[str] = ()) -> list[Cell]:
+    place = {**line.place, "by": ", ".join(by)}
     figure: Cell = line.figure or ""
     if line.figure is not None and line.part.published:
         figure = str(line.figure.at[line.part.published])

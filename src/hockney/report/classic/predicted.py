@@ -66,7 +66,7 @@ def predicted_series(run: Run, at_ranks: Mapping[str, int]) -> list[PredictedSer
     points: dict[str, dict[Point, None]] = {}
     for series in run.series if not plan.get("hosts") else ():
         point, is_oversubscribed = series.point, 0 < cpus < series.point.ranks
-        if point.transport in ("null", *plan.get("virtual", {})) or point.role == "basic":
+        if series.is_harness or point.transport in plan.get("virtual", {}) or point.role == "basic":
             continue
         if point.pattern in at_ranks and (is_oversubscribed or series.status not in NOT_MEASURED):
             options = tuple(option for option in point.options if option[0] not in ("source", "target", "distance"))

@@ -132,7 +132,7 @@ class RunReader:
             for series in self.run.series
             if series.point.pattern in patterns
             and series.point.role != "basic"
-            and (series.point.transport != "null" or series.point.pattern == "memload")
+            and (not series.is_harness or series.point.pattern == "memload")
         ]
 
     def predicted(self, *patterns: str) -> list[Series]:

@@ -14,7 +14,6 @@ from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, time_of
 
 COPY = "memcpy"  # the reference of other curves
-_HARNESS = "null"
 _OF_PAIRS = {"source", "target", "round"}  # options that name a pair of ranks: these points are in the matrices
 _Member = tuple[Series, list[MeasurementSummary]]  # in one state
 _Key = tuple[str, str, int, str]  # transport, pattern with options, ranks, state
@@ -71,7 +70,7 @@ def curves_of(run: Run) -> list[CurveData]:
     for series, measurements in run.summaries():
         point = series.point
         is_of_pair = any(name in _OF_PAIRS for name, _ in point.options)
-        is_harness = point.transport == _HARNESS and point.pattern != COPY
+        is_harness = series.is_harness and point.pattern != COPY
         if series.status is PointStatus.FAILED or is_harness or is_of_pair:
             continue
         by_state: dict[str, list[MeasurementSummary]] = {}

@@ -52,14 +52,15 @@ def _parts(material: Material, curves: Mapping[str, Curve], curve: Curve, size: 
     time = curve.at(size)
     if time is None or material.reading is None:
         return []
-    below = curves.get(transport_traits(material.run.facts, curve.transport).below or "")
+    traits = transport_traits(material.run.facts, curve.transport)
+    below = curves.get(traits.below or "")
     if below is not None and below.state == curve.state:
         parts = _parts(material, curves, below, size)
         rest = time.value - sum(part for _, part in parts)
         if parts and rest >= 0:
             return [*parts, (curve.transport, rest)]
     floor = material.reading.floors.get(curve.job)
-    if curve.transport in ("shm", "threads") and floor is not None and floor.value <= time.value:
+    if traits.carrier == "memory" and floor is not None and floor.value <= time.value:
         return [(_FLOOR, floor.value), (curve.transport, time.value - floor.value)]
     return [(curve.transport, time.value)]
 
@@ -76,5 +77,6 @@ def _view(material: Material, root: str, stacks: list[tuple[str, list[tuple[str,
                 points.append((value, row, None, None))
         name = _FLOOR if layer == _FLOOR else material.name_of(layer)
         lines.append(Line(name, points, transport=None if layer == _FLOOR else layer))
-    title = "shared memory" if root in (_FLOOR, "shm", "threads") else material.name_of(root)
+    is_memory = root == _FLOOR or transport_traits(material.run.facts, root).carrier == "memory"
+    title = "shared memory" if is_memory else material.name_of(root)
     return View(f"on {title}", tuple(lines), tuple(material.name_of(transport) for transport, _ in ordered))

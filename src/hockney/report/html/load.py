@@ -72,7 +72,7 @@ def _time(time_ns: float | None) -> Cell:
 def _where(run: Run) -> Iterable[str]:
     yield f"Background: {background_text(run)}."
     if run.info.plan["background"]["hosts"]:
-        launches = (launch for launch in run.launches.values() if launch.transport != "null")
+        launches = (launch for launch in run.launches.values() if launch.transport not in run.harness)
         hosts = dict.fromkeys(host for launch in launches for host in launch.hosts)
         yield f"Measured: ranks on {hosts_text(list(hosts))}."
     elif placement := placement_text(run):

@@ -64,9 +64,7 @@ def predictions_of(material: Material) -> Predictions | None:
 
 
 def _fits(material: Material) -> Sequence[Fit]:
-    transports = dict.fromkeys(
-        series.point.transport for series in material.run.series if series.point.transport != "null"
-    )
+    transports = dict.fromkeys(series.point.transport for series in material.run.series if not series.is_harness)
     fits = [fit_to_check(material.run, transport) for transport in transports]
     # Fewer points of a transport show nothing.
     return [fit for fit in fits if not isinstance(fit, NoFit) and len(fit.figures.others) >= 3]

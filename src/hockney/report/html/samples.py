@@ -43,7 +43,7 @@ def distribution_chart(material: Material) -> Chart | None:
     single = [
         series
         for series, measurements in material.run.summaries()
-        if series.point.transport != "null"
+        if not series.is_harness
         and series.status is not PointStatus.FAILED
         and not any(name in ("source", "target", "round") for name, _ in series.point.options)
         and measurements
@@ -140,7 +140,7 @@ def _points_of_two(material: Material) -> Iterable[tuple[str, list[Series]]]:
     for series in material.run.series:
         point = series.point
         is_asked = point.pattern in ("pingpong", "oneway", "stream") and point.ranks == 2
-        if is_asked and point.transport != "null" and series.measurements_by_state:
+        if is_asked and not series.is_harness and series.measurements_by_state:
             groups.setdefault((point.pattern_text, point.bytes), []).append(series)
     most = max(map(len, groups.values()), default=0)
     sizes: dict[str, list[int]] = {}
