@@ -113,9 +113,9 @@ def test_the_batch_script_measures_one_node(tmp_path: Path, hockney: str) -> Non
 
 
 def test_the_batch_script_measures_between_nodes(tmp_path: Path) -> None:
-    told = program(tmp_path / "hockney", 'echo "$@" >> called')
+    hockney = program(tmp_path / "hockney", 'echo "$@" >> called')
     nodes = {"SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_ID": "8"}
-    assert call(tmp_path, str(BATCH), HOCKNEY=told, **nodes).returncode == 0
+    assert call(tmp_path, str(BATCH), HOCKNEY=hockney, **nodes).returncode == 0
     first, *_ = (tmp_path / "called").read_text().splitlines()
     assert first.startswith("run pingpong,oneway --time 5m --launches 6 --store ")
     assert first.endswith("--label job-8 -q -t mpi,tcp")
@@ -147,12 +147,12 @@ def test_the_step_checks_and_posts_markdown(tmp_path: Path, hockney: str) -> Non
 @pytest.mark.parametrize(("code", "verdict"), [(1, "slower"), (2, "not checked"), (3, "inconclusive")])
 def test_the_step_comments_and_ends_as_the_check_does(tmp_path: Path, code: int, verdict: str) -> None:
     reported = '[ "$1" != report ] || { echo "# of $*" >r.md.run; exit 0; }'
-    told = program(
+    hockney = program(
         tmp_path / "hockney", reported, "echo 'slower: a ```b```'", "echo 'hockney: why' >&2", f"exit {code}"
     )
     program(tmp_path / "gh", 'echo "$@" > called; cat "$5" > body')
     path = f"{tmp_path}:{os.environ['PATH']}"
-    done = call(tmp_path, str(CHECK), "r.db", "main", HOCKNEY=told, PULL_REQUEST="12", PATH=path)
+    done = call(tmp_path, str(CHECK), "r.db", "main", HOCKNEY=hockney, PULL_REQUEST="12", PATH=path)
     assert done.returncode == code
     assert (tmp_path / "called").read_text() == "pr comment 12 --body-file r.md\n"
     body = (tmp_path / "body").read_text()

@@ -39,7 +39,7 @@ FACTS: dict[str, Any] = {
     "software": {"c_compiler": "cc 12.2", "c_options": "-O3 -std=c17", "commit": "abc"},
     "environment": {},
 }
-CROWDED = (
+TOO_MANY_RANKS = (
     "more ranks than CPUs (2) would measure the scheduler; allow this process more CPUs, or add --oversubscribe to "
     "hockney run"
 )
@@ -64,7 +64,7 @@ class Made:
     floor_kind: str = "line"
     floor_after_ns: float | None = None  # where it changed during each measurement
     pace_ns: tuple[float, ...] | None = None  # of each rank, before and after each measurement
-    scatter: float = 0.0  # of the times of its measurements: about the arm of their interval over the time
+    scatter: float = 0.0  # of the times of its measurements: about the half-width of their interval over the time
     then: Made | None = None  # its later measurements, in another machine state
     skipped: str | None = None
     failed: str | None = None
@@ -77,7 +77,7 @@ def options(**given: object) -> tuple[tuple[str, str], ...]:
 
 def oversubscribed(transport: str, pattern: str, ranks: int, size: int, **given: object) -> Made:
     """A point that was skipped because it has more ranks than there are CPUs."""
-    return Made(Point(transport, pattern, ranks, size, options(**given)), skipped=CROWDED.format(ranks=ranks))
+    return Made(Point(transport, pattern, ranks, size, options(**given)), skipped=TOO_MANY_RANKS.format(ranks=ranks))
 
 
 def store_run(

@@ -29,8 +29,8 @@ def test_a_published_row_has_the_point_of_its_size_and_the_ratio(tmp_path: Path)
     made = [Made(point("shm", "oneway", 2, 4, until="sent"), 330), Made(point("shm", "oneway", 2, 64), 1690)]
     table = tables(tmp_path, "atlas", made)["com-1.1"]
     assert [column.title for column in table.columns] == ["packet size", "published", "shm, until=sent", "shm"]
-    _, told, sent, acked = row(table, "4")
-    assert text_of(told) == "6.6"
+    _, published_there, sent, acked = row(table, "4")
+    assert text_of(published_there) == "6.6"
     assert figure(sent) == about(0.33)
     assert isinstance(sent, Measured)
     assert sent.ratio == about(0.05)
@@ -111,8 +111,8 @@ def test_the_real_delay_is_next_to_the_given_one(tmp_path: Path) -> None:
         Made(point("shm", "robpull", 3, 1024, delay_us=100), 56_120, counters=counters),
     ]
     found = tables(tmp_path, "atlas", made)
-    _, _, _, told, time, taken = row(found["com-3.1"], "3", "64", "100")
-    assert (text_of(told), figure(time), figure(taken)) == ("143.7", about(143.7), about(110))
+    _, _, _, published_there, time, taken = row(found["com-3.1"], "3", "64", "100")
+    assert (text_of(published_there), figure(time), figure(taken)) == ("143.7", about(143.7), about(110))
     assert figure(row(found["com-3.1"], "3", "64", "0")[4]) == about(3.71)
     assert figure(row(found["com-3.2"], "3", "100")[3]) == about(56.12)  # the size is not stated there
 

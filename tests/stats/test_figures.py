@@ -202,9 +202,11 @@ def test_scatter_between_and_within_launches_and_launches_needed() -> None:
 def test_the_launches_needed_reach_the_precision() -> None:
     for deviation, precision in ((0.001, 0.01), (0.01, 0.02), (0.03, 0.01), (0.05, 0.1)):
         count = launches_needed(deviation, precision)
-        arms = [math.expm1(stats.t.ppf(0.975, n - 1) * deviation / math.sqrt(n)) for n in (count, count - 1) if n > 1]
-        assert arms[0] <= precision * 1.001
-        assert all(arm > precision * 0.995 for arm in arms[1:])
+        half_widths = [
+            math.expm1(stats.t.ppf(0.975, n - 1) * deviation / math.sqrt(n)) for n in (count, count - 1) if n > 1
+        ]
+        assert half_widths[0] <= precision * 1.001
+        assert all(half_width > precision * 0.995 for half_width in half_widths[1:])
 
 
 @pytest.mark.parametrize("launches", [2, 3, 5, 6, 10, 20])

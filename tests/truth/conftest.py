@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from tests.truth.bed.bed import Bed, Host, lack
+from tests.truth.bed.bed import Bed, Host, why_not_here
 
 MakeBed = Callable[..., Bed]
 
@@ -12,7 +12,7 @@ MakeBed = Callable[..., Bed]
 @pytest.fixture(scope="module")
 def make_bed() -> Iterator[MakeBed]:
     """Puts up a bed of the hosts given, until the module's last test; skips where there can be none."""
-    why = lack()
+    why = why_not_here()
     if why is not None:
         pytest.skip(why)
     with ExitStack() as beds:

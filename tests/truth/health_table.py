@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.truth.bed.bed import Bed, Host, lack
+from tests.truth.bed.bed import Bed, Host, why_not_here
 from tests.truth.planted import KINDS, RATE_MBIT, health, named_in, plant
 
 
@@ -23,7 +23,7 @@ def run(words: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="kinds of faults that have this in their name")
     asked = parser.parse_args(words)
-    why = lack()
+    why = why_not_here()
     if why is not None:
         print(f"plant-faults: {why}", file=sys.stderr)
         return 3

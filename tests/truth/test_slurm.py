@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.truth.bed.bed import Host
-from tests.truth.bed.slurm import Slurm, lack
+from tests.truth.bed.slurm import Slurm, why_not_here
 from tests.truth.conftest import MakeBed
 
 from hockney.analysis.clocks import clocks_around
@@ -25,7 +25,7 @@ HOCKNEY = f"{sys.executable} -m hockney"
 @pytest.fixture(scope="module")
 def slurm(make_bed: MakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
     """Two nodes of one CPU each, which differ where this machine has two."""
-    why = lack()
+    why = why_not_here()
     if why is not None:
         pytest.skip(why)
     cpus = usable_cpus()

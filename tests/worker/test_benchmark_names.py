@@ -45,8 +45,7 @@ class Benchmark:
 
 
 def benchmark(*fields: Any, why: str = "", **options: object) -> Benchmark:
-    told = tuple((name, str(value)) for name, value in options.items())
-    return Benchmark(told, why, *fields)
+    return Benchmark(tuple((name, str(value)) for name, value in options.items()), why, *fields)
 
 
 NO_PAYLOAD = "ft needs messages that really arrive, which null does not offer"
@@ -140,9 +139,9 @@ def run(jobs: Jobs, name: str, one: Benchmark) -> MeasureAnswer:
 
 
 def check(answer: MeasureAnswer, one: Benchmark) -> None:
-    told = (answer.timed, answer.divisor, answer.messages_per_rep, answer.bytes_per_rep)
+    definition = (answer.timed, answer.divisor, answer.messages_per_rep, answer.bytes_per_rep)
     size = 8 if one.pattern == "memload" else one.bytes
-    assert told == (one.timed, one.divisor, one.messages, one.messages * size)
+    assert definition == (one.timed, one.divisor, one.messages, one.messages * size)
     assert [len(row) for row in answer.elapsed_ns] == [3] * one.ranks
 
 

@@ -116,9 +116,9 @@ def answers() -> dict[int, dict[str, Any]]:
             measure(CASES[at].pattern, CASES[at].bytes, batch=1, samples=2, **CASES[at].options) for at in places
         ]
         arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
-        told, done = converse(build_worker(), commands, *arguments)
-        assert [answer["kind"] for answer in told] == ["measure"] * len(places) + ["bye"], done.stdout
-        found.update(zip(places, told, strict=False))
+        answers, done = converse(build_worker(), commands, *arguments)
+        assert [answer["kind"] for answer in answers] == ["measure"] * len(places) + ["bye"], done.stdout
+        found.update(zip(places, answers, strict=False))
     return found
 
 

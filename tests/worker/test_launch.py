@@ -22,7 +22,7 @@ JOB = Job(Path("/w"), "T", 3, cpus=(0, 2))
 A_AND_B = (Host("a"), Host("b"))
 SPREAD = Job(Path("/w"), "T", 3, map_by="socket", hosts=A_AND_B, oversubscribed=True)
 WORKER = "/w -t T -n 3 --bind 0,2 --start-limit 60"
-CROWDED = "/w -t T -n 3 --bind socket --oversubscribed --start-limit 60"
+OVERSUBSCRIBED = "/w -t T -n 3 --bind socket --oversubscribed --start-limit 60"
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=5"
 SRUN = "srun --overlap --overcommit --kill-on-bad-exit --cpu-bind=none --input=0"
@@ -32,23 +32,23 @@ OPENMPI = "mpiexec -np 3 --oversubscribe --bind-to none --mca mpi_yield_when_idl
 # Launcher: the job on this host, then the same job oversubscribed on two hosts. None: not possible.
 EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
     "local": (WORKER, None),
-    "openmpi": (f"{OPENMPI} 0 {WORKER}", f"{OPENMPI} 1 --host a:2,b:1 {CROWDED}"),
+    "openmpi": (f"{OPENMPI} 0 {WORKER}", f"{OPENMPI} 1 --host a:2,b:1 {OVERSUBSCRIBED}"),
     "oshrun": (
         f"{OPENMPI.replace('mpiexec', 'mpiexec --mca osc ^rdma')} 0 {WORKER}",
-        f"{OPENMPI.replace('mpiexec', 'mpiexec --mca osc ^rdma')} 1 --host a:2,b:1 {CROWDED}",
+        f"{OPENMPI.replace('mpiexec', 'mpiexec --mca osc ^rdma')} 1 --host a:2,b:1 {OVERSUBSCRIBED}",
     ),
-    "mpich": (f"mpiexec -n 3 -bind-to none {WORKER}", f"mpiexec -n 3 -bind-to none -hosts a:2,b:1 {CROWDED}"),
-    "intel": (f"mpiexec -n 3 {WORKER}", f"mpiexec -n 3 -hosts a:2,b:1 {CROWDED}"),
+    "mpich": (f"mpiexec -n 3 -bind-to none {WORKER}", f"mpiexec -n 3 -bind-to none -hosts a:2,b:1 {OVERSUBSCRIBED}"),
+    "intel": (f"mpiexec -n 3 {WORKER}", f"mpiexec -n 3 -hosts a:2,b:1 {OVERSUBSCRIBED}"),
     "mpiexec": (f"mpiexec -n 3 {WORKER}", None),
     "pvm": (WORKER, None),
     "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind socket --oversubscribed --start-limit 60 --rank 0 --here 2 --listen a"),
     "srun": (
         f"{SRUN} --nodes 1 --ntasks 3 {WORKER}",
-        f"{SRUN} --nodes 2 --ntasks 3 --distribution arbitrary --nodelist a,a,b {CROWDED}",
+        f"{SRUN} --nodes 2 --ntasks 3 --distribution arbitrary --nodelist a,a,b {OVERSUBSCRIBED}",
     ),
     "flux": (
         f"flux run --nodes 1 --ntasks 3 {WORKER}",
-        f"flux run --nodes 2 --ntasks 3 --requires=host:a,b {CROWDED}",
+        f"flux run --nodes 2 --ntasks 3 --requires=host:a,b {OVERSUBSCRIBED}",
     ),
 }
 EXPECTED_ENVIRONMENT: dict[str, dict[str, str]] = {
@@ -205,7 +205,7 @@ SLURM = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "a,b"}
 
 
 def test_native_ranks_start_as_the_allocation_has_it() -> None:
-    ranks = f"{CROWDED} --rank"
+    ranks = f"{OVERSUBSCRIBED} --rank"
     launched = launch(SPREAD, environment=SLURM)
     assert launched.argv == words(f"{SRUN_ONE} --nodelist=a {ranks} 0 --here 2 --listen a")
     assert launched.joins[-1] == words(f"{SRUN_ONE} --nodelist=b {ranks} 2 --here 1 --join {JOIN_ADDRESS}")
@@ -295,11 +295,11 @@ TEMPLATE = "mytool -n {ranks} -p{per_host} --hosts {hosts} {worker} --end"
 
 def test_a_template_of_the_users_own() -> None:
     launched = launch(SPREAD, mpi("openmpi"), {}, TEMPLATE)
-    assert launched.argv == words(f"mytool -n 3 -p2 --hosts a,b {CROWDED} --end")
+    assert launched.argv == words(f"mytool -n 3 -p2 --hosts a,b {OVERSUBSCRIBED} --end")
     assert launched.environment == {YIELDS: "1"}
     native = launch(SPREAD, None, {}, TEMPLATE)
     assert native.joins[-1] == words(
-        f"mytool -n 1 -p1 --hosts b {CROWDED} --rank 2 --here 1 --join {JOIN_ADDRESS} --end"
+        f"mytool -n 1 -p1 --hosts b {OVERSUBSCRIBED} --rank 2 --here 1 --join {JOIN_ADDRESS} --end"
     )
     assert launch(SPREAD, None, {}, "mytool {worker}").launcher == "ssh"
     assert launch(JOB, None, {}, TEMPLATE) == StartCommand("worker", words(WORKER))

@@ -162,8 +162,8 @@ def test_an_open_mpi_names_its_device(chosen: dict[str, str], path: str) -> None
         pytest.skip("Open MPI 4 is not here")
     plain = job(mpis[0])
     with WorkerSession(StartCommand(plain.launcher, plain.argv, {**plain.environment, **chosen})) as session:
-        told = session.hello().library.removeprefix(mpis[0].name)
-    assert told.startswith(f" ({path}") if not chosen else told == f" ({path})"
+        library = session.hello().library.removeprefix(mpis[0].name)
+    assert library.startswith(f" ({path}") if not chosen else library == f" ({path})"
 
 
 @EVERY_JOB

@@ -150,8 +150,8 @@ def test_unsupported_collectives_are_refused_and_the_job_continues(shmem: Librar
             with pytest.raises(WorkerRefused, match=why):
                 session.measure(pattern, bytes=size, options=[("algorithm", algorithm)])
             point = Point(transport.name, pattern, 2, size, (("algorithm", algorithm),))
-            told = catalogue.obstacles([point])[point]
-            assert why in told
+            obstacle = catalogue.obstacles([point])[point]
+            assert why in obstacle
         assert session.measure("alltoall", bytes=8).verified
         session.close()
 

@@ -63,7 +63,7 @@ def test_barriers_follow_each_other() -> None:
 @pytest.mark.parametrize("receivers", [1, 2, 5])
 @pytest.mark.parametrize("senders", [1, 3])
 def test_an_event_of_a_push_farm_has_three_hops_however_many_receivers(senders: int, receivers: int) -> None:
-    """Senders are told one after the other; the receiver takes their fragments one by one, slower than they come."""
+    """The senders start one after the other; the receiver takes fragments one by one, slower than they come."""
     hop = W + 16 * BYTE
     event = (S + hop + R) + (S + hop + senders * R) + (S + hop + R)
     supervisor, *_ = samples_of("pushfarm", 16, 1 + senders + receivers, senders=senders)

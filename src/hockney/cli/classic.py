@@ -166,8 +166,8 @@ def _named(figure: Named) -> str:
     """`receiver 15.5 % ±3.2%`; published figures have no interval, and no ± either."""
     spread = Measured(figure.unit, figure.value, figure.low, figure.high).spread
     mark = "*" if figure.oversubscribed else ""
-    arm = _arm(spread) if spread else ""  # a model without noise is exact
-    return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, arm)))
+    half_width = _half_width(spread) if spread else ""  # a model without noise is exact
+    return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, half_width)))
 
 
 def _heading(view: ClassicView, cells: Sequence[Cell]) -> str:
@@ -192,7 +192,7 @@ def _text(cell: Cell, column: ClassicColumn, common: str | None, reasons: dict[s
     spread = cell.spread
     parts = [
         format_figure(cell.value) + ("*" if cell.oversubscribed else "") + (SHORT_MARK if cell.is_short else ""),
-        _TOO_FEW if cell.lacks_measurements else "" if spread is None or cell.exact else _arm(spread),
+        _TOO_FEW if cell.lacks_measurements else "" if spread is None or cell.exact else _half_width(spread),
         "" if cell.at_bytes is None else f"at {format_bytes(cell.at_bytes)}",
         f"of {cell.pairs[0]} of {cell.pairs[1]} pairs" if cell.pairs and cell.pairs[0] < cell.pairs[1] else "",
         "" if cell.state in (None, common) else str(cell.state),
@@ -208,7 +208,7 @@ def _error(cell: Cell) -> str:
     return "reproduced" if cell.reproduced else f"{cell.error:+.1%}"
 
 
-def _arm(spread: float) -> str:
+def _half_width(spread: float) -> str:
     if spread > 1:
         return spread_text(spread)
     return f"±{max(0.001, spread):.1%}" if spread < 0.0995 else f"±{spread:.0%}"

@@ -13,17 +13,17 @@ from hockney.units import counted, format_bytes, format_ns, format_rate
 
 _HOLDS = {True: "yes", False: "no", None: "unknown"}
 _OF_LINE: dict[str, Callable[[FittedLine], str]] = {
-    "t_0": lambda line: with_arm(line.t0_ns, format_ns),
-    "r_inf": lambda line: with_arm(line.r_inf_bytes_per_s, format_rate),
-    "n_1/2": lambda line: with_arm(line.n_half_bytes, lambda value: format_bytes(round(value))),
+    "t_0": lambda line: with_half_width(line.t0_ns, format_ns),
+    "r_inf": lambda line: with_half_width(line.r_inf_bytes_per_s, format_rate),
+    "n_1/2": lambda line: with_half_width(line.n_half_bytes, lambda value: format_bytes(round(value))),
     "misses": lambda line: f"{line.relative_rms:.1%}",
 }
 _OF_LOGGP: dict[str, Callable[[LogGP], str]] = {
-    "L": lambda fit: with_arm(fit.latency_ns, format_ns),
-    "o_s": lambda fit: with_arm(fit.send_ns, format_ns),
-    "o_r": lambda fit: with_arm(fit.receive_ns, format_ns),
-    "g": lambda fit: with_arm(fit.gap_ns, format_ns),
-    "1/G": lambda fit: with_arm(fit.rate_bytes_per_s, format_rate),
+    "L": lambda fit: with_half_width(fit.latency_ns, format_ns),
+    "o_s": lambda fit: with_half_width(fit.send_ns, format_ns),
+    "o_r": lambda fit: with_half_width(fit.receive_ns, format_ns),
+    "g": lambda fit: with_half_width(fit.gap_ns, format_ns),
+    "1/G": lambda fit: with_half_width(fit.rate_bytes_per_s, format_rate),
     "misses": lambda fit: f"{fit.relative_rms:.1%}",
     "holds": lambda fit: _HOLDS[fit.holds],
 }
@@ -79,11 +79,11 @@ def _name(curve: FittedLine | OffLine | Parameters) -> str:
     return f"{curve.pattern} on {curve.transport}{ranks}"
 
 
-def with_arm(value: Estimate | None, text: Callable[[float], str]) -> str:
-    """`133 ns ±1.2%`: the longer arm of the interval; a range where that is half the value or more."""
+def with_half_width(value: Estimate | None, text: Callable[[float], str]) -> str:
+    """`133 ns ±1.2%`: the larger half-width; a range where that is half the value or more."""
     if value is None:
         return "-"
     if value.low <= 0:  # none of these values can be
         return f"at most {text(value.high)}" if value.high > 0 else "below 0"
-    arm = value.relative
-    return f"{text(value.value)} ±{arm:.1%}" if arm < 0.5 else f"{text(value.low)} to {text(value.high)}"
+    half_width = value.relative
+    return f"{text(value.value)} ±{half_width:.1%}" if half_width < 0.5 else f"{text(value.low)} to {text(value.high)}"

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from hockney.cli import render
-from hockney.cli.fits import with_arm
+from hockney.cli.fits import with_half_width
 from hockney.errors import ExitCode
 from hockney.report.findings import fact_text
 from hockney.units import counted, format_bytes
@@ -72,4 +72,4 @@ def _obtained(check: Check) -> str:
         return ", ".join(named) or "none"
     if check.what == "intervals_share":
         return fact_text(check.what, check.estimate)
-    return with_arm(check.estimate, lambda value: fact_text(check.what, value))
+    return with_half_width(check.estimate, lambda value: fact_text(check.what, value))

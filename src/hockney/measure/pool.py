@@ -181,7 +181,7 @@ class WorkerPool:
             transport=info.worker_name,
             ranks=background.ranks,
             cpus=background.cpus,
-            oversubscribed=self._is_crowded,
+            oversubscribed=self._is_oversubscribed,
             hosts=parse_hosts(",".join(background.hosts)) if background.hosts else (),
             map_by=self._map_by,
             interface=self._plan.interface,
@@ -261,7 +261,8 @@ class WorkerPool:
             transport=info.worker_name,
             ranks=ranks,
             cpus=() if self._map_by else placed or choose_cpus(ranks),
-            oversubscribed=self._is_crowded or (not hosts and ranks > cpus_for(ranks, placed, len(usable_cpus()))),
+            oversubscribed=self._is_oversubscribed
+            or (not hosts and ranks > cpus_for(ranks, placed, len(usable_cpus()))),
             hosts=hosts,
             map_by=self._map_by,
             interface=self._plan.interface,
@@ -313,7 +314,7 @@ class WorkerPool:
         return self._plan.map_by if self._plan.hosts or self._plan.map_by != "core" else None
 
     @property
-    def _is_crowded(self) -> bool:
+    def _is_oversubscribed(self) -> bool:
         """Whether the background has CPUs of the ranks that are measured."""
         background = self._plan.background
         return background is not None and not set(background.cpus).isdisjoint(self._plan.cpus)

@@ -58,7 +58,7 @@ class Estimate:
 
     @property
     def relative(self) -> float:
-        """The longer arm of the interval as a fraction of the value."""
+        """The larger half-width of the interval as a fraction of the value."""
         return max(self.high - self.value, self.value - self.low) / abs(self.value) if self.value else math.inf
 
 
@@ -80,9 +80,7 @@ class Interval:
     @property
     def precision(self) -> float | None:
         """The larger half-width over the value: 0.01 reads "known to 1 %". None without an interval."""
-        if self.low is None or self.high is None or self.value <= 0:
-            return None
-        return max(self.high - self.value, self.value - self.low) / self.value
+        return None if self.estimate is None or self.value <= 0 else self.estimate.relative
 
 
 def median(values: Sequence[float] | FloatArray, confidence: float = CONFIDENCE) -> Interval:

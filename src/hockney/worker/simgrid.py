@@ -190,20 +190,20 @@ def _network(model: Model) -> _Network:
 def _tree(down: Sequence[int], up: Sequence[int]) -> _Network:
     """Switches level by level; the k-th parent of a switch is the k-th of those over all of its part of the tree."""
     nodes = math.prod(down)
-    beside: list[int] = [1, *itertools.accumulate(up, operator.mul)]
+    copies: list[int] = [1, *itertools.accumulate(up, operator.mul)]
     below: list[int] = [1, *itertools.accumulate(down, operator.mul)]
     first = [0, 0]  # the number of the first switch of each level
     for level in range(1, len(down)):
-        first.append(first[level] + nodes // below[level] * beside[level])
+        first.append(first[level] + nodes // below[level] * copies[level])
 
     def switch(level: int, part: int, place: int) -> int:
-        return first[level] + part * beside[level] + place
+        return first[level] + part * copies[level] + place
 
     edges = [
         (switch(level, part, place), switch(level + 1, part // down[level], place * up[level] + k), level + 1)
         for level in range(1, len(down))
         for part in range(nodes // below[level])
-        for place in range(beside[level])
+        for place in range(copies[level])
         for k in range(up[level])
     ]
     return _Network([switch(1, node // down[0], 0) for node in range(nodes)], 1, edges)

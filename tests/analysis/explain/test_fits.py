@@ -11,7 +11,7 @@ from hockney.analysis.explain.curve import ClassCurve
 from hockney.analysis.explain.fits import lines_of, parameters_of
 from hockney.analysis.explain.loggp import FittedTrips
 from hockney.analysis.finding import Absence
-from hockney.cli.fits import print_lines, print_loggp, print_off_lines, with_arm
+from hockney.cli.fits import print_lines, print_loggp, print_off_lines, with_half_width
 from hockney.report.findings import check_name, gap_text
 from hockney.stats.fit import Estimate, NoFit, fit_loggp
 
@@ -146,7 +146,7 @@ def test_lines_are_printed_with_their_arms(capsys: pytest.CaptureFixture[str]) -
     ],
 )
 def test_a_value_with_a_long_arm_is_a_range(value: Estimate | None, printed: str) -> None:
-    assert with_arm(value, lambda number: f"{number:.0f}") == printed
+    assert with_half_width(value, lambda number: f"{number:.0f}") == printed
 
 
 def test_undetermined_parameters_are_dashes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -163,8 +163,8 @@ def layers_between(added: list[tuple[float, float]]) -> list[tuple[int, int, boo
     """The ranges, and whether there is a difference, with these ns (and half-widths) added at sizes from 8 B."""
     lower, upper = curve(line(1000, 0)), curve(line(1000, 0), transport="mpi@x-1")
     points = [
-        replace(point, time_ns=Estimate(1000 + more, 1000 + more - arm, 1000 + more + arm))
-        for point, (more, arm) in zip(upper.points, added, strict=False)
+        replace(point, time_ns=Estimate(1000 + more, 1000 + more - half_width, 1000 + more + half_width))
+        for point, (more, half_width) in zip(upper.points, added, strict=False)
     ]
     found = layers_of(reading(lower, replace(upper, points=tuple(points))))
     return [(one.first_bytes, one.last_bytes, one.is_seen) for one in found]

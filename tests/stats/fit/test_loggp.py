@@ -50,10 +50,12 @@ def test_intervals_cover_the_parameters() -> None:
 
 def test_precise_times_weigh_more() -> None:
     """Parameters over two orders of magnitude; each time errs by its own 0.3 to 10 %, which is known or not."""
-    told, untold = (loggp_score(wide=True, known=known, machines=100, sizes=SUITE_SIZES) for known in (True, False))
-    for name, one in told.items():
+    weighted, unweighted = (
+        loggp_score(wide=True, known=known, machines=100, sizes=SUITE_SIZES) for known in (True, False)
+    )
+    for name, one in weighted.items():
         assert one.covered >= 0.93 * one.intervals, name
-    within, without = (sum(one.within for one in found.values()) for found in (told, untold))
+    within, without = (sum(one.within for one in found.values()) for found in (weighted, unweighted))
     assert within >= 1.15 * without
 
 

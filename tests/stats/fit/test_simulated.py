@@ -66,8 +66,8 @@ class Simulated:
                 times.append(known.value + waited)
                 widths.append((known.high - known.low) / 2)
             one, burst, delayed, spaced = times
-            told = tuple(widths) if errors else ()
-            rows.append(RoundTrips(size, MESSAGES, one, burst, delayed, spaced, DELAY_NS, told))
+            known_widths = tuple(widths) if errors else ()
+            rows.append(RoundTrips(size, MESSAGES, one, burst, delayed, spaced, DELAY_NS, known_widths))
         return rows
 
 

@@ -278,12 +278,12 @@ class Machine:
         delays = np.array([messages * delay_ns for messages, delay_ns in calls])
         busy = np.array([self.round_trip_ns(size, *call) for call in calls]) - delays
         errors_ns = noise * busy
-        times, told = busy, np.ones(4)
+        times, claimed = busy, np.ones(4)
         if rng is not None:
             luck = rng.standard_t(4, 4) / 2**0.5 if heavy else rng.standard_normal(4)
             times = np.maximum(busy + errors_ns * luck, busy / 10)
-            told = np.exp(0.25 * rng.standard_normal(4)) if heavy else told
-        widths = (1.96 * errors_ns * told).tolist()
+            claimed = np.exp(0.25 * rng.standard_normal(4)) if heavy else claimed
+        widths = (1.96 * errors_ns * claimed).tolist()
         one, burst, delayed, spaced = (times + delays).tolist()
         return RoundTrips(size, MESSAGES, one, burst, delayed, spaced, DELAY_NS, tuple(widths) if known else ())
 

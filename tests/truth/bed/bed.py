@@ -57,7 +57,7 @@ def _burst_bytes(rate_mbit: float) -> int:
     return max(_BURST_MIN_BYTES, round(rate_mbit * _BURST_MS * 125))
 
 
-def lack() -> str | None:
+def why_not_here() -> str | None:
     """Why there can be no bed here, or None."""
     if os.geteuid() != 0:
         return "network namespaces need root"
@@ -195,8 +195,8 @@ class Bed(PutUp):
 
     def run(self, host: str, command: Sequence[str], *, limit_s: float = 60, **options: Any) -> Any:
         """The ended process of a command on a host; `options` are subprocess.run's."""
-        told = {"capture_output": True, "text": True, "check": False, **options}
-        return subprocess.run(self.argv(host, command), timeout=limit_s, **told)
+        how = {"capture_output": True, "text": True, "check": False, **options}
+        return subprocess.run(self.argv(host, command), timeout=limit_s, **how)
 
     @contextmanager
     def serve(self, host: str, command: Sequence[str], ready: str) -> Iterator[None]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.truth.bed.bed import Bed, Host, lack
+from tests.truth.bed.bed import Bed, Host, why_not_here
 
 from hockney.errors import UsageError
 from hockney.machine.files import parse_cpus
@@ -43,7 +43,7 @@ def run(words: Sequence[str]) -> int:
     )
     split = list(words).index("--") if "--" in words else len(words)
     asked = parser.parse_args(words[:split])
-    why = lack()
+    why = why_not_here()
     if why is not None:
         print(f"try-hosts: {why}", file=sys.stderr)
         return 3

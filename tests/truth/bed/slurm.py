@@ -51,7 +51,7 @@ PartitionName=p Nodes=ALL Default=YES MaxTime=5 State=UP
 """
 
 
-def lack() -> str | None:
+def why_not_here() -> str | None:
     """Why there can be no Slurm here, or None."""
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
     return f"not here: {', '.join(missing)}; scripts/runtimes installs them" if missing else None

@@ -159,13 +159,15 @@ def without(row: LawRow, left_out: Sequence[LawPoint]) -> tuple[list[Odd], float
 
     rest = [item for item in row.items if item not in left_out]
     times = np.array([item.time_ns.value for item in rest])
-    arms = [max(item.time_ns.high - item.time_ns.value, item.time_ns.value - item.time_ns.low) for item in rest]
+    half_widths_ns = [
+        max(item.time_ns.high - item.time_ns.value, item.time_ns.value - item.time_ns.low) for item in rest
+    ]
     parameters = 1 if row.law.constant else 2
     inverse = np.linalg.pinv(np.vander([item.x for item in rest], parameters) / times[:, None])
     odd, off = [], 0.0
     for item in row.items:
         shares = np.vander([item.x], parameters)[0] @ inverse / times
-        law_ns, span_ns = float(shares @ times), float(np.abs(shares) @ arms)
+        law_ns, span_ns = float(shares @ times), float(np.abs(shares) @ half_widths_ns)
         if item not in left_out:
             off = max(off, abs(item.time_ns.value / law_ns - 1))
         elif law_ns > span_ns:

@@ -50,7 +50,9 @@ def fit_distance(
     residuals = times - ways @ values
     freedom = len(pairs) - parameters
     errors = np.sqrt(float(residuals @ residuals) / freedom * np.diag(np.linalg.inv(ways.T @ ways)))
-    arms = stdtrit(freedom, 0.975) * errors
-    fitted = [Estimate(*map(float, each)) for each in zip(values, values - arms, values + arms, strict=True)]
+    half_widths = stdtrit(freedom, 0.975) * errors
+    fitted = [
+        Estimate(*map(float, each)) for each in zip(values, values - half_widths, values + half_widths, strict=True)
+    ]
     change = None if changes is None else fitted[2]
     return DistanceFit(fitted[0], fitted[1], change, float(np.sqrt(np.mean(residuals**2))))

@@ -37,12 +37,12 @@ const UNIT_TEXT = {
   "": plainNumber,
 };
 
-// `2.10 us ±3%`; the arm is the longer half of the interval, rounded up, as on the screen.
+// `2.10 us ±3%`; the percentage is the larger half-width of the interval, rounded up, as on the screen.
 function withInterval(value, low, high, text) {
   if (low === null || high === null || low === undefined) return `${text(value)} ±?`;
   if (low === high) return text(value);
-  const arm = Math.ceil(100 * Math.max(high - value, value - low) / value);
-  return `${text(value)} ±${arm > 100 ? ">100" : arm}%`;
+  const percent = Math.ceil(100 * Math.max(high - value, value - low) / value);
+  return `${text(value)} ±${percent > 100 ? ">100" : percent}%`;
 }
 
 // An element of its name, attributes, and children that are texts or elements: text is never read as HTML.

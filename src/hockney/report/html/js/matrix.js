@@ -2,7 +2,7 @@
 // The matrix of all pairs: an image of one pixel a pair, stretched; times are decoded from 16-bit numbers.
 
 const MISSING = 0xffff;
-// From light to dark, told apart by every eye (the shape of cividis).
+// From light to dark, which every eye distinguishes (the shape of cividis).
 const RAMP = [[253, 231, 140], [203, 186, 105], [150, 143, 118], [107, 106, 118], [62, 74, 108], [0, 32, 77]];
 
 function decoded(matrix) {
