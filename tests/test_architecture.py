@@ -104,11 +104,11 @@ def test_the_name_of_a_class_means_one_thing() -> None:
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
-@pytest.mark.parametrize("family", list(build._FAMILY_SOURCES))
+@pytest.mark.parametrize("family", list(build.FAMILY_SOURCES))
 def test_the_family_is_listed(family: str) -> None:
     """Only some units are: in another, a file that asks would be compiled for no family, and nobody would say so."""
     asks = re.compile(r"\bHK_FAMILY_(?!H\b)")
-    for (unit, options), sources in build._units(build.Recipe(family)).items():
+    for (unit, options), sources in build.units_of(build.Recipe(family)).items():
         asking = [str(source) for source, text in sources.items() if asks.search(text)]
         assert not asking or f"-DHK_FAMILY_{family.upper()}" in options, f"{asking} stand in the unit {unit}"
     assert not [path.name for path in build.SOURCES.rglob("*.h") if asks.search(path.read_text())], "read in any unit"

@@ -388,7 +388,7 @@ def _measured(
             store.write_round(number, of_round)
         store.finish_run(number, status)
         if damaged:
-            store._db.execute("UPDATE measurement SET batch = 0")
+            store.db.execute("UPDATE measurement SET batch = 0")
         if moved:
             store.path.rename(store.path.with_name("moved.db"))
         return RunOutcome(number, status, failed)

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from tests.cli.support import Cli, write_model
 from tests.report.runs import store_quick
 
-from hockney.analysis.explain import _SUITES, DETECTORS, Explanation
+from hockney.analysis.explain import DETECTORS, SUITES, Explanation
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.archive import machines
 from hockney.cli import execute
@@ -154,8 +154,8 @@ def test_gaps_are_listed_by_reason_with_the_commands_that_measure_them(
 
 
 def test_suites_of_gaps_exist() -> None:
-    assert set(_SUITES) <= {*(detector.what for detector in DETECTORS), "LogGP"}
-    assert set(_SUITES.values()) <= set(builtin_names())
+    assert set(SUITES) <= {*(detector.what for detector in DETECTORS), "LogGP"}
+    assert set(SUITES.values()) <= set(builtin_names())
 
 
 @pytest.mark.parametrize("machine", machines())

@@ -20,7 +20,7 @@ from tests.measure.test_run import Silent
 
 from hockney.analysis.compare import Reason, ReasonCode, SeriesChange, Verdict
 from hockney.errors import HockneyError, UsageError
-from hockney.measure.check import _plan, may_be_decided, or_not_slower, settled
+from hockney.measure.check import may_be_decided, or_not_slower, plan_of_baseline, settled
 from hockney.model import Launch, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -94,8 +94,8 @@ def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
 def test_launches_that_a_check_added_are_not_in_the_next_plan(catalogue: Catalogue, store: Store) -> None:
     """A run planned with five launches that got more because it was a check."""
     base = add_run(store, curve("shm", (8,)), launches=30)
-    store._db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm", launches=5).as_json()),))
-    assert _plan(store, base, catalogue).launches == 6
+    store.db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm", launches=5).as_json()),))
+    assert plan_of_baseline(store, base, catalogue).launches == 6
 
 
 def test_a_baseline_of_two_launches_is_refused(catalogue: Catalogue, store: Store) -> None:
@@ -110,7 +110,7 @@ def test_a_baseline_of_two_launches_is_refused(catalogue: Catalogue, store: Stor
 def test_a_transport_that_is_gone_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     base = add_run(store, curve("shm", (8,)) | curve("mpi@gone-1.0", (8,)))
     plan = delayed.plan("shm", sizes=(8,))
-    store._db.execute("UPDATE run SET plan = ?", (json.dumps(plan.as_json()),))  # as a real run has one
+    store.db.execute("UPDATE run SET plan = ?", (json.dumps(plan.as_json()),))  # as a real run has one
     found = delayed.check_again(catalogue, store, base, patience_s=0.1)
     reasons = {change.point.transport: change.reasons for change in found.comparison.changes}
     facts = {"run": found.run_id, "message": "mpi@gone-1.0 is not here any more"}
@@ -124,8 +124,8 @@ def test_only_a_new_library_replaces_one_that_is_gone(catalogue: Catalogue, stor
     plans = []
     for had in (["shm", gone, other], ["shm", gone]):
         base = add_run(store, curve(gone, (8,)) | curve("shm", (8,)), facts={"transports": had})
-        store._db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm").as_json()),))
-        plans.append(_plan(store, base, here))
+        store.db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm").as_json()),))
+        plans.append(plan_of_baseline(store, base, here))
     assert [[point.transport for point in plan.points] for plan in plans] == [["shm"], [other, "shm"]]
     assert [skipped.reason for skipped in plans[0].skipped] == [f"{gone} is not here any more"]
 

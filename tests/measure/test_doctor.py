@@ -45,14 +45,14 @@ def test_two_floors_are_two_states_with_their_shares() -> None:
     ],
 )
 def test_results_of_measuring(measured: PairFigures, said: str) -> None:
-    (warning,) = checkup._warnings_after(measured)
+    (warning,) = checkup.warnings_after(measured)
     assert said in warning.cause
     assert warning.remedy
 
 
 def test_a_quiet_machine() -> None:
     quiet = PairFigures(floor=(FloorSeen("near", 27.0, 1.0),), pinned=True)
-    assert list(checkup._warnings_after(quiet)) == []
+    assert list(checkup.warnings_after(quiet)) == []
 
 
 def test_without_a_compiler_it_says_so_and_goes_on(

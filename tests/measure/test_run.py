@@ -90,7 +90,7 @@ def test_a_run_fills_the_store(catalogue: Catalogue, tmp_path: Path) -> None:
 def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(
     catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
+    monkeypatch.setattr("hockney.worker.session.GRACE_S", 0.5)
     idle = tmp_path / "worker"
     idle.write_text("#!/bin/sh\nexec sleep 600\n")
     idle.chmod(0o755)
@@ -407,7 +407,7 @@ def test_a_full_disk_stops_the_run_and_keeps_stored_results(catalogue: Catalogue
     path = tmp_path / "r.db"
     plan = Plan("test", (SMALL,), precision=1e-6, time_s=60)
     with Store.open(path) as store:
-        store._db.execute("PRAGMA max_page_count = 40")  # SQLite then fails as on a full disk
+        store.db.execute("PRAGMA max_page_count = 40")  # SQLite then fails as on a full disk
         with pytest.raises(StoreError, match="full"):
             running.measure(plan, catalogue, store, Silent(), command="test")
     assert not children()

@@ -141,7 +141,7 @@ from hockney.results.store import Store
 from tests.measure.test_run_begins import PLAN, load
 path, last_word = sys.argv[1:]
 with Store.open(path) as store:
-    store._db.set_trace_callback(lambda sql: sql.startswith(last_word) and os.kill(os.getpid(), signal.SIGKILL))
+    store.db.set_trace_callback(lambda sql: sql.startswith(last_word) and os.kill(os.getpid(), signal.SIGKILL))
     running.measure(PLAN, load(libraries=()), store, Display(), command="test")
 """
 PLAN = Plan(
@@ -177,9 +177,9 @@ def test_ctrl_c_as_a_run_is_stored_leaves_one_that_can_go_on(
             if sql.startswith(statement):
                 os.kill(os.getpid(), signal.SIGINT)
 
-        store._db.set_trace_callback(press)
+        store.db.set_trace_callback(press)
         outcome = running.measure(PLAN, catalogue, store, Display(), command="test")
-        store._db.set_trace_callback(None)
+        store.db.set_trace_callback(None)
         assert outcome.status is RunStatus.INTERRUPTED
         assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
         assert running.resume("last", catalogue, store, Display()).status is RunStatus.DONE

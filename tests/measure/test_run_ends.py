@@ -88,8 +88,8 @@ def test_a_damaged_results_file_is_wrong_usage_for_who_would_go_on_too(tmp_path:
     path = tmp_path / "r.db"
     with Store.open(path) as store:
         store.create_run(make_info(), [make_point()])
-        (root,) = store._db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'run'").fetchone()
-        (page_bytes,) = store._db.execute("PRAGMA page_size").fetchone()
+        (root,) = store.db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'run'").fetchone()
+        (page_bytes,) = store.db.execute("PRAGMA page_size").fetchone()
     with path.open("r+b") as file:
         file.seek((root - 1) * page_bytes)
         file.write(b"\xff" * page_bytes)
@@ -147,7 +147,7 @@ def test_the_load_of_other_programs_is_a_warning_before_and_after_a_stop(tmp_pat
 
 def test_a_launcher_that_never_answers_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not again for another transport of its library, another number of ranks or another launch."""
-    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
+    monkeypatch.setattr("hockney.worker.session.GRACE_S", 0.5)
     program, starts = tmp_path / "mpiexec", tmp_path / "starts"
     program.write_text(f"#!/bin/sh\necho x >> {starts}\nexec sleep 60\n")
     program.chmod(0o755)

@@ -12,7 +12,7 @@ from tests.matrix import matrix
 from tests.shared import made_once
 from tests.worker.test_native import HERE, measure
 
-from hockney.worker.build import SOURCES, Recipe, _units
+from hockney.worker.build import SOURCES, Recipe, units_of
 
 FLAGS = ["-O0", "-std=c17", "-D_GNU_SOURCE", "-DHK_FAMILY_NATIVE", "-Wall", "-Wextra", "-Werror", "-pthread",
          f"-I{SOURCES}", f"-I{SOURCES / 'transports'}"]  # fmt: skip
@@ -24,7 +24,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory, checks: tuple[str, ...]) -
 
     def made(compiler: str) -> list[Path]:
         def compile_all(folder: Path) -> None:
-            for (unit, _), sources in _units(Recipe()).items():
+            for (unit, _), sources in units_of(Recipe()).items():
                 text = "".join(
                     f'#include "{source}"\n' for source in sources if source.name not in ("main.c", "local.c")
                 )

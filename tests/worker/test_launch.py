@@ -247,11 +247,11 @@ def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             program = tmp_path / name
             program.write_text(f"#!/bin/sh\necho '{said}' >&2\n", encoding="ascii")
             program.chmod(0o755)
-        pmi._said.cache_clear()
+        pmi.output_of.cache_clear()
 
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     yield make
-    pmi._said.cache_clear()
+    pmi.output_of.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from tests.builders import make_library
 
 from hockney.errors import UsageError
 from hockney.worker.hosts import Host
-from hockney.worker.preflight import _RECEIVE, HostsUnusable, _copy, preflight
+from hockney.worker.preflight import RECEIVE_SCRIPT, HostsUnusable, copy_worker, preflight
 from hockney.worker.starters import Starter
 
 
@@ -49,12 +49,15 @@ def test_a_worker_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_worker_is_copied_whole_or_not_at_all(tmp_path: Path) -> None:
     worker, there = tmp_path / "worker", tmp_path / "new folder" / "worker"
     worker.write_bytes(bytes(range(256)) * 1000)
-    assert _copy(worker, ["sh", "-c", _RECEIVE, "sh", str(there)]) == ""
+    assert copy_worker(worker, ["sh", "-c", RECEIVE_SCRIPT, "sh", str(there)]) == ""
     assert there.read_bytes() == worker.read_bytes()
     assert there.stat().st_mode & 0o777 == 0o700
     assert list(there.parent.iterdir()) == [there]
-    assert _copy(worker, ["sh", "-c", f"tr a b | sh -c '{_RECEIVE}' sh {tmp_path}/x"]) == "what arrived is another file"
-    assert "directory" in _copy(worker, ["sh", "-c", _RECEIVE, "sh", "/proc/none/worker"])
+    assert (
+        copy_worker(worker, ["sh", "-c", f"tr a b | sh -c '{RECEIVE_SCRIPT}' sh {tmp_path}/x"])
+        == "what arrived is another file"
+    )
+    assert "directory" in copy_worker(worker, ["sh", "-c", RECEIVE_SCRIPT, "sh", "/proc/none/worker"])
 
 
 def test_a_copied_worker_that_may_not_run_is_named(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_a_stopped_rank_ends_at_the_time_limit(mpi: Library | None, victim: int)
 
 @EVERY_JOB
 def test_a_stopped_launcher_ends_at_the_time_limit(mpi: Library | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)  # for a rank that ends the point itself
+    monkeypatch.setattr("hockney.worker.session.GRACE_S", 0.5)  # for a rank that ends the point itself
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         session.hello()
         os.kill(session.pids[0], signal.SIGSTOP)

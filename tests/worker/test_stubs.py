@@ -261,7 +261,7 @@ def test_a_launcher_that_fails_is_quoted(stub: Stub) -> None:
 
 @pytest.mark.parametrize("body", ["time.sleep(600)", "while True: print('.', flush=True)"])
 def test_a_start_that_hangs_is_ended(stub: Stub, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
+    monkeypatch.setattr("hockney.worker.session.GRACE_S", 0.5)
     session = WorkerSession(stub.launch(body), start_limit_s=1)
     with pytest.raises(LaunchFailed) as error, session:
         session.hello()
@@ -280,7 +280,7 @@ def test_a_longer_limit_is_not_advised_where_it_would_not_help(stub: Stub) -> No
 
 
 def test_a_missing_answer_times_out(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hockney.worker.session._GRACE_S", 0.5)
+    monkeypatch.setattr("hockney.worker.session.GRACE_S", 0.5)
     with pytest.raises(WorkerTimedOut, match="no end after 1 s in pingpong of 8 B"):
         ask(stub.launch("hear(); answer(HELLO); hear(); time.sleep(600)"))
 

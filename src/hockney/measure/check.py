@@ -75,7 +75,7 @@ def check(
     for an unusable baseline, before anything is measured; HockneyError when stopped.
     """
     base_id = store.find_run(reference)
-    plan = _plan(store, base_id, catalogue)
+    plan = plan_of_baseline(store, base_id, catalogue)
     plan = plan if time_s is None else replace(plan, time_s=time_s)
     run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
     compared = functools.partial(_compared, store, base_id, run_id, 1 + max_slowdown)
@@ -141,7 +141,8 @@ def may_be_decided(change: SeriesChange, base_id: int) -> bool:
     )
 
 
-def _plan(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
+def plan_of_baseline(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
+    """The plan that measures a stored run again. Raises UsageError for a run that cannot be a baseline."""
     stored = store.run(base_id)
     if stored.info.is_imported:
         raise UsageError(

@@ -73,7 +73,7 @@ def check_up(duration_s: float = 1.5) -> Checkup:
     except WorkerError as error:
         missing.append(Missing("worker", error.reason, error.remedy or "repair that, or name another compiler with CC"))
         measured = PairFigures(why=str(error))
-    warnings = (*warnings_before(known, moment=moment, when="A moment ago"), *_warnings_after(measured))
+    warnings = (*warnings_before(known, moment=moment, when="A moment ago"), *warnings_after(measured))
     return Checkup(known, moment, measured, warnings, tuple(missing))
 
 
@@ -132,7 +132,8 @@ def summarize_floor(floors_ns: Sequence[float]) -> tuple[FloorSeen, ...]:
 # ---- conclusions ----------------------------------------------------------------------------------------------------
 
 
-def _warnings_after(measured: PairFigures) -> Iterator[Warning_]:
+def warnings_after(measured: PairFigures) -> Iterator[Warning_]:
+    """Warnings about a measured pair: ranks off their CPUs, a floor that changed."""
     if measured.pinned is False:
         yield Warning_(
             "pinning",

@@ -34,7 +34,7 @@ _COMPILE_LIMIT_S = 300
 
 # Sources that only one family links; each of the other transports belongs to the native one.
 _STARTERS = ("children.c", "local.c", "remote.c")  # where no library starts the ranks
-_FAMILY_SOURCES = {
+FAMILY_SOURCES = {
     "native": _STARTERS,
     "mpi": tuple(f"transports/mpi{part}.c" for part in ("", "_modes", "_name", "_persistent", "_rma", "_start")),
     "pvm": (*_STARTERS, "pvm_daemon.c", "transports/pvm.c"),
@@ -94,8 +94,8 @@ def compiler_facts() -> dict[str, str | None]:
 
 def family_sources(family: str) -> tuple[Path, ...]:
     """The C files of a family, relative to SOURCES, in a fixed order."""
-    of_family = set(_FAMILY_SOURCES[family])
-    others = {name for owner, names in _FAMILY_SOURCES.items() if owner != family for name in names}
+    of_family = set(FAMILY_SOURCES[family])
+    others = {name for owner, names in FAMILY_SOURCES.items() if owner != family for name in names}
     folders = ("", "patterns", *{"native": ("transports",), "sim": ("sim",)}.get(family, ()))
     names = {str(path.relative_to(SOURCES)) for name in folders for path in (SOURCES / name).glob("*.c")}
     if family == "sim":  # the ranks of a model live in one process, on no real CPUs
@@ -115,7 +115,7 @@ def _look_up(recipe: Recipe, folder: Path) -> tuple[list[_Step], _Step]:
     flags = (*_FLAGS, *_lse2(), *(f"-D{define}" for define in recipe.defines), *recipe.flags)
     headers = _digest(f"{path}\0{path.read_text()}" for path in sorted(SOURCES.rglob("*.h")))
     steps = []
-    for (unit, options), sources in _units(recipe).items():
+    for (unit, options), sources in units_of(recipe).items():
         # Only code that includes the headers of a library is compiled for it; the rest is the same for every family.
         used = compiler if unit in (recipe.family, *(extra.name for extra in recipe.extra_sources)) else plain
         argv = (*used.argv, *options, *flags)
@@ -131,9 +131,9 @@ def _look_up(recipe: Recipe, folder: Path) -> tuple[list[_Step], _Step]:
     return steps, _Step("link the worker", argv, "", folder / f"{recipe.family}-{key}")
 
 
-def _units(recipe: Recipe) -> dict[tuple[str, tuple[str, ...]], dict[Path, str]]:
+def units_of(recipe: Recipe) -> dict[tuple[str, tuple[str, ...]], dict[Path, str]]:
     """Which files are compiled together, each with its text, by the name of the unit and the options it needs."""
-    of_family = set(map(Path, _FAMILY_SOURCES[recipe.family]))
+    of_family = set(map(Path, FAMILY_SOURCES[recipe.family]))
     units: dict[tuple[str, tuple[str, ...]], dict[Path, str]] = {}
     for source in family_sources(recipe.family):
         text = (SOURCES / source).read_text()

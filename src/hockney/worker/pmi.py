@@ -23,9 +23,9 @@ def pmi_type(library: Library, executable: Path, environment: Mapping[str, str])
     """
     if environment.get("SLURM_MPI_TYPE"):
         return ""
-    linked = _said(("ldd", str(executable)))
+    linked = output_of(("ldd", str(executable)))
     needed = "pmix" if "libpmix.so" in linked else "pmi2" if "libpmi2.so" in linked else _OF_KIND.get(library.kind, "")
-    known = re.findall(r"\b(?:pmix|pmi2|none|openmpi|cray_shasta)(?:_v\d+)?\b", _said(("srun", "--mpi=list")))
+    known = re.findall(r"\b(?:pmix|pmi2|none|openmpi|cray_shasta)(?:_v\d+)?\b", output_of(("srun", "--mpi=list")))
     if needed and known and not any(name.partition("_v")[0] == needed for name in known):
         raise LaunchFailed(
             "srun",
@@ -36,7 +36,7 @@ def pmi_type(library: Library, executable: Path, environment: Mapping[str, str])
 
 
 @functools.lru_cache(maxsize=32)  # each launch asks
-def _said(argv: Sequence[str]) -> str:
+def output_of(argv: Sequence[str]) -> str:
     """All that a program says; srun lists on one stream or the other. Empty where it cannot be run."""
     try:
         done = run_program(argv, _ASK_LIMIT_S)

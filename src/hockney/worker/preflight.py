@@ -68,7 +68,7 @@ done
 echo end
 """
 # Writes a file that it reads; its argument is the path. Another run may write the same one now.
-_RECEIVE = """
+RECEIVE_SCRIPT = """
 umask 077
 mkdir -p "${1%/*}" && cat >"$1.$$" && chmod 700 "$1.$$" && sha256sum <"$1.$$" && mv "$1.$$" "$1"
 """
@@ -157,7 +157,7 @@ def _examine(host: str, command: Sequence[str], starter: Starter) -> dict[str, A
         return f"its CPU is {known['arch']}, and this host's is {here}: all must be of one kind"
     missing = known["missing"]
     for worker in missing:
-        why = _copy(Path(worker), starter.argv(["sh", "-c", _RECEIVE, "sh", worker], [host]))
+        why = copy_worker(Path(worker), starter.argv(["sh", "-c", RECEIVE_SCRIPT, "sh", worker], [host]))
         if why:
             return f"the worker {worker} is not there, and cannot be copied: {why}"
     if not missing:
@@ -168,7 +168,7 @@ def _examine(host: str, command: Sequence[str], starter: Starter) -> dict[str, A
     return known
 
 
-def _copy(worker: Path, argv: Sequence[str]) -> str:
+def copy_worker(worker: Path, argv: Sequence[str]) -> str:
     """Send a file to what receives it; why that failed, or an empty string."""
     try:
         content = worker.read_bytes()

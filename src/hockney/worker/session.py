@@ -52,7 +52,7 @@ Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, L
 
 # At the limit of a command or of its start the worker ends itself, and reports its wait. This much later the session
 # ends it.
-_GRACE_S = 4.0
+GRACE_S = 4.0
 _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
 _LISTEN_S = 0.5
@@ -108,7 +108,7 @@ class WorkerSession:
         From now on the job ends as soon as its standard input is closed, also by `kill -9` of this program. Raises
         LaunchFailed with the launcher's message, ProtocolError.
         """
-        limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else _GRACE_S
+        limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else GRACE_S
         answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", HelloAnswer)
         self._files = processes.shared_memory_of(rank.pid for rank in answer.ranks if rank.host == socket.gethostname())
         self._greeted = True
@@ -230,7 +230,7 @@ class WorkerSession:
         return self._send(line, kind, doing, limit_s)
 
     def _send(self, line: str, kind: type[Answer], doing: str, limit_s: float) -> Callable[[], Answer]:
-        deadline_s = time.monotonic() + limit_s + _GRACE_S
+        deadline_s = time.monotonic() + limit_s + GRACE_S
         try:
             self._channel.write(f"{line}\n".encode(), deadline_s)
         except TimeoutError:

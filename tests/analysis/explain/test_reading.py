@@ -97,7 +97,7 @@ def test_a_run_that_ended_early_says_so_and_how_to_resume_it(tmp_path: Path, sta
     path = tmp_path / "r.db"
     assert [note.code for note in explained(path, pingpongs()).notes] == ["one launch"]
     with Store.open(path) as store:
-        store._db.execute("UPDATE run SET status = ?", (status,))
+        store.db.execute("UPDATE run SET status = ?", (status,))
         (note,) = explain_run(stored(store)).notes
     assert (note.code, note.facts["how"]) == ("ended early", how)
     assert note.fix is not None
@@ -108,7 +108,7 @@ def test_a_run_under_way_says_so(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     store_run(path, "mine", pingpongs())
     with Store.open(path) as store:
-        store._db.execute("UPDATE run SET status = 'running'")
+        store.db.execute("UPDATE run SET status = 'running'")
         with alone(path, 1):
             assert [note.code for note in explain_run(stored(store)).notes] == ["still running"]
 

@@ -86,11 +86,11 @@ def saved(rounds: int) -> str:
 def test_database_may_not_grow(path: Path) -> None:
     with Store.open(path) as store:
         run_id = begin(store)
-        store._db.execute("PRAGMA max_page_count = 80")
+        store.db.execute("PRAGMA max_page_count = 80")
         rounds, text = write_until_it_fails(store, run_id)
         assert text == f"results file {path}: the disk is full; make room{saved(rounds)}"
         assert rounds > 5
-        store._db.execute("PRAGMA max_page_count = 1000000")
+        store.db.execute("PRAGMA max_page_count = 1000000")
         write(store, run_id, rounds)  # room was made: the same store goes on
     assert_whole(path, run_id, rounds + 1)
 

@@ -39,7 +39,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("far above the floor", "latency above the floor", ranks.above_floor, "quick"),
     Detector("slower than its parts", "collectives and their parts", guidelines.slower_than_parts, "guidelines"),
 )
-_SUITES = {detector.what: detector.suite for detector in DETECTORS if detector.suite} | {"LogGP": "loggp"}
+SUITES = {detector.what: detector.suite for detector in DETECTORS if detector.suite} | {"LogGP": "loggp"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
 
 def _with_suite(gap: NotChecked, run: Run) -> NotChecked:
     """The check with the command of the suite that measures it, on the same models or hosts; not for that suite."""
-    suite, info = _SUITES.get(gap.what, ""), run.info
+    suite, info = SUITES.get(gap.what, ""), run.info
     if gap.how is not None or gap.reason is Absence.NOT_APPLICABLE or suite in ("", info.suite):
         return gap
     transports = dict.fromkeys(split_placed(series.point.transport)[0] for series in run.series)

@@ -34,11 +34,11 @@ class Store:
     """An open results file; a context manager. Every method raises StoreError where the file can't be used.
 
     Data survives a kill of this program once the writing method has returned. Several programs may write concurrently.
-    A Store belongs to the thread that opened it.
+    A Store belongs to the thread that opened it. `db` is its connection.
     """
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
-        self._db = db
+        self.db = db
         self.path = path
         self._has_written = False
         self._opened = opening.identity(path)
@@ -61,8 +61,8 @@ class Store:
                 # SQLite leaves the log of a file that was moved where it is: its runs would lose their end, and the
                 # next file of that name would get it.
                 with contextlib.suppress(sqlite3.Error):
-                    self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._db.close()
+                    self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.db.close()
 
     def is_in_place(self) -> bool:
         """Whether the path still leads to the file that was opened."""
@@ -116,7 +116,7 @@ class Store:
         """Set a run's status to "running" again; the time since its end, or since it was last seen, was idle."""
         now_s = time.time()
         with self._transaction():
-            self._db.execute(
+            self.db.execute(
                 "UPDATE run SET status = ?, finished_unix_s = NULL, resumed_unix_s = ?, idle_s = idle_s + max(0, ? - "
                 f"coalesce(finished_unix_s, {_SEEN})) WHERE id = ?",
                 (RunStatus.RUNNING.value, now_s, now_s, run_id),
@@ -125,22 +125,22 @@ class Store:
     def finish_run(self, run_id: int, status: RunStatus) -> None:
         """Store how a run ended, and that it ended now."""
         with self._transaction(run_id):
-            self._db.execute(
+            self.db.execute(
                 "UPDATE run SET status = ?, finished_unix_s = ? WHERE id = ?", (status.value, time.time(), run_id)
             )
 
     def add_to_facts(self, run_id: int, name: str, value: object) -> None:
         """Append a value to a list in the facts of a run, which may be new."""
         with self._transaction(run_id):
-            (text,) = self._db.execute("SELECT facts FROM run WHERE id = ?", (run_id,)).fetchone()
+            (text,) = self.db.execute("SELECT facts FROM run WHERE id = ?", (run_id,)).fetchone()
             facts = json.loads(text)
             facts.setdefault(name, []).append(value)
-            self._db.execute("UPDATE run SET facts = ? WHERE id = ?", (rows.pack(facts), run_id))
+            self.db.execute("UPDATE run SET facts = ? WHERE id = ?", (rows.pack(facts), run_id))
 
     def label_run(self, run_id: int, label: str | None) -> None:
         """Give a run another label, or none."""
         with self._transaction():
-            self._db.execute("UPDATE run SET label = ? WHERE id = ?", (label, run_id))
+            self.db.execute("UPDATE run SET label = ? WHERE id = ?", (label, run_id))
 
     def delete_runs(self, run_ids: Sequence[int]) -> None:
         """Delete runs with all their measurements, or none. Raises UsageError for a run that is being measured."""
@@ -156,7 +156,7 @@ class Store:
                         *((table, "run_id = ?") for table in ("point", "launch", "warning")),
                         ("run", "id = ?"),
                     ):
-                        self._db.execute(f"DELETE FROM {table} WHERE {where}", (run_id,))
+                        self.db.execute(f"DELETE FROM {table} WHERE {where}", (run_id,))
 
     def add_launch(self, run_id: int, launch: Launch) -> int:
         """Store one start of a job; gives the `launch_id` of its measurements."""
@@ -177,13 +177,13 @@ class Store:
         packed = _packed(measurements)  # before others are kept from writing
         with self._transaction(run_id):
             self._insert_measurements(run_id, measurements, packed)
-            self._db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
+            self.db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
 
     def set_status(self, run_id: int, point: Point, status: PointStatus, reason: str | None = None) -> None:
         """Store how far a point got, and why. Raises ValueError for a point that was not added."""
         with self._transaction(run_id):
             changed = (status.value, reason or None, self._point_id(run_id, point))
-            self._db.execute("UPDATE point SET status = ?, reason = ? WHERE id = ?", changed)
+            self.db.execute("UPDATE point SET status = ?, reason = ? WHERE id = ?", changed)
 
     def add_warning(self, run_id: int, warning: Warning_) -> None:
         """Store a warning; one that the run has already is not stored twice."""
@@ -338,12 +338,12 @@ class Store:
     def snapshot(self) -> Iterator[None]:
         """Inside, all reads see the file at one moment, during writes of others as well. Nothing may be written."""
         with self._border():
-            self._db.execute("BEGIN")
+            self.db.execute("BEGIN")
         try:
             yield
         finally:
             with contextlib.suppress(sqlite3.Error):  # a failed read has ended it already
-                self._db.execute("ROLLBACK")
+                self.db.execute("ROLLBACK")
 
     # ---- inside --------------------------------------------------------------------------------------------------
 
@@ -351,14 +351,14 @@ class Store:
         values = {"run_id": run_id, **rows.point_values(point)}
         names = ("run_id", "transport", "pattern", "ranks", "bytes", "options")
         same = " AND ".join(f"{name} = :{name}" for name in names)
-        row = self._db.execute(f"SELECT id FROM point WHERE {same}", values).fetchone()
+        row = self.db.execute(f"SELECT id FROM point WHERE {same}", values).fetchone()
         if row is None:
             raise ValueError(f"{point} was not added to run {run_id}")
         return int(row[0])
 
     def _insert(self, table: str, values: Mapping[str, Any], how: str = "INSERT") -> int:
         query = f"{how} INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
-        cursor = self._db.execute(query, tuple(values.values()))
+        cursor = self.db.execute(query, tuple(values.values()))
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
@@ -382,13 +382,13 @@ class Store:
 
     def _all(self, query: str, *values: object) -> list[rows.Row]:
         with self._border():
-            return self._db.execute(query, values).fetchall()
+            return self.db.execute(query, values).fetchall()
 
     @contextlib.contextmanager
     def _transaction(self, run_id: int | None = None) -> Iterator[None]:
         """All of the body or nothing; the write lock is taken at its begin."""
         with self._border(run_id):
-            with transaction(self._db):
+            with transaction(self.db):
                 yield
             self._has_written = True
 
@@ -401,7 +401,7 @@ class Store:
     def _saved(self, run_id: int) -> str:
         """The sentence about stored data in the error that ends a run; "" if even reading fails."""
         try:
-            (rounds,) = self._db.execute("SELECT rounds FROM run WHERE id = ?", (run_id,)).fetchone()
+            (rounds,) = self.db.execute("SELECT rounds FROM run WHERE id = ?", (run_id,)).fetchone()
         except (sqlite3.Error, TypeError):
             return ""
         return f"; stored up to here: {counted(rounds, 'round')} of run {run_id}, which can be resumed"
