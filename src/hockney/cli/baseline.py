@@ -16,7 +16,6 @@ from hockney.model import Point
 from hockney.report import changes
 from hockney.units import format_bytes
 
-_NOTES_MAX = 3
 _JUNIT_KINDS = {Verdict.SLOWER: "failure", Verdict.INCONCLUSIVE: "skipped"}
 
 
@@ -46,7 +45,7 @@ def report_of(checked: CheckResult) -> JUnitReport:
     failing = [alike for alike in comparison.ranges if alike.verdict in _JUNIT_KINDS]
     lines = changes.range_sentences(failing, comparison)
     lines += [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
-    lines += notes(comparison)[:_NOTES_MAX] if code != ExitCode.DONE else []
+    lines += notes(comparison)[:3] if code != ExitCode.DONE else []
     document = {"judged_again": checked.judged_again, "may_hide": _hidden_json(comparison)}
     return JUnitReport(
         f"hockney check against run {comparison.base}",

@@ -29,7 +29,6 @@ from hockney.units import RANKS_MAX, counted
 from hockney.worker.catalogue import load, matches
 from hockney.worker.machine_model import Model, load_model, write_model
 
-_SHORT_BYTES = 64  # shorter messages take as long
 Content = Callable[[Fit], Mapping[str, Any]]
 
 
@@ -104,7 +103,7 @@ def _newest_fits(results: Results, transports: Sequence[str]) -> list[Fit]:
     for summary in reversed(results.runs()):
         with contextlib.suppress(HockneyError):
             fits = _fits(results.run(summary.id), transports)
-            if any(fit.sizes_bytes[0] <= _SHORT_BYTES for fit in fits):
+            if any(fit.sizes_bytes[0] <= 64 for fit in fits):  # shorter messages take as long
                 return fits
             newest = newest or fits
     return newest or _fits(results.run(), transports)

@@ -17,8 +17,6 @@ from hockney.units import parse_increase
 if TYPE_CHECKING:
     from hockney.analysis.compare import Comparison
 
-_NOTES_MAX = 3  # below the table: with its head and the summary five lines
-
 
 @command(
     "compare",
@@ -100,7 +98,7 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
     if everything:
         others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
         below += changes.range_sentences(others, comparison)
-    shown = below if everything else below[:_NOTES_MAX]
+    shown = below if everything else below[:3]  # with the head and the summary five lines
     for note in shown:
         render.say(note)
     launches = "{} and {} launches".format(*comparison.launches)

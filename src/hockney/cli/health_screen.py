@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from hockney.analysis.health import Health
     from hockney.results.runs import Run
 
-_MATRIX_MAX = 16  # hosts of a matrix on the screen
-_ROWS_MAX = 10  # hosts that are listed instead
-
 
 def health_json(found: Health) -> dict[str, Any]:
     """Everything: `[from][to]`, null where nothing was measured."""
@@ -53,7 +50,7 @@ def print_health(run: Run, found: Health) -> None:
         f"in {format_duration_s(took_s)}",
         first=True,
     )
-    if len(known.hosts) <= _MATRIX_MAX:
+    if len(known.hosts) <= 16:
         _print_matrices(found)
     else:
         _print_slowest(found)
@@ -109,6 +106,6 @@ def _print_slowest(found: Health) -> None:
         ],
         (
             [name, format_rate(sends), format_rate(receives), format_ns(waits)]
-            for _, name, sends, receives, waits in sorted(rows)[:_ROWS_MAX]
+            for _, name, sends, receives, waits in sorted(rows)[:10]
         ),
     )

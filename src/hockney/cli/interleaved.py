@@ -22,8 +22,6 @@ _SHARED = {
     *("transport", "ranks", "sizes", "options", "precision", "time_s", "launches", "hosts", "cpus"),
     *("limit", "oversubscribe", "label"),
 }
-_LAUNCHES = 8  # pairs: with six the interval is a quarter wider
-_TIME_S = 120.0
 _DEFAULTS = {  # help of options whose default is another than that of `run`
     "launches": "Number of launches of each variant. [default: 8]",
     "time_s": "How long to measure both variants. [default: 2m]",
@@ -74,8 +72,8 @@ def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) ->
     suite = find_suite(what, on_hosts=bool(common.hosts))
     common = replace(
         common,
-        launches=common.launches or _LAUNCHES,
-        time_s=_TIME_S if common.time_s is None else common.time_s,
+        launches=common.launches or 8,  # with six the interval is a quarter wider
+        time_s=120.0 if common.time_s is None else common.time_s,
     )
     _refuse_contradictions(common, environments, transports)
     options = [common if transport is None else replace(common, transports=(transport,)) for transport in transports]

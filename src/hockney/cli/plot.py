@@ -12,7 +12,6 @@ from hockney.units import format_bytes, format_ns, format_rate
 
 _MARKS = "ox+*#@%&=$abcdefghijklmnpqrstuvwyz"
 _HEIGHT = 22
-_TICKS_MAX = 9
 _FORMATS: dict[str, Callable[[float], str]] = {"ns": format_ns, "bytes/s": format_rate}
 
 
@@ -68,5 +67,6 @@ def _hidden(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]], row: fl
 
 
 def _ticks(logarithms: Sequence[float]) -> list[int]:
+    """At most nine."""
     first, last = math.floor(min(logarithms)), math.ceil(max(logarithms))
-    return list(range(first, last + 1, max(1, math.ceil((last - first) / (_TICKS_MAX - 1)))))
+    return list(range(first, last + 1, max(1, math.ceil((last - first) / 8))))

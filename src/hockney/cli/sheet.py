@@ -27,7 +27,6 @@ from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.libraries import Missing
 
 _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the run was saved
-_FINDINGS_MAX = 4
 
 
 def print_sheet(
@@ -200,7 +199,7 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
             continue
         alike.setdefault((finding.code, len(alike) * (lines_max is None)), []).append(finding)
     bullets = []
-    for group in list(alike.values())[: None if lines_max is None else _FINDINGS_MAX]:
+    for group in list(alike.values())[: None if lines_max is None else 4]:
         text, *more = finding_parts(
             group, lambda finding: names.get(finding.subject.transport, finding.subject.transport)
         )

@@ -36,10 +36,6 @@ from hockney.worker.hosts import Host
 from hockney.worker.preflight import HostsUnusable
 
 HOSTS_MIN = 2
-_LIMIT_S = 20  # of a measurement, so that a host that dies is found soon
-_BYTES = 96 * 16384  # of a measurement of a flow: 64 messages, those that fill it, and those that verify it
-_FIRST_PASS = 0.5  # of the time
-_LAST_PART = 0.4  # of the time: for points with a slow pair, if there are any
 
 
 def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
@@ -57,13 +53,14 @@ def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, 
     order = sorted(points)
     random.Random(seed).shuffle(order)
     listed = tuple(point for number in order for point in points[number])
-    return replace(plan, points=listed, refine=frozenset(), timeout_s=min(plan.timeout_s, _LIMIT_S))
+    # A host that dies is found soon.
+    return replace(plan, points=listed, refine=frozenset(), timeout_s=min(plan.timeout_s, 20))
 
 
 def pairs_text(hosts: int) -> str:
     """What will be measured, and how long that takes at most where no pair is slow."""
     rounds = hosts - 1 + hosts % 2
-    data_s = _BYTES / 125e6  # of a flow
+    data_s = 96 * 16384 / 125e6  # of a flow: 64 messages, those that fill it, and those that verify it
     cost_s = rounds * MIN_MEASUREMENTS * (3 * FIRST_POINT_S + 2 * data_s)
     pairs = hosts * (hosts - 1) // 2
     return (
@@ -130,7 +127,8 @@ class PairSampler(Sampler):
     def run(self, budget_s: float) -> None:
         """Measure until every point has ended or budget_s have passed."""
         now_s = self._clock()
-        self._first_pass_s, self._last_part_s = now_s + _FIRST_PASS * budget_s, now_s + (1 - _LAST_PART) * budget_s
+        # The last part is for points with a slow pair, if there are any.
+        self._first_pass_s, self._last_part_s = now_s + 0.5 * budget_s, now_s + 0.6 * budget_s
         super().run(budget_s)
 
     def _is_cut_before(self, work: Work) -> bool:

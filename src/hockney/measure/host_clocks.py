@@ -17,11 +17,7 @@ from hockney.worker.hosts import Host
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
 
-_ENOUGH_S = 0.5
-_SAMPLES = 20  # of a measurement: 64 hosts with round trips of 10 ms take 2 s
-_MEASUREMENTS_MAX = 10
 _LIMIT_S = 10
-_LOGINS_PER_S = 10  # on a busy machine at least
 
 
 class HostClocks:
@@ -72,16 +68,17 @@ def _read(plan: Plan, hosts: Sequence[str]) -> tuple[dict[str, Seen], int]:
         ranks=len(hosts),
         hosts=tuple(Host(name, 1) for name in hosts),
         interface=plan.interface,
-        start_limit_s=min(plan.start_limit_s, _LIMIT_S + len(hosts) // _LOGINS_PER_S),
+        start_limit_s=min(plan.start_limit_s, _LIMIT_S + len(hosts) // 10),  # logins: ten a second on a busy machine
     )
     best = [(math.inf, 0.0)] * len(hosts)  # the error and the difference from its parent, of each rank
     with WorkerSession(launch(job, asked=plan.launcher), start_limit_s=job.start_limit_s) as session:
         strangers = sum(rank.strangers for rank in session.hello().ranks)
         began_s = time.monotonic()
-        for _ in range(_MEASUREMENTS_MAX):
-            answer = session.measure("clocks", samples=_SAMPLES, timeout_s=_LIMIT_S, verify=False)
+        for _ in range(10):
+            # 64 hosts with round trips of 10 ms take 2 s.
+            answer = session.measure("clocks", samples=20, timeout_s=_LIMIT_S, verify=False)
             best = list(map(min, best, zip(answer.counters[ERROR], answer.counters[AHEAD], strict=True)))
-            if time.monotonic() - began_s > _ENOUGH_S:
+            if time.monotonic() - began_s > 0.5:
                 break
     errors, ahead = (added_up([float(step) for step in steps]) for steps in zip(*best, strict=True))
     now_s = time.time()

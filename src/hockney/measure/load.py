@@ -23,8 +23,6 @@ from hockney.worker.session import WorkerSession
 _TRIES = 6  # each with a background at least twice as long
 _FIRST_S = 0.02  # of a measurement of unknown length
 _SPARE = 1.3  # traffic is faster at times
-_SAMPLES = 256  # of a background, at most
-_LOSSY_BATCH = 4  # ranks meet between batches, so that no sender floods its receiver
 
 
 class LoadFailed(PointFailed):
@@ -49,7 +47,8 @@ class Load:
         self.is_at_rest = True  # no traffic is under way
         self._kind = BACKGROUNDS[background.name]
         self._timeout_s = timeout_s
-        self._batch_max = _LOSSY_BATCH if is_lossy else math.inf
+        # Ranks meet between batches, so that no sender floods its receiver.
+        self._batch_max = 4 if is_lossy else math.inf
         self._clock = clock
         self._sleep = sleep
         self._repetition_s = 0.0
@@ -96,7 +95,7 @@ class Load:
             longer = how_to_wait_longer(self._timeout_s)
             raise PointFailed(f"the background would have to last longer than a measurement may ({longer})")
         repetitions = math.ceil(length_s / self._repetition_s) if length_s else 1
-        batch = int(min(self._batch_max, math.ceil(repetitions / _SAMPLES)))
+        batch = int(min(self._batch_max, math.ceil(repetitions / 256)))  # at most 256 samples
         self.is_at_rest = False
         with _failing():
             return self.session.begin_measure(

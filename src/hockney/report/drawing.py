@@ -27,7 +27,6 @@ _VERDICTS = {"slower": "c1", "faster": "c0", "inconclusive": "c7", "no differenc
 _RAMP = ("#fde78c", "#cbba69", "#968f76", "#6b6a76", "#3e4a6c", "#00204d")  # from light to dark, as on the page
 _WIDTH_IN, _HEIGHT_IN, _ROW_IN = 8.0, 4.6, 0.26
 _Box = tuple[float, float, float, float]  # left, low, right, high
-_TAIL_SHARES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
 @dataclass(frozen=True)
@@ -264,7 +263,8 @@ def _scale(axes: Axes, chart: Chart, view: View, which: str, colors: dict[str, s
             drawn.set_major_locator(ticker.MaxNLocator(5))
         drawn.set_minor_locator(ticker.NullLocator())
     elif axis.scale == "tail":
-        drawn.set_major_locator(ticker.FixedLocator([_at(axis, share) for share in _TAIL_SHARES]))
+        shares = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+        drawn.set_major_locator(ticker.FixedLocator([_at(axis, share) for share in shares]))
         drawn.set_major_formatter(ticker.FuncFormatter(lambda at, _: f"{100 * (1 - 10**-at):.6g} %"))
         return
     elif axis.scale == "time":

@@ -31,14 +31,12 @@ MARKS = {
     "~": "known to worse than ±25 %",
     "*": "more ranks than CPUs, so these are scheduling times",
 }
-_VAGUE = 0.25  # of a fitted value: with a wider interval it is marked
 _FORMATS: Mapping[str, Callable[[float], str]] = {
     "ns": format_ns,
     "bytes/s": format_rate,
     "bytes": lambda value: format_rate(value).removesuffix("/s"),
 }
 _LATENCY_BYTES = 8
-_STREAM_BYTES = (1 << 16, 1 << 20)
 _STREAM_OPTIONS = (("window", "16"),)
 Members = list[tuple[Series, list[tuple[MeasurementSummary, State]]]]  # of a transport
 _SHOWN = {
@@ -95,7 +93,7 @@ class TransportFigures:
             None if figure is None else _rate(*figure, series.point.bytes)
             for series, figure in self._figures.items()
             if (series.point.pattern, series.point.options) == (pattern, _STREAM_OPTIONS)
-            and series.point.bytes in _STREAM_BYTES
+            and series.point.bytes in (1 << 16, 1 << 20)
         ]
         known = [rate for rate in rates if rate is not None]
         return max(known, key=lambda rate: rate.value, default=None) if len(known) == len(rates) else None
@@ -179,7 +177,7 @@ class Column:
         """`1.83 us`; `~156 kB` of a fit known to worse than ±25 %."""
         if value is None:
             return NOTHING
-        return "~" * (self.is_fitted and value.relative > _VAGUE) + _FORMATS[self.unit](value.value)
+        return "~" * (self.is_fitted and value.relative > 0.25) + _FORMATS[self.unit](value.value)
 
 
 def marks_text(text: str, marks: Mapping[str, str] = MARKS) -> str:

@@ -15,8 +15,6 @@ from hockney.errors import UsageError
 from hockney.worker.hosts import Host, parse_hosts
 from hockney.worker.programs import run_program
 
-_ASK_LIMIT_S = 10
-
 
 @dataclass(frozen=True)
 class Allocation:
@@ -85,7 +83,7 @@ def _is_this(host: Host) -> bool:
 
 
 def _output(argv: list[str]) -> str:
-    done = run_program(argv, _ASK_LIMIT_S)
+    done = run_program(argv, limit_s=10)
     done.check_returncode()
     return done.stdout.decode().strip()
 

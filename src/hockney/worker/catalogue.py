@@ -27,8 +27,6 @@ from hockney.worker.programs import run_program
 if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
 
-_ASK_LIMIT_S = 20
-
 
 @dataclass(frozen=True)
 class OptionInfo:
@@ -369,7 +367,7 @@ def _answers(executable: Path, flag: str, text: str = "", *, is_wheel: bool = Fa
     """The answers of a worker without starting a job. Raises ProtocolError."""
     try:
         environment = {name: os.environ[name] for name in os.environ if not (is_wheel and name == "LD_LIBRARY_PATH")}
-        done = run_program([executable, flag], _ASK_LIMIT_S, data=text.encode(), environment=environment)
+        done = run_program([executable, flag], limit_s=20, data=text.encode(), environment=environment)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProtocolError(f"the worker {executable.name} does not run: {error}") from error
     if done.returncode != 0:

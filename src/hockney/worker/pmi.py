@@ -12,7 +12,6 @@ from hockney.worker.errors import LaunchFailed
 from hockney.worker.libraries import Library
 from hockney.worker.programs import run_program
 
-_ASK_LIMIT_S = 10
 _OF_KIND = {"openmpi": "pmix", "oshrun": "pmix", "mpich": "pmi2", "intel": "pmi2"}
 
 
@@ -39,7 +38,7 @@ def pmi_type(library: Library, executable: Path, environment: Mapping[str, str])
 def output_of(argv: Sequence[str]) -> str:
     """All that a program says; srun lists on one stream or the other. Empty where it cannot be run."""
     try:
-        done = run_program(argv, _ASK_LIMIT_S)
+        done = run_program(argv, limit_s=10)
     except (OSError, subprocess.SubprocessError):
         return ""
     return (done.stdout + done.stderr).decode(errors="replace")

@@ -22,9 +22,6 @@ from hockney.worker.libraries import Library
 from hockney.worker.programs import run_program
 from hockney.worker.starters import Starter
 
-_LIMIT_S = 10
-_COPY_LIMIT_S = 60
-_ALIVE_LIMIT_S = 6  # ssh gives up after 5 s
 _AT_ONCE = 64
 _GROUPS = ("cores", "packages", "nodes")
 _WORDS = ("hostname", "machine", "kernel", "arch", "libc", "congestion", "cpu", "cpus")
@@ -126,7 +123,7 @@ def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
 
 def _cause(argv: Sequence[str]) -> str:
     """Why a command on a host fails, or an empty string."""
-    done = _run(argv, _ALIVE_LIMIT_S)
+    done = _run(argv, limit_s=6)  # ssh gives up after 5 s
     return done if isinstance(done, str) else _failure(done)
 
 
@@ -174,7 +171,7 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> str:
         content = worker.read_bytes()
     except OSError as error:
         return str(error)
-    done = _run(argv, _COPY_LIMIT_S, content)
+    done = _run(argv, 60, content)
     if isinstance(done, str) or done.returncode != 0:
         return done if isinstance(done, str) else _failure(done)
     is_whole = done.stdout.split()[:1] == [hashlib.sha256(content).hexdigest().encode()]
@@ -184,7 +181,7 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> str:
 def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
     """A host's facts, or why there are none."""
     started_s = time.time()
-    done = _run(argv, _LIMIT_S, _ASK.encode())
+    done = _run(argv, 10, _ASK.encode())
     if isinstance(done, str):
         return done
     lines = [line.partition(" ")[::2] for line in done.stdout.decode(errors="replace").splitlines()]

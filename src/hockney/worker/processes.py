@@ -25,8 +25,6 @@ import psutil
 MARK = "HOCKNEY_JOB"
 """The environment variable that says which job a process belongs to."""
 
-_SPARE_FILES = 64  # open for a moment only, as when a process is started
-
 # MPICH; Open MPI 4 and 5.
 _SHARED_MEMORY = re.compile(r"/dev/shm/(?:mpich_shm_|vader_segment\.|sm_segment\.)[^/ ]+$", re.MULTILINE)
 
@@ -39,7 +37,7 @@ def cpu_time_s() -> float:
 
 def allow_files(count: int) -> None:
     """Raise the soft limit of open files so that this process may keep `count` more. Raises OSError if it cannot."""
-    wanted = sum(1 for _ in Path("/dev/fd").iterdir()) + count + _SPARE_FILES
+    wanted = sum(1 for _ in Path("/dev/fd").iterdir()) + count + 64  # some are open for a moment only
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return

@@ -55,7 +55,6 @@ Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, L
 GRACE_S = 4.0
 _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
-_LISTEN_S = 0.5
 
 
 class WorkerSession:
@@ -262,7 +261,7 @@ class WorkerSession:
             if time.monotonic() >= deadline_s:
                 raise TimeoutError
             with suppress(TimeoutError):
-                return self._channel.read_line(min(deadline_s, time.monotonic() + _LISTEN_S))
+                return self._channel.read_line(min(deadline_s, time.monotonic() + 0.5))
         if not self._greeted:
             deadline_s = min(deadline_s, time.monotonic() + _LAST_WORDS_S)
         return self._channel.read_line(deadline_s)

@@ -9,8 +9,6 @@ from hockney.analysis.finding import Finding, Subject
 from hockney.analysis.impact import Impact
 from hockney.model import pattern_text
 
-_LEAST = 1.05
-
 
 def impacts(reading: Reading) -> list[Finding]:
     """Of each transport the point that its background slows most; none of a run without a background."""
@@ -20,7 +18,7 @@ def impacts(reading: Reading) -> list[Finding]:
     for impact in reading.impacts.impacts:
         transport, low = impact.point.transport, impact.factor.low
         known = greatest.get(transport)
-        if low is not None and low > _LEAST and (known is None or impact.factor.value > known.factor.value):
+        if low is not None and low > 1.05 and (known is None or impact.factor.value > known.factor.value):
             greatest[transport] = impact
     return [_finding(impact, reading.impacts.background) for impact in greatest.values()]
 

@@ -15,7 +15,6 @@ from hockney.results.traits import pattern_traits, transport_traits
 from hockney.stats import Estimate, median
 from hockney.worker.mpi_transport import another_way
 
-_SLOW = 1.10
 # The usual limit of a short message's time in floors: 1.2 is typical in shared memory, 3 to 5 with libraries.
 _USUAL = {"memory": 3.0, "library": 10.0}  # by what carries messages; the cost of a system call has no limit
 
@@ -47,7 +46,7 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
     findings = []
     for ((transport, ranks), pattern, options), of_links in ratios.items():
         over = {link: median(values).estimate for link, values in of_links.items()}
-        slow = {link: times for link, times in over.items() if times is not None and times.low > _SLOW}
+        slow = {link: times for link, times in over.items() if times is not None and times.low > 1.10}
         if slow:
             common = set.intersection(*(set(link) for link in slow)) if len(slow) > 1 else set()
             times = Estimate.of_all(list(slow.values()))

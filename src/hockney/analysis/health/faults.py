@@ -13,11 +13,7 @@ from hockney.analysis.health.places import Located, Place, locate
 from hockney.errors import Fix
 
 SLOW = 0.85  # of the usual rate: what is certainly below it is a fault
-_SLOW_LATE = 0.5
-LATE = 2.0  # times the usual latency, and this much more: a host whose CPU is shared is late by tens of us
-_LATE_NS = 50_000
 LOST = 0.001  # of the segments
-_LOST_TIMES = 3  # measurements in which some were lost: a burst is no fault
 _FIXES = {"host": "inspect interface", "link": "inspect path", "uplink": "inspect uplink"}
 
 
@@ -55,7 +51,7 @@ def slow_places(known: Matrices) -> Located:
     usual_rate, late = usual_bytes_per_s(known) or 0.0, _late_pairs(known)
 
     def is_slow(pair: Pair) -> bool | None:
-        rate, limit = known.bytes_per_s[pair], (_SLOW_LATE if pair in late else SLOW) * usual_rate
+        rate, limit = known.bytes_per_s[pair], (0.5 if pair in late else SLOW) * usual_rate
         if rate.value >= limit:
             return False
         return True if rate.high is not None and rate.high < limit else None
@@ -92,7 +88,7 @@ def late_places(known: Matrices) -> Located:
 
 def _late_pairs(known: Matrices) -> set[Pair]:
     middle_ns = _usual_ns(known.fastest_ns) or 0.0
-    limit_ns = max(LATE * middle_ns, middle_ns + _LATE_NS)
+    limit_ns = max(2 * middle_ns, middle_ns + 50_000)  # a host whose CPU is shared is late by tens of us
     return {pair for pair, time_ns in known.fastest_ns.items() if time_ns > limit_ns}
 
 
@@ -120,7 +116,7 @@ def lossy_places(known: Matrices, slow: Located) -> Located:
             return False
         if sent.measurements == 1:
             return None
-        return sent.times >= min(_LOST_TIMES, sent.measurements)
+        return sent.times >= min(3, sent.measurements)  # a burst is no fault
 
     return locate(known.sent, is_lossy)
 

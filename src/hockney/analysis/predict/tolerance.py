@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from hockney.analysis.predict.change import Change
 
 SLOWDOWNS = (0.01, 0.02, 0.05)
-_CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # of the addition that makes it slower by the last of these
 
 TimeWith = Callable[[Change], float]
 
@@ -56,7 +55,8 @@ def _tolerance(
     known = functools.cache(slowdown)
     limits = {wanted: _least(known, wanted, wanted * scale, 1e3 * scale) for wanted in SLOWDOWNS}
     last = next((least for least in reversed(limits.values()) if least is not None), None)
-    added = [part * last for part in _CURVE] if with_curve and last is not None else []
+    curve = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
+    added = [part * last for part in curve] if with_curve and last is not None else []
     return Tolerance(
         {wanted: None if least is None else shown(least) for wanted, least in limits.items()},
         ((0.0, 0.0), *((shown(each), known(each)) for each in added)) if added else (),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 SIZES_MIN = 3  # of a segment: two points lie on any line
 SEGMENTS_MAX = 10
-_DENSE = 64  # starts that are searched at once
 _OUTLIERS_MAX = 2  # new ones in a pass, at most one in a segment
 _SUSPECTS = 12
 _SMOOTH = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # powers of the size, whose sum is a smooth curve
@@ -102,7 +101,7 @@ class _Search:
         import numpy as np
 
         n = len(self.x)
-        step = -(-n // _DENSE)
+        step = -(-n // 64)  # 64 starts are searched at once
         best = self._among(np.arange(0, n, step))
         while step > 1:
             reach, step = step, -(-step // 3)
