@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from hockney.analysis.repeat import LAUNCHES
 from hockney.errors import UsageError
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
@@ -26,8 +27,6 @@ from hockney.worker.launch import START_LIMIT_S
 
 if TYPE_CHECKING:
     from hockney.results.store import StoredRun
-
-_LAUNCHES = 6  # the fewest whose medians give a 95 % interval over launches
 
 
 @dataclass(frozen=True)
@@ -388,8 +387,8 @@ def _refuse_too_many(suite: Suite, count: int, time_s: float) -> None:
 def _launches(points: Sequence[Point], time_s: float) -> int:
     """Enough for an interval over launches, if each has the time for a figure of every point; else one."""
     point_s = 0.25  # of a launch: some ten measurements, and added sizes next to it
-    least_s = max(_LAUNCHES * len(points) * point_s, FIRST_ROUNDS_MIN * first_rounds_s(points, _LAUNCHES))
-    return _LAUNCHES if time_s >= least_s else 1
+    least_s = max(LAUNCHES * len(points) * point_s, FIRST_ROUNDS_MIN * first_rounds_s(points, LAUNCHES))
+    return LAUNCHES if time_s >= least_s else 1
 
 
 def _grid(

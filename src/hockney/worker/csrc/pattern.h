@@ -98,8 +98,10 @@ typedef struct hk_expected {
 typedef struct hk_pattern {
     const char *name;
     const char *summary;
-    uint32_t needs;                       /* HK_CAP_*, unless `native` makes them unnecessary */
-    int ranks_min, ranks_max, ranks_step; /* ranks_max 0: no limit; ranks_step 0: 1 */
+    uint32_t needs; /* HK_CAP_*, unless `native` makes them unnecessary */
+    /* ranks_max 0: no limit; ranks_step 0: 1. On hosts it has a rank on each by default, unless ranks_min is 1 or
+     * `links` are ENDS. */
+    int ranks_min, ranks_max, ranks_step;
     hk_timed_t timed;
     /* Repetitions follow each other without a pause, so one may overlap the next. The samples of a measurement are
      * then parts of one stream, without a barrier between them. Otherwise all ranks meet before every sample. */
