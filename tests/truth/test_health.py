@@ -47,6 +47,14 @@ def test_a_slow_host_and_a_slow_direction_among_four(four: Bed, tmp_path: Path) 
     assert "n2 is slow" in (tmp_path / "r.html").read_text()
 
 
+def test_two_slow_hosts_of_four_are_no_lossy_ones(four: Bed, tmp_path: Path) -> None:
+    plant(four, Planted({name: Host(RATE_MBIT / 4) for name in ("n2", "n3")}))
+    code, found = health(four, tmp_path / "r.db", "--time", "15s")
+    assert named_in(found) == frozenset()
+    assert code == 3
+    assert "n1, n4 reach" in found["not_checked"][0]["detail"]
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 def test_planted_faults_among_eight_are_named(eight: Bed, tmp_path: Path, kind: str) -> None:

@@ -146,6 +146,61 @@ def test_many_slow_links_are_inconclusive(tmp_path: Path) -> None:
     assert gap.why == "uneven network"
 
 
+def of_hosts(slow: Iterable[int], hosts: int) -> list[Pair]:
+    """Every pair of some hosts, both ways."""
+    return both(pair for host in slow for pair in sends(host, hosts))
+
+
+@pytest.mark.parametrize(("hosts", "slow"), [(4, 2), (6, 3), (8, 4), (8, 5)])
+@pytest.mark.parametrize("measurements", [2, 9])
+def test_half_of_the_hosts_slow_is_inconclusive(tmp_path: Path, hosts: int, slow: int, measurements: int) -> None:
+    """What is usual is the rate of the slow ones then, and what their full queues lose is no fault of its own."""
+    pairs = of_hosts(range(1, slow + 1), hosts)
+    lost = dict.fromkeys(pairs[::3], 80.0)
+    rates = dict.fromkeys(pairs, 0.25)
+    store_health(tmp_path / "r.db", hosts, rates=rates, lost=lost, measurements=measurements)
+    found = read_health(tmp_path / "r.db")
+    fast = ["n1", *(f"n{number}" for number in range(slow + 2, hosts + 1))]
+    assert found.findings == ()
+    assert [(gap.what, gap.why) for gap in found.not_checked] == [
+        ("bandwidth", "two rates"),
+        ("lost messages", "slow pairs"),
+    ]
+    assert found.not_checked[0].facts["fast"] == fast
+    assert found.not_checked[0].facts["fast_bytes_per_s"] == pytest.approx(RATE, rel=1e-3)
+    assert found.not_checked[0].facts["usual_bytes_per_s"] == pytest.approx(RATE / 4, rel=1e-3)
+
+
+def test_what_is_slower_than_the_slow_half_is_named(tmp_path: Path) -> None:
+    rates = dict.fromkeys(of_hosts((1, 2), 4), 0.5) | dict.fromkeys(of_hosts((2,), 4), 0.1)
+    store_health(tmp_path / "r.db", 4, rates=rates)
+    found = read_health(tmp_path / "r.db")
+    assert named(found) == [("slow host", "n3", "both")]
+    assert [gap.why for gap in found.not_checked] == ["two rates", "slow pairs"]
+
+
+def test_half_of_the_hosts_late_is_inconclusive(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 4, latencies=dict.fromkeys(of_hosts((1, 2), 4), 50.0))
+    found = read_health(tmp_path / "r.db")
+    assert found.findings == ()
+    assert [(gap.what, gap.why, gap.facts["fast"]) for gap in found.not_checked] == [
+        ("latency", "two latencies", ["n1", "n4"])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "fast"),
+    [(6, [(0, 3)]), (8, [(0, 1), (2, 3), (4, 5), (6, 7)]), (8, [(0, 1), (2, 3), (4, 5)])],
+    ids=["one pair", "two hosts on each switch", "some alone on theirs"],
+)
+def test_a_few_faster_pairs_do_not_hide_faults(tmp_path: Path, hosts: int, fast: list[Pair]) -> None:
+    rates = dict.fromkeys(both(fast), 4.0) | {(1, 4): 0.5}
+    store_health(tmp_path / "r.db", hosts, rates=rates, lost={(5, 0): 10.0})
+    found = read_health(tmp_path / "r.db")
+    assert sorted(named(found)) == [("lossy link", "n6", "n1", "sending"), ("slow link", "n2", "n5", "sending")]
+    assert found.not_checked == ()
+
+
 def test_too_few_measurements_of_a_link_are_inconclusive(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 6, rates={(0, 1): 0.5}, measurements=3)
     found = read_health(tmp_path / "r.db")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,11 @@ def health_of(run: Run) -> Health:
     gaps += [
         _unclear(known, what, places, run.info.plan, transport) for what, places in located.items() if places.unclear
     ]
+    gaps += [
+        NotChecked(Absence.INSUFFICIENT_DATA, what, *_two_kinds(known, what, places.fast))
+        for what, places in located.items()
+        if places.fast
+    ]
     if not (known.bytes_per_s or gaps):
         gaps.append(NotChecked(Absence.NOT_MEASURED, "bandwidth", "time was up"))
     return Health(
@@ -93,3 +99,15 @@ def _unclear(known: Matrices, what: str, located: Located, plan: Mapping[str, An
     # With all others, which show what is usual.
     how = Fix("measure longer", ("hockney", "health", *same_hosts(plan), *carrier, "--time", "10m"))
     return NotChecked(Absence.INSUFFICIENT_DATA, what, "few measurements", facts, how)
+
+
+def _two_kinds(known: Matrices, what: str, fast: Sequence[int]) -> tuple[str, dict[str, Any]]:
+    """Why not all is named where some hosts are faster with each other than is usual, and the facts."""
+    among = [pair for pair in known.bytes_per_s if set(pair) <= {*fast}]
+    facts: dict[str, Any] = {"fast": [known.hosts[host] for host in fast]}
+    if what == "latency":
+        fast_ns = statistics.median(known.fastest_ns[pair] for pair in among)
+        return "two latencies", {**facts, "fast_ns": fast_ns, "usual_ns": faults.usual_of_times_ns(known.fastest_ns)}
+    rate = statistics.median(known.bytes_per_s[pair].value for pair in among)
+    facts |= {"fast_bytes_per_s": rate, "usual_bytes_per_s": faults.usual_bytes_per_s(known)}
+    return "two rates" if what == "bandwidth" else "slow pairs", facts

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.finding import Finding, Subject
 from hockney.analysis.health.matrices import Matrices, Sent
-from hockney.analysis.health.places import Located, Place, locate
+from hockney.analysis.health.places import Located, Place, fast_hosts, locate
 from hockney.errors import Fix
 
 SLOW = 0.85  # of the usual rate: what is certainly below it is a fault
@@ -35,10 +36,11 @@ def usual_bytes_per_s(known: Matrices) -> float | None:
 
 def usual_ns(known: Matrices) -> float | None:
     """The latency of most hosts."""
-    return _usual_ns({pair: time.value for pair, time in known.latency_ns.items()})
+    return usual_of_times_ns({pair: time.value for pair, time in known.latency_ns.items()})
 
 
-def _usual_ns(times_ns: Mapping[Pair, float]) -> float | None:
+def usual_of_times_ns(times_ns: Mapping[Pair, float]) -> float | None:
+    """The time that is usual, as rates are."""
     per_ns = usual({pair: 1 / time_ns for pair, time_ns in times_ns.items()})
     return None if per_ns is None else 1 / per_ns
 
@@ -56,7 +58,14 @@ def slow_places(known: Matrices) -> Located:
             return False
         return True if rate.high is not None and rate.high < limit else None
 
-    return locate(known.bytes_per_s, is_slow)
+    return replace(locate(known.bytes_per_s, is_slow), fast=fast_hosts(known.bytes_per_s, _fast_pairs(known)))
+
+
+def _fast_pairs(known: Matrices) -> list[Pair]:
+    """Those next to which the usual rate is slow; by their values where measurements are too few for intervals."""
+    limit = (usual_bytes_per_s(known) or 0.0) / SLOW
+    rates = known.bytes_per_s.items()
+    return [pair for pair, rate in rates if (rate.value if rate.low is None else rate.low) > limit]
 
 
 def slow_findings(known: Matrices, located: Located) -> list[Finding]:
@@ -83,18 +92,28 @@ def slow_findings(known: Matrices, located: Located) -> list[Finding]:
 def late_places(known: Matrices) -> Located:
     """Where even the fastest message takes a multiple of the usual fastest: a busy CPU delays only some."""
     late = _late_pairs(known)
-    return locate(known.fastest_ns, lambda pair: pair in late)
+    located = locate(known.fastest_ns, lambda pair: pair in late)
+    return replace(located, fast=fast_hosts(known.fastest_ns, _early_pairs(known)))
 
 
 def _late_pairs(known: Matrices) -> set[Pair]:
-    middle_ns = _usual_ns(known.fastest_ns) or 0.0
-    limit_ns = max(2 * middle_ns, middle_ns + 50_000)  # a host whose CPU is shared is late by tens of us
-    return {pair for pair, time_ns in known.fastest_ns.items() if time_ns > limit_ns}
+    middle_ns = usual_of_times_ns(known.fastest_ns) or 0.0
+    return {pair for pair, time_ns in known.fastest_ns.items() if _is_late(time_ns, middle_ns)}
+
+
+def _early_pairs(known: Matrices) -> list[Pair]:
+    """Those next to which the usual latency is late."""
+    middle_ns = usual_of_times_ns(known.fastest_ns) or 0.0
+    return [pair for pair, time_ns in known.fastest_ns.items() if _is_late(middle_ns, time_ns)]
+
+
+def _is_late(time_ns: float, usual_ns: float) -> bool:
+    return time_ns > max(2 * usual_ns, usual_ns + 50_000)  # a host whose CPU is shared is late by tens of us
 
 
 def late_findings(known: Matrices, located: Located) -> list[Finding]:
     """By the fastest messages. A round trip has no direction."""
-    middle_ns = _usual_ns(known.fastest_ns) or 0.0
+    middle_ns = usual_of_times_ns(known.fastest_ns) or 0.0
     findings = []
     for place in located.places:
         time_ns = statistics.median(known.fastest_ns[pair] for pair in place.pairs)
@@ -107,7 +126,12 @@ def late_findings(known: Matrices, located: Located) -> list[Finding]:
 
 
 def lossy_places(known: Matrices, slow: Located) -> Located:
-    """Where segments are lost. Slow pairs do not count: a full queue in front of something slow loses them."""
+    """Where segments are lost. Slow pairs do not count: a full queue in front of something slow loses them.
+
+    So nothing is named where the slow ones may be most.
+    """
+    if slow.fast:
+        return Located(fast=slow.fast)
     full = {pair for place in slow.places for pair in place.pairs} | {*slow.unclear}
 
     def is_lossy(pair: Pair) -> bool | None:

@@ -24,11 +24,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Located:
-    """`unclear`: pairs that may show the fault, or too many for faults of single links."""
+    """`unclear`: pairs that may show the fault, or too many for faults of single links.
 
-    places: tuple[Place, ...]
-    unclear: tuple[Pair, ...]
+    `fast`: hosts that are better with each other than what is usual, so that others may show the fault, too.
+    """
+
+    places: tuple[Place, ...] = ()
+    unclear: tuple[Pair, ...] = ()
     are_many: bool = False
+    fast: tuple[int, ...] = ()
 
 
 def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Located:
@@ -70,6 +74,18 @@ def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Lo
         source, target = shown[0]
         places.append(Place((source,), target, "both" if len(shown) == 2 else "sending", tuple(shown)))
     return Located(tuple(places), tuple(unclear))
+
+
+def fast_hosts(pairs: Collection[Pair], fast: Collection[Pair]) -> tuple[int, ...]:
+    """The hosts of `fast` pairs, if these are a tenth of all and most of theirs, and spare some host; else none.
+
+    The usual value of four hosts of which two are slow is that of the slow ones. Where every host has fast pairs, these
+    share a switch.
+    """
+    hosts = {host for pair in fast for host in pair}
+    among = sum(hosts.issuperset(pair) for pair in pairs)
+    are_some = hosts != {host for pair in pairs for host in pair}
+    return tuple(sorted(hosts)) if are_some and len(fast) > max(among / 2, len(pairs) / 10) else ()
 
 
 def _worst_host(bad: Mapping[Pair, bool | None]) -> tuple[int, Literal[0, 1]] | None:
