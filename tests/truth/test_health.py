@@ -45,6 +45,10 @@ def test_a_slow_host_and_a_slow_direction_among_four(four: Bed, tmp_path: Path) 
     assert {finding["code"] for finding in explained["findings"]} == {"slow host", "slow link"}
     hockney(four, tmp_path / "r.db", "report", "last", "--output", str(tmp_path / "r.html"))
     assert "n2 is slow" in (tmp_path / "r.html").read_text()
+    words = ("allpairs", "-t", "tcp", "--bytes", "64K", "--hosts", "n[1-4]", "--time", "15s", "--launches", "1", "-q")
+    hockney(four, tmp_path / "pairs.db", "run", *words)
+    explained = json.loads(hockney(four, tmp_path / "pairs.db", "explain", "--json"))
+    assert [each["facts"]["host"] for each in explained["findings"] if each["code"] == "slow host"] == ["n2"]
 
 
 def test_two_slow_hosts_of_four_are_no_lossy_ones(four: Bed, tmp_path: Path) -> None:

@@ -355,6 +355,49 @@ def test_a_slow_host_and_a_slow_pair_are_named_by_their_hosts(tmp_path: Path) ->
     assert "slow hosts" not in [gap.what for gap in explained.not_checked]
 
 
+@pytest.mark.parametrize("hosts", [("a", "b", "c"), ("a", "b", "c", "d"), tuple("aabbccdd")], ids="".join)
+def test_a_slow_host_among_three_or_four_is_named(hosts: tuple[str, ...], tmp_path: Path) -> None:
+    names = list(dict.fromkeys(hosts))
+    for slow in names:
+        times = {
+            (a, b): 100.0 if hosts[a] == hosts[b] else 4000.0 if slow in (hosts[a], hosts[b]) else 1000.0
+            for a, b in itertools.combinations(range(len(hosts)), 2)
+        }
+        path = tmp_path / f"{slow}.db"
+        store_run(path, "allpairs", idle(len(hosts), times, 1000.0), hosts=hosts, plan={"hosts": names})
+        with open_results(path) as results:
+            explained = explain_run(results.run())
+        (found,) = (each for each in explained.findings if each.code != "far above the floor")
+        assert (found.code, found.facts["host"], found.facts["others"]) == ("slow host", slow, len(names) - 1)
+        assert found.facts["slower_ratio"] == pytest.approx(4, rel=0.01)
+        assert evidence_of(found).endswith(f", with {len(names) - 1} of {len(names) - 1} other hosts (idle).")
+        assert "slow hosts" not in [gap.what for gap in explained.not_checked]
+
+
+@pytest.mark.parametrize("hosts", [4, 6, 8])
+def test_half_of_the_hosts_slow_is_not_checked(hosts: int, tmp_path: Path) -> None:
+    names = [f"n{number}" for number in range(1, hosts + 1)]
+    slow = {(a, b): 4000.0 for a, b in itertools.combinations(range(hosts), 2) if a >= hosts // 2 or b >= hosts // 2}
+    made = idle(hosts, slow, 1000.0)
+    store_run(tmp_path / "r.db", "allpairs", made, hosts=tuple(names), plan={"hosts": names})
+    with open_results(tmp_path / "r.db") as results:
+        explained = explain_run(results.run())
+    (gap,) = (gap for gap in explained.not_checked if gap.what == "slow hosts")
+    assert (gap.reason, gap.why, gap.facts["fast"]) == (Absence.INSUFFICIENT_DATA, "two times", names[: hosts // 2])
+
+
+@pytest.mark.parametrize("hosts", [4, 8])
+def test_hosts_on_two_switches_are_not_slow(hosts: int, tmp_path: Path) -> None:
+    names = [f"n{number}" for number in range(1, hosts + 1)]
+    across = {(a, b): 4000.0 for a, b in itertools.combinations(range(hosts), 2) if a < hosts // 2 <= b}
+    made = idle(hosts, across, 1000.0)
+    store_run(tmp_path / "r.db", "allpairs", made, hosts=tuple(names), plan={"hosts": names})
+    with open_results(tmp_path / "r.db") as results:
+        explained = explain_run(results.run())
+    assert {each.code for each in explained.findings} == {"far above the floor"}
+    assert "slow hosts" not in [gap.what for gap in explained.not_checked]
+
+
 @pytest.mark.parametrize(
     ("hosts", "reason", "argv"),
     [

@@ -184,7 +184,7 @@ def test_half_of_the_hosts_late_is_inconclusive(tmp_path: Path) -> None:
     found = read_health(tmp_path / "r.db")
     assert found.findings == ()
     assert [(gap.what, gap.why, gap.facts["fast"]) for gap in found.not_checked] == [
-        ("latency", "two latencies", ["n1", "n4"])
+        ("latency", "two times", ["n1", "n4"])
     ]
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
+from collections.abc import Sequence
+from dataclasses import replace
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.explain.curve import JobKey, Options, Reading, subject_of
 from hockney.analysis.explain.pairs import FARTHEST, PairMatrix, whole_hosts
-from hockney.analysis.finding import Absence, Finding, NotChecked, Subject, as_warned
+from hockney.analysis.finding import Absence, Facts, Finding, NotChecked, Subject, as_warned
 from hockney.analysis.repeat import hosts_of, same_hosts, same_places
 from hockney.errors import Fix
 from hockney.model import Point, pattern_text
 from hockney.results.traits import pattern_traits, transport_traits
 from hockney.stats import Estimate, median
+from hockney.stats.interval import Interval
 from hockney.worker.mpi_transport import another_way
 
 # The usual limit of a short message's time in floors: 1.2 is typical in shared memory, 3 to 5 with libraries.
@@ -72,14 +76,80 @@ def _links(point: Point) -> list[Pair]:
 
 
 def slow_hosts(reading: Reading) -> list[Finding] | NotChecked:
-    """Nothing where one host was measured, or the times between all pairs, which `slow_pairs` judges."""
+    """Hosts that are slow with most others where `slow_pairs` names none of theirs, by the method of `health`.
+
+    Among three or four hosts times cannot show whether one is slow or farther off. Nothing where one host was measured.
+    """
     hosts = hosts_of(reading.plan)
+    matrices = [each for each in reading.matrices if len(set(each.hosts)) > 2 and not each.oversubscribed]
+    how = Fix("measure all hosts", ("hockney", "health", *same_hosts(reading.plan)))
+    if matrices:
+        judged = [_slow_hosts(each) for each in matrices]
+        named = {(each.transport, each.hosts[rank]) for each in matrices for one in each.outliers for rank in one.ranks}
+        found: dict[tuple[str, str], Finding] = {}  # that of the first matrix, which is the idle one
+        for finding in (finding for findings, _ in judged for finding in findings):
+            found.setdefault((finding.subject.transport, finding.facts["host"]), finding)
+        left = [finding for key, finding in found.items() if key not in named]
+        unclear = next((gap for _, gap in judged if gap is not None), None)
+        return left if left or named or unclear is None else replace(unclear, how=how)
     if len(hosts) < 2 or any(len(set(matrix.hosts)) > 2 for matrix in reading.matrices):
         return []
     if len(hosts) == 2:
         return NotChecked(Absence.NOT_APPLICABLE, why="two hosts")
-    how = Fix("measure all hosts", ("hockney", "health", *same_hosts(reading.plan)))
     return NotChecked(Absence.NOT_MEASURED, why="all hosts", how=how)
+
+
+def _slow_hosts(matrix: PairMatrix) -> tuple[list[Finding], NotChecked | None]:
+    """Those that a matrix shows, and why it may hide some."""
+    from hockney.analysis.health.faults import SLOW, usual_of_times_ns
+    from hockney.analysis.health.places import fast_hosts, locate  # which read matrices of pairs, as this package does
+
+    names = list(dict.fromkeys(matrix.hosts))
+    times = _times_of_hosts(matrix, names)
+    usual_ns = usual_of_times_ns({pair: time.value for pair, time in times.items()}) or 0.0
+
+    def is_slow(pair: Pair) -> bool | None:
+        time = times[pair]
+        if SLOW * time.value <= usual_ns:
+            return False
+        return True if time.low is not None and SLOW * time.low > usual_ns else None
+
+    located = locate(times, is_slow)
+    findings = []
+    for place in located.places:
+        known = [time for pair in place.pairs if (time := times[pair].estimate) is not None]
+        if place.to is None and len(place.hosts) == 1 and known:
+            time, others = Estimate.of_all(known), {host for pair in place.pairs for host in pair} - {*place.hosts}
+            facts = {
+                "host": names[place.hosts[0]],
+                "way": place.way,
+                "time_ns": time,
+                "usual_ns": usual_ns,
+                "slower_ratio": time.value / usual_ns,
+                "others": len(others),
+                "met": len(names) - 1,
+                "load": matrix.load,
+            }
+            findings.append(_of_matrix(matrix, "slow host", facts, "slow or farther off", time.value / usual_ns - 1))
+    fast = fast_hosts(times, [pair for pair, time in times.items() if time.value < SLOW * usual_ns])
+    if fast:
+        fast_ns = statistics.median(time.value for pair, time in times.items() if {*fast}.issuperset(pair))
+        facts = {"fast": [names[host] for host in fast], "fast_ns": fast_ns, "usual_ns": usual_ns}
+        return findings, NotChecked(Absence.INSUFFICIENT_DATA, why="two times", facts=facts)
+    if located.unclear and not located.are_many:
+        facts = {"unclear": [f"{names[a]} to {names[b]}" for a, b in located.unclear]}
+        return findings, NotChecked(Absence.INSUFFICIENT_DATA, why="few measurements", facts=facts)
+    return findings, None
+
+
+def _times_of_hosts(matrix: PairMatrix, names: Sequence[str]) -> dict[Pair, Interval]:
+    """From each host to each other one, by their places in `names`: of several pairs of ranks the median one."""
+    of_hosts: dict[Pair, list[Interval]] = {}
+    for a, b in itertools.permutations(range(matrix.ranks), 2):
+        time = matrix.times.get((a, b)) or matrix.times.get((b, a))
+        if time is not None and matrix.hosts[a] != matrix.hosts[b]:
+            of_hosts.setdefault((names.index(matrix.hosts[a]), names.index(matrix.hosts[b])), []).append(time)
+    return {pair: sorted(times, key=lambda time: time.value)[len(times) // 2] for pair, times in of_hosts.items()}
 
 
 def slow_pairs(reading: Reading) -> list[Finding] | NotChecked:
@@ -114,16 +184,14 @@ def _slowest(matrix: PairMatrix) -> Finding:
         **who,
         **({"others": others} if others else {}),
     }
-    return Finding(
-        "slow group" if worst.reach else "slow rank or pair",
-        Subject(
-            matrix.transport, pattern_text(matrix.pattern, matrix.options), matrix.ranks, matrix.state, (matrix.bytes,)
-        ),
-        facts,
-        "slow or farther off" if worst.may_be_farther else "",
-        Fix("show matrix", ("hockney", "show", "--tables")),
-        worst.factor - 1,
-    )
+    code, cause = "slow group" if worst.reach else "slow rank or pair", worst.may_be_farther * "slow or farther off"
+    return _of_matrix(matrix, code, facts, cause, worst.factor - 1)
+
+
+def _of_matrix(matrix: PairMatrix, code: str, facts: Facts, cause: str, effect: float) -> Finding:
+    pattern = pattern_text(matrix.pattern, matrix.options)
+    subject = Subject(matrix.transport, pattern, matrix.ranks, matrix.state, (matrix.bytes,))
+    return Finding(code, subject, facts, cause, Fix("show matrix", ("hockney", "show", "--tables")), effect)
 
 
 def yields(reading: Reading) -> list[Finding] | NotChecked:

@@ -107,7 +107,7 @@ def _two_kinds(known: Matrices, what: str, fast: Sequence[int]) -> tuple[str, di
     facts: dict[str, Any] = {"fast": [known.hosts[host] for host in fast]}
     if what == "latency":
         fast_ns = statistics.median(known.fastest_ns[pair] for pair in among)
-        return "two latencies", {**facts, "fast_ns": fast_ns, "usual_ns": faults.usual_of_times_ns(known.fastest_ns)}
+        return "two times", {**facts, "fast_ns": fast_ns, "usual_ns": faults.usual_of_times_ns(known.fastest_ns)}
     rate = statistics.median(known.bytes_per_s[pair].value for pair in among)
     facts |= {"fast_bytes_per_s": rate, "usual_bytes_per_s": faults.usual_bytes_per_s(known)}
     return "two rates" if what == "bandwidth" else "slow pairs", facts
