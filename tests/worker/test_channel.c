@@ -528,6 +528,8 @@ static void test_memory(rank_t *rank)
     second[slice_bytes / 2 - 1] = 1;
     rank->tp->free(rank->ctx, second, slice_bytes / 2);
     rank->tp->free(rank->ctx, first, 1);
+    CHECK(rank->tp->alloc(rank->ctx, 1) == first); /* the whole page is free again */
+    rank->tp->free(rank->ctx, first, 1);
     CHECK(strlen(rank->tp->library(rank->ctx)) > 0);
 }
 

@@ -59,6 +59,18 @@ static void check_part_of_a_host(void)
     check_order(HK_MAP_SOCKET, some, 6, (const int[]){0, 4, 1, 13, 2, 8});
 }
 
+/* The turns of second threads begin anew, also where one socket has more cores. */
+static void check_sockets_of_unequal_size(void)
+{
+    hk_map_cpu_t every[CPUS_MAX], some[CPUS_MAX];
+    const int usable[] = {0, 1, 2, 4, 8, 9, 10, 12};
+    (void)host_of(2, false, every);
+    for (int i = 0; i < 8; i++) {
+        some[i] = every[usable[i]];
+    }
+    check_order(HK_MAP_SOCKET, some, 8, (const int[]){0, 4, 1, 2, 8, 12, 9, 10});
+}
+
 static void check_bound(void)
 {
     char text[HK_BOUND_BYTES];
@@ -88,6 +100,7 @@ int main(void)
     check_maps();
     check_threads_last();
     check_part_of_a_host();
+    check_sockets_of_unequal_size();
     check_bound();
     return 0;
 }

@@ -92,6 +92,16 @@ def test_an_interval_with_zero_leaves_it_open() -> None:
     assert found.holds is None
 
 
+def test_latency_is_as_uncertain_as_the_busy_times_that_are_taken_off() -> None:
+    rng = np.random.default_rng(5)
+    trips = [SMALL.trips(size) for size in sizes_of(24)]
+    noisy = [replace(trip, one_delayed_ns=trip.one_delayed_ns + rng.normal(0, 5)) for trip in trips]
+    (found,) = fitted(noisy)
+    busy, latency = found.busy_ns, found.latency_ns
+    assert latency.high - latency.low == pytest.approx(busy.high - busy.low, rel=1e-3)
+    assert latency.high - latency.low > 1
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
