@@ -287,6 +287,13 @@ def test_sizes_that_are_named_are_not_refined_unless_asked_for() -> None:
         assert bool(make_plan(pattern_suite("oneway"), asked, CATALOGUE, cpus=2).refine) is refined
 
 
+@pytest.mark.parametrize("refined", [(True, False), (False, True)])
+def test_a_curve_is_refined_if_one_of_its_series_is(refined: tuple[bool, bool]) -> None:
+    series = [{"pattern": "pingpong", "bytes": "8:64", "refine": one} for one in refined]
+    both = Suite.model_validate({"name": "s", "title": "S", "transports": ["shm"], "series": series})
+    assert make_plan(both, RunOptions(), CATALOGUE, cpus=2).refine == {("shm", "pingpong", 2, ())}
+
+
 def test_exact_places_are_searched_only_on_request_and_keep_the_grain() -> None:
     assert not make_plan(pattern_suite("memload"), RunOptions(sizes=(64, 128)), CATALOGUE, cpus=2).exact
     plan = make_plan(pattern_suite("memload"), RunOptions(sizes=(64, 128), refine=True), CATALOGUE, cpus=2)

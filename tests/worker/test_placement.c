@@ -2,8 +2,26 @@
 #include <sched.h>
 #include <string.h>
 
+static const cpu_set_t *made_up; /* NULL: this thread's CPUs, of which a small machine has few */
+
+static int get_affinity(pid_t pid, size_t size_bytes, cpu_set_t *set)
+{
+    if (made_up == NULL) {
+        return sched_getaffinity(pid, size_bytes, set);
+    }
+    *set = *made_up;
+    return 0;
+}
+
+#define hk_map_find tested_map_find
+#define hk_map_order tested_map_order
+#define hk_map_own tested_map_own
+#define hk_bound_cpus tested_bound_cpus
+#define sched_getaffinity get_affinity
+#include "placement.c" /* NOLINT(bugprone-suspicious-include): as other CPUs are made up */
+#undef sched_getaffinity
+
 #include "check.h"
-#include "placement.h"
 
 enum { CPUS_MAX = 16 };
 
@@ -92,6 +110,31 @@ static void check_bound(void)
     CHECK(hk_map_own(HK_MAP_NODE, own, 2) == 1 && own[0] == cpu);
 }
 
+static void check_text(int count, const int *cpus, const char *expected)
+{
+    char text[HK_BOUND_BYTES];
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = 0; i < count; i++) {
+        CPU_SET((unsigned)cpus[i], &set);
+    }
+    made_up = &set;
+    CHECK(hk_bound_cpus(text) == count && strcmp(text, expected) == 0);
+    made_up = NULL;
+}
+
+static void check_texts(void)
+{
+    int odd[100];
+    for (int i = 0; i < 100; i++) {
+        odd[i] = 2 * i + 1;
+    }
+    check_text(1, (const int[]){7}, "7");
+    check_text(4, (const int[]){0, 1, 2, 4}, "0-2,4");
+    check_text(4, (const int[]){2, 5, 1022, 1023}, "2,5,1022-1023");
+    check_text(100, odd, ""); /* too long */
+}
+
 int main(void)
 {
     hk_map_t map;
@@ -102,5 +145,6 @@ int main(void)
     check_part_of_a_host();
     check_sockets_of_unequal_size();
     check_bound();
+    check_texts();
     return 0;
 }
