@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from syrupy.assertion import SnapshotAssertion
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.builders import make_point
 from tests.cli.support import call_here, command_line, environment
+from tests.report.runs import LIBRARIES, Made, recorded_quick, store_run
 
-from hockney.cli import execute
+from hockney.cli import execute, render
 from hockney.model import Warning_
 from hockney.results.store import Store
 
@@ -45,6 +47,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
+def slower_made(made: Made, factor: float) -> Made:
+    """The same with times longer by this factor, in all machine states."""
+    return replace(made, time_ns=factor * made.time_ns, then=made.then and slower_made(made.then, factor))
+
+
 def screen(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
     assert execute(["compare", *arguments, "--store", str(folder / "results.db")]) == code
     printed = capsys.readouterr()
@@ -69,6 +76,29 @@ def test_screen_with_options(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], snapshot: SnapshotAssertion
 ) -> None:
     assert screen(folder, capsys, "base", "slow", *arguments) == snapshot
+
+
+@pytest.mark.parametrize(("launches", "code"), [(1, 3), (3, 3), (9, 0)])
+def test_recorded_runs_of_quick_take_one_line_for_each_range_and_five(
+    launches: int, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = recorded_quick()
+    new = [slower_made(made, 1.25 if made.point.bytes > 8192 else 1.0) for made in base]
+    for run in (base, new):
+        of_all = tuple({"index": number} for number in range(launches))
+        store_run(tmp_path / "results.db", "quick", run, pinned=True, libraries=LIBRARIES, launches=of_all)
+    monkeypatch.setattr(render, "is_terminal", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = screen(tmp_path, capsys, "1", "2", code=code).splitlines()
+    ranges = json.loads(screen(tmp_path, capsys, "1", "2", "--json", code=code))["ranges"]
+    assert max(map(len, lines)) <= 100
+    if launches < 9:
+        assert lines[0].startswith("Nothing can be compared: ")
+        assert len(lines) <= BUDGET
+    else:
+        assert sum(line.endswith(("slower", "no difference", "inconclusive")) for line in lines) == len(ranges)
+        assert len(lines) <= len(ranges) + BUDGET
 
 
 @pytest.mark.parametrize(

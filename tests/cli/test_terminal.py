@@ -180,6 +180,6 @@ def test_compare_shows_both_times_on_80_columns(
     recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert execute(["compare", "last~1", "last", "--store", str(recorded)]) in (0, 3)
+    assert execute(["compare", "last~1", "last", "--all", "--store", str(recorded)]) in (0, 3)
     titles = capsys.readouterr().out.split("verdict")[0].split()
     assert {"series", "base", "new"} <= {*titles}

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
     """Notes for the reader besides the series, the most important first."""
     lines = []
-    for word, items in changes.environment_items(comparison).items():
-        shown = items if everything else items[: 1 if word == "disturbed" else 3]
+    for label, items, limit in (
+        ("changed: ", changes.differences_texts(comparison), 3),
+        ("", changes.load_sentences(comparison), 1),
+    ):
+        shown = items if everything else items[:limit]
         more = f"; {len(items) - len(shown)} more in --json" if len(shown) < len(items) else ""
-        lines += [f"{word}: {'; '.join(shown)}{more}"] if items else []
-    lines += [f"Fix: {fix_text(fix)}" for fix in comparison.fixes]
+        lines += [f"{label}{('; ' if label else ' ').join(shown)}{more}"] if items else []
     warning = caution(comparison)
     lines += [warning] if warning else []
+    lines += [f"Fix: {fix_text(fix)}" for fix in comparison.fixes]
     for run, points in ((comparison.base, comparison.only_base), (comparison.new, comparison.only_new)):
         lines += [changes.only_in_sentence(run, points)] if points else []
     listed = (change for change in comparison.changes if everything or not change.is_without_common_state)
@@ -34,7 +37,7 @@ def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
 def caution(comparison: Comparison) -> str | None:
     """The warning of drift with the command that shows how to confirm it: it cannot know the variants."""
     warning = changes.caution_sentence(comparison)
-    return warning and f"{warning} To confirm, measure both with --interleave, as {typed('compare', '--help')} shows."
+    return warning and f"{warning} To confirm, measure with --interleave ({typed('compare', '--help')})."
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:

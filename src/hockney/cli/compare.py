@@ -12,10 +12,12 @@ from hockney.cli.common import command
 from hockney.cli.complete import complete
 from hockney.cli.interleaved import interleave_options, measure_interleaved
 from hockney.errors import ExitCode, UsageError
-from hockney.units import parse_increase
+from hockney.units import counted, parse_increase
 
 if TYPE_CHECKING:
     from hockney.analysis.compare import Comparison
+
+_LINES_MAX = 5  # besides the rows: the head of the table, notes, and the summary
 
 
 @command(
@@ -88,20 +90,30 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         "verdict",
     ]
     names = changes.names_of(comparison)
-    listed = [] if comparison.has_few_launches else comparison.ranges
-    ranges = comparison.ranges if everything else [each for each in listed if not each.first.is_without_common_state]
-    render.table(columns, [changes.row(alike, names) for alike in ranges])
+    nothing = changes.nothing_sentence(comparison)
+    listed = [each for each in comparison.ranges if not (nothing or each.first.is_without_common_state)]
+    ranges = comparison.ranges if everything else listed
+    render.table(
+        columns,
+        [changes.row(alike, names) for alike in ranges],
+        narrow=[changes.narrow_row(alike, comparison, names) for alike in ranges],
+    )
+    room = _LINES_MAX * max(100, render.line_width()) // render.line_width() - bool(ranges)
     if not everything:
-        for sentence in changes.few_launches_sentence(comparison) + changes.states_sentence(comparison):
-            render.say(sentence)
+        for sentence in changes.states_sentence(comparison) or filter(None, [nothing]):
+            room -= render.say(sentence)
     below = [note for note in notes(comparison, everything=everything) if ranges or note != SHORT_NOTE]
     if everything:
         others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
         below += changes.range_sentences(others, comparison)
-    shown = below if everything else below[:3]  # with the head and the summary five lines
-    for note in shown:
-        render.say(note)
     launches = "{} and {} launches".format(*comparison.launches)
-    more = f"; {len(below) - len(shown)} more notes: --all" if len(below) > len(shown) else ""
-    counts = changes.counts_text(comparison)
-    render.say(f"run {comparison.base} -> run {comparison.new}: {counts}; {launches}{more}")
+    summary = f"run {comparison.base} -> run {comparison.new}: {changes.counts_text(comparison)}; {launches}"
+    room -= len(render.said(f"{summary}; 9 more notes: --all"))
+    hidden = 0
+    for note in below:
+        lines = render.said(note)
+        if everything or len(lines) <= room:
+            room -= render.lines(lines)
+        else:
+            hidden += 1
+    render.say(summary + (f"; {counted(hidden, 'more note')}: --all" if hidden else ""))

@@ -131,7 +131,12 @@ def title(text: str, *, first: bool = False) -> int:
 
 def say(text: str = "") -> int:
     """A sentence that may be searched for in a log: one line in a pipe."""
-    return lines(wrapped(text) if is_terminal() else [text])
+    return lines(said(text))
+
+
+def said(text: str) -> list[str]:
+    """The lines that `say` prints."""
+    return wrapped(text) if is_terminal() else [text]
 
 
 def note(text: str, *, style: str = "") -> int:
@@ -180,10 +185,17 @@ def lines(texts: Sequence[str], style: str = "") -> int:
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def table(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str] | str], *, fits: bool = False) -> int:
+def table(
+    columns: Sequence[TableColumn | str],
+    rows: Iterable[Sequence[str] | str],
+    *,
+    fits: bool = False,
+    narrow: Iterable[Sequence[str]] = (),
+) -> int:
     """Print a table, and return how many lines it takes; a row that is a text is a heading of the rows that follow.
 
-    It `fits` the screen on a terminal, where COLUMNS is set, or where asked for; else each row is one line.
+    It `fits` the screen on a terminal, where COLUMNS is set, or where asked for; else each row is one line. `narrow`
+    are the same rows with shorter cells: they are printed instead where the others are too wide for it.
     """
     described = [TableColumn(column) if isinstance(column, str) else column for column in columns]
     blocks: list[tuple[str, list[list[str]]]] = [("", [])]
@@ -201,6 +213,9 @@ def table(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str] | s
     natural = [max(len(column.title), length) for column, length in zip(described, longest, strict=True)]
     parts, least = [list(range(len(described)))], natural
     fits = fits or is_terminal() or os.environ.get("COLUMNS", "").lstrip("0").isdecimal()
+    narrow = list(narrow)
+    if fits and narrow and _total(parts[0], natural) > line_width():
+        return table(columns, narrow, fits=fits)
     if fits:
         least = [_least_width(column, length) for column, length in zip(described, longest, strict=True)]
         parts = split_columns(described, least, line_width())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, ReasonCode, Verdict
@@ -58,6 +59,18 @@ def row(alike: Range, names: Mapping[str, str]) -> list[str]:
     return [range_name(alike, names), times_text(alike, 0), times_text(alike, 1), change, verdict]
 
 
+def narrow_row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[str]:
+    """The same for a narrow screen: no options that all series of the pattern have, the times of the first size only."""
+    first, last = alike.first, alike.changes[-1]
+    points = [change.point for change in comparison.changes if change.point.pattern == first.point.pattern]
+    if len({point.options for point in points}) == 1:
+        first, last = (replace(change, point=replace(change.point, options=())) for change in (first, last))
+    more = "" if first.point.bytes == last.point.bytes else "…"
+    times = [times_text(Range((first,)), side) for side in (0, 1)]
+    name = range_name(Range((first, last)), names)
+    return [name, *(time if time == NONE else f"{time}{more}" for time in times), *row(alike, names)[3:]]
+
+
 def names_of(comparison: Comparison) -> dict[str, str]:
     """The readable names of transports: `Open MPI 4.1.4`, and where base has another one `shm -> threads`."""
     names = {transport: readable_name(transport, library) for transport, library in comparison.libraries.items()}
@@ -93,7 +106,7 @@ def times_text(alike: Range, side: int) -> str:
 
 
 def change_text(alike: Range) -> str:
-    """`+8.0 % (+6.1 to +13.5)`, `x16.1 (15.8 to 16.4)`: for several sizes the median, and the widest bounds of the CIs.
+    """`+8.0 % (+6.1 to +14)`, `x16.1 (15.8 to 16.4)`: for several sizes the median, and the widest bounds of the CIs.
 
     A change to half or double the time and more is a factor. On models without noise `+8.0 %`, `+6.1 % to +8.0 %`.
     """
@@ -106,12 +119,18 @@ def change_text(alike: Range) -> str:
         return " to ".join(dict.fromkeys(map(percent_text, (low, high))))
     if low >= 2 or high <= 0.5:
         return f"x{ratio:.3g} ({low:.3g} to {high:.3g})"
-    return f"{percent_text(ratio)} ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f})"
+    return f"{percent_text(ratio)} ({_bound_text(low)} to {_bound_text(high)})"
 
 
 def percent_text(ratio: float) -> str:
     """1.081 -> `+8.1 %`."""
     return f"{100 * (ratio - 1):+.1f} %"
+
+
+def _bound_text(ratio: float) -> str:
+    """1.081 -> `+8.1`, 1.275 -> `+28`."""
+    change = 100 * (ratio - 1)
+    return f"{change:+.{0 if abs(change) >= 9.95 else 1}f}"
 
 
 def _span(low: Any, high: Any, text: Callable[[Any], str]) -> str:
@@ -170,13 +189,15 @@ def states_sentence(comparison: Comparison) -> list[str]:
     return [f"inconclusive: {have}, so their times cannot be compared: {curves}"] if apart else []
 
 
-def few_launches_sentence(comparison: Comparison) -> list[str]:
-    """One sentence for a comparison in which every series has too few launches; none for any other."""
-    if not comparison.has_few_launches:
-        return []
-    base, new = (counted(launches, "launch", "launches") for launches in comparison.launches)
-    made = f"run {comparison.base} has {base}, run {comparison.new} has {new}"
-    return [f"Nothing can be compared: {made}, and each needs {LAUNCHES_MIN} or more. The times: --all"]
+def nothing_sentence(comparison: Comparison) -> str | None:
+    """One sentence for a comparison in which every series is inconclusive for the same reason; None for any other."""
+    why = reason_text(comparison.shared_reasons)
+    if comparison.has_few_launches and min(comparison.launches) < LAUNCHES_MIN:
+        base, new = (counted(launches, "launch", "launches") for launches in comparison.launches)
+        why = f"run {comparison.base} has {base}, run {comparison.new} has {new}, and each needs {LAUNCHES_MIN} or more"
+    elif comparison.has_few_launches:
+        why = f"each series needs {LAUNCHES_MIN} launches of each run in one machine state"
+    return why and f"Nothing can be compared: {why}. Times: --all"
 
 
 def counts_text(comparison: Comparison) -> str:
@@ -193,16 +214,17 @@ def hidden_text(comparison: Comparison) -> str:
     return f" (a slowdown up to {100 * (hidden.reach - 1):.1f} % could hide)" if hidden else ""
 
 
-def environment_items(comparison: Comparison) -> dict[str, list[str]]:
-    """Differences around the runs, and disturbances: a word and its items."""
-    causes = [(event.run, event.cause.rstrip(".")) for event in comparison.disturbances]
-    return {
-        "changed": [
-            f"{changed.what}: {changed.base or 'not known'} -> {changed.new or 'not known'}"
-            for changed in comparison.differences
-        ],
-        "disturbed": [f"run {run}: {cause[:1].lower()}{cause[1:]}" for run, cause in causes],
-    }
+def differences_texts(comparison: Comparison) -> list[str]:
+    """`kernel: Linux 6.1 -> Linux 6.6`: the differences around the runs."""
+    return [
+        f"{changed.what}: {changed.base or 'not known'} -> {changed.new or 'not known'}"
+        for changed in comparison.differences
+    ]
+
+
+def load_sentences(comparison: Comparison) -> list[str]:
+    """`Run 2: When the run began, other programs kept 1.0 CPUs busy.`: what else ran, and an early end."""
+    return [f"Run {event.run}: {event.cause}" for event in comparison.disturbances]
 
 
 def caution_sentence(comparison: Comparison) -> str | None:
@@ -210,7 +232,7 @@ def caution_sentence(comparison: Comparison) -> str | None:
     if comparison.interleaved or not (comparison.has_no_cause or comparison.drifting):
         return None
     cause = (
-        "No cause of the change is known"
+        "No known cause"
         if comparison.has_no_cause
         else f"Ranks sleep while they wait on {', '.join(comparison.drifting)}"
     )

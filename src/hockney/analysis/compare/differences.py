@@ -104,7 +104,7 @@ def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
         if warning.kind in ("load", "steal", "others")
     }
     stopped_by = (RunStatus.INTERRUPTED, RunStatus.KILLED)
-    stopped = [Disturbance(run.id, "It was stopped before its end") for run in runs if run.status in stopped_by]
+    stopped = [Disturbance(run.id, "It was stopped before its end.") for run in runs if run.status in stopped_by]
     return (*stopped, *(Disturbance(run_id, cause) for (run_id, _), cause in last.items()))
 
 

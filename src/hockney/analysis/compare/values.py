@@ -227,9 +227,16 @@ class Comparison:
 
     @property
     def has_few_launches(self) -> bool:
-        """Whether every series is inconclusive because one of the runs has too few launches to compare anything."""
-        reasons = {tuple(reason.code for reason in change.reasons) for change in self.changes}
-        return reasons == {(ReasonCode.FEW_LAUNCHES,)} and min(self.launches) < LAUNCHES_MIN
+        """Whether every series is inconclusive because a run has too few launches, in all or in one machine state."""
+        return {tuple(reason.code for reason in change.reasons) for change in self.changes} == {
+            (ReasonCode.FEW_LAUNCHES,)
+        }
+
+    @property
+    def shared_reasons(self) -> tuple[Reason, ...]:
+        """The reasons why every series is inconclusive, where all have the same; else empty."""
+        reasons = [change.reasons for change in self.changes]
+        return reasons[0] if reasons and reasons.count(reasons[0]) == len(reasons) else ()
 
     @property
     def without_common_state(self) -> list[SeriesChange]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hockney.analysis.compare import Comparison, Range, Verdict, compare_runs
 from hockney.errors import UsageError
-from hockney.report.changes import counts_text, environment_items, names_of, range_name, row
+from hockney.report.changes import counts_text, differences_texts, load_sentences, names_of, range_name, row
 from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
 from hockney.report.html.material import Material
 from hockney.stats.shift import Shift
@@ -26,7 +26,7 @@ class ComparisonItem:
     second: str = ""
     rows: tuple[tuple[str, ...], ...] = ()
     changed: tuple[str, ...] = ()
-    disturbed: tuple[str, ...] = ()
+    load: tuple[str, ...] = ()
 
 
 def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart]]:
@@ -46,7 +46,6 @@ def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart
 
 
 def _item(title: str, comparison: Comparison) -> ComparisonItem:
-    around = environment_items(comparison)
     ranges = sorted(comparison.ranges, key=lambda alike: (_ORDER.index(alike.verdict), -_distance(alike)))
     names = names_of(comparison)
     return ComparisonItem(
@@ -55,8 +54,8 @@ def _item(title: str, comparison: Comparison) -> ComparisonItem:
         first=f"run {comparison.base}",
         second=f"run {comparison.new}",
         rows=tuple(tuple(row(alike, names)) for alike in ranges),
-        changed=tuple(around["changed"]),
-        disturbed=tuple(around["disturbed"]),
+        changed=tuple(differences_texts(comparison)),
+        load=tuple(load_sentences(comparison)),
     )
 
 
