@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hockney.cli import render
+from hockney.cli.caveats import caveat_lines, of_warnings
 from hockney.cli.curves import format_interval
 from hockney.cli.plot import print_plot
 from hockney.cli.render import JSON_VERSION, TableColumn, split_columns
@@ -131,12 +132,24 @@ def test_a_terminal_that_is_too_narrow_gets_whole_figures(
     assert ["64", "KiB", "near", "1", "ms"] in lines
 
 
-def test_titles_and_warnings_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+def test_titles_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     render.title("First", first=True)
     render.title("Second")
-    render.limits([Warning_("load", "machine", "It is busy.", "Stop it.")] * 2)
-    limits = "What limits precision\n! It is busy. Stop it.\n"
-    assert capsys.readouterr().out == f"First\n\nSecond\n\n{limits}"
+    assert capsys.readouterr().out == "First\n\nSecond\n"
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_caveats_take_one_line_each_and_six_lines(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    long = "Some sentence\x1b without an end, " * 9
+    repeated = [Warning_("load", "machine", "It is busy.", "Stop it.")] * 2
+    seen = [*repeated, *(Warning_("hosts", f"n{number}", long, "Fix it.") for number in range(6))]
+    lines, left = caveat_lines(of_warnings(seen))
+    assert (lines[0], len(lines), left) == ("! It is busy.", 5, 2)
+    assert all(line.endswith(" …") and width - 12 < len(line) <= width for line in lines[1:])
+    everything, left = caveat_lines(of_warnings(seen), verbose=True)
+    assert (everything[0], left) == ("! It is busy. Stop it.", 0)
+    assert "Fix it." in " ".join(everything)
 
 
 @pytest.mark.parametrize("width", [60, 100])
@@ -145,13 +158,12 @@ def test_notes_are_wrapped_in_a_pipe_but_searchable_lines_are_not(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     words = "word " * 30
-    render.bullet("!", words)
     render.note(words)
     render.item(words, head="switch")
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) in range(width - 5, width + 1)
-    assert all(line.startswith(("! word", "  ", "word", "  switch: word", "    word")) for line in lines)
-    assert " ".join(" ".join(lines).split()) == f"! {words}{words}switch: {words}".strip()
+    assert all(line.startswith(("  ", "word", "  switch: word", "    word")) for line in lines)
+    assert " ".join(" ".join(lines).split()) == f"{words}switch: {words}".strip()
     render.say(words)
     assert capsys.readouterr().out == f"{words}\n"
 

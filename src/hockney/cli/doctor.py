@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import render
+from hockney.cli.caveats import caveat_lines, of_warnings
 from hockney.cli.common import command
 from hockney.cli.render import TableColumn
 from hockney.errors import ExitCode
@@ -48,7 +49,8 @@ def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | N
         render.table(["", TableColumn("", wrap=True)], _machine_rows(checkup.facts))
     render.title("Measured", first=no_facts)
     render.table(["", TableColumn("", wrap=True)], _measured_rows(checkup))
-    render.limits(checkup.warnings, none="Nothing was found.")
+    render.title("What limits precision")
+    render.lines(caveat_lines(of_warnings(checkup.warnings), verbose=True)[0] or ["Nothing was found."])
     if checkup.missing:
         render.title("What is missing")
         rows = [[missing.name, missing.why, missing.how] for missing in checkup.missing]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hockney.analysis.repeat import LAUNCHES, more_launches, resume
 from hockney.cli import render
+from hockney.cli.caveats import print_caveats
 from hockney.cli.curves import (
     SHORT_NOTE,
     ending_text,
@@ -96,8 +97,18 @@ def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
 # ---- a table for each curve -----------------------------------------------------------------------------------------
 
 
-def print_run(run: Run, shown: Sequence[Series], *, every_state: bool = False, state: str | None = None) -> None:
-    """Print the figures of these series, in one state unless `every_state`, and the series without figures."""
+def print_run(
+    run: Run,
+    shown: Sequence[Series],
+    *,
+    every_state: bool = False,
+    state: str | None = None,
+    verbose: bool = False,
+) -> None:
+    """Print the figures of these series, in one state unless `every_state`, and the series without figures.
+
+    `verbose`: caveats in full.
+    """
     main = None if every_state else state or _main_state(run)
     asked = run.info.plan.get("precision")
     curves: dict[object, list[_Row]] = {}
@@ -111,7 +122,7 @@ def print_run(run: Run, shown: Sequence[Series], *, every_state: bool = False, s
     for table in tables:
         _print_curve(table, names, main)
     _print_notes(run, rows)
-    _print_endings(run, shown)
+    _print_endings(run, shown, verbose=verbose)
 
 
 def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | None) -> None:
@@ -151,7 +162,9 @@ def _print_notes(run: Run, rows: Sequence[_Row]) -> None:
 # ---- one row per size -----------------------------------------------------------------------------------------------
 
 
-def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = None) -> None:
+def print_run_by_size(
+    run: Run, shown: Sequence[Series], *, state: str | None = None, verbose: bool = False
+) -> None:
     """Print the times of these series, a row per size and a column per transport; of streams the rates, too.
 
     Sizes that were not measured in the state of the table are marked, unless `state` is asked for; then they are left
@@ -180,7 +193,7 @@ def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = 
         render.note(advice)
     if SHORT_MARK in cells:
         render.note(SHORT_NOTE)
-    _print_endings(run, shown)
+    _print_endings(run, shown, verbose=verbose)
 
 
 def _print_group(
@@ -307,10 +320,10 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
         render.note(state_text(counts, state))
 
 
-def _print_endings(run: Run, shown: Sequence[Series]) -> None:
-    """Points without figures with their reasons, and warnings."""
+def _print_endings(run: Run, shown: Sequence[Series], *, verbose: bool = False) -> None:
+    """Points without figures with their reasons, and caveats."""
     endings = endings_of(shown)
     if endings:
         render.title("Failed, skipped, not reached")
         render.table([TableColumn("", wrap=True)], endings, fits=True)
-    render.limits(run.warnings)
+    print_caveats(run, verbose=verbose)

@@ -120,7 +120,6 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> 
         print_tables(tables, run, catalogue.missing, verbose=verbose)
         if isinstance(tables, Sheet):
             return
-        render.limits(run.warnings)
     elif any(len(group) > 1 for group in groups_of(run.series)) and not any(each.point.rate_hz for each in run.series):
         print_run_by_size(run, run.series)
     else:

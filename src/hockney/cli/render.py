@@ -16,15 +16,12 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hockney.cli.streams import holds_document, print_line
 from hockney.units import printable
-
-if TYPE_CHECKING:
-    from hockney.model import Warning_
 
 JSON_VERSION = 3
 _CODE_SPAN = re.compile("`[^`]*`")  # the one markup that sentences have: a command, which stays on one line
@@ -147,29 +144,6 @@ def note(text: str, *, style: str = "") -> int:
 def item(text: str, *, head: str = "", style: str = "") -> None:
     """An indented paragraph; `head`: its first words."""
     lines(wrapped(f"{head}: {text}" if head else text, first="  ", rest="    "), style)
-
-
-def bullet(mark: str, text: str) -> None:
-    """A paragraph after a mark."""
-    lines(wrapped(f"{mark} {text}", rest="  "))
-
-
-def limits(seen: Sequence[Warning_], *, none: str = "") -> None:
-    """The warnings with their fixes below a heading; without any, the sentence `none`."""
-    if seen or none:
-        title("What limits precision")
-        for warning in newest(seen):
-            bullet("!", str(warning))
-    if none and not seen:
-        say(none)
-
-
-def newest(seen: Sequence[Warning_]) -> list[Warning_]:
-    """Drop warnings that a resumed run repeated, and loads before the run that continued during it."""
-    by_kind = {(warning.kind, warning.subject): warning for warning in seen}
-    if ("others", "machine") in by_kind:
-        by_kind.pop(("load", "machine"), None)
-    return [*by_kind.values()]
 
 
 def lines(texts: Sequence[str], style: str = "") -> int:

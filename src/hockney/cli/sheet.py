@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from typing import Any
 from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import resume, same_places
 from hockney.cli import render
+from hockney.cli.caveats import Caveat, caveat_lines, of_warnings
 from hockney.cli.curves import SHORT_NOTE, launches_advice, state_text
 from hockney.cli.explain import finding_parts
 from hockney.cli.progress import idle_hosts_text
@@ -37,7 +37,7 @@ def print_sheet(
     *,
     verbose: bool = False,
 ) -> None:
-    """Print the figures, the strongest findings and at most five caveats; all of both if `verbose`.
+    """Print the figures, the strongest findings and caveats; all of both if `verbose`.
 
     Findings get the lines that the rest leaves of a screen, the strongest one always.
     """
@@ -49,10 +49,11 @@ def print_sheet(
         count += render.note(changed if sheet.states else "Nothing was measured.", style="yellow")
     if verbose:
         _print_definitions(sheet, run)
-    caveats = _caveat_lines(sheet, missing, findings, verbose=verbose)
+    caveats, left = caveat_lines(_caveats(sheet, missing, findings, verbose=verbose), verbose=verbose)
     more = (typed("explain", run.id), typed("show", run.id, "-v"))
     all_findings = f"All findings ({len(findings)}): {more[0]}. " if findings else ""
-    footer = render.wrapped(f"{all_findings}Definitions and fixes: {more[1]}", rest="  ")
+    others = f", {counted(left, 'more caveat')} and" if left else " and"
+    footer = render.wrapped(f"{all_findings}Definitions{others} fixes: {more[1]}", rest="  ")
     around = count + len(caveats) + 2 * bool(caveats) + len(footer) + 1
     room = max(_LINES_MAX, _LINES_MAX * 100 // render.line_width()) - around  # longer where it is narrower
     _print_findings(sheet, findings, None if verbose else room)
@@ -221,9 +222,9 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
             count += render.lines(lines)
 
 
-def _caveat_lines(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Finding], *, verbose: bool) -> list[str]:
-    """At most two lines each, without warnings that are findings, too; everything in full if `verbose`."""
-    caveats = []
+def _caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Finding], *, verbose: bool) -> list[Caveat]:
+    """Unless `verbose`, without warnings that are findings, too."""
+    caveats = list[Caveat]()
     alike: dict[tuple[PointStatus, str], list[Failure]] = {}
     shown = {row.transport for row in sheet.rows}
     for failure in sheet.failures:
@@ -231,21 +232,18 @@ def _caveat_lines(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[F
             alike.setdefault((failure.status, failure.reason), []).append(failure)
     for (status, reason), failures in alike.items():
         names = [failure.transport for failure in failures]
-        where = ", ".join(names) if verbose or len(names) < 4 else f"{len(names)} transports"
+        some = ", ".join(names) if len(names) < 4 else f"{len(names)} transports"
         points = counted(sum(failure.points for failure in failures), "point")
         ending = "no row" if status is PointStatus.BUDGET else f"{points} {status.value}"
-        caveats.append(f"{where}: {ending}: {reason.removesuffix('.')}.")
+        why = f"{ending}: {reason.removesuffix('.')}."
+        caveats.append((f"{some}: {why}", f"{', '.join(names)}: {why}"))
     if missing and not verbose:
-        caveats.append(
-            f"Not available: {', '.join(each.name for each in missing)} ({typed('list')} shows how to get them)"
-        )
-    yields = any(finding.code == "yielding library" for finding in findings)
-    for warning in render.newest(sheet.warnings):
-        caveats += [str(warning)] if verbose else [warning.cause] * (warning.kind != "yield" or not yields)
+        names = [each.name for each in missing]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        text = f"Not available: {', '.join(names[:3])}{more} ({typed('list')} shows how to get them)"
+        caveats.append((text, text))
+    yields = not verbose and any(finding.code == "yielding library" for finding in findings)
+    caveats += of_warnings([warning for warning in sheet.warnings if warning.kind != "yield" or not yields])
     if verbose:
-        caveats += [f"{each.name}: {each.why}; {each.how}" for each in missing]
-    if verbose:
-        return [line for text in caveats for line in render.wrapped(f"! {text}", rest="  ")]
-    room = 2 * max(render.line_width() - 10, 40)
-    short = (textwrap.shorten(text, room, placeholder=" …") for text in caveats[:5])
-    return [line for text in short for line in render.wrapped(f"! {text}", rest="  ")]
+        caveats += [(each.name, f"{each.name}: {each.why}; {each.how}") for each in missing]
+    return caveats

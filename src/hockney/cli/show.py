@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     "-v",
     "--verbose",
     is_flag=True,
-    help="Also the CPU of each rank, the clocks of hosts; in tables definitions, caveats, parameters.",
+    help="Also the CPU of each rank, the clocks of hosts, caveats in full; in tables definitions, parameters.",
 )
 def show(
     reference: str,
@@ -99,11 +99,11 @@ def show(
         elif as_json:
             render.print_json("show", run_as_json(run, series, state=state))
         elif by_size:
-            print_run_by_size(run, series, state=state)
+            print_run_by_size(run, series, state=state, verbose=verbose)
         elif plot:
             print_plots(run, series, state)
         elif everything or pattern or transport or state is not None or states or not _print_tables(run, verbose):
-            print_run(run, series, every_state=states, state=state)
+            print_run(run, series, every_state=states, state=state, verbose=verbose)
         if verbose and not as_json:
             print_bindings(run)
             print_clocks_around(run)

@@ -14,6 +14,7 @@ from hockney.analysis.impact import Impact, Impacts, impacts_of
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
 from hockney.analysis.repeat import resume
 from hockney.cli import render
+from hockney.cli.caveats import print_caveats
 from hockney.cli.changes import point_json
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.clocks import print_clocks
@@ -65,7 +66,7 @@ def print_table_plots(tables: Tables) -> None:
 
 
 def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False) -> None:
-    """Print tables; `missing` lists the libraries that the measuring machine does not have, if known."""
+    """Print tables and caveats; `missing` lists the libraries that the measuring machine does not have, if known."""
     match tables:
         case Sheet():
             from hockney.analysis.explain import explain_run
@@ -77,7 +78,6 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
             print_report(tables, run, missing, verbose=verbose)
         case Health():
             print_health(run, tables)
-            return
         case HighestRates():
             _print_rates(tables, run.id)
         case Impacts():
@@ -88,9 +88,10 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
             print_pairs(tables)
             figures = [figure for series in run.series for figure in series.figures()] if tables else []
             say_one_launch(figure.interval_over for figure in figures if figure.low_ns is not None)
-    placement = placement_text(run)
+    placement = None if isinstance(tables, Health) else placement_text(run)
     if placement:
         render.note(placement)
+    print_caveats(run, verbose=verbose)
 
 
 def tables_as_json(tables: Tables) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
     if clock in ("hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "xen"):  # the kernel is asked for the time
         yield _warning(
             "clock",
-            f"The clock is {clock}: reading it costs about a microsecond instead of 25 ns, so batches must be long.",
+            f"The clock is {clock}: reading it costs about 1 us instead of 25 ns, so batches must be long.",
             "See the kernel log (dmesg) for why the CPU's own counter (tsc) is not used; "
             "/sys/devices/system/clocksource/clocksource0/current_clocksource sets the clock.",
         )
