@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,37 @@ def test_a_run_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     printed = capsys.readouterr().out
     assert printed.startswith(f"run 1: {len(explained['findings']) or 'no'} finding")
     assert all(gap in " ".join(printed.split()) for gap in gaps)
+
+
+@pytest.mark.parametrize("launches", [1, 3])
+def test_a_finding_of_a_recorded_quick_takes_three_lines(
+    launches: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_quick(tmp_path / "r.db", launches=[{"index": number} for number in range(launches)])
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    assert execute(["explain"]) == 0
+    screen = capsys.readouterr().out
+    assert 0 < max(lines_of_findings(screen)) <= 3
+    assert "…" not in screen
+    assert execute(["explain", "--all"]) == 0
+    everything = capsys.readouterr().out.partition("\n\n")[0]
+    assert max(lines_of_findings(re.sub(r"\n  Source:.*|\n    http.*", "", everything))) <= 4
+
+
+def lines_of_findings(screen: str) -> list[int]:
+    return [1 + len(found.splitlines()) for found in re.findall(r"^- .*\n((?:  .*\n)*)", f"{screen}\n", re.MULTILINE)]
+
+
+def test_a_long_finding_is_cut_to_three_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of = Explanation("run 3", (finding(f"a kind with a long name {'and more words ' * 30}", "shm"),))
+    monkeypatch.setenv("COLUMNS", "100")
+    first, second, fix, *_ = screen_of(of, monkeypatch, capsys)[1:]
+    assert (first[:7], second[-2:], fix[:7]) == ("- shm: ", " …", "  Fix: ")
+    assert max(map(len, (first, second, fix))) <= 100
+    assert sum(len(line) > 0 for line in screen_of(of, monkeypatch, capsys, "--all")) > 4
 
 
 @pytest.mark.parametrize("width", [60, 100])
@@ -162,6 +194,7 @@ def test_suites_of_gaps_exist() -> None:
 def test_every_machine_of_the_archive_can_be_explained(machine: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["explain", "--machine", machine]) == 0
     printed = capsys.readouterr().out
+    assert max(lines_of_findings(printed), default=0) <= 3
     assert printed.startswith(f"{machine}: ")
     assert "()" not in printed, "an unknown state takes no room"
 

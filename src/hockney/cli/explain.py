@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hockney.analysis.finding import Finding, NotChecked, Note
     from hockney.errors import Fix
 
-_FINDINGS_MAX, _LINES_MAX = 10, 40  # of a screen without --all
+_FINDINGS_MAX, _FINDING_LINES_MAX, _LINES_MAX = 10, 3, 40  # of a screen without --all
 _NOTES_MAX, _NAMES_MAX = 3, 6
 
 
@@ -146,7 +146,7 @@ def _print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None
     room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
     shown: list[list[str]] = []
     for group in groups[:_FINDINGS_MAX]:
-        lines = finding_lines(group, names, state)
+        lines = finding_lines(group, names, state, is_short=True)
         if not is_notable(group[0]) or (shown and len(lines) > room):
             break
         room -= len(lines)
@@ -217,8 +217,13 @@ def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -
     return head + (f" Also on {also}." if also else ""), cause_of(finding), fix
 
 
-def finding_lines(group: Sequence[Finding], names: Mapping[str, str] | None = None, state: str = "") -> list[str]:
-    """At most three paragraphs, with the machine states other than this one."""
+def finding_lines(
+    group: Sequence[Finding], names: Mapping[str, str] | None = None, state: str = "", *, is_short: bool = False
+) -> list[str]:
+    """At most three paragraphs, with the machine states other than this one.
+
+    Where it `is_short`, they take at most three lines of 100 columns: the evidence is cut where it is longer.
+    """
 
     def name_of(finding: Finding) -> str:
         about = finding.subject
@@ -229,9 +234,11 @@ def finding_lines(group: Sequence[Finding], names: Mapping[str, str] | None = No
     if group[0].fix and group[0].fix.argv[:1] == ("hockney",) and len(fix) + 2 > render.line_width():
         fix = f"Try: `{command_line(group[0].fix)}`"
     lines = render.wrapped(head, first="- ", rest="  ")
-    for part in filter(None, (cause, fix)):
-        lines += render.wrapped(part, first="  ", rest="    ")
-    return lines
+    below = [line for part in (cause, fix) if part for line in render.wrapped(part, first="  ", rest="    ")]
+    room = max(1, _FINDING_LINES_MAX * max(100, render.line_width()) // render.line_width() - len(below))
+    if is_short and len(lines) > room:
+        lines[room - 1 :] = [lines[room - 1].rpartition(" ")[0] + " …"]
+    return lines + below
 
 
 def gap_line(gap: NotChecked) -> str:

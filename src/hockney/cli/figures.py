@@ -162,9 +162,7 @@ def _print_notes(run: Run, rows: Sequence[_Row]) -> None:
 # ---- one row per size -----------------------------------------------------------------------------------------------
 
 
-def print_run_by_size(
-    run: Run, shown: Sequence[Series], *, state: str | None = None, verbose: bool = False
-) -> None:
+def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = None, verbose: bool = False) -> None:
     """Print the times of these series, a row per size and a column per transport; of streams the rates, too.
 
     Sizes that were not measured in the state of the table are marked, unless `state` is asked for; then they are left

@@ -25,7 +25,7 @@ from hockney.units import printable
 
 JSON_VERSION = 3
 _CODE_SPAN = re.compile("`[^`]*`")  # the one markup that sentences have: a command, which stays on one line
-_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w))")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|min|h|[KMG]iB|[kMG]?B|%)(?!\w))| (?=±\d)")
 _HARD_BLANK = "\N{NO-BREAK SPACE}"
 _GAP = 2  # blanks between columns
 _WRAP_MIN = 14  # a column of sentences is at least this wide

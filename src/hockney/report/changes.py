@@ -60,7 +60,7 @@ def row(alike: Range, names: Mapping[str, str]) -> list[str]:
 
 
 def narrow_row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[str]:
-    """The same for a narrow screen: no options that all series of the pattern have, the times of the first size only."""
+    """The same for a narrow screen: no options that a whole pattern shares, and only the times of the first size."""
     first, last = alike.first, alike.changes[-1]
     points = [change.point for change in comparison.changes if change.point.pattern == first.point.pattern]
     if len({point.options for point in points}) == 1:

@@ -17,7 +17,7 @@ from hockney.analysis.explain.pairs import Inconclusive, Outlier, PairClass, who
 from hockney.analysis.finding import Finding, NotChecked, Note, Subject
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
-from hockney.report.words import ratio_text
+from hockney.report.words import ratio_text, spread_text
 from hockney.stats.fit import Estimate
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
@@ -180,7 +180,7 @@ def _first_filled(template: str, facts: Mapping[str, Any]) -> str:
 def _filled(template: str, facts: Mapping[str, Any]) -> str:
     """A name may end with `?value`: the template counts only if the fact is that text, which is not printed."""
     for name, value in re.findall(r"{(\w+)\?([^}]+)}", template):
-        if facts.get(name) != value:
+        if str(facts.get(name)) != value:
             return ""
     template = re.sub(r"{\w+\?[^}]+}", "", template)
     names = [name for _, name, _, _ in Formatter().parse(template) if name]
@@ -201,10 +201,17 @@ def fact_text(key: str, fact: Any) -> str:
 
 
 def interval_text(value: Estimate, text: Callable[[float], str]) -> str:
-    """`1.90 us (1.72 to 2.05 us)`; the value alone where its digits hold the interval; a bound as `1 us to 2 us`."""
+    """`1.90 us ±10%`; the value alone where its digits hold the interval; a bound as `1 us to 2 us`.
+
+    An interval that reaches farther than half the value has both ends, `1.90 us (720 ns to 2.05 us)`, and so has that
+    of a share.
+    """
     middle, low, high = map(text, (value.value, value.low, value.high))
     if low == high:
         return middle
+    reach = max(value.high - value.value, value.value - value.low)
+    if middle not in (low, high) and text is not _share and reach <= value.value / 2:
+        return f"{middle} {spread_text(reach / value.value)}"
     (number, _, unit), (_, _, high_unit) = low.partition(" "), high.partition(" ")
     bounds = f"{number if unit == high_unit else low} to {high}"
     return bounds if middle in (low, high) else f"{middle} ({bounds})"

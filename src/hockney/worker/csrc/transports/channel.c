@@ -24,11 +24,11 @@ enum {
 #define SEE "docs/transports.md, section Shared memory", "docs/transports.md#shared-memory"
 const hk_limit_t hk_channel_limits[] = {
     {"hockney's inline word", sizeof(uint64_t), NULL,
-     "messages up to this size travel in one word next to their number; larger ones are copied to the ring first", SEE},
-    {"hockney's first cache line", HK_INLINE_BYTES, NULL,
-     "messages up to this size fit into the cache line of their number; larger ones use further lines", SEE},
-    {"hockney's single-copy threshold", HK_EAGER_BYTES, NULL,
-     "larger messages are copied once, from the sender's buffer, and the sender waits for the copy", SEE},
+     "larger messages do not fit the word next to their number: they are copied to a ring", SEE},
+    {"hockney's first cache line", HK_INLINE_BYTES, NULL, "larger messages do not fit the cache line of their number",
+     SEE},
+    {"hockney's single-copy threshold", HK_EAGER_BYTES, NULL, "larger messages are copied once, while the sender waits",
+     SEE},
     {0},
 };
 

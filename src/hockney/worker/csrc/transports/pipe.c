@@ -24,7 +24,7 @@ static const hk_stream_family_t pipe_family = {
     .carrier = "pipes of the kernel", .put = pipe_put, .get = pipe_get, .make = make_pipe};
 
 static const hk_limit_t pipe_limits[] = {
-    {"capacity of a pipe", 65536, NULL, "the capacity of a pipe: a larger message waits for its reader", "man 7 pipe",
+    {"capacity of a pipe", 65536, NULL, "a larger message waits for its reader", "man 7 pipe",
      "https://man7.org/linux/man-pages/man7/pipe.7.html"},
     {0},
 };

@@ -20,8 +20,7 @@ static const hk_stream_family_t unix_family = {
 };
 
 static const hk_limit_t unix_limits[] = {
-    {"net.core.wmem_default", 0, "send_buffer_bytes",
-     "unread bytes a socket can hold, including kernel overhead: a larger message waits for its reader",
+    {"net.core.wmem_default", 0, "send_buffer_bytes", "with the kernel's overhead: a larger message waits",
      "sysctl net.core.wmem_default", "https://www.kernel.org/doc/html/latest/admin-guide/sysctl/net.html"},
     {0},
 };
