@@ -126,10 +126,10 @@ class Point:
         return self.text(self.transport, format_bytes(self.bytes) if self.is_sized else "")
 
     def text(self, transport: str = "", size: str = "") -> str:
-        """The same with these words for the transport and the size; without one where it is empty."""
+        """The same with these words for the transport and the size; without what is empty or 0."""
         of = f" of {size}" if size else ""
         on = f" on {transport}" if transport else ""
-        return f"{self.pattern_text}{of}{on}, {self.ranks_text}"
+        return f"{self.pattern_text}{of}{on}{f', {self.ranks_text}' if self.ranks else ''}"
 
     @property
     def pattern_text(self) -> str:

@@ -175,9 +175,7 @@ def _heading(view: ClassicView, cells: Sequence[Cell]) -> str:
     titled = list(zip(view.columns, map(text_of, cells), strict=False))
     keys = ", ".join(f"{column.title} {text}" for column, text in titled if column.kind == "key" and text)
     published = [
-        f"{column.title.removeprefix('published ')} {text}"
-        for column, text in titled
-        if column.kind == "published" and text
+        f"{(*column.parts, column.title)[0]} {text}" for column, text in titled if column.kind == "published" and text
     ]
     return f"{keys} (published: {'; '.join(published)})" if published else keys
 

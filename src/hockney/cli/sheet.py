@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.finding import Finding
-from hockney.analysis.repeat import resume, same_places
+from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.caveats import Caveat, caveat_lines, of_warnings
 from hockney.cli.curves import SHORT_NOTE, launches_advice, state_text
@@ -158,7 +158,7 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
             "network: half a round trip of 8 B through the fastest socket, "
             "and the speed of the slowest host's interface."
         )
-        counts = Counter({name: count for name, count in counts.items() if not name.startswith("reference")})
+        counts = Counter({name: count for name, count in counts.items() if not State(name, None).is_reference})
     if len(states) == 1 and counts:
         yield state_text(counts, *states)
     marks = marks_text(cells)
@@ -185,9 +185,8 @@ def _print_definitions(sheet: Sheet, run: Run) -> None:
             head="harness",
         )
     if sheet.also_ready:
-        ready = ", ".join(sheet.also_ready)
-        measure = typed("run", "quick", "-t", ",".join(sheet.also_ready), *same_places(run.info.plan))
-        render.item(f"{ready}; {measure} measures them", head="also ready")
+        count = counted(len(sheet.also_ready), "other transport")
+        render.item(f"{count}, listed by {typed('list', 'transports')}", head="also ready")
 
 
 def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | None) -> None:

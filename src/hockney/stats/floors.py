@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 GAP = 1.5
 _TIME_SLICED_NS = 1000.0
-LEVELS = ("near", "far", "time-sliced", "reference")
+REFERENCE = "reference"
+LEVELS = ("near", "far", "time-sliced", REFERENCE)
 
 Floor = tuple[float, float] | None  # before and after a measurement
 
@@ -26,7 +27,7 @@ Floor = tuple[float, float] | None  # before and after a measurement
 def level_word(floor_ns: float, reference: str | None) -> str:
     """The name of a level with this median floor; `reference` as in MachineProbe."""
     if reference is not None:
-        return "reference"
+        return REFERENCE
     return "near" if floor_ns < 80 else "far" if floor_ns < _TIME_SLICED_NS else "time-sliced"
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from hockney.errors import UsageError, unknown
 from hockney.model import MachineProbe
 from hockney.stats.contention import CONTENDED, contended, pace_limits
-from hockney.stats.floors import GAP, LEVELS, FloorLevels, level_word
+from hockney.stats.floors import GAP, LEVELS, REFERENCE, FloorLevels, level_word
 from hockney.units import format_ns, parse_time_ns
 
 
@@ -33,6 +33,11 @@ class State:
     def level(self) -> str:
         """The name without contention."""
         return self.name.partition(", ")[0]
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether its floor is half a round trip between hosts, not one of a cache line."""
+        return self.level.partition(" ")[0] == REFERENCE
 
     @property
     def contended(self) -> str:

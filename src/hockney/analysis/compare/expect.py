@@ -226,8 +226,7 @@ def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogu
 
 def _subject(table: Expectation, asked: Point, point: Point | None = None) -> str:
     """`pingpong of 8 B on mpi, 2 ranks, near`, for one of several points ` (mpi@openmpi-4.1.4 source=0 target=1)`."""
-    text = str(asked).removesuffix(", 0 ranks")  # neither the file nor a series gives the number
-    text = ", ".join(filter(None, (text, table.state.name if table.state else None, table.pair_class)))
+    text = ", ".join(filter(None, (str(asked), table.state.name if table.state else None, table.pair_class)))
     if point is None:
         return text
     more = (f"{name}={value}" for name, value in point.options if (name, value) not in asked.options)

@@ -17,7 +17,7 @@ from typing import Any
 from hockney.archive import Coordinate, Published, published
 from hockney.machine.facts import data_caches
 from hockney.machine.files import read_toml
-from hockney.report.classic.models import judged, models_of, plain_name, why_not
+from hockney.report.classic.models import is_model, judged, models_of, plain_name, why_not
 from hockney.report.classic.pairs import STATISTICS, statistic
 from hockney.report.classic.predicted import prediction_notes
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader
@@ -82,6 +82,7 @@ class Layout:
         str, str
     ]  # columns that make a row's place, and their titles; "what": the part's label, "by": see down
     parts: tuple[Part, ...]
+    published_keys: Sequence[str] = ()  # keys that are figures of the report, too
     derived: Mapping[str, Sequence[str | int]] = field(default_factory=dict)  # keys of own rows: the first minus others
     columns: tuple[FigureColumn, ...] = (FigureColumn(),)  # in the file those next to the first one
     qualifiers: Sequence[str] = ()  # options that make a column of their own if they differ
@@ -196,8 +197,9 @@ def _by_label(layout: Layout, report: str, series: Iterable[Series]) -> dict[Lab
 
 
 def _columns(layout: Layout, measured: Collection[Label], predicted: Collection[Label]) -> Iterable[ClassicColumn]:
-    for title in layout.keys.values():
-        yield ClassicColumn(title, "published" if title.startswith("published") else "key")
+    for name, title in layout.keys.items():
+        is_published = name in layout.published_keys
+        yield ClassicColumn(f"published {title}", "published", (title,)) if is_published else ClassicColumn(title)
     yield ClassicColumn("published", "published")
     for label in [()] if layout.down else dict.fromkeys((*measured, *predicted)):
         name = title_of(label) or ("" if layout.down else "this machine")
@@ -210,7 +212,7 @@ def _columns(layout: Layout, measured: Collection[Label], predicted: Collection[
 
 def title_of(label: Label) -> str:
     """The title of a column; a model has the same title under every name."""
-    return re.sub(r"^sim@[^,]*", "model", ", ".join(filter(None, label)))
+    return ", ".join("model" if is_model(part) else part for part in label if part)
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------

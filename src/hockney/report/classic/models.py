@@ -26,7 +26,12 @@ def models_of(run: Run) -> Mapping[str, Record]:
 def plain_name(transport: str) -> str:
     """The name of a transport without its placement, and of a model's without its variant."""
     transport = split_placed(transport)[0]
-    return transport.partition(":")[0] if transport.startswith("sim@") else transport
+    return transport.partition(":")[0] if is_model(transport) else transport
+
+
+def is_model(transport: str) -> bool:
+    """Whether it is a model of a machine."""
+    return transport.startswith("sim@")
 
 
 def why_not(model: Record, figure: Published | None) -> str | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from hockney.archive import published
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import NOT_PLANNED, RunReader
-from hockney.report.classic.values import Cell, Measured, Table, blank, plain_table
+from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, blank, plain_table
 from hockney.results.runs import Series
 from hockney.stats.fit import JUMP, NoFit, fit_segments
 from hockney.units import format_bytes
@@ -17,7 +16,7 @@ from hockney.units import format_bytes
 def ratio_table(bandwidth: Table) -> Table:
     """The bandwidth of each transport over that of the native one: the fastest that is not PVM."""
     places = [place for place, column in enumerate(bandwidth.columns) if column.kind == "measured"]
-    natives = [place for place in places if not re.search("pvm|psend", bandwidth.columns[place].title, re.IGNORECASE)]
+    natives = [place for place in places if not _is_pvm(bandwidth.columns[place])]
     best = {place: bandwidth.rows[0][place] for place in natives}
     rates = {place: cell.value for place, cell in best.items() if isinstance(cell, Measured) and cell.value is not None}
     native = max(rates, key=lambda place: rates[place], default=None)
@@ -29,6 +28,12 @@ def ratio_table(bandwidth: Table) -> Table:
     rows = tuple((row[1], *(_ratio(row[place], row[native]) for place in others)) for row in bandwidth.rows[1:])
     note = f"Bandwidth over that of {bandwidth.columns[native].title}, the fastest here that is not PVM."
     return Table("ratio", title, columns, rows, (note,))
+
+
+def _is_pvm(column: ClassicColumn) -> bool:
+    """Whether it is of a way of PVM to send; models of PVM have its name among their distinctions."""
+    transport, *ways = column.parts
+    return transport.startswith("pvm") or not {*contents("paragon")["names"].values()}.isdisjoint(ways)
 
 
 def _ratio(cell: Cell, base: Cell) -> Measured:

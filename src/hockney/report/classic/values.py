@@ -81,7 +81,7 @@ Cell = str | Published | Measured
 class ClassicColumn:
     """A column of row keys, or of published, measured or predicted figures.
 
-    `parts` are the transport and the other distinctions of the column.
+    `parts` are the transport and the other distinctions of the column; of a published key its title alone.
     """
 
     title: str
