@@ -23,7 +23,7 @@ _REASONS: Mapping[ReasonCode, str] = {
     ReasonCode.NO_SAMPLES: "run {run} has no samples of it",
     ReasonCode.NO_STEADY_STATE: "the machine state changed during each of its measurements in run {run}",
     ReasonCode.NO_COMMON_STATE: "no machine state in common: run {runs[0]} has {base}, run {runs[1]} has {new}",
-    ReasonCode.STATE_UNKNOWN: "another benchmark measured it in one of the runs, in a machine state that is not known",
+    ReasonCode.STATE_UNKNOWN: "another benchmark measured one of the runs, in an unknown machine state",
     ReasonCode.OTHER_DEFINITION: "its times are defined differently in the two runs (docs/metrics.md)",
     ReasonCode.FEW_LAUNCHES: (
         "too few launches in state {state}: {base} in run {runs[0]}, {new} in run {runs[1]}; each needs {needed}"
