@@ -57,7 +57,6 @@ class PatternInfo(PatternTraits):
     """
 
     name: str
-    summary: str
     needs: frozenset[str]
     ranks: tuple[int, int, int]
     timed: str

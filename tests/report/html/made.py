@@ -25,7 +25,11 @@ SIZES = (0, 8, 64, 512, 2048, 4096, 8192, 32768, 131072, 1 << 20)
 TRANSPORTS = {"shm": (50.0, 0.02), "threads": (48.0, 0.02), "mpi@openmpi-4.1.4": (120.0, 0.07), "unix": (14e3, 0.1)}
 LOADED = ("mpi@openmpi-4.1.4", "unix")  # take three times as long under the background
 BACKGROUND = Background("incast", 3, hosts=("n3", HOSTILE, BREAKOUT))
-MACHINE: dict[str, Any] = {**FACTS, "hostname": HOSTILE, "board": BREAKOUT}
+PATTERNS = {
+    "pingpong": {"links": "ends", "summary": f"to and fro; half the round trip {HOSTILE}{BREAKOUT}"},
+    "oneway": {"stream": True, "links": "ends", "summary": "one after the other"},
+}
+MACHINE: dict[str, Any] = {**FACTS, "hostname": HOSTILE, "board": BREAKOUT, "traits": {"patterns": PATTERNS}}
 
 
 def made_points(slower: float = 1.0) -> Iterator[Made]:

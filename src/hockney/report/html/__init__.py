@@ -17,7 +17,7 @@ from hockney.report.html import definitions, layers, machines, ranks, samples
 from hockney.report.html.charts import Chart, chart_json
 from hockney.report.html.classic import classic_items
 from hockney.report.html.comparisons import comparisons_of
-from hockney.report.html.curves import CurveData, curves_json, curves_of, fits_json
+from hockney.report.html.curves import curves_json, curves_of, fits_json
 from hockney.report.html.findings import findings_of
 from hockney.report.html.history import history_chart
 from hockney.report.html.load import load_table
@@ -31,6 +31,7 @@ from hockney.report.html.tables import environment_of, sheet_table
 from hockney.report.names import readable_names
 from hockney.report.sheet import make_sheet
 from hockney.results.runs import Results, Run
+from hockney.results.traits import pattern_traits
 
 
 def html_report(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> str:
@@ -42,7 +43,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
     matrices = matrices_of(material)
     pairs = [matrix_item(material, matrix) for matrix in matrices]
     has_curves = any(curve.is_drawn for curve in material.curves)
-    known_patterns = _definitions(material.curves)
+    known_patterns = _definitions(material)
     load = load_table(material)
     known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices), *["load"] * (load is not None)]
     figures = report_charts()
@@ -114,8 +115,11 @@ def charts_of(material: Material) -> list[Chart]:
     return [chart for chart in made if chart is not None]
 
 
-def _definitions(curves: Sequence[CurveData]) -> dict[str, str]:
-    """The definitions of the patterns that have curves."""
-    known = definitions.patterns()
-    names = dict.fromkeys(curve.pattern.partition(" ")[0] for curve in curves)
-    return {name: known[name] for name in names if name in known}
+def _definitions(material: Material) -> dict[str, str]:
+    """The summaries of the patterns that have curves, as the runs hold them; those of earlier versions hold none."""
+    facts = {run.id: run.facts for run in material.runs}
+    known: dict[str, str] = {}
+    for name, run in dict.fromkeys((curve.pattern.partition(" ")[0], curve.run) for curve in material.curves):
+        text = pattern_traits(facts[run], name).summary
+        known |= {name: f"{text[0].upper()}{text[1:]}."} if text else {}
+    return known

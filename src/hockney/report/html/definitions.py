@@ -1,4 +1,4 @@
-"""Descriptions of patterns and words on the page: definitions.toml."""
+"""The meaning of words on the page: definitions.toml."""
 
 from __future__ import annotations
 
@@ -8,12 +8,6 @@ from pathlib import Path
 from hockney.machine.files import read_toml
 
 PATH = Path(__file__).with_name("definitions.toml")
-
-
-def patterns() -> Mapping[str, str]:
-    """A sentence on each pattern by its name."""
-    known: Mapping[str, str] = read_toml(PATH)["pattern"]
-    return known
 
 
 def words() -> Mapping[str, str]:

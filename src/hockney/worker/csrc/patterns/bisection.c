@@ -38,7 +38,7 @@ static bool bisection_expected(const hk_run_t *run, size_t i, hk_expected_t *exp
 
 const hk_pattern_t hk_pattern_bisection = {
     .name = "bisection",
-    .summary = "two halves of the ranks: each rank's round trip with its partner in the other half, all at once",
+    .summary = "two halves of the ranks: round trips of partners in the two, all at once; half the slowest round trip",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
     .ranks_step = 2,

@@ -46,7 +46,7 @@ static bool rounds_expected(const hk_run_t *run, size_t i, hk_expected_t *expect
 
 const hk_pattern_t hk_pattern_rounds = {
     .name = "rounds",
-    .summary = "ping-pong in disjoint pairs, all at once; in P - 1 rounds every rank meets every other",
+    .summary = "ping-pong in disjoint pairs, all at once, in P - 1 rounds for all pairs; half the slowest round trip",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
     .timed = HK_TIMED_SLOWEST,

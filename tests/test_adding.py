@@ -1,0 +1,200 @@
+"""A pattern and a transport are one C file, one line of registry.c and one row in the docs, a finding and a column one
+record and one row: in a copy of the tree with one more of each they are measured and shown, and all tests pass."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.builders import copied_tree
+from tests.report.runs import store_quick
+
+CSRC = "src/hockney/worker/csrc"
+FILES = {
+    f"{CSRC}/patterns/firstlast.c": """/* Round trips between the first rank and the last one; half the round trip. */
+#include "roundtrip.h"
+
+static int firstlast_peer(const hk_ctx_t *ctx)
+{
+    return ctx->rank == 0 ? ctx->size - 1 : 0;
+}
+
+static bool firstlast_acts(const hk_ctx_t *ctx)
+{
+    return ctx->rank == 0 || ctx->rank == ctx->size - 1;
+}
+
+static hk_plan_t firstlast_plan(const hk_run_t *run)
+{
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .bytes_per_rep = 2 * run->bytes,
+                       .messages_per_rep = 2,
+                       .divisor = 2};
+}
+
+static hk_status_t firstlast_repeat(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    return firstlast_acts(ctx) ? hk_round_trips(run, firstlast_peer(ctx), ctx->rank == 0, reps) : HK_OK;
+}
+
+static bool firstlast_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = firstlast_peer(run->ctx)};
+    return firstlast_acts(run->ctx) && i == 0;
+}
+
+const hk_pattern_t hk_pattern_firstlast = {
+    .name = "firstlast",
+    .summary = "one message to and fro between the first and the last rank; half the round trip",
+    .needs = HK_CAP_SEND,
+    .ranks_min = 2,
+    .timed = HK_TIMED_ROOT,
+    .plan = firstlast_plan,
+    .repeat = firstlast_repeat,
+    .expected = firstlast_expected,
+};
+""",
+    f"{CSRC}/transports/wide.c": """/* Unix-domain stream sockets with send buffers of 1 MiB. */
+#include <sys/socket.h>
+
+#include "stream.h"
+
+static int make_wide(int fds[2])
+{
+    const int bytes = 1 << 20;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
+        return -1;
+    }
+    (void)setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    return setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
+static const hk_stream_family_t wide_family = {
+    .carrier = "Unix-domain stream sockets, wide",
+    .put = hk_stream_socket_put,
+    .get = hk_stream_socket_get,
+    .put_now = hk_stream_socket_put_now,
+    .get_now = hk_stream_socket_get_now,
+    .make = make_wide,
+    .duplex = true,
+};
+
+const hk_transport_t hk_transport_wide = {
+    HK_STREAM_HOOKS,
+    HK_STREAM_PREPARED,
+    .name = "wide",
+    .summary = "Unix-domain sockets with large buffers",
+    .caps = HK_STREAM_CAPS,
+    .own = &wide_family,
+    .below = "unix",
+};
+""",
+}
+DETECTORS = "src/hockney/analysis/explain/__init__.py"
+# What is added to each file, after these words.
+RECORDS = {
+    f"{CSRC}/registry.c": {
+        "    X(pingpong)             \\\n": "    X(firstlast)            \\\n",
+        "    X(null)                 \\\n": "    X(wide)                 \\\n",
+    },
+    DETECTORS: {
+        "from hockney.results.runs import Run\n": """
+
+def _long_curves(reading: Reading) -> list[Finding] | NotChecked:
+    curves = [curve for curve in reading.curves if curve.points]
+    if not curves:
+        return NotChecked(Absence.NOT_MEASURED, why="needs a curve")
+    longest = max(curves, key=lambda curve: curve.points[-1].bytes)
+    facts = {"longest_bytes": longest.points[-1].bytes, "sizes": len(longest.points)}
+    return [Finding("long curve", Subject(longest.transport, longest.pattern), facts, effect=99.0)]
+""",
+        "DETECTORS: tuple[Detector, ...] = (\n": '    Detector("long curve", "long curves", _long_curves),\n',
+    },
+    "src/hockney/report/sheet.py": {
+        "COLUMNS = (\n": """    Column(
+        "64 KiB",
+        "medium_ns",
+        "ns",
+        "half a round trip of 64 KiB (pingpong)",
+        lambda of: of.time_ns("pingpong", 65536),
+    ),
+"""
+    },
+}
+ROWS = {
+    "docs/metrics.md": {
+        "| pattern | one repetition | time |\n| --- | --- | --- |\n": (
+            "| firstlast * | the first rank sends, the last one answers | rank 0 / 2: half a round trip |\n"
+        )
+    },
+    "docs/transports.md": {
+        "| `unix` | Unix-domain stream sockets | sleeps |\n": (
+            "| `wide` | Unix-domain sockets with large buffers | sleeps |\n"
+        )
+    },
+    "docs/explain.md": {
+        "| code | meaning | how it is found |\n| --- | --- | --- |\n": (
+            "| `long curve` | a curve of many sizes | the longest |\n"
+        )
+    },
+    "docs/json.md": {
+        "the better rate of 64 KiB and 1 MiB with 16 messages in flight (oneway)\n": (
+            "  medium_ns                     Value?    64 KiB: half a round trip of 64 KiB (pingpong)\n"
+        )
+    },
+}
+TESTS = (
+    "tests/test_docs.py",
+    "tests/test_docs_json.py",
+    "tests/worker/test_formulas.py",
+    "tests/worker/test_payloads.py",
+    "tests/report/html/test_page.py",
+    "tests/report/test_findings.py",
+    "tests/report/test_sheet.py",
+)
+
+
+def add(tree: Path, added: dict[str, dict[str, str]]) -> None:
+    for name, texts in added.items():
+        text = (tree / name).read_text()
+        for after, new in texts.items():
+            before, found, rest = text.partition(after)
+            assert found, f"{name} has no {after!r}"
+            text = before + found + new + rest
+        (tree / name).write_text(text)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources with one more of each, and a stored run of the suite quick."""
+    copy = copied_tree(tmp_path_factory.mktemp("tree"))
+    for name, text in FILES.items():
+        (copy / name).write_text(text)
+    add(copy, RECORDS)
+    add(copy, ROWS)
+    add(copy, {DETECTORS: {"import Absence, Detector, Finding, NotChecked, Note": ", Subject"}})
+    store_quick(copy / "results.db")
+    return copy
+
+
+def call(tree: Path, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tree / "src"),
+        "HOCKNEY_STORE": str(tree / "results.db"),
+        "COLUMNS": "140",
+    }
+    argv = [sys.executable, *arguments]
+    done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode in codes, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_tests_pass(tree: Path) -> None:
+    call(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", *TESTS)
