@@ -19,9 +19,9 @@ DEFAULTS = {row["name"]: {one["name"]: one["default"] for one in row["options"]}
 
 
 def table(heading: str) -> list[list[str]]:
-    """The cells of the rows below a table's first heading."""
+    """The cells of the rows below a table's first heading, without marks."""
     rows = PAGE.partition(f"| {heading} |")[2].partition("\n\n")[0].splitlines()[2:]
-    return [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows]
+    return [[cell.strip().removesuffix(" *") for cell in row.strip("| ").split("|")] for row in rows]
 
 
 TIMES = table("pattern | one repetition | time")
@@ -96,6 +96,21 @@ CASES = [
     Case("ft", "shm", 2, 0, {"class": "S"}),
     Case("stream", "unix", 2, 24, {"writes": 40}),
 ]
+
+
+def plain_case(row: dict[str, Any]) -> Case:
+    """Of a pattern that has no case above: as it describes itself, with the rate on the page if that names it."""
+    least, most, step = row["ranks"]
+    needed = {*row["needs"], *(["payload"] if row["payload"] else [])}
+    transport = next(one["name"] for one in DESCRIPTION["transports"] if needed <= {*one["caps"]})
+    parts = [part for _, formula in table("figure | formula") for part in formula.split("; ")]
+    named = [part for part in parts if f"`{row['name']}`" in part]
+    rate = next((rate for part in named for rate in sorted(RATES, key=len, reverse=True) if part.endswith(rate)), "")
+    size = 3 * max(8, row["grain_bytes"]) if row["sized"] else 0
+    return Case(row["name"], transport, 4 if least <= 4 <= (most or 4) and 4 % step == 0 else least, size, {}, rate)
+
+
+CASES += [plain_case(row) for row in DESCRIPTION["patterns"] if row["name"] not in {case.pattern for case in CASES}]
 TIMED = {
     "source": "root", "rank 0": "root", "as ": "root", "slower side": "slowest", "slowest rank": "slowest",
     "mean of ranks": "mean", "mean of the sources": "sources",
