@@ -144,7 +144,7 @@ def run_sql(path: Path, *statements: str) -> list[Any]:
 def copied_tree(copy: Path) -> Path:
     """A copy of the sources, tests and documents, to be changed, in this folder."""
     root = Path(__file__).parents[1]
-    for name in ("src", "tests", "docs"):
+    for name in ("src", "tests", "docs", "contrib"):
         shutil.copytree(root / name, copy / name)  # with Python's caches: times and sizes are kept
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml"):
         shutil.copy(root / name, copy / name)

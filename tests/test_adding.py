@@ -107,9 +107,9 @@ RECORDS = {
         "from hockney.results.runs import Run\n": """
 
 def _long_curves(reading: Reading) -> list[Finding] | NotChecked:
-    curves = [curve for curve in reading.curves if curve.points]
+    curves = [curve for curve in reading.curves if len(curve.points) >= 5]
     if not curves:
-        return NotChecked(Absence.NOT_MEASURED, why="needs a curve")
+        return NotChecked(Absence.NOT_MEASURED, why="needs a curve of five sizes")
     longest = max(curves, key=lambda curve: curve.points[-1].bytes)
     facts = {"longest_bytes": longest.points[-1].bytes, "sizes": len(longest.points)}
     return [Finding("long curve", Subject(longest.transport, longest.pattern), facts, effect=99.0)]
@@ -117,12 +117,9 @@ def _long_curves(reading: Reading) -> list[Finding] | NotChecked:
         "DETECTORS: tuple[Detector, ...] = (\n": '    Detector("long curve", "long curves", _long_curves),\n',
     },
     "src/hockney/report/sheet.py": {
-        "COLUMNS = (\n": """    Column(
-        "64 KiB",
-        "medium_ns",
-        "ns",
-        "half a round trip of 64 KiB (pingpong)",
-        lambda of: of.time_ns("pingpong", 65536),
+        "lambda of: of.fitted(lambda line: line.n_half_bytes),\n    ),\n": """    Column(
+        "64 KiB", "medium_ns", "ns", "half a round trip of 64 KiB (pingpong)",
+        lambda of: of.time_ns("pingpong", 65536), is_extra=True,
     ),
 """
     },
@@ -135,7 +132,7 @@ ROWS = {
     },
     "docs/transports.md": {
         "| `unix` | Unix-domain stream sockets | sleeps |\n": (
-            "| `wide` | Unix-domain sockets with large buffers | sleeps |\n"
+            "| `wide` | Unix-domain sockets with large buffers; layer on `unix` | sleeps |\n"
         )
     },
     "docs/explain.md": {
@@ -144,7 +141,7 @@ ROWS = {
         )
     },
     "docs/json.md": {
-        "the better rate of 64 KiB and 1 MiB with 16 messages in flight (oneway)\n": (
+        "the size at which that segment reaches half of r_inf\n": (
             "  medium_ns                     Value?    64 KiB: half a round trip of 64 KiB (pingpong)\n"
         )
     },
@@ -176,10 +173,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = copied_tree(tmp_path_factory.mktemp("tree"))
     for name, text in FILES.items():
         (copy / name).write_text(text)
-    add(copy, RECORDS)
-    add(copy, ROWS)
-    add(copy, {DETECTORS: {"import Absence, Detector, Finding, NotChecked, Note": ", Subject"}})
-    store_quick(copy / "results.db")
+    for added in (RECORDS, ROWS):
+        add(copy, added)
+    (copy / "reports").mkdir()  # not in the root, whose pages are documents
+    store_quick(copy / "results.db")  # as run 1
     return copy
 
 
@@ -191,10 +188,55 @@ def call(tree: Path, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
         "COLUMNS": "140",
     }
     argv = [sys.executable, *arguments]
-    done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=580)
     assert done.returncode in codes, done.stdout + done.stderr
     return done.stdout
 
 
-def test_the_tests_pass(tree: Path) -> None:
+def test_a_pattern_and_a_transport_are_measured_and_reported(tree: Path) -> None:
+    run = ("firstlast", "-t", "wide,unix", "-n", "2", "--bytes", "8,64K", "--time", "1")
+    may_lack_intervals = (0, 3)  # on a busy machine
+    measured = json.loads(call(tree, "-m", "hockney", "run", *run, "--json", codes=may_lack_intervals))
+    seen = {(series["pattern"], series["transport"]) for series in measured["series"]}
+    assert seen == {("firstlast", "wide"), ("firstlast", "unix")}
+    assert all(series["figures"][0]["verified"] for series in measured["series"])
+    assert measured["facts"]["traits"]["transports"]["wide"]["carrier"] == "kernel"
+    call(tree, "-m", "hockney", "report", "last", "-o", "reports/r.html")
+    page = (tree / "reports/r.html").read_text(encoding="utf-8")
+    assert "One message to and fro between the first and the last rank; half the round trip." in page
+    collect = ("-m", "pytest", "-q", "--full", "--collect-only", "tests/worker/test_native.py", "-k", "wide")
+    assert "test_every_pattern_on_every_transport[wide-2]" in call(tree, *collect)
+
+
+# One process for all: what it imports takes longer than what it does.
+EVERY_SCREEN = """
+from hockney.cli import execute
+for words in (["-v"], ["--json"], []):
+    assert execute(["show", "1", "--tables", *words]) == 0
+    print("\\f", end="")
+for words in ([], ["--json"]):
+    assert execute(["explain", "1", *words]) == 0
+    print("\\f", end="")
+assert execute(["report", "1", "-o", "reports/r.md"]) == 0
+"""
+
+
+def test_a_column_and_a_finding_are_on_every_screen(tree: Path) -> None:
+    sheet, sheet_json, short, findings, findings_json, _ = call(tree, "-c", EVERY_SCREEN).split("\f")
+    assert "r_inf n_1/2 64 KiB" in " ".join(sheet.split())
+    assert "64 KiB: half a round trip of 64 KiB (pingpong)" in " ".join(sheet.split())
+    assert "n_1/2 64 KiB" not in " ".join(short.split())
+    assert json.loads(sheet_json)["rows"][0]["medium_ns"]["value"] > 0
+    assert "long curve" in findings
+    finding = json.loads(findings_json)["findings"][0]
+    assert finding["code"] == "long curve"
+    assert finding["facts"]["sizes"] >= 5
+    report = (tree / "reports/r.md").read_text(encoding="utf-8")
+    assert "long curve" in report.lower()
+    assert "1/2 | 64 KiB |" in report
+
+
+@pytest.mark.timeout(600)
+def test_all_tests_of_each_kind_pass(tree: Path) -> None:
+    """Those that CONTRIBUTING.md names, whole."""
     call(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", *TESTS)

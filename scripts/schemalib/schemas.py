@@ -115,6 +115,12 @@ def texts() -> dict[str, str]:
     return {f"hockney-{name}.json": json.dumps(schema_of(name), indent=1) + "\n" for name in DOCUMENTS}
 
 
+def differing() -> list[str]:
+    """The names of files that are not those of the page."""
+    found = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
+    return sorted({name for name, _ in found.items() ^ texts().items()})
+
+
 def write() -> None:
     """Write all schemas, and remove obsolete ones."""
     FOLDER.mkdir(exist_ok=True)

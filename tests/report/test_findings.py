@@ -96,12 +96,13 @@ def codes_of(call: str, place: int) -> set[str]:
 
 
 def test_every_fix_and_gap_has_a_sentence_and_no_sentence_is_left_over() -> None:
+    """A code of three words or more may be its own sentence: it is printed as it is."""
     templates = read_toml(SOURCES / "report/findings.toml")
     fixes, gaps = codes_of("Fix", 0) - {""}, codes_of("NotChecked", 2)
     assert len(fixes) > 15
     assert len(gaps) > 10
-    assert fixes <= {*templates["fixes"]}
-    assert gaps <= {*templates["gaps"]}
+    assert [code for code in fixes - {*templates["fixes"]} if len(code.split()) < 3] == []
+    assert [code for code in gaps - {*templates["gaps"]} if len(code.split()) < 3] == []
     # Some codes are chosen before.
     assert {*templates["fixes"], *templates["gaps"], *templates["checks"]} <= facts_of_analysis() | fixes | gaps
 

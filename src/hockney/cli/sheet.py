@@ -20,6 +20,7 @@ from hockney.cli.rerun import fix_text, typed
 from hockney.model import PointStatus
 from hockney.report.findings import is_notable
 from hockney.report.sheet import COLUMNS, NOTHING, Failure, Row, Sheet, marks_text
+from hockney.report.sheet import Column as SheetColumn
 from hockney.report.words import SHORT_MARK, launches_text, machine_text, placement_text, spread_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
@@ -43,7 +44,7 @@ def print_sheet(
     """
     count = _print_head(run)
     if sheet.rows:
-        count += _print_rows(sheet, run)
+        count += _print_rows(sheet, run, verbose=verbose)
     else:
         changed = "No figure yet: the machine changed during every measurement."
         count += render.note(changed if sheet.states else "Nothing was measured.", style="yellow")
@@ -82,7 +83,7 @@ def _print_head(run: Run) -> int:
     return render.title(f"{machine}{' ' * room}{run.name}" if room > 1 else f"{machine} · {run.name}", first=True)
 
 
-def _print_rows(sheet: Sheet, run: Run) -> int:
+def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
     """Print the table, a part for each placement of the ranks, and its legend; returns the lines they take."""
     groups: dict[str, list[Row]] = {}
     for row in sheet.rows:
@@ -91,7 +92,8 @@ def _print_rows(sheet: Sheet, run: Run) -> int:
     columns = [TableColumn("", style="bold", key=True)]
     if not is_one:
         columns += [TableColumn("state", key=True), TableColumn("floor", right=True, key=True)]
-    columns += [TableColumn(column.title, right=True) for column in COLUMNS]
+    shown = [column for column in COLUMNS if verbose or not column.is_extra]
+    columns += [TableColumn(column.title, right=True) for column in shown]
     rows: list[list[str] | str] = []
     for placement, members in groups.items():
         rows += [placement[:1].upper() + placement[1:]] * bool(placement)
@@ -99,7 +101,7 @@ def _print_rows(sheet: Sheet, run: Run) -> int:
         for row in members:
             floor_ns = None if row.is_between_hosts else row.floor_ns
             state = [] if is_one else [row.state, format_ns(floor_ns) if floor_ns else NOTHING]
-            rows.append([row.name, *state, *_cells(row)])
+            rows.append([row.name, *state, *_cells(row, shown)])
     legend = _legend(sheet, run, "".join(cell for row in rows if not isinstance(row, str) for cell in row))
     return (
         render.say() + render.table(columns, rows, fits=True) + render.say() + sum(render.note(text) for text in legend)
@@ -121,10 +123,10 @@ def _reference(sheet: Sheet, rows: Sequence[Row], *, is_one: bool) -> list[list[
     return [["floor", format_ns(floor_ns)]] if is_one and floor_ns else []
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row, columns: Iterable[SheetColumn]) -> list[str]:
     mark = "*" if row.oversubscribed else ""
     cells = []
-    for column in COLUMNS:
+    for column in columns:
         value = row.values[column.key]
         text = column.text(value)
         if value is None:

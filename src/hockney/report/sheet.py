@@ -160,13 +160,17 @@ def _rate(time: Value, definition: Definition, size: int) -> Value | None:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: `key` is its name in JSON, `unit` is "ns", "bytes/s" or "bytes", `pick` finds its value."""
+    """A column: `key` is its name in JSON, `unit` is "ns", "bytes/s" or "bytes", `pick` finds its value.
+
+    `is_extra`: a terminal shows it with -v only, as more columns than six need a second part of the table.
+    """
 
     title: str
     key: str
     unit: str
     definition: str
     pick: Callable[[TransportFigures], Value | None]
+    is_extra: bool = False
 
     @property
     def is_fitted(self) -> bool:

@@ -377,7 +377,7 @@ def test_markdown_has_verdict_findings_and_sheet(store: Path, cli: Cli, tmp_path
     assert re.search(
         r"^- \w+: \*\*Open MPI 4\.1\.4 .*suspected protocol switch between 2 KiB and 4 KiB\.\*\*", text, re.M
     )
-    table = [line for line in text.partition("## Measured")[0].splitlines() if line.startswith("|")]
+    table = [line for line in text.partition("## Under load")[0].splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in table}) == 1  # nothing in a cell ends it
     assert re.search(r"^\| shm \| 50\.\d ns ±\d+% \|", text, re.MULTILINE)
     assert "<" not in text  # of scripts and images

@@ -1,7 +1,6 @@
 """Findings, fits and layers of a run, as data. report/findings.py has the sentences.
 
-`DETECTORS` has one record for each check. A finding is added by one record here, its wording in report/, and its row in
-docs/explain.md.
+`DETECTORS` has one record for each check. A finding is added by one record here, and its row in docs/explain.md.
 """
 
 from __future__ import annotations

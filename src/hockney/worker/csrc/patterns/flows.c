@@ -52,7 +52,8 @@ static bool flows_expected(const hk_run_t *run, size_t i, hk_expected_t *expecte
 
 const hk_pattern_t hk_pattern_flows = {
     .name = "flows",
-    .summary = "one-way messages in disjoint pairs, all at once, in P - 1 rounds for all pairs; slowest rank, per message",
+    .summary =
+        "one-way messages in disjoint pairs, all at once, in P - 1 rounds for all pairs; slowest rank, per message",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .timed = HK_TIMED_SLOWEST,

@@ -272,7 +272,8 @@ static hk_status_t ft_prepare(hk_run_t *run)
 
 const hk_pattern_t hk_pattern_ft = {
     .name = "ft",
-    .summary = "NAS Parallel Benchmark FT: a 3-D Fourier transform over all-to-all, checksums verified; time of the benchmark",
+    .summary =
+        "NAS Parallel Benchmark FT: a 3-D Fourier transform over all-to-all, checksums verified; time of the benchmark",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD,
     .ranks_min = 1,
     .timed = HK_TIMED_ROOT,

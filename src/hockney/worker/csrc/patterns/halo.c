@@ -98,7 +98,8 @@ static bool halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected
 
 const hk_pattern_t hk_pattern_halo2d = {
     .name = "halo2d",
-    .summary = "ranks on a periodic grid exchange a message with each of four neighbours, all at once, and compute; slowest rank",
+    .summary =
+        "ranks on a periodic grid exchange messages with four neighbours, all at once, and compute; slowest rank",
     .dimensions = 2,
     .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HALO_OPTION_COMPUTE},
     HALO_SHARED,
@@ -106,7 +107,7 @@ const hk_pattern_t hk_pattern_halo2d = {
 
 const hk_pattern_t hk_pattern_halo3d = {
     .name = "halo3d",
-    .summary = "ranks on a periodic grid exchange a message with each of six neighbours, all at once, and compute; slowest rank",
+    .summary = "ranks on a periodic grid exchange messages with six neighbours, all at once, and compute; slowest rank",
     .dimensions = 3,
     .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HK_GRID_OPTION("nz"), HALO_OPTION_COMPUTE},
     HALO_SHARED,

@@ -32,7 +32,8 @@ static bool pairs_expected(const hk_run_t *run, size_t i, hk_expected_t *expecte
 
 const hk_pattern_t hk_pattern_pairs = {
     .name = "pairs",
-    .summary = "every rank of the first half sends to its partner in the second half, all at once; mean time per message",
+    .summary =
+        "every rank of the first half sends to its partner in the second half, all at once; mean time per message",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .ranks_step = 2,
