@@ -2,7 +2,7 @@
  *
  *   corrupt 1 17       byte 17 of each larger message that rank 1 receives is wrong, in all kinds of receives
  *   wrong 0 0          in a message of 64 + 8 j bytes one bit is wrong, if rank j / 8 receives it in its place j % 8;
- *                      places count in the order of their first message
+ *                      places count in the order of their first message; it is written to standard error
  *   hang 1 64          rank 1 never returns from a receive of 64 bytes
  *   kill 1 64          SIGKILL ends rank 1 in a receive of 64 bytes
  *   fail 1 64          rank 1's receive of 64 bytes fails
@@ -139,7 +139,11 @@ static bool is_wrong(fault_ctx_t *ctx, int rank, const void *place, size_t size_
         ctx->places[ctx->places_count++] = place;
     }
     const size_t chosen = (size_bytes - WRONG_BYTES_MIN) / 8;
-    return rank == (int)(chosen / PLACES_MAX) && i == chosen % PLACES_MAX;
+    const bool is_chosen = rank == (int)(chosen / PLACES_MAX) && i == chosen % PLACES_MAX;
+    if (is_chosen) {
+        hk_log(ctx->base.rank, "fault: wrong %zu", size_bytes);
+    }
+    return is_chosen;
 }
 
 static bool is_slowed(const fault_ctx_t *ctx, size_t size_bytes)
