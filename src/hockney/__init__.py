@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hockney.errors import HockneyError, StoreError, UsageError
-    from hockney.results.runs import CurveArrays, Results, Run, Series
+    from hockney.results.runs import Curve, Results, Run, Series
     from hockney.results.runs import open_results as open  # noqa: A004  # read as hockney.open
 
 __version__ = "0.1.0"
 
-__all__ = ["CurveArrays", "HockneyError", "Results", "Run", "Series", "StoreError", "UsageError", "__version__", "open"]
+__all__ = ["Curve", "HockneyError", "Results", "Run", "Series", "StoreError", "UsageError", "__version__", "open"]
 
 _HOMES = {
     "HockneyError": "hockney.errors:HockneyError",
     "StoreError": "hockney.errors:StoreError",
     "UsageError": "hockney.errors:UsageError",
-    "CurveArrays": "hockney.results.runs:CurveArrays",
+    "Curve": "hockney.results.runs:Curve",
     "Results": "hockney.results.runs:Results",
     "Run": "hockney.results.runs:Run",
     "Series": "hockney.results.runs:Series",

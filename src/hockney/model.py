@@ -32,8 +32,8 @@ class PatternTraits:
     bytes arrive, and the worker verifies them. `law`: the variable in which its time is linear as ranks are added
     ("messages", "rounds", "senders"), "constant", or None. `links`: the two ranks that a rank's time belongs to: "ends"
     (one pair alone), "halves", "ring" or "round" (many pairs concurrently), None (more than two ranks). `alone`: the
-    pattern in which one pair does the same with no other traffic. `summary`: a line on what it does and whose time it is;
-    empty in runs of earlier versions.
+    pattern in which one pair does the same with no other traffic. `summary`: a line on what it does and whose time it
+    is; empty in runs of earlier versions.
     """
 
     sized: bool = True

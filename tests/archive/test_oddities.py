@@ -15,7 +15,7 @@ from tests.analysis.explain.readings import gaps_of, near
 
 import hockney.archive
 from hockney.analysis.explain import DETECTORS, Explanation, explain
-from hockney.analysis.explain.curve import Curve, CurvePoint, Reading
+from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading
 from hockney.analysis.finding import Finding
 from hockney.archive import machines, published
 from hockney.archive.curves import estimate_of, read_machine
@@ -199,7 +199,7 @@ def test_figures_that_keep_the_laws_show_no_oddity() -> None:
     """The same machine with the funnel as it should be."""
     reading = read_machine(machines()["gpmimd"])
 
-    def righted(curve: Curve) -> Curve:
+    def righted(curve: MeasuredCurve) -> MeasuredCurve:
         if curve.pattern != "funnel" or curve.ranks != 5:
             return curve
         return dataclasses.replace(
@@ -222,7 +222,7 @@ def test_a_published_figure_is_known_to_its_last_digit() -> None:
 def test_a_rise_that_the_lowest_best_rate_explains_is_no_step(rise_ns: float, steps_seen: int) -> None:
     """1000 B more at 8 to 12 MB/s take 83 to 125 us."""
     points = [CurvePoint(size, near(50_000.0 + size / 1000 * rise_ns, 1e-6)) for size in (0, 1000)]
-    curve = Curve("old", "oneway", 2, (), "here", tuple(points), peak_bytes_per_s=Estimate(10e6, 8e6, 12e6))
+    curve = MeasuredCurve("old", "oneway", 2, (), "here", tuple(points), peak_bytes_per_s=Estimate(10e6, 8e6, 12e6))
     findings = list(steps(Reading("a machine", (curve,))))
     assert len(findings) == steps_seen
     for finding in findings:

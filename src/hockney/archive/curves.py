@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.explain.curve import Curve, CurvePoint, Options, Reading
+from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Options, Reading
 from hockney.archive import Machine, Published
 from hockney.machine.files import rows_of
 from hockney.stats.fit import Estimate
@@ -40,7 +40,7 @@ def read_machine(machine: Machine) -> PublishedReading:
             else:
                 points.setdefault(key, []).append(_point(figure, row))
     curves = [
-        Curve(
+        MeasuredCurve(
             machine.name,
             *key,
             points=tuple(sorted(points.get(key, ()), key=lambda point: point.bytes)),

@@ -9,7 +9,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hockney.analysis.explain.curve import Curve, Reading, subject_of
+from hockney.analysis.explain.curve import MeasuredCurve, Reading, subject_of
 from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LawRow, Odd, is_off, rows, without
 from hockney.analysis.finding import Finding, Subject
 from hockney.stats.fit import Estimate
@@ -30,7 +30,7 @@ def identical_rows(reading: Reading) -> Iterator[Finding]:
             yield Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=factor - 1)
 
 
-def _row_pairs(reading: Reading, patterns: Sequence[str]) -> Iterator[tuple[Curve, Curve]]:
+def _row_pairs(reading: Reading, patterns: Sequence[str]) -> Iterator[tuple[MeasuredCurve, MeasuredCurve]]:
     """Rows of three sizes or more that differ in the number of ranks only, the one of fewer ranks first."""
     for fewer, more in itertools.permutations(reading.of(*patterns), 2):
         same = (fewer.pattern, fewer.transport, fewer.options, fewer.state, fewer.sizes) == (
@@ -92,7 +92,7 @@ def two_speeds(reading: Reading) -> Iterator[Finding]:
             yield Finding("two speeds", subject_of(fewer, fewer.sizes[-2:]), facts, effect=effect)
 
 
-def _slope(curve: Curve, messages: int) -> Estimate:
+def _slope(curve: MeasuredCurve, messages: int) -> Estimate:
     """The time per byte of one of several messages in a row, from the two longest."""
     before, last = curve.points[-2:]
     return (last.time_ns - before.time_ns) * (1 / messages / (last.bytes - before.bytes))
@@ -106,7 +106,7 @@ def _like(slope: Estimate, reading: Reading) -> str:
 
 def delays(reading: Reading) -> Iterator[Finding]:
     """Farms in which a microsecond of delay adds more than that, between the two longest delays of each row."""
-    rows_of: dict[tuple[object, ...], list[Curve]] = {}
+    rows_of: dict[tuple[object, ...], list[MeasuredCurve]] = {}
     for curve in filter(_delay_us, reading.curves):
         row = curve.transport, curve.pattern, curve.ranks, curve.state, curve.sizes
         rows_of.setdefault(row, []).append(curve)
@@ -123,7 +123,7 @@ def delays(reading: Reading) -> Iterator[Finding]:
             yield Finding("long delays", Subject(transport, pattern), facts, effect=high.value - 1)
 
 
-def _delay_us(curve: Curve) -> float:
+def _delay_us(curve: MeasuredCurve) -> float:
     return float(curve.option("delay_us") or 0)
 
 

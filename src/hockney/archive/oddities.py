@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Iterator
 from itertools import pairwise
 
-from hockney.analysis.explain.curve import Curve, CurvePoint, Options, Reading, subject_of
+from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Options, Reading, subject_of
 from hockney.analysis.explain.pattern_pairs import alike, common_sizes, loaded_and_idle
 from hockney.analysis.explain.shape import curves_of_shapes
 from hockney.analysis.finding import Finding, Subject
@@ -28,7 +28,7 @@ def steps(reading: Reading) -> Iterator[Finding]:
                 yield from _step(curve, curve.peak_bytes_per_s, lower, upper)
 
 
-def _step(curve: Curve, peak: Estimate, lower: CurvePoint, upper: CurvePoint) -> Iterator[Finding]:
+def _step(curve: MeasuredCurve, peak: Estimate, lower: CurvePoint, upper: CurvePoint) -> Iterator[Finding]:
     explained = (upper.bytes - lower.bytes) * 1e9 / peak
     rest = upper.time_ns - lower.time_ns - explained
     effect = rest.value / lower.time_ns.value
@@ -51,7 +51,7 @@ def plateaus(reading: Reading) -> Iterator[Finding]:
         yield from _plateau(curve)
 
 
-def _plateau(curve: Curve) -> Iterator[Finding]:
+def _plateau(curve: MeasuredCurve) -> Iterator[Finding]:
     first, rest = curve.points[0], curve.points[1:]
     shortest = max(4, first.bytes)
     if rest[0].bytes > 16 * shortest:  # a line that begins farther off says nothing of the shortest size

@@ -187,8 +187,8 @@ class Run:
         ranks: int | None = None,
         options: Mapping[str, str] | None = None,
         state: str | None = None,
-    ) -> CurveArrays:
-        """The times of all sizes of one curve as arrays; see CurveArrays. `transport` and `options` as for `find`.
+    ) -> Curve:
+        """The times of all sizes of one curve as arrays; see Curve. `transport` and `options` as for `find`.
 
         `state` is a state of the machine; None takes the one `curve_figures` chooses. Raises UsageError where no curve
         matches, or several do, and says which.
@@ -205,7 +205,7 @@ class Run:
             raise UsageError(f"no figure of state '{state}': there are {'; '.join(seen) or 'none of any state'}")
         rows = [(member.point.bytes, time.value_ns, time.low_ns, time.high_ns) for member, time in figures.items()]
         sizes, times, low, high = np.array(sorted(rows), dtype=float).reshape(-1, 4).T
-        return CurveArrays(sizes.astype(np.int64), times, low, high)
+        return Curve(sizes.astype(np.int64), times, low, high)
 
     def _only(self, kind: str, matching: Mapping[str, Value]) -> Value:
         if len(matching) == 1:
@@ -230,7 +230,7 @@ class Run:
         return by_point
 
 
-class CurveArrays(NamedTuple):
+class Curve(NamedTuple):
     """The times of one pattern on one transport by message size, ascending; one state of the machine.
 
     `sizes` are in bytes; `times` are typical times in ns (the median; over launches, the geometric mean of their

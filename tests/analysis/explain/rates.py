@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tests.analysis.explain.readings import SIZES, reading
 
 from hockney.analysis.explain import pattern_pairs, shape
-from hockney.analysis.explain.curve import Curve, CurvePoint, Reading
+from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading
 from hockney.analysis.explain.guidelines import slower_than_parts
 from hockney.analysis.explain.layers import layers_of
 from hockney.analysis.explain.ranks import above_floor
@@ -63,9 +63,9 @@ class Made:
         ranks: int = 2,
         algorithm: str = "native",
         options: tuple[tuple[str, str], ...] = (),
-    ) -> Curve:
+    ) -> MeasuredCurve:
         points = tuple(CurvePoint(size, self.seen(time_ns(size)), float(size)) for size in SIZES)
-        return Curve(transport, pattern, ranks, options, "near", points, algorithm=algorithm)
+        return MeasuredCurve(transport, pattern, ranks, options, "near", points, algorithm=algorithm)
 
     def lines(self, *factors: tuple[str, float, int]) -> Reading:
         """Patterns, each with its factor of the line's time, on its number of ranks."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hockney.analysis.explain import DETECTORS, Explanation
-from hockney.analysis.explain.curve import Curve, CurvePoint, Reading
+from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.archive.explain import ODDITIES
 from hockney.report.findings import check_name
@@ -66,7 +66,7 @@ def curve(
     precision: float = 0.005,
     random: np.random.Generator | None = None,
     **more: Any,
-) -> Curve:
+) -> MeasuredCurve:
     """Times by a formula, with 1 % of noise where there is a generator."""
     options = tuple(sorted((name, str(value)) for name, value in more.pop("options", {}).items()))
     noise = 0.01 if random is not None else 0.0
@@ -74,10 +74,10 @@ def curve(
     for size in sizes:
         time = time_ns(size) * (1 + noise * (random.standard_normal() if random is not None else 0.0))
         points.append(CurvePoint(size, near(time, max(precision, 2 * noise)), float(size) or None))
-    return Curve(transport, pattern, ranks, options, more.pop("state", "near"), tuple(points), **more)
+    return MeasuredCurve(transport, pattern, ranks, options, more.pop("state", "near"), tuple(points), **more)
 
 
-def reading(*curves: Curve, **more: Any) -> Reading:
+def reading(*curves: MeasuredCurve, **more: Any) -> Reading:
     return Reading("a test", curves, facts={"traits": TRAITS, **more.pop("facts", FACTS)}, **more)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from tests.analysis.explain.readings import found, near, reading
 
-from hockney.analysis.explain.curve import Curve, CurvePoint
+from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.stats import interval
 from hockney.stats.fit import Estimate
 
@@ -52,7 +52,7 @@ def of_two_launches(time_ns: float, noise: float, random: np.random.Generator) -
     return figure
 
 
-def curve_of(times: Times, noise: float, random: np.random.Generator, *, is_of_two: bool) -> Curve:
+def curve_of(times: Times, noise: float, random: np.random.Generator, *, is_of_two: bool) -> MeasuredCurve:
     """A curve of noisy times."""
 
     def figure(size: int) -> Estimate:
@@ -61,7 +61,7 @@ def curve_of(times: Times, noise: float, random: np.random.Generator, *, is_of_t
         return near(times(size) * (1 + noise * random.standard_normal()), 1.96 * noise)
 
     points = tuple(CurvePoint(size, figure(size), float(size) or None) for size in SIZES)
-    return Curve("udp", "pingpong", 2, (), "near", points)
+    return MeasuredCurve("udp", "pingpong", 2, (), "near", points)
 
 
 def answers(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.analysis.explain.readings import curve, reading
 
-from hockney.analysis.explain.curve import Curve, Reading
+from hockney.analysis.explain.curve import MeasuredCurve, Reading
 from hockney.analysis.explain.laws import broken_laws
 from hockney.analysis.finding import Absence, NotChecked
 from hockney.archive.grids import kinked_laws
@@ -32,7 +32,7 @@ def lawful(messages: int, size: int) -> float:
 
 def farm(time_ns: Callable[[int, int], float], counts: tuple[int, ...] = (2, 4, 8, 16)) -> Reading:
     """A push farm of these numbers of senders and receivers, with messages of 16 B."""
-    made: list[Curve] = []
+    made: list[MeasuredCurve] = []
     for senders in counts:
         for receivers in counts:
             time = time_ns(senders, receivers)

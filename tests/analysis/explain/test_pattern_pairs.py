@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.analysis.explain.readings import SIZES, curve, line, near, reading
 
-from hockney.analysis.explain.curve import Curve, CurvePoint
+from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.analysis.explain.guidelines import slower_than_parts
 from hockney.analysis.explain.pattern_pairs import duplex, shared_path
 from hockney.analysis.explain.ranks import above_floor, yields
@@ -17,11 +17,11 @@ from hockney.errors import Fix
 from hockney.model import Warning_
 
 
-def pattern(name: str, start_ns: float, ns_per_byte: float = 0.1, **more: Any) -> Curve:
+def pattern(name: str, start_ns: float, ns_per_byte: float = 0.1, **more: Any) -> MeasuredCurve:
     return curve(line(start_ns, ns_per_byte), name, **more)
 
 
-def duplex_of(*curves: Curve) -> list[Finding]:
+def duplex_of(*curves: MeasuredCurve) -> list[Finding]:
     found = duplex(reading(*curves))
     assert isinstance(found, list)
     return found
@@ -67,13 +67,13 @@ def test_a_path_that_several_pairs_share(ns_per_byte: float, more: dict[str, Any
 # ---- collectives and their parts -------------------------------------------------------------------------------------
 
 
-def slower(*curves: Curve, **more: Any) -> list[Finding]:
+def slower(*curves: MeasuredCurve, **more: Any) -> list[Finding]:
     found = slower_than_parts(reading(*curves, **more))
     assert isinstance(found, list)
     return found
 
 
-def barrier_of(start_ns: float, **more: Any) -> Curve:
+def barrier_of(start_ns: float, **more: Any) -> MeasuredCurve:
     return pattern("barrier", start_ns, **{"ranks": 4, "sizes": [0], **more})
 
 
@@ -85,7 +85,7 @@ def barrier_of(start_ns: float, **more: Any) -> Curve:
         (barrier_of(1100, precision=0.2), False),
     ],
 )
-def test_a_barrier_slower_than_its_rounds(barrier: Curve, is_slow: bool) -> None:
+def test_a_barrier_slower_than_its_rounds(barrier: MeasuredCurve, is_slow: bool) -> None:
     found = slower(barrier, pattern("pingpong", 500))
     assert [finding.facts["slower_ratio"].value for finding in found] == ([pytest.approx(2, 0.01)] if is_slow else [])
 
@@ -136,7 +136,7 @@ def test_a_multicast_slower_than_messages() -> None:
     ],
     ids=["another clock", "a stream", "one of many pairs", "hockney's own", "oversubscribed"],
 )
-def test_patterns_timed_differently_are_not_compared(curves: tuple[Curve, ...]) -> None:
+def test_patterns_timed_differently_are_not_compared(curves: tuple[MeasuredCurve, ...]) -> None:
     assert isinstance(slower_than_parts(reading(*curves)), NotChecked)
 
 
@@ -167,7 +167,7 @@ def test_an_allreduce_slower_than_a_reduction_and_a_broadcast() -> None:
     options = {"algorithm": "parts"}
     parts = pattern("allreduce", 700, options=options, algorithm="native parts", transport=transport)
 
-    def whole(start_ns: float) -> Curve:
+    def whole(start_ns: float) -> MeasuredCurve:
         return pattern("allreduce", start_ns, algorithm="native", transport=transport)
 
     (slow,) = slower(whole(800), parts)

@@ -12,7 +12,7 @@ from tests.analysis.explain.readings import SIZES, curve, found, line, not_check
 from tests.analysis.explain.smooth import knee
 
 from hockney.analysis.explain import explain
-from hockney.analysis.explain.curve import Curve
+from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.analysis.finding import Absence, Finding
 
 LONG = [*SIZES, 131072, 262144]
@@ -24,11 +24,11 @@ LIBRARIES = {
 }
 
 
-def stepped(after: int, jump_ns: float, transport: str = OPENMPI, **more: Any) -> Curve:
+def stepped(after: int, jump_ns: float, transport: str = OPENMPI, **more: Any) -> MeasuredCurve:
     return curve(lambda size: 500 + 0.1 * size + (jump_ns if size > after else 0.0), transport=transport, **more)
 
 
-def switches(made: Curve, answer: str = "", **more: Any) -> list[Finding]:
+def switches(made: MeasuredCurve, answer: str = "", **more: Any) -> list[Finding]:
     """The switches of a curve except documented sizes without a trace, or those of one answer."""
     findings = found("protocol switches", reading(made, **{"libraries": LIBRARIES, **more}))
     return [one for one in findings if one.facts.get("answer", "") in ([answer] if answer else ["", *ANSWERS])]

@@ -9,7 +9,7 @@ import pytest
 from tests.analysis.explain.readings import SIZES, curve, found, line, reading
 
 from hockney.analysis.explain import DETECTORS, explain
-from hockney.analysis.explain.curve import Curve, Reading
+from hockney.analysis.explain.curve import MeasuredCurve, Reading
 from hockney.analysis.explain.fits import lines_of
 from hockney.analysis.explain.pattern_pairs import duplex
 from hockney.analysis.finding import Absence
@@ -28,7 +28,7 @@ def unsure(value: Estimate) -> Estimate:
 
 
 def widened(of: Reading) -> Reading:
-    def wide(one: Curve) -> Curve:
+    def wide(one: MeasuredCurve) -> MeasuredCurve:
         points = tuple(replace(point, time_ns=unsure(point.time_ns)) for point in one.points)
         peak = one.peak_bytes_per_s
         return replace(one, points=points, peak_bytes_per_s=None if peak is None else unsure(peak))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, subject_of
+from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading, subject_of
 from hockney.analysis.explain.switches import protocol_jumps
 from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.analysis.repeat import same_places
@@ -51,7 +51,7 @@ def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
     return findings
 
 
-def _not_reached(curves: Iterable[Curve], reading: Reading) -> NotChecked:
+def _not_reached(curves: Iterable[MeasuredCurve], reading: Reading) -> NotChecked:
     """The check with a command that measures doubling sizes on both sides of each cache."""
     caches = [f"L{level} ({format_bytes(size)})" for level, size in reading.caches]
     sizes = [size for _, size in reading.caches]

@@ -44,7 +44,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class Curve:
+class MeasuredCurve:
     """All sizes of a pattern on a transport in one state; `points` ascend.
 
     `peak_bytes_per_s` is a best rate that was published without its size. `algorithm` is whose a collective is, by the
@@ -92,7 +92,7 @@ class Curve:
 class ClassCurve:
     """A curve of all pairs of ranks that share the same (`pair_class`), in one state, with its measurements' number."""
 
-    curve: Curve
+    curve: MeasuredCurve
     pair_class: str
     measurements: int
 
@@ -113,7 +113,7 @@ class Reading:
     """
 
     subject: str
-    curves: tuple[Curve, ...]
+    curves: tuple[MeasuredCurve, ...]
     notes: tuple[Note, ...] = ()
     by_class: tuple[ClassCurve, ...] = ()
     floors: Mapping[JobKey, Estimate] = field(default_factory=dict)
@@ -130,11 +130,11 @@ class Reading:
     plan: Mapping[str, Any] = field(default_factory=dict)
     impacts: Impacts | None = None
 
-    def of(self, *patterns: str) -> list[Curve]:
+    def of(self, *patterns: str) -> list[MeasuredCurve]:
         """The curves of these patterns that are not oversubscribed."""
         return [curve for curve in self.curves if curve.pattern in patterns and not curve.oversubscribed]
 
-    def is_link(self, curve: Curve) -> bool:
+    def is_link(self, curve: MeasuredCurve) -> bool:
         """Whether its times are those of messages between two ranks, alone or next to other such pairs."""
         traits = pattern_traits(self.facts, curve.pattern)
         return traits.payload and traits.links in ("ends", "halves") and not curve.oversubscribed
@@ -145,11 +145,11 @@ class Reading:
         return data_caches(self.facts)
 
 
-def subject_of(curve: Curve, sizes_bytes: tuple[int, ...] = ()) -> Subject:
+def subject_of(curve: MeasuredCurve, sizes_bytes: tuple[int, ...] = ()) -> Subject:
     """The curve as the subject of a finding."""
     return Subject(curve.transport, curve.name, curve.ranks, curve.state, sizes_bytes)
 
 
-def is_like(curve: Curve, other: Curve) -> bool:
+def is_like(curve: MeasuredCurve, other: MeasuredCurve) -> bool:
     """Whether two curves have the same transport, number of ranks and state."""
     return curve.job == other.job and curve.state == other.state

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
+from hockney.analysis.explain.curve import MeasuredCurve, Reading, is_like, subject_of
 from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.errors import Fix
@@ -33,7 +33,7 @@ _PARTS = ("portable", "native parts")  # algorithms made of other operations of 
 class _Made:
     """A collective's time and that of its `parts` at one size: of an algorithm in _PARTS, or "round trips"."""
 
-    curve: Curve
+    curve: MeasuredCurve
     bytes: int
     time_ns: Estimate
     parts_ns: Estimate
@@ -73,7 +73,7 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
     return Finding("slower than its parts", subject, facts, cause, fix, worst.ratio.value - 1)
 
 
-def _choose(curve: Curve, launcher: str) -> Fix | None:
+def _choose(curve: MeasuredCurve, launcher: str) -> Fix | None:
     """The fix that chooses another algorithm, and lists them if possible; None for other libraries."""
     name = {"broadcast": "bcast"}.get(curve.pattern, curve.pattern)
     for library, (variable, command) in _CHOICES.items():
@@ -99,7 +99,7 @@ def _by_algorithm(reading: Reading) -> Iterator[_Made]:
                 yield _Made(whole, point.bytes, point.time_ns, time * blocks, parts)
 
 
-def _options(curve: Curve) -> list[tuple[str, str]]:
+def _options(curve: MeasuredCurve) -> list[tuple[str, str]]:
     return [(name, value) for name, value in curve.options if name != "algorithm"]
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hockney.analysis.explain.curve import Curve, Reading
+from hockney.analysis.explain.curve import MeasuredCurve, Reading
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate
@@ -20,7 +20,7 @@ class Law:
     """The coordinate in which a pattern's time is a line, or `constant`; None: the curve follows another law."""
 
     axis: str
-    coordinate: Callable[[Curve], float | None]
+    coordinate: Callable[[MeasuredCurve], float | None]
     constant: bool = False
 
 
@@ -30,7 +30,7 @@ class LawPoint:
 
     x: float
     time_ns: Estimate
-    curve: Curve
+    curve: MeasuredCurve
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ class Odd:
         return self.over_ratio.value - 1
 
 
-def _senders(curve: Curve) -> float:
+def _senders(curve: MeasuredCurve) -> float:
     return float(curve.option("senders") or 1)
 
 
-def _receivers(curve: Curve) -> float:
+def _receivers(curve: MeasuredCurve) -> float:
     return curve.ranks - 1 - _senders(curve)
 
 
-def _messages(curve: Curve) -> float | None:
+def _messages(curve: MeasuredCurve) -> float | None:
     return None if float(curve.option("delay_us") or 0) else curve.ranks - 1  # a delay hides some messages
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from hockney.analysis.explain.curve import Curve, Reading
+from hockney.analysis.explain.curve import MeasuredCurve, Reading
 from hockney.analysis.explain.pairs import PAIR_CLASSES
 from hockney.results.traits import transport_traits
 from hockney.stats.fit import Estimate
@@ -65,7 +65,7 @@ def layers_of(reading: Reading) -> list[Layer]:
     return layers
 
 
-def _ranges(upper: Curve, lower: Curve) -> Iterator[Layer]:
+def _ranges(upper: MeasuredCurve, lower: MeasuredCurve) -> Iterator[Layer]:
     """Ranges up to 64 KiB. Longer messages are limited by bandwidth, so layers then differ in rate."""
     if upper.state != lower.state:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from hockney.analysis.explain.curve import Curve, Reading, is_like, subject_of
+from hockney.analysis.explain.curve import MeasuredCurve, Reading, is_like, subject_of
 from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate
@@ -19,7 +19,7 @@ def duplex(reading: Reading) -> list[Finding] | NotChecked:
     return [finding for two_way, one_way in pairs if (finding := _duplex(two_way, one_way)) is not None]
 
 
-def _duplex(two_way: Curve, one_way: Curve) -> Finding | None:
+def _duplex(two_way: MeasuredCurve, one_way: MeasuredCurve) -> Finding | None:
     ratios = [(size, two_ns / one_ns) for size, two_ns, one_ns in common_sizes(two_way, one_way)]
     slower = [(size, over) for size, over in ratios if over.low > 0.55]
     off = [(size, over) for size, over in ratios if over.low > 0.55 or over.high < 0.45]
@@ -64,7 +64,7 @@ def shared_path(reading: Reading) -> list[Finding] | NotChecked:
     return findings
 
 
-def _peak(curve: Curve) -> Estimate | None:
+def _peak(curve: MeasuredCurve) -> Estimate | None:
     """The best rate of one message's payload from 64 KiB on, or the published one."""
     if curve.peak_bytes_per_s is not None:
         return curve.peak_bytes_per_s
@@ -74,14 +74,14 @@ def _peak(curve: Curve) -> Estimate | None:
     return max(rates, key=lambda rate: rate.value, default=None)
 
 
-def alike(reading: Reading, pattern: str, other: str) -> Iterator[tuple[Curve, Curve]]:
+def alike(reading: Reading, pattern: str, other: str) -> Iterator[tuple[MeasuredCurve, MeasuredCurve]]:
     """Curves of two patterns on one transport with the same options, if the second has options."""
     for first, second in itertools.product(reading.of(pattern), reading.of(other)):
         if is_like(first, second) and (first.options == second.options or not second.options):
             yield first, second
 
 
-def loaded_and_idle(reading: Reading) -> Iterator[tuple[Curve, Curve]]:
+def loaded_and_idle(reading: Reading) -> Iterator[tuple[MeasuredCurve, MeasuredCurve]]:
     """Curves with many messages under way, each with its curve of one message alone."""
     for loaded in reading.curves:
         alone = pattern_traits(reading.facts, loaded.pattern).alone
@@ -91,11 +91,11 @@ def loaded_and_idle(reading: Reading) -> Iterator[tuple[Curve, Curve]]:
                 yield loaded, idle
 
 
-def _compared(curve: Curve) -> dict[str, str]:
+def _compared(curve: MeasuredCurve) -> dict[str, str]:
     return {name: value for name, value in curve.options if name not in ("distance", "source", "target")}
 
 
-def common_sizes(first: Curve, second: Curve) -> list[tuple[int, Estimate, Estimate]]:
+def common_sizes(first: MeasuredCurve, second: MeasuredCurve) -> list[tuple[int, Estimate, Estimate]]:
     """The sizes that both curves have, with both times."""
     times = {point.bytes: point.time_ns for point in second.points}
     return [(point.bytes, point.time_ns, times[point.bytes]) for point in first.points if point.bytes in times]

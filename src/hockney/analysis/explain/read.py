@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hockney.analysis.explain.curve import ClassCurve, Curve, CurvePoint, JobKey, Options, Reading
+from hockney.analysis.explain.curve import ClassCurve, CurvePoint, JobKey, MeasuredCurve, Options, Reading
 from hockney.analysis.explain.loggp import loggp_of
 from hockney.analysis.explain.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.finding import Note
@@ -83,7 +83,7 @@ def _curves(
     oversubscribed: set[JobKey],
     *,
     imported: bool,
-) -> tuple[list[Curve], list[Point]]:
+) -> tuple[list[MeasuredCurve], list[Point]]:
     """The curves in the order of the plan, and the points without an interval in their state.
 
     `imported`: of another benchmark, so that a time may have no interval but the bounds of its printed digits.
@@ -100,7 +100,7 @@ def _curves(
             key = point.transport, point.pattern, point.ranks, point.options, state_name
             points.setdefault(key, []).append(curve_point)
     curves = [
-        Curve(
+        MeasuredCurve(
             *key,
             # Rounds of several outputs have nothing in common.
             points=tuple(
@@ -163,7 +163,7 @@ def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf
             for _, pairs in sorted(sizes.items())
         )
         count = sum(len(pair.measurements) for pairs in sizes.values() for pair in pairs)
-        yield ClassCurve(Curve(transport, pattern, ranks, options, state_name, points), pair_class, count)
+        yield ClassCurve(MeasuredCurve(transport, pattern, ranks, options, state_name, points), pair_class, count)
 
 
 def _floors(
@@ -213,7 +213,7 @@ def _is_short(series: Series, measurements: Summarized) -> bool:
     return series.point.is_stream and min(events, default=STREAM_EVENTS_MIN) < STREAM_EVENTS_MIN
 
 
-def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Curve]) -> Iterator[Note]:
+def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[MeasuredCurve]) -> Iterator[Note]:
     """The caveats that limit the findings."""
     from hockney import __version__
 

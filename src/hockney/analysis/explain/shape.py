@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockney.analysis.explain.curve import Curve, CurvePoint, JobKey, Reading, subject_of
+from hockney.analysis.explain.curve import CurvePoint, JobKey, MeasuredCurve, Reading, subject_of
 from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.results.traits import pattern_traits
 
@@ -33,7 +33,7 @@ def flat(reading: Reading) -> list[Finding] | NotChecked:
     return list(findings.values())
 
 
-def _equal(curve: Curve) -> list[CurvePoint]:
+def _equal(curve: MeasuredCurve) -> list[CurvePoint]:
     """The first points of a curve whose times do not differ: by 3 % at most, in a ratio known to 10 %."""
     first, *rest = curve.points
     equal = [first]
@@ -46,12 +46,12 @@ def _equal(curve: Curve) -> list[CurvePoint]:
     return equal
 
 
-def curves_of_shapes(reading: Reading) -> list[Curve]:
+def curves_of_shapes(reading: Reading) -> list[MeasuredCurve]:
     """The curves whose shape is examined: those of the plainest pattern between two ranks, for each job.
 
     One pair alone is plainer than several at once, and a round trip than a stream. LogGP is fitted to prtt instead.
     """
-    plainness: dict[Curve, tuple[int, bool, bool]] = {}
+    plainness: dict[MeasuredCurve, tuple[int, bool, bool]] = {}
     for curve in reading.curves:
         traits = pattern_traits(reading.facts, curve.pattern)
         if traits.payload and traits.links in _LINKS and curve.points and curve.pattern != "prtt":

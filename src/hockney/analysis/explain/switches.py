@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hockney.analysis.explain.curve import Curve, CurvePoint, Reading, subject_of
+from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading, subject_of
 from hockney.analysis.explain.shape import curves_of_shapes, no_shape
 from hockney.analysis.explain.thresholds import Threshold, thresholds_of
 from hockney.analysis.finding import Finding, NotChecked
@@ -44,7 +44,7 @@ def switches(reading: Reading) -> list[Finding] | NotChecked:
     return [finding for curve in curves for finding in _of_curve(curve, reading)]
 
 
-def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
+def _of_curve(curve: MeasuredCurve, reading: Reading) -> Iterator[Finding]:
     fit = curve.segments
     if not isinstance(fit, SegmentFit):
         return
@@ -63,14 +63,14 @@ def _of_curve(curve: Curve, reading: Reading) -> Iterator[Finding]:
     yield from _not_seen(curve, fit, thresholds)
 
 
-def protocol_jumps(curve: Curve, reading: Reading) -> list[Switch]:
+def protocol_jumps(curve: MeasuredCurve, reading: Reading) -> list[Switch]:
     """The jumps of a curve's fit that no cache explains, or that have a documented limit."""
     fit, thresholds = curve.segments, _documented(curve, reading)
     jumps = [switch for switch in fit.switches if switch.is_jump] if isinstance(fit, SegmentFit) else []
     return [switch for switch in jumps if not _may_be_caches(switch) or _documented_at(switch, thresholds)]
 
 
-def _documented(curve: Curve, reading: Reading) -> list[Threshold]:
+def _documented(curve: MeasuredCurve, reading: Reading) -> list[Threshold]:
     library, launcher = (of.get(curve.transport, "") for of in (reading.libraries, reading.launchers))
     return list(thresholds_of(curve.transport, reading.facts, library, launcher))
 
@@ -78,7 +78,7 @@ def _documented(curve: Curve, reading: Reading) -> list[Threshold]:
 # ---- jumps ----------------------------------------------------------------------------------------------------------
 
 
-def _judged(curve: Curve, fitted: Switch, before: Segment, after: Segment) -> tuple[Switch, Answer, int] | None:
+def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segment) -> tuple[Switch, Answer, int] | None:
     """A jump with its height between neighbouring sizes, and how many rounds measured both; None: there is no jump.
 
     At the greatest step between neighbouring sizes, where outliers lie within the switch.
@@ -129,7 +129,7 @@ def _enclosing(first: Sequence[float], second: Sequence[float]) -> Estimate:
 
 
 def _switch(
-    curve: Curve, switch: Switch, answer: Answer, rounds: int, thresholds: Sequence[Threshold], reading: Reading
+    curve: MeasuredCurve, switch: Switch, answer: Answer, rounds: int, thresholds: Sequence[Threshold], reading: Reading
 ) -> Finding:
     """Confirmed if its place is known to an eighth, or to a factor of two next to a documented limit.
 
@@ -186,7 +186,7 @@ def _cache_at(switch: Switch, reading: Reading) -> tuple[int, int] | None:
     return next(fitting, None) if _may_be_caches(switch) else None
 
 
-def _fix(curve: Curve, switch: Switch, reading: Reading) -> Fix:
+def _fix(curve: MeasuredCurve, switch: Switch, reading: Reading) -> Fix:
     """Measure the sizes around a switch in the same rounds; for twice as long if this run did that already."""
     options = [word for name, value in curve.options for word in ("-o", f"{name}={value}")]
     grain = reading.grains.get(curve.pattern, 1)
@@ -210,7 +210,9 @@ def _is_bend(below: Segment, above: Segment) -> bool:
     return changes and abs((above.ns_per_byte / below.ns_per_byte).value - 1) >= _BEND
 
 
-def _bend(curve: Curve, switch: Switch, below: Segment, above: Segment, thresholds: Sequence[Threshold]) -> Finding:
+def _bend(
+    curve: MeasuredCurve, switch: Switch, below: Segment, above: Segment, thresholds: Sequence[Threshold]
+) -> Finding:
     """The finding; `effect` is the change of the time at the last size of the upper segment."""
     known = _documented_at(switch, thresholds)
     facts: dict[str, Any] = {
@@ -230,7 +232,7 @@ def _bend(curve: Curve, switch: Switch, below: Segment, above: Segment, threshol
     )
 
 
-def _curved(curve: Curve, fit: SegmentFit) -> Iterator[Finding]:
+def _curved(curve: MeasuredCurve, fit: SegmentFit) -> Iterator[Finding]:
     """One finding for a curve that no straight lines describe."""
     first, last, line_ns = curve.points[0], curve.points[-1], fit.segments[0].time_ns(curve.sizes[-1])
     over = last.time_ns.value / line_ns if line_ns > 0 else 1.0
@@ -248,7 +250,7 @@ def _curved(curve: Curve, fit: SegmentFit) -> Iterator[Finding]:
 # ---- documented sizes without a trace -------------------------------------------------------------------------------
 
 
-def _not_seen(curve: Curve, fit: SegmentFit, thresholds: Sequence[Threshold]) -> Iterator[Finding]:
+def _not_seen(curve: MeasuredCurve, fit: SegmentFit, thresholds: Sequence[Threshold]) -> Iterator[Finding]:
     """The documented sizes inside one straight segment, each with two sizes of that on either side, close enough."""
     unseen: dict[Threshold, tuple[int, int]] = {}
     for threshold in thresholds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hockney.analysis.explain.curve import Curve
+from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
 from hockney.report.html.material import Material
 from hockney.results.traits import transport_traits
@@ -47,7 +47,9 @@ def layers_chart(material: Material) -> Chart | None:
     )
 
 
-def _parts(material: Material, curves: Mapping[str, Curve], curve: Curve, size: int) -> list[tuple[str, float]]:
+def _parts(
+    material: Material, curves: Mapping[str, MeasuredCurve], curve: MeasuredCurve, size: int
+) -> list[tuple[str, float]]:
     """The layers of a transport from below, each with its added time; [] if its time of the size is not known."""
     time = curve.at(size)
     if time is None or material.reading is None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hockney.analysis.explain.curve import Curve, CurvePoint
+from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.analysis.finding import Finding
 from hockney.report.findings import evidence_of, grouped, title_of
 from hockney.report.html.findings import is_problem
@@ -146,13 +146,13 @@ def _spread(value: Estimate) -> str:
     return spread_text(value.relative) if value.low < value.high else ""
 
 
-def _curves(material: Material) -> list[Curve]:
+def _curves(material: Material) -> list[MeasuredCurve]:
     if material.reading is None:
         return []
     return [curve for curve in material.reading.curves if curve.points and not curve.oversubscribed]
 
 
-def _best_latency(material: Material) -> tuple[Curve, CurvePoint] | None:
+def _best_latency(material: Material) -> tuple[MeasuredCurve, CurvePoint] | None:
     """The shortest half round trip of the smallest size that is no empty message."""
     points = [
         (curve, next((point for point in curve.points if point.bytes), curve.points[0]))
