@@ -47,7 +47,9 @@ def farm(time_ns: Callable[[int, int], float], counts: tuple[int, ...] = (2, 4, 
 
 
 @pytest.mark.parametrize(
-    ("from_bytes", "cause"), [(4, ""), (64, "bandwidth")], ids=["all sizes", "long messages only: bandwidth"]
+    ("from_bytes", "cause"),
+    [(4, ""), (64, "bandwidth"), (256, "bandwidth")],
+    ids=["all sizes", "long messages only: bandwidth", "half of them"],
 )
 def test_a_number_of_ranks_that_breaks_the_law(from_bytes: int, cause: str) -> None:
     found = broken_laws(funnels(lambda n, size: lawful(n, size) * (2 if n == 16 and size >= from_bytes else 1)))
@@ -58,6 +60,10 @@ def test_a_number_of_ranks_that_breaks_the_law(from_bytes: int, cause: str) -> N
     assert broken.subject.sizes_bytes == tuple(size for size in SIZES if size >= from_bytes)
     assert broken.cause == cause
     assert 0.9 < broken.effect < 1.2
+
+
+def test_fewer_than_half_of_the_sizes_break_no_law() -> None:
+    assert broken_laws(funnels(lambda n, size: lawful(n, size) * (2 if n == 16 and size == 1024 else 1))) == []
 
 
 def test_a_number_of_receivers_at_which_a_farm_is_faster() -> None:

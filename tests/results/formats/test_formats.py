@@ -105,6 +105,9 @@ def test_printed_digits_are_known() -> None:
     assert output.rows[0].digits_ns == pytest.approx(5.0)  # 1.06 us
     (output,) = outputs_of("np-mpich.out")
     assert output.rows[0].digits_ns < 1e-5  # the rate has more digits than the time
+    (output,) = outputs_of("osu_mbw_mr.txt")
+    row = output.rows[10]
+    assert row.digits_ns == pytest.approx(row.times_ns[0] * 0.005 / 51844.46)
 
 
 def test_a_verified_output_says_so() -> None:
