@@ -460,6 +460,14 @@ def test_differences_of_the_environments_are_named(
     assert found == {"hockney": ("0.0.9", "0.1.0"), **expected}
 
 
+def test_another_launcher_or_interface_is_a_difference(store: Store) -> None:
+    base = add_run(store, curve(), plan={})
+    new = add_run(store, curve(), seed=2, plan={"launcher": "auto", "interface": "eth0"})
+    other = add_run(store, curve(), seed=3, plan={"launcher": "srun", "interface": None})
+    assert compare_runs(store, base, new).differences == (Difference("network interface", "not set", "eth0"),)
+    assert compare_runs(store, base, other).differences == (Difference("launcher", "auto", "srun"),)
+
+
 def test_disturbances_of_a_run_are_listed(store: Store) -> None:
     base, new = add_run(store, curve()), add_run(store, curve(), seed=2)
     busy = "When the run began, other programs kept 1.0 CPUs busy."

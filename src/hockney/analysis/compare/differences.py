@@ -69,6 +69,9 @@ def differences(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> tu
     environments = facts[0].get("environment"), facts[1].get("environment")
     for name in sorted({*(environments[0] or {}), *(environments[1] or {})}):
         values.append((f"variable {name}", _variable(environments[0], name), _variable(environments[1], name)))
+    for what, key, default in (("launcher", "launcher", "auto"), ("network interface", "interface", "not set")):
+        before, after = (None if run.info.is_imported else run.info.plan.get(key) or default for run in (base, new))
+        values.append((what, before, after))
     launches = _of_launches(base, new, names)
     values += _of_models(*facts)
     listed = (*launches, *(Difference(what, before, after) for what, before, after in values if before != after))
