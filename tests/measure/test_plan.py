@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 from tests.builders import make_pattern, make_transport
 
+from hockney.analysis.repeat import same_hosts
 from hockney.cli.run_options import find_suite
 from hockney.errors import UsageError
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
@@ -317,6 +318,13 @@ def test_patterns_of_all_ranks_have_one_for_each_slot_that_was_asked_for(*, one_
     asked = RunOptions(transports=("tcp",), hosts=("n1:4", "n2:2"), one_per_host=one_per_host)
     plan = make_plan(pattern_suite("rounds", with_all_ranks=("rounds",)), asked, catalogue)
     assert {point.ranks for point in plan.points} == {ranks}
+    (_, hosts) = same_hosts(plan.as_json(), slots=True)  # of a command that measures as many
+    again = make_plan(
+        pattern_suite("rounds", with_all_ranks=("rounds",)),
+        replace(asked, hosts=(hosts,), one_per_host=False),
+        catalogue,
+    )
+    assert {point.ranks for point in again.points} == {ranks}
 
 
 def test_all_pairs_are_all_ordered_pairs_of_every_number_of_ranks() -> None:

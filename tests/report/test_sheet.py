@@ -160,11 +160,12 @@ def test_rows_between_hosts_and_within_one_are_separate(
 
 
 def test_hosts_without_a_rank_are_named() -> None:
-    assert idle_hosts_text(("n1", "n2:4", "n3", "n4"), 2) == (
-        "No rank on n3, n4. To compare every host: `hockney health --hosts 'n[1-4]'`"
+    plan = {"hosts": ["n1", "n2:4", "n3", "n4"], "interface": "eth1"}
+    assert idle_hosts_text(plan, 2) == (
+        "No rank on n3, n4. To compare every host: `hockney health --hosts 'n[1-4]' --interface eth1`"
     )
-    assert idle_hosts_text(("n1", "n2"), 2) is None
-    assert idle_hosts_text((), 2) is None
+    assert idle_hosts_text({"hosts": ["n1", "n2"]}, 2) is None
+    assert idle_hosts_text({}, 2) is None
 
 
 def test_a_transport_that_was_measured_but_has_no_row_is_named(

@@ -36,6 +36,7 @@ def same_hosts(plan: Mapping[str, Any], *, slots: bool = False) -> tuple[str, ..
     if not hosts:
         return ()
     launcher, interface = plan.get("launcher", "auto"), plan.get("interface")
+    slots &= not plan.get("one_per_host")  # those of an allocation: named, they would ask for more ranks
     return (
         *("--hosts", fold_hosts(hosts if slots else (Host(host.name) for host in hosts))),
         *(("--launcher", launcher) if launcher != "auto" else ()),

@@ -57,7 +57,7 @@ def _print(plan: Plan) -> None:
         f"{counted(plan.launches, 'launch', 'launches')}, whose first rounds take about {format_duration_s(first_s)}. "
         "Nothing was started or stored."
     )
-    idle = idle_hosts_text(plan.hosts, max(point.ranks for point in plan.points))
+    idle = idle_hosts_text(plan.as_json(), max(point.ranks for point in plan.points))
     if idle:
         render.note(f"{idle}.")
     if is_too_short(plan.time_s, first_s, plan.launches):

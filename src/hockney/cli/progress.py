@@ -10,8 +10,10 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from hockney.analysis.repeat import hosts_of, same_hosts
 from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.render import line_width, wrapped
 from hockney.cli.rerun import typed
@@ -24,7 +26,6 @@ from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
-from hockney.worker.hosts import Host, fold_hosts, parse_hosts
 
 _LOG_S = 30.0
 
@@ -67,7 +68,7 @@ class ProgressDisplay(Display):
             "Ctrl-C keeps what is measured"
         )
         first_s = first_rounds_s(plan.points, plan.launches)
-        idle = idle_hosts_text(plan.hosts, max((point.ranks for point in plan.points), default=0))
+        idle = idle_hosts_text(plan.as_json(), max((point.ranks for point in plan.points), default=0))
         if idle:
             self.say(f"{idle}.")
         if not goes_on and is_too_short(plan.time_s, first_s, plan.launches):
@@ -195,15 +196,13 @@ def short_text(plan: Plan) -> str:
     )
 
 
-def idle_hosts_text(names: Sequence[str], ranks: int) -> str | None:
-    """`No rank on n3, n4. …`: the hosts without a rank in a run of this number of ranks; None if all have one."""
-    hosts = parse_hosts(",".join(names)) if names else ()
-    idle = [host.name for host in hosts[ranks:]]  # spread evenly
+def idle_hosts_text(plan: Mapping[str, Any], ranks: int) -> str | None:
+    """`No rank on n3, n4. …`: the hosts of a plan without one of this number of ranks; None if all have one."""
+    idle = [host.name for host in hosts_of(plan)[ranks:]]  # spread evenly
     if not idle:
         return None
     shown = ", ".join(idle if len(idle) <= 4 else [*idle[:3], f"… ({counted(len(idle), 'host')})"])
-    every = typed("health", "--hosts", fold_hosts(Host(host.name) for host in hosts))
-    return f"No rank on {shown}. To compare every host: {every}"
+    return f"No rank on {shown}. To compare every host: {typed('health', *same_hosts(plan))}"
 
 
 def progress_text(progress: Progress) -> str:

@@ -145,7 +145,7 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     overs = {value.over for value in values if value.has_interval}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
     yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches_text(run)}{within}."
-    idle = idle_hosts_text(run.info.plan.get("hosts", ()), max(launch.ranks for launch in run.launches.values()))
+    idle = idle_hosts_text(run.info.plan, max(launch.ranks for launch in run.launches.values()))
     if idle:
         yield f"{idle}."
     advice = launches_advice(run)

@@ -48,7 +48,7 @@ class Plan:
     `refine`: the curves that get more sizes where they leave their line; `exact`: until the place of each switch is
     known. `grains`: the number of bytes that sizes are multiples of, by pattern, if above 1. `cpus`: the user's
     placement of the ranks, rank 0 first; empty if hockney chooses. `launcher`: as --launcher says. `map_by`,
-    `interface`: as of a Job.
+    `interface`: as of a Job. `one_per_host`: as of RunOptions.
 
     `virtual`: the transports with a model's clock, each with whether it is exact, without noise: it is then measured
     once. `deadline_ns`: for each point, search the highest rate of events that is sustained within it (rates.py); None:
@@ -64,6 +64,7 @@ class Plan:
     more_launches: bool = False
     oversubscribe: bool = False
     hosts: tuple[str, ...] = ()
+    one_per_host: bool = False
     cpus: tuple[int, ...] = ()
     launcher: str = "auto"
     map_by: str = "core"
@@ -224,6 +225,7 @@ def make_plan(
         time_s=time_s,
         oversubscribe=suite.oversubscribe or asked.oversubscribe,
         hosts=places.hosts,
+        one_per_host=asked.one_per_host,
         cpus=places.cpus,
         launcher=asked.launcher,
         map_by=asked.map_by,

@@ -299,6 +299,8 @@ def test_explain_finds_the_slow_pair(tmp_path: Path) -> None:
     assert isinstance(found, list)
     (slow,) = found
     assert (slow.code, slow.facts["slow_pair"], slow.facts["load"]) == ("slow rank or pair", [1, 3], "idle")
+    assert slow.fix is not None
+    assert slow.fix.argv == ("hockney", "show", "1", "--tables")
     assert slow.facts["time_ns"].value == pytest.approx(1300, rel=0.01)
     assert slow.effect == pytest.approx(0.3, abs=0.01)
 
@@ -424,6 +426,13 @@ def test_the_suite_that_is_missing_is_measured_on_the_same_hosts(tmp_path: Path)
     with open_results(tmp_path / "r.db") as results:
         hows = [gap.how.argv for gap in explain_run(results.run()).not_checked if gap.how]
     assert ("hockney", "run", "quick", "-t", "tcp", "--hosts", "n1,n2:2") in hows
+
+
+def test_the_suite_that_is_missing_is_measured_on_the_same_cpus(tmp_path: Path) -> None:
+    store_run(tmp_path / "r.db", "collectives", [Made(Point("shm", "barrier", 3, 0), 1000.0)], plan={"cpus": [4, 0, 2]})
+    with open_results(tmp_path / "r.db") as results:
+        hows = [gap.how.argv for gap in explain_run(results.run()).not_checked if gap.how]
+    assert ("hockney", "run", "quick", "--cpus", "4,0,2") in hows
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hockney.analysis.explain.fits import FittedLine, OffLine, Parameters, lines
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject
-from hockney.analysis.repeat import same_hosts
+from hockney.analysis.repeat import same_places
 from hockney.errors import Fix
 from hockney.model import split_placed
 from hockney.results.runs import Run
@@ -81,7 +81,7 @@ def _with_suite(gap: NotChecked, run: Run) -> NotChecked:
         return gap
     transports = dict.fromkeys(split_placed(series.point.transport)[0] for series in run.series)
     chosen = info.plan.get("virtual") or (transports if info.plan.get("hosts") else ())
-    where = *(("-t", ",".join(chosen)) if chosen else ()), *same_hosts(info.plan, slots=True)
+    where = *(("-t", ",".join(chosen)) if chosen else ()), *same_places(info.plan)
     return replace(gap, how=Fix("measure suite", ("hockney", "run", suite, *where), {"suite": suite}))
 
 

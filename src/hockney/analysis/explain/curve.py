@@ -109,7 +109,7 @@ class Reading:
     `launchers` started the jobs of each transport. `class_of` returns the class of a pair of ranks in a launch.
     `matrices` are the times between all pairs, `loggp` the fits of prtt. `grains` holds the number of bytes that sizes
     of a pattern must be multiples of, if not 1. `refined_s` is the time of a run with --refine. `plan`: of the
-    run, as stored. `impacts`: those of its background.
+    run, as stored. `impacts`: those of its background. `run`: its number.
     """
 
     subject: str
@@ -129,6 +129,7 @@ class Reading:
     refined_s: float | None = None
     plan: Mapping[str, Any] = field(default_factory=dict)
     impacts: Impacts | None = None
+    run: int | None = None
 
     def of(self, *patterns: str) -> list[MeasuredCurve]:
         """The curves of these patterns that are not oversubscribed."""

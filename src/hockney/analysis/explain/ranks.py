@@ -99,7 +99,7 @@ def slow_hosts(reading: Reading) -> list[Finding] | NotChecked:
     return NotChecked(Absence.NOT_MEASURED, why="all hosts", how=how)
 
 
-def _slow_hosts(matrix: PairMatrix) -> tuple[list[Finding], NotChecked | None]:
+def _slow_hosts(matrix: PairMatrix, run: int | None) -> tuple[list[Finding], NotChecked | None]:
     """Those that a matrix shows, and why it may hide some."""
     from hockney.analysis.health.faults import SLOW, usual_of_times_ns
     from hockney.analysis.health.places import fast_hosts, locate  # which read matrices of pairs, as this package does
@@ -130,7 +130,9 @@ def _slow_hosts(matrix: PairMatrix) -> tuple[list[Finding], NotChecked | None]:
                 "met": len(names) - 1,
                 "load": matrix.load,
             }
-            findings.append(_of_matrix(matrix, "slow host", facts, "slow or farther off", time.value / usual_ns - 1))
+            findings.append(
+                _of_matrix(matrix, run, "slow host", facts, "slow or farther off", time.value / usual_ns - 1)
+            )
     fast = fast_hosts(times, [pair for pair, time in times.items() if time.value < SLOW * usual_ns])
     if fast:
         fast_ns = statistics.median(time.value for pair, time in times.items() if {*fast}.issuperset(pair))
@@ -156,10 +158,12 @@ def slow_pairs(reading: Reading) -> list[Finding] | NotChecked:
     """Find the slowest outlier of each matrix of pairs, and the number of others."""
     if not reading.matrices:
         return NotChecked(Absence.NOT_MEASURED, why="all pairs")
-    return [_slowest(matrix) for matrix in reading.matrices if matrix.outliers and not matrix.oversubscribed]
+    return [
+        _slowest(matrix, reading.run) for matrix in reading.matrices if matrix.outliers and not matrix.oversubscribed
+    ]
 
 
-def _slowest(matrix: PairMatrix) -> Finding:
+def _slowest(matrix: PairMatrix, run: int | None) -> Finding:
     # What is between hosts comes before what is within one.
     worst, *less = sorted(matrix.outliers, key=lambda each: (not each.class_name.startswith(FARTHEST), -each.factor))
     others = ["-".join(whole_hosts(each.ranks, matrix.hosts) or map(str, each.ranks)) for each in less]
@@ -185,13 +189,14 @@ def _slowest(matrix: PairMatrix) -> Finding:
         **({"others": others} if others else {}),
     }
     code, cause = "slow group" if worst.reach else "slow rank or pair", worst.may_be_farther * "slow or farther off"
-    return _of_matrix(matrix, code, facts, cause, worst.factor - 1)
+    return _of_matrix(matrix, run, code, facts, cause, worst.factor - 1)
 
 
-def _of_matrix(matrix: PairMatrix, code: str, facts: Facts, cause: str, effect: float) -> Finding:
+def _of_matrix(matrix: PairMatrix, run: int | None, code: str, facts: Facts, cause: str, effect: float) -> Finding:
     pattern = pattern_text(matrix.pattern, matrix.options)
     subject = Subject(matrix.transport, pattern, matrix.ranks, matrix.state, (matrix.bytes,))
-    return Finding(code, subject, facts, cause, Fix("show matrix", ("hockney", "show", "--tables")), effect)
+    fix = Fix("show matrix", ("hockney", "show", str(run or "last"), "--tables"))
+    return Finding(code, subject, facts, cause, fix, effect)
 
 
 def yields(reading: Reading) -> list[Finding] | NotChecked:

@@ -54,6 +54,7 @@ def read_run(run: Run) -> Reading:
     class_of = classes_of(run)
     return Reading(
         subject=run.name,
+        run=run.id,
         curves=tuple(curves),
         notes=tuple(_notes(run, without_interval, curves)),
         by_class=tuple(_by_class(fitting, class_of)),
