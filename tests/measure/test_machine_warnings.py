@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_info, make_launch
 from tests.machine.trees import two_sockets
 
 from hockney.machine import Moment
 from hockney.machine import facts as machine_facts
 from hockney.machine.activity import Program
 from hockney.machine.topology import read_topology
-from hockney.measure.machine_warnings import warnings_before, warnings_during
+from hockney.measure.machine_warnings import warnings_before, warnings_during, warnings_of_map
+from hockney.results.store import Store
+from hockney.worker.build import _FAMILY_SOURCES
 
 QUIET = Moment(0.3, steal=0.0, busy_cpus=0.0)
 
@@ -122,6 +125,34 @@ def test_load_of_others_during_launches(launches: list[Moment], goes_on: bool, s
 def test_quiet_launches_and_unknown_ones_are_not_warned_of() -> None:
     assert warnings_during([*others(0.0, 0.1), Moment(2.0)], goes_on=False) == []
     assert warnings_during([], goes_on=False) == []
+
+
+@pytest.mark.parametrize(
+    ("map_by", "cpus", "said"),
+    [
+        ("socket", (0, 4, 1, 5), ["4 ranks sit on 2 packages"]),
+        ("socket", (0, 4), []),  # one pair, which is as distant as all others
+        ("node", (1, 9, 0, 8), ["4 ranks on 8 cores share hardware threads"]),
+        ("core", (0, 4, 1, 5), []),  # hockney chooses, and warns before
+    ],
+)
+def test_where_map_put_the_ranks_is_warned_of_when_they_have_run(
+    map_by: str, cpus: tuple[int, ...], said: list[str], facts: dict[str, Any], tmp_path: Path
+) -> None:
+    assert warnings_before(facts, ranks=5, moment=QUIET, mapped=True) == []
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(facts=facts, plan={"map_by": map_by}), ())
+        for used in (cpus[:2], cpus):
+            store.add_launch(run_id, make_launch("tcp", ranks=len(used), cpus=used, hosts=("here",) * len(used)))
+        found = warnings_of_map(store.run(run_id))
+    assert [warning.cause.split(",")[0] for warning in found] == said
+
+
+@pytest.mark.parametrize("family", _FAMILY_SOURCES)
+def test_workers_are_another_hockney(family: str) -> None:
+    moment = Moment(0.3, busy_cpus=1.0, programs=(Program(f"{family}-2c6325b88"[:15], 7, 1.0),))
+    (warning,) = warnings_during([moment], goes_on=False)
+    assert "another hockney" in warning.cause
 
 
 def test_facts_of_a_machine_without_any_need_no_warning(tmp_path: Path) -> None:

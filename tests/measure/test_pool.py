@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 
 from hockney.measure.interfaces import PointFailed
 from hockney.measure.plan import RunOptions, make_plan, pattern_suite
-from hockney.measure.pool import Failures, WorkerPool
+from hockney.measure.pool import Failures, WorkerPool, _host_names
 from hockney.model import Launch, Measurement
-from hockney.worker.answers import MeasureAnswer
+from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import load
+from hockney.worker.hosts import Host
+from hockney.worker.launch import Job
 from hockney.worker.session import WorkerSession
 
 
@@ -79,3 +82,23 @@ def test_an_unverified_payload_fails_unless_it_may_be_lost(transport: str, monke
                 pool.measure(plan.points[0], **how, verify=True)
         else:
             assert not pool.measure(plan.points[0], **how, verify=True).verified
+
+
+@pytest.mark.parametrize(
+    ("machines", "hostnames", "named"),
+    [
+        ("aabb", ("x", "x", "y", "y"), ("x", "x", "y", "y")),
+        ("aabb", ("localhost",) * 4, ("n1", "n1", "n2", "n2")),
+        ("aaaa", ("localhost",) * 4, ("localhost",) * 4),
+        ("abab", ("localhost",) * 4, ("localhost",) * 4),  # not in the order of the list
+    ],
+)
+def test_ranks_on_machines_of_one_hostname_have_the_names_that_were_listed(
+    machines: str, hostnames: tuple[str, ...], named: tuple[str, ...]
+) -> None:
+    job = Job(Path("worker"), "tcp", 4, hosts=(Host("n1", 2), Host("n2", 2)))
+    ranks = [
+        Rank(rank=number, host=host, machine=machine, pid=1, cpu=0, cpus_usable=1, bound="0", strangers=0)
+        for number, (machine, host) in enumerate(zip(machines, hostnames, strict=True))
+    ]
+    assert _host_names(job, ranks) == named

@@ -48,6 +48,16 @@ def test_ranks_share_a_core_of_their_host(
     assert shared_cores(launch(cpus, bound), cores_of_hosts(FACTS)) == shared
 
 
+def test_hosts_of_one_hostname_are_named_as_they_were_listed() -> None:
+    one, two = ({**host, "hostname": "localhost"} for host in FACTS["hosts"])
+    hosts = [{**one, "cpus": "0-3"}, {**two, "cpus": "0-1"}]
+    facts = {"hostname": "localhost", "hosts": hosts}
+    cpus = (0, 2, 0, 2)
+    job = make_launch("tcp", ranks=4, cpus=cpus, hosts=("one", "one", "two", "two"), bound=tuple(map(str, cpus)))
+    assert shared_cores(job, cores_of_hosts(facts)) == [[2, 3]]
+    assert strayed(job, facts) == {"two": (2,)}
+
+
 def test_a_cpu_of_an_unknown_core_is_shared_by_itself_alone() -> None:
     assert shared_cores(launch((0, 1, 5, 5)), {}) == [[2, 3]]
 
@@ -106,8 +116,10 @@ def test_the_bindings_of_each_host_are_shown(tmp_path: Path, capsys: pytest.Capt
     with Store.open(tmp_path / "r.db") as store:
         moving = make_launch("udp", cpus=(1, -1), hosts=("n1", "n2"), bound=("0-3", "200 CPUs"))
         store.add_launch(1, moving)
+        store.add_launch(1, make_launch("sim@two", cpus=(-1, -1), hosts=("node 0", "node 1")))
         print_bindings(Run(store, 1))
-    rows = [line.split(maxsplit=3) for line in capsys.readouterr().out.splitlines() if line.startswith(("tcp", "udp"))]
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split(maxsplit=3) for line in lines if line.startswith(("tcp", "udp", "sim"))]
     assert rows == [
         ["tcp", "n1", "0-1", "0, 2"],
         ["tcp", "n2", "2-3", "0*, 2*"],

@@ -15,7 +15,9 @@ from hockney.results.runs import Run
 def print_bindings(run: Run) -> None:
     """Print a row for each host of each job; launches that are alike are one."""
     cores = cores_of_hosts(run.facts)
-    jobs = {(each.transport, each.hosts, each.cpus, each.bound): each for each in run.launches.values() if each.hosts}
+    jobs = {
+        (each.transport, each.hosts, each.cpus, each.bound): each for each in run.launches.values() if _has_cpu(each)
+    }
     rows = [row for launch in jobs.values() for row in _rows(launch, cores)]
     if not rows:
         return
@@ -24,6 +26,10 @@ def print_bindings(run: Run) -> None:
     render.table(columns, rows)
     if any("*" in row[-1] for row in rows):
         render.note("*: on a core with another rank.", style="dim")
+
+
+def _has_cpu(launch: Launch) -> bool:
+    return bool(launch.hosts) and any(cpu >= 0 for cpu in launch.cpus)
 
 
 def _rows(launch: Launch, cores: Cores) -> Iterator[list[str]]:

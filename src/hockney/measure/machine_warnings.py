@@ -14,6 +14,7 @@ from hockney.machine.files import parse_cpus
 from hockney.machine.placement import choose_cpus
 from hockney.machine.topology import Topology
 from hockney.model import Warning_
+from hockney.results.store import StoredRun
 from hockney.units import counted
 
 _BUSY_CPUS_MAX = 0.2
@@ -29,16 +30,30 @@ def warnings_before(
     moment: Moment | None = None,
     when: str = "When the run began",
     cpus: Sequence[int] = (),
+    mapped: bool = False,
 ) -> list[Warning_]:
     """Known faults before `ranks` ranks are started, from `facts()` and a moment of watching.
 
-    `cpus`: the user's placement of the ranks, in their order. Without a `moment` it observes for 0.3 s; `when` names
+    `cpus`: the user's placement of the ranks, in their order. `mapped`: the ranks place themselves, and warnings_of_map
+    follows when they have. Without a `moment` it observes for 0.3 s; `when` names
     that time. Facts that an older hockney did not store cause no warning.
     """
     usable = parse_cpus(fact(facts, "limits.usable_cpus"))
     moment = moment or observe(cpus=usable or None)
     usable = tuple(sorted(set(cpus[:ranks]))) or usable
-    return [*_of_ranks(facts, usable, ranks), *_of_others(moment, when), *_of_machine(facts)]
+    places = () if mapped else _of_places(facts, usable, ranks)
+    return [*_of_ranks(facts, usable, ranks), *places, *_of_others(moment, when), *_of_machine(facts)]
+
+
+def warnings_of_map(run: StoredRun) -> list[Warning_]:
+    """Faults of where --map put the ranks of one host, of the launch with most of them."""
+    info = run.info
+    if info.plan.get("hosts") or info.plan.get("map_by", "core") == "core":
+        return []
+    placed = [launch.cpus for launch in run.launches.values() if min(launch.cpus, default=-1) >= 0]
+    cpus = max(placed, key=len, default=())
+    usable = parse_cpus(fact(info.facts, "limits.usable_cpus"))
+    return list(_of_places(info.facts, usable, len(cpus), cpus)) if cpus else []
 
 
 def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warning_]:
@@ -80,11 +95,17 @@ def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Ite
             f"A cgroup limits this process to {quota:.2g} CPUs: {ranks} spinning ranks are stopped in mid-message.",
             f"Raise the limit to at least {ranks} CPUs (docker --cpus, Kubernetes limits, systemd CPUQuota).",
         )
+
+
+def _of_places(
+    facts: dict[str, Any], usable: tuple[int, ...], ranks: int, cpus: Sequence[int] | None = None
+) -> Iterator[Warning_]:
+    """Faults of the CPUs of this number of ranks; None: hockney chooses them among the usable ones."""
     try:
         topology = Topology.from_json(facts.get("topology") or {})
     except KeyError:  # of another version
         return
-    chosen = set(choose_cpus(ranks, topology, usable))
+    chosen = set(choose_cpus(ranks, topology, usable) if cpus is None else cpus)
     if any(len(chosen.intersection(core)) > 1 for core in topology.cores):
         cores = sum(not set(usable).isdisjoint(core) for core in topology.cores)
         yield _warning(
@@ -95,12 +116,13 @@ def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Ite
     nodes = tuple(node.cpus for node in topology.nodes)
     levels = {"packages": topology.packages, "NUMA nodes": nodes, "last-level caches": topology.last_level()}
     for what, groups in levels.items():
-        used = [set(usable).intersection(group) for group in groups if not chosen.isdisjoint(group)]
+        used = [chosen.intersection(group) for group in groups if not chosen.isdisjoint(group)]
         if len(used) > 1 and max(map(len, used)) > 1:
             yield _warning(
                 "placement",
                 f"{ranks} ranks sit on {len(used)} {what}, so some pairs of ranks are more distant than others.",
-                "Use fewer ranks to keep them on one, or read these figures as a mixture.",
+                f"Use fewer ranks{'' if cpus is None else ' or --map core'} to keep them on one, or read these "
+                "figures as a mixture.",
             )
             return
 
@@ -182,7 +204,7 @@ def _busy(when: str, cpus: float, names: Sequence[str]) -> tuple[str, str]:
 
 def _called(program: str) -> str:
     """The printed name of a program. A worker's name contains a hash, which means nothing to a user."""
-    return "another hockney" if re.fullmatch(r"(native|mpi)-[0-9a-f]+", program) else program
+    return "another hockney" if re.fullmatch(r"(native|mpi|pvm|shmem|sim|smpi)-[0-9a-f]+", program) else program
 
 
 def _list(words: Iterable[str]) -> str:

@@ -296,8 +296,8 @@ class WorkerPool:
                 started_unix_s=started_unix_s,
                 argv=tuple(transport if word == str(job.model) else word for word in command.argv),
                 cpus=tuple(rank.cpu for rank in hello.ranks),
-                hosts=self._hosts(transport, hello.ranks),
-                bound=tuple(rank.bound or f"{rank.cpus_usable} CPUs" for rank in hello.ranks),
+                hosts=self._hosts(transport, job, hello.ranks),
+                bound=_bound(hello.ranks),
                 oversubscribed=job.oversubscribed,
                 clock_ns=hello.clock_ns,
                 index=self._launch_index,
@@ -319,11 +319,11 @@ class WorkerPool:
         background = self._plan.background
         return background is not None and not set(background.cpus).isdisjoint(self._plan.cpus)
 
-    def _hosts(self, transport: str, ranks: Sequence[Rank]) -> tuple[str, ...]:
+    def _hosts(self, transport: str, job: Job, ranks: Sequence[Rank]) -> tuple[str, ...]:
         """The host of each rank; of a model its node."""
         model = self._catalogue.transports[transport].model
         if model is None:
-            return tuple(rank.host for rank in ranks)
+            return _host_names(job, ranks)
         from hockney.worker.machine_text import places
 
         return tuple(f"node {place}" for place in places(model.machine, len(ranks)))
@@ -345,6 +345,22 @@ def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
     if sorted(Counter(rank.machine for rank in ranks).values()) != wanted:
         hosts, came = ", ".join(map(str, job.hosts)), ", ".join(rank.host for rank in ranks)
         raise LaunchFailed(launcher, f"ranks that belong on {hosts} came up on {came}")
+
+
+def _host_names(job: Job, ranks: Sequence[Rank]) -> tuple[str, ...]:
+    """The hostname of each rank; the name that --hosts has for it where machines have the same hostname."""
+    hosts, machines = tuple(rank.host for rank in ranks), [rank.machine for rank in ranks]
+    if len({*hosts}) >= len({*machines}):
+        return hosts
+    listed = tuple(host.name for host in job.hosts for _ in range(host.slots or 0))
+    is_in_blocks = len({*zip(machines, listed, strict=False)}) == len({*listed}) == len({*machines})
+    return listed if is_in_blocks else hosts
+
+
+def _bound(ranks: Sequence[Rank]) -> tuple[str, ...]:
+    """The CPUs that each rank may run on; () where no rank has any, as on a model."""
+    is_known = any(rank.cpus_usable for rank in ranks)
+    return tuple(rank.bound or f"{rank.cpus_usable} CPUs" for rank in ranks) if is_known else ()
 
 
 def _load_key(transport: str) -> str:

@@ -13,7 +13,7 @@ from types import FrameType
 
 from hockney.machine import Moment
 from hockney.measure.interfaces import Progress
-from hockney.measure.machine_warnings import warnings_during
+from hockney.measure.machine_warnings import warnings_during, warnings_of_map
 from hockney.measure.plan import Plan
 from hockney.measure.run_warnings import (
     KernelShare,
@@ -149,6 +149,7 @@ class Recorder:
             *stranger_warnings(self._strangers),
             *steal_warning(self.store, self.run_id),
             *core_warnings(stored),
+            *warnings_of_map(stored),
             *stray_warnings(stored),
             *warnings_during(others, goes_on=goes_on),
         ):

@@ -255,7 +255,7 @@ def _why_never(stored: StoredRun) -> UsageError | None:
         )
     if stored.info.suite == "health":
         fix = repeat.resume(stored.id, stored.info)
-        return UsageError(f"run {stored.id} is one of all pairs of hosts, which cannot be continued", fix=fix)
+        return UsageError(f"run {stored.id} is a health run, which cannot be resumed", fix=fix)
     return None
 
 
@@ -404,7 +404,8 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
     of_hosts = host_warnings(side.facts.get("hosts", ()), catalogue)
     for warning in (*of_hosts, *interface_warnings(plan, catalogue)):
         recorder.store.add_warning(recorder.run_id, warning)
-    for warning in warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus):
+    mapped = plan.map_by != "core"
+    for warning in warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus, mapped=mapped):
         if warning.kind != "congestion" or over_loopback:
             recorder.store.add_warning(recorder.run_id, warning)
 

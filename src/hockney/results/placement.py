@@ -15,10 +15,15 @@ Cores = Mapping[str, Sequence[Cpus]]
 
 
 def cores_of_hosts(facts: Mapping[str, Any]) -> Cores:
-    """The hardware threads of each core, by host name, as far as the facts of a run have them."""
+    """The hardware threads of each core, by each name of its host, as far as the facts of a run have them."""
     here = {facts.get("hostname"): fact(facts, "topology.cores") or ()}
-    listed = here | {host["hostname"]: host.get("cores", ()) for host in facts.get("hosts", ())}
+    listed = here | {name: host.get("cores", ()) for name, host in _named(facts)}
     return {host: [parse_cpus(core) for core in cores] for host, cores in listed.items() if host}
+
+
+def _named(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Each host of several by its own name and by that of --hosts: launches have the latter where names are alike."""
+    return [(host[key], host) for key in ("hostname", "name") for host in facts.get("hosts", ()) if key in host]
 
 
 def shared_cores(launch: Launch, cores: Cores) -> list[list[int]]:
@@ -34,7 +39,7 @@ def shared_cores(launch: Launch, cores: Cores) -> list[list[int]]:
 def strayed(launch: Launch, facts: Mapping[str, Any]) -> dict[str, Cpus]:
     """The CPUs that ranks may run on beyond those that hockney may use there, by host, as far as both are known."""
     allowed = {facts.get("hostname"): fact(facts, "limits.usable_cpus")}
-    allowed |= {host["hostname"]: host.get("cpus") for host in facts.get("hosts", ())}
+    allowed |= {name: host.get("cpus") for name, host in _named(facts)}
     outside: defaultdict[str, set[int]] = defaultdict(set)
     for host, bound in zip(launch.hosts, launch.bound, strict=False):
         usable = parse_cpus(allowed.get(host))
