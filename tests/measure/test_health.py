@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,14 @@ from tests.builders import make_measurement
 from tests.measure.made_up_machine import Notes
 
 from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.health.matrices import RATE, directed
+from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed
 from hockney.errors import UsageError
-from hockney.measure.health import PairSampler, pairs_text, plan_health, round_of
+from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, round_of
 from hockney.measure.plan import Plan, RunOptions
-from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus
+from hockney.measure.recorder import RunOutcome
+from hockney.measure.run import Variant
+from hockney.measure.run_warnings import refuse_without_interface
+from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus, RunStatus
 from hockney.worker.catalogue import load
 from hockney.worker.hosts import parse_hosts
 
@@ -102,6 +106,33 @@ def test_the_last_part_of_the_time_is_for_slow_pairs() -> None:
 def test_the_cost_is_said_before_anything_is_measured() -> None:
     assert pairs_text(8) == "28 pairs of 8 hosts in 7 rounds, about 5 s at 1 Gbit/s"
     assert pairs_text(1000) == "499,500 pairs of 1,000 hosts in 999 rounds, about 11 min 41 s at 1 Gbit/s"
+
+
+def test_hosts_without_the_interface_are_left_out_unless_too_few_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[Variant] = []
+    without = {"n2": "no network interface eth1 with an IPv4 address (it has none)"}
+
+    def measure(variants: list[Variant], *_: object, **__: object) -> list[RunOutcome]:
+        (variant,) = variants
+        known = [{"name": name.partition(":")[0], "interfaces": interfaces(name)} for name in variant.plan.hosts]
+        refuse_without_interface(known, "eth1")
+        measured.append(variant)
+        return [RunOutcome(1, RunStatus.DONE, 0)]
+
+    def interfaces(name: str) -> list[dict[str, object]]:
+        return [] if name == "n2:1" else [{"name": "eth1", "address": "10.0.0.1"}]
+
+    def health(hosts: str) -> None:
+        asked = RunOptions(transports=("tcp",), interface="eth1")
+        notes: Any = Notes()
+        measure_health(parse_hosts(hosts), asked, load(), notes, notes, command="", label=None)
+
+    monkeypatch.setattr("hockney.measure.health.measure_variants", measure)
+    health("n[1-3]")
+    assert [variant.plan.hosts for variant in measured] == [("n1:1", "n3:1")]
+    assert measured[0].link == {UNUSABLE: without, DEMAND: "reachable on eth1"}
+    with pytest.raises(UsageError, match=r"n2 has no network interface eth1 .*: name one with --interface that all"):
+        health("n[1-2]")
 
 
 def test_one_transport_is_measured() -> None:

@@ -285,6 +285,12 @@ def test_a_missing_answer_times_out(stub: Stub, monkeypatch: pytest.MonkeyPatch)
         ask(stub.launch("hear(); answer(HELLO); hear(); time.sleep(600)"))
 
 
+def test_a_rank_that_reports_the_time_limit_does_not_say_it_again() -> None:
+    late = WorkerTimedOut("flows of 16 KiB", 20, "rank 1: no end after 20 s in flows of 16384 B")
+    assert str(late) == "no end after 20 s in flows of 16 KiB"
+    assert str(WorkerTimedOut("ring of 8 B", 1, "rank 1: out of memory")).endswith("ring of 8 B: rank 1: out of memory")
+
+
 def test_what_was_said_before_a_command_is_no_reason_for_its_failure(stub: Stub) -> None:
     said = "print('hockney worker: rank 0: once', file=sys.stderr, flush=True)\n"
     with pytest.raises(WorkerDied) as error:

@@ -25,6 +25,7 @@ from hockney.measure.point_work import Work
 from hockney.measure.pool import WorkerPool
 from hockney.measure.recorder import Display, RunOutcome
 from hockney.measure.run import Side, Variant, measure_variants
+from hockney.measure.run_warnings import InterfaceMissing
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus
 from hockney.results.store import Store
@@ -98,7 +99,7 @@ def measure_health(
             return measure_variants([variant], catalogue, store, display, command=command, make_sampler=_pair_sampler)[
                 0
             ]
-        except HostsUnusable as error:
+        except (HostsUnusable, InterfaceMissing) as error:
             left = [host for host in hosts if host.name not in error.causes]
             if len(left) < HOSTS_MIN:
                 raise

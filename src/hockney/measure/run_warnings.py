@@ -122,7 +122,7 @@ def stray_warnings(run: StoredRun) -> Iterator[Warning_]:
             "placement",
             transport,
             f"Ranks of {transport} were on CPUs that hockney may not use: {cpus}.",
-            "Start hockney with the CPUs of its ranks (taskset, cgroup, job), or another launcher.",
+            "Allow hockney the CPUs of its ranks (taskset, cgroup, job), or choose another --launcher.",
         )
 
 
@@ -139,16 +139,25 @@ def interface_warnings(plan: Plan, catalogue: Catalogue) -> Iterator[Warning_]:
             )
 
 
+class InterfaceMissing(UsageError):
+    """Some hosts do not have the interface of --interface; `causes` and `demand` as of HostsUnusable."""
+
+    def __init__(self, causes: Mapping[str, str], name: str) -> None:
+        self.causes, self.demand = causes, f"reachable on {name}"
+        host, cause = next(iter(causes.items()))
+        super().__init__(f"{host} has {cause}: name one with --interface that all hosts have")
+
+
 def refuse_without_interface(hosts: Sequence[Mapping[str, Any]], name: str) -> None:
-    """Raises UsageError for the first host that has no interface of this name with an address."""
+    """Raises InterfaceMissing for hosts that have no interface of this name with an address."""
+    causes = {}
     for host in hosts:
         known = [interface["name"] for interface in host["interfaces"] if interface["address"]]
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise UsageError(
-                f"{host['name']} has no network interface {name} with an IPv4 address ({has}): "
-                "name one with --interface that all hosts have"
-            )
+            causes[host["name"]] = f"no network interface {name} with an IPv4 address ({has})"
+    if causes:
+        raise InterfaceMissing(causes, name)
 
 
 def host_warnings(hosts: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[Warning_]:

@@ -82,6 +82,7 @@ class WorkerTimedOut(WorkerError):
     def __init__(self, doing: str, limit_s: float, last_line: str, silent: str = "") -> None:
         self.limit_s, self.silent = limit_s, silent
         text = f"no end after {limit_s:g} s in {doing}"
+        last_line = "" if "no end after" in last_line else last_line  # a rank that says the same
         super().__init__(f"{silent}: {text}" if silent else f"{text}: {last_line}" if last_line else text)
 
 
