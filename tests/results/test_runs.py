@@ -299,7 +299,7 @@ def test_summaries_are_the_measurements_without_their_samples(run: hockney.Run) 
         assert [state for _, state in measurements] == list(series.states)
 
 
-def test_summaries_are_of_the_last_definition(tmp_path: Path) -> None:
+def test_summaries_and_figures_are_of_the_last_definition(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
         launch_id = store.add_launch(run_id, make_launch())
@@ -309,6 +309,8 @@ def test_summaries_are_of_the_last_definition(tmp_path: Path) -> None:
             )
         ((_, measurements),) = hockney.Run(store, run_id).summaries()
         assert [(each.definition, each.batch) for each, _ in measurements] == [(HALF_ROUND_TRIP, 3)]
+        (figure,) = hockney.Run(store, run_id).series[0].figures()
+        assert (figure.definition, figure.n_measurements) == (HALF_ROUND_TRIP, 1)
 
 
 def test_series_knows_how_it_ended(run: hockney.Run) -> None:

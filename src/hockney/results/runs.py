@@ -287,7 +287,7 @@ def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[s
     for member in series:
         in_state = [figure for figure in member.figures() if figure.state == chosen]
         if in_state:
-            figures[member] = max(in_state, key=lambda figure: figure.n_measurements)  # definitions may differ
+            figures[member] = in_state[0]
     return chosen, figures
 
 
@@ -363,7 +363,12 @@ class Series:
     def figures(self, confidence: float = stats.CONFIDENCE) -> list[stats.Figure]:
         """Time with its interval, minimum, p99 and rate, one figure per state of the machine; [] without samples.
 
-        The interval is over launches; of one launch it holds within that one: see `hockney.stats`.
+        The interval is over launches; of one launch it holds within that one: see `hockney.stats`. Measurements of an
+        earlier definition are left out, as in `Run.summaries`.
         """
         precision = self._run.info.plan.get("precision")
-        return stats.figures_of(self.measurements, self.states, confidence, precision, self.is_exact)
+        last = next((each.definition for each in reversed(self.measurements) if each.elapsed_ns.size), None)
+        counts = [each.definition == last for each in self.measurements]
+        measurements = list(itertools.compress(self.measurements, counts))
+        states = list(itertools.compress(self.states, counts))
+        return stats.figures_of(measurements, states, confidence, precision, self.is_exact)
