@@ -23,7 +23,6 @@ from hockney.worker.programs import run_program
 from hockney.worker.starters import Starter
 
 _AT_ONCE = 64
-_GROUPS = ("cores", "packages", "nodes")
 _WORDS = ("hostname", "machine", "kernel", "arch", "libc", "congestion", "cpu", "cpus")
 # Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with its library's name.
 # An interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
@@ -38,10 +37,7 @@ echo "libc $(getconf GNU_LIBC_VERSION 2>/dev/null)"
 echo "congestion $(cat /proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null)"
 echo "cpu $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
 echo "cpus $(sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status)"
-cd /sys/devices/system && for kind in cores=cpu/cpu*/topology/thread_siblings_list \
-    packages=cpu/cpu*/topology/core_siblings_list nodes=node/node*/cpulist; do
-    echo "${kind%%=*} $(cat ${kind#*=} 2>/dev/null | sort -u | tr '\n' ' ')"
-done
+echo "cores $(cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list 2>/dev/null | sort -u | tr '\n' ' ')"
 for path in /sys/class/net/*; do
     [ -r "$path/mtu" ] || continue # a file of the bonding driver, or no interface at all
     name=${path##*/}
@@ -186,13 +182,13 @@ def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
         return done
     lines = [line.partition(" ")[::2] for line in done.stdout.decode(errors="replace").splitlines()]
     if ("end", "") not in lines:
-        return _failure(done) or f"{argv[0]} said nothing of the host"
+        return _failure(done) or f"{argv[0]} printed no description of the host"
     answer = dict(lines)
     versions = [rest.partition(" ") for word, rest in lines if word == "library"]
     broken = [rest.partition(" ") for word, rest in lines if word == "broken"]
     return {
         **{name: answer.get(name) or None for name in _WORDS},
-        **{name: answer.get(name, "").split() for name in _GROUPS},
+        "cores": answer.get("cores", "").split(),
         **_clock(answer.get("clock", ""), started_s, time.time()),
         "interfaces": [known for word, rest in lines if word == "interface" and (known := _interface(rest))],
         "libraries": {library: version or None for library, _, version in versions},

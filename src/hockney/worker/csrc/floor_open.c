@@ -83,6 +83,7 @@ static void *map_line(hk_control_t *control)
             hk_log(rank, "no shared page for the floor: %s", strerror(errno));
             if (fd >= 0) {
                 close(fd);
+                fd = -1;
                 shm_unlink(name);
             }
             name[0] = '\0';
