@@ -13,7 +13,6 @@ from tests.measure.made_up_machine import Machine, jumping_after
 from hockney.model import Measurement, Point
 
 LONG = POWERS[8:]
-BOTH_BYTES = LONG[len(LONG) // 2 - 1], LONG[len(LONG) // 2]
 
 
 @pytest.mark.parametrize("every_s", matrix([15.0, 31.0], short=[31.0]))

@@ -13,7 +13,7 @@ from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.explain.pairs import partners
 from hockney.analysis.health import UNUSABLE, Health, health_of
 from hockney.model import Point
-from hockney.results.runs import Run, open_results
+from hockney.results.runs import open_results
 
 BYTES, WINDOW = 16384, 16
 RATE, LATENCY_NS, SEGMENTS = 100e6, 20_000.0, 1000.0  # usual, bytes/s; segments of each measurement
@@ -104,8 +104,3 @@ def known_host(name: str, **more: Any) -> dict[str, Any]:
         "interfaces": [{"name": "eth0", "mtu_bytes": 1500, "bits_per_s": 10**10, "address": "10.0.0.1"}],
         **more,
     }
-
-
-def run_of(path: Path) -> Run:
-    with open_results(path) as results:
-        return results.run("last")
