@@ -76,7 +76,7 @@ def test_the_table_of_impacts_is_of_known_data(cli: Cli, tmp_path: Path, launche
     printed = cli("show", "--tables").stdout
     assert "Impact of incast by 3 ranks on n3, n4, n5" in printed
     assert "3.00x (3.00 to 3.00)" in printed
-    assert "p50: medians of all rounds, so their ratio may differ" in " ".join(printed.split())
+    assert "p50 is the median over all rounds, so loaded over idle may differ" in " ".join(printed.split())
     assert "±?" not in printed
 
 

@@ -81,7 +81,7 @@ def test_a_health_run_is_measured_again_and_not_resumed(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 4)
     ended = call_here(tmp_path, "run", "--resume", "1", "--store", "r.db")
     assert ended.returncode == 2
-    assert "run 1 is one of all pairs of hosts, which cannot be continued" in ended.stderr
+    assert "run 1 is a health run, which cannot be resumed" in ended.stderr
     assert "hockney health --hosts 'n[1-4]'" in " ".join(ended.stderr.split())
 
 

@@ -83,7 +83,7 @@ def host_options(function: Function, *, has_per_node: bool = True) -> Function:
     launcher = click.option(
         "--launcher",
         metavar="NAME",
-        help="mpiexec, srun, ssh, flux or a template start ranks. [default: auto]",
+        help="Start ranks with mpiexec, srun, ssh, flux or a template. [default: auto]",
     )
     per_node = click.option(
         "--per-node", multiple=True, metavar="N,…", help="Fill each host with N ranks. [default: spread evenly]"
@@ -106,7 +106,7 @@ def cpu_options(function: Function) -> Function:
         "map_by",
         type=OneOf("placement", ("core", "socket", "node")),
         metavar="WORD",
-        help="Next rank on the next core, socket or NUMA node. [default: core]",
+        help="Place ranks on consecutive cores, sockets or NUMA nodes. [default: core]",
     )
     return cpus(map_by(function))
 

@@ -28,7 +28,7 @@ from hockney.worker.starters import check_launcher, refuse_outside_slurm
 def find_suite(what: str, *, on_hosts: bool = False) -> Suite:
     """A suite, patterns with commas between them (see pattern_suite), or a file. Raises UsageError."""
     if what == "health":
-        raise UsageError("health is a command of its own", argv=("hockney", "health", "--hosts", "n[1-8]"))
+        raise UsageError("health is a separate command", argv=("hockney", "health", "--hosts", "n[1-8]"))
     if what in builtin_names():
         return load_suite(what)
     if what.endswith(".toml"):
@@ -63,8 +63,11 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     """The options of `run`, by their parameters' names; `predict` has some of them. Raises UsageError."""
     transports, machine = names("--transport", words.get("transport", ())), words.get("machine")
     placement = read_placement(words)
-    if machine is not None and (transports or placement.hosts or placement.cpus or words.get("map_by")):
-        raise UsageError("--machine runs on a model alone: leave out --transport, --hosts, --cpus and --map")
+    real = placement.hosts or placement.cpus or words.get("map_by") or placement.interface
+    if machine is not None and (transports or real):
+        raise UsageError(
+            "--machine runs on a model alone: leave out --transport, --hosts, --cpus, --map and --interface"
+        )
     if ":" in (machine or ""):
         raise UsageError(f"--machine takes the variants that the model names; for one of them: -t sim@{machine}")
     background, background_ranks = _background(words.get("background"))
@@ -126,7 +129,7 @@ def read_placement(words: Mapping[str, Any]) -> RunOptions:
         raise UsageError("--cpus places the ranks: leave out --map")
     if map_by is not None and not hosts and not can_pin():
         raise UsageError("ranks can't be placed here, because the system refuses to pin them: leave out --map")
-    if interface is not None and len(hosts) < 2:
+    if interface is not None and len(hosts) < 2 and not words.get("machine"):
         raise UsageError("--interface is for messages between hosts: name them with --hosts")
     return RunOptions(
         hosts=hosts,

@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 @click.option("--states", is_flag=True, help="Figures of every machine state, one per row.")
 @click.option("--by-size", is_flag=True, help="One row per size and one column per transport.")
 @click.option("--plot", is_flag=True, help="Plot times and rates; with --tables: published figures and yours.")
-@click.option("--tables", is_flag=True, help="The tables of the run's suite, or an error where it has none.")
+@click.option("--tables", is_flag=True, help="Print the tables of the run's suite; an error if it has none.")
 @click.option("--all", "everything", is_flag=True, help="Every figure, in one table per curve.")
 @click.option(
     "-v",
     "--verbose",
     is_flag=True,
-    help="Also the CPU of each rank, the clocks of hosts, caveats in full; in tables definitions, parameters.",
+    help="Also print the CPU of each rank, the clocks of hosts and whole caveats; with tables, definitions and parameters.",
 )
 def show(
     reference: str,

@@ -84,7 +84,7 @@ def slow_hosts(reading: Reading) -> list[Finding] | NotChecked:
     matrices = [each for each in reading.matrices if len(set(each.hosts)) > 2 and not each.oversubscribed]
     how = Fix("measure all hosts", ("hockney", "health", *same_hosts(reading.plan)))
     if matrices:
-        judged = [_slow_hosts(each) for each in matrices]
+        judged = [_slow_hosts(each, reading.run) for each in matrices]
         named = {(each.transport, each.hosts[rank]) for each in matrices for one in each.outliers for rank in one.ranks}
         found: dict[tuple[str, str], Finding] = {}  # that of the first matrix, which is the idle one
         for finding in (finding for findings, _ in judged for finding in findings):

@@ -96,7 +96,7 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
     yield "Run", f"{run.id}{label}, {run.info.suite}, {run.status.value}"
     placement = placement_text(run)
     if placement:
-        yield "Ranks", placement
+        yield "Ranks", placement.removesuffix(".")
     yield "Launches", launches_text(run)
     yield "Command", run.info.command
     yield "Version", f"hockney {run.info.version}"
