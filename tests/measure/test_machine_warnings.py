@@ -16,7 +16,7 @@ from hockney.machine.activity import Program
 from hockney.machine.topology import read_topology
 from hockney.measure.machine_warnings import warnings_before, warnings_during, warnings_of_map
 from hockney.results.store import Store
-from hockney.worker.build import _FAMILY_SOURCES
+from hockney.worker.build import FAMILY_SOURCES
 
 QUIET = Moment(0.3, steal=0.0, busy_cpus=0.0)
 
@@ -148,7 +148,7 @@ def test_where_map_put_the_ranks_is_warned_of_when_they_have_run(
     assert [warning.cause.split(",")[0] for warning in found] == said
 
 
-@pytest.mark.parametrize("family", _FAMILY_SOURCES)
+@pytest.mark.parametrize("family", FAMILY_SOURCES)
 def test_workers_are_another_hockney(family: str) -> None:
     moment = Moment(0.3, busy_cpus=1.0, programs=(Program(f"{family}-2c6325b88"[:15], 7, 1.0),))
     (warning,) = warnings_during([moment], goes_on=False)

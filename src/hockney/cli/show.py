@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     "-v",
     "--verbose",
     is_flag=True,
-    help="Also print the CPU of each rank, the clocks of hosts and whole caveats; with tables, definitions and parameters.",
+    help="Also print the CPU of each rank, clocks of hosts, and full caveats; with tables, definitions and parameters.",
 )
 def show(
     reference: str,
