@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from hockney.report.html.curves import CurveData
+from pathlib import Path
+
+from tests.builders import make_info, make_launch, make_measurement, make_point
+
+from hockney.analysis.explain import Explanation
+from hockney.analysis.explain.fits import Line
+from hockney.report.html.curves import CurveData, curves_of, fits_json
+from hockney.results.runs import Run
+from hockney.results.store import Store
+from hockney.stats.interval import Estimate
 
 
 def curve(low_ns: float | None, high_ns: float | None, payload: float | None = 2.0) -> CurveData:
@@ -19,3 +28,21 @@ def test_a_rate_is_the_payload_over_the_time_and_lowest_where_that_is_longest() 
 def test_what_moves_no_payload_has_no_rate() -> None:
     assert curve(200.0, 500.0, payload=None).rate_at(1000) is None
     assert curve(200.0, 500.0).rate_at(8) is None
+
+
+def test_events_that_start_on_schedule_have_no_rate_of_their_payload(tmp_path: Path) -> None:
+    points = [make_point(1024), make_point(1024, options=(("rate_hz", "100"),))]
+    with Store.open(tmp_path / "results.db") as store:
+        run_id = store.create_run(make_info(), points)
+        launch_id = store.add_launch(run_id, make_launch())
+        store.write_round(run_id, [make_measurement(point, [[10], [20]], launch_id=launch_id) for point in points])
+        payloads = [curve.payload for curve in curves_of(Run(store, run_id))]
+    assert [payload is not None for payload in payloads] == [True, False]
+
+
+def test_a_fitted_line_is_drawn_over_its_sizes() -> None:
+    t0_ns, rate = Estimate(50, 40, 60), Estimate(1e9, 0.9e9, 1.1e9)
+    line = Line("shm", "pingpong", 2, "", "near", 64, 4096, 7, t0_ns, rate, None, 0.01)
+    (drawn,) = fits_json(Explanation("run 1", lines=(line,)), 1, ["tcp", "shm"])["segments"]
+    assert (drawn["t"], drawn["from"], drawn["to"]) == (1, 64, 4096)
+    assert (drawn["t0"], drawn["r"]) == (50, 1e9)
