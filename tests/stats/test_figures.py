@@ -313,3 +313,9 @@ def test_figures_of_two_states_are_those_of_each_alone() -> None:
     assert [each.n_measurements for each in found] == [40, 25]
     assert [each.value_ns for each in found] == pytest.approx([150, 370], rel=0.03)
     assert all(each.precision is not None and each.precision < 0.04 for each in found)
+
+
+def test_six_launches_of_three_measurements_leave_out_shorter_ones() -> None:
+    medians_ns, launch_ids = [100.0] * 18 + [900.0], [*sorted([*range(6)] * 3), 6]
+    assert time_of(medians_ns, launch_ids)[0].value == pytest.approx(100)
+    assert time_of(medians_ns[3:], launch_ids[3:])[0].value > 120  # with five of them each one counts

@@ -13,6 +13,7 @@ from tests.matrix import matrix
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.health import Health
+from hockney.analysis.health.places import locate
 from hockney.model import PointStatus
 from hockney.results.store import Store
 
@@ -287,3 +288,10 @@ def test_a_reason_that_another_one_includes_is_said_once(tmp_path: Path) -> None
         store.set_status(1, points[0], PointStatus.FAILED, "no end after 20 s; n3 does not answer")
     (gap,) = read_health(tmp_path / "r.db").not_checked
     assert gap.facts == {"said": "no end after 20 s; n3 does not answer"}
+
+
+def test_half_of_its_pairs_is_not_most_of_a_host() -> None:
+    pairs = list(itertools.permutations(range(5), 2))
+    for bad, named in (({(0, 1), (0, 2)}, False), ({(0, 1), (0, 2), (0, 3)}, True)):
+        places = locate(pairs, lambda pair, bad=bad: pair in bad).places  # type: ignore[misc]
+        assert any(place.to is None for place in places) is named
