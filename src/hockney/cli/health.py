@@ -90,6 +90,9 @@ def health(
 
 def exit_code_of(found: Health, *, is_done: bool = True) -> ExitCode:
     """1 for a fault; 3 where a host could not be used, or something is not clear or failed."""
+    from hockney.analysis.health import UNSAID
+
     if found.has_fault:
         return ExitCode.WORSE
-    return ExitCode.DONE if is_done and not found.findings and not found.not_checked else ExitCode.INCOMPLETE
+    is_clear = not found.findings and all(gap.why == UNSAID for gap in found.not_checked)
+    return ExitCode.DONE if is_done and is_clear else ExitCode.INCOMPLETE

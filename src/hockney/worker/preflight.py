@@ -23,7 +23,7 @@ from hockney.worker.programs import run_program
 from hockney.worker.starters import Starter
 
 _AT_ONCE = 64
-_WORDS = ("hostname", "machine", "kernel", "arch", "libc", "congestion", "cpu", "cpus")
+_WORDS = ("hostname", "machine", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
 # Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with its library's name.
 # An interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
 _ASK = r"""
@@ -33,6 +33,8 @@ echo "hostname $(uname -n)"
 echo "kernel $(uname -sr)"
 echo "arch $(uname -m)"
 echo "machine $(cat /proc/sys/kernel/random/boot_id 2>/dev/null || uname -n) $(readlink /proc/self/ns/net)"
+address=${SSH_CONNECTION#* * } # of the client and the server, each with its port
+echo "address ${address%% *}"
 echo "libc $(getconf GNU_LIBC_VERSION 2>/dev/null)"
 echo "congestion $(cat /proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null)"
 echo "cpu $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"

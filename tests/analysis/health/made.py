@@ -30,13 +30,14 @@ def store_health(
     unmeasured: Sequence[int] = (),
     known: Sequence[Mapping[str, Any]] = (),
     unusable: Mapping[str, str] | None = None,
+    clocks: Sequence[Mapping[str, Any]] = (),
     plan: Mapping[str, Any] | None = None,
     **made: Any,
 ) -> None:
     """Store a run of hosts n1, n2, …, counted from 0 here.
 
     `rates` and `latencies` are parts or multiples of the usual ones, by pair, `lost` segments of each measurement.
-    `unmeasured` are rounds that were not reached, `known` what hosts said of themselves, `made` of every point,
+    `unmeasured` are rounds that were not reached, `known` what hosts said of themselves, `clocks` comparisons of theirs, `made` of every point,
     `plan` of the run.
     """
     rates, latencies, lost = rates or {}, latencies or {}, lost or {}
@@ -75,7 +76,7 @@ def store_health(
     names = [f"n{number + 1}" for number in range(hosts)]
     planned = {"hosts": names, "precision": 0.05, UNUSABLE: dict(unusable or {}), **(plan or {})}
     command = f"hockney health --hosts {','.join(names)}"
-    facts = {**FACTS, "hosts": list(known)}
+    facts = {**FACTS, "hosts": list(known), "clocks": list(clocks)}
     listed = [replace(point, **made) for point in points]
     store_run(path, "health", listed, facts=facts, plan=planned, command=command)
 

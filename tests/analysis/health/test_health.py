@@ -265,6 +265,88 @@ def test_the_clock_of_the_host_that_asks_may_be_wrong(tmp_path: Path) -> None:
     assert (finding.facts["host"], finding.facts["way"]) == ("n1", "behind")
 
 
+def compared(**ahead_ms: float) -> dict[str, dict[str, float]]:
+    return {
+        host: {"time_s": 1e9, "ahead_ns": 1e6 * ms, "error_ns": 2e4 * (host != "n1")} for host, ms in ahead_ms.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("ahead_ms", "wrong"),
+    [
+        ({"n1": 0, "n2": 4, "n3": -4, "n4": 2}, []),
+        ({"n1": 0, "n2": 2, "n3": 40, "n4": 1}, [("n3", "ahead", 39e6)]),
+        ({"n1": 0, "n2": 50, "n3": 51, "n4": 50}, [("n1", "behind", 50e6)]),
+    ],
+    ids=["as NTP leaves them", "one", "the first one"],
+)
+def test_a_clock_that_the_logins_cannot_tell_to_be_wrong(
+    tmp_path: Path, ahead_ms: dict[str, float], wrong: list[tuple[str, str, float]]
+) -> None:
+    hosts = [known_host(name, clock_error_s=0.2) for name in ahead_ms]
+    store_health(tmp_path / "r.db", 4, known=hosts, clocks=[compared(**ahead_ms), compared(**ahead_ms)])
+    found = [finding.facts for finding in read_health(tmp_path / "r.db").findings]
+    assert [(of["host"], of["way"], of["off_ns"]) for of in found] == [
+        (host, way, pytest.approx(off_ns, rel=0.03)) for host, way, off_ns in wrong
+    ]
+    assert all(of["error_ns"] <= 2e4 for of in found)
+
+
+def test_a_comparison_of_clocks_goes_before_what_logins_show(tmp_path: Path) -> None:
+    hosts = [known_host(f"n{number}", clock_offset_s=5.0 * (number == 3)) for number in range(1, 5)]
+    store_health(tmp_path / "r.db", 4, known=hosts, clocks=[compared(n1=0, n2=0, n3=0, n4=0)])
+    assert read_health(tmp_path / "r.db").findings == ()
+
+
+def interfaces(*listed: tuple[str, int, str | None]) -> list[dict[str, Any]]:
+    return [{"name": name, "mtu_bytes": mtu, "bits_per_s": 10**10, "address": address} for name, mtu, address in listed]
+
+
+@pytest.mark.parametrize(
+    ("plan", "of_first", "of_third", "title", "differing"),
+    [
+        ({}, [("eth0", 1500, "10.0.0.1")], [("ens3", 9000, "10.0.0.3")], "MTU of ens3 and eth0", "n3 9000"),
+        ({}, [("eth0", 1500, None)], [("eth0", 9000, None)], "MTU of eth0", "n3 9000"),
+        (
+            {},
+            [("eth0", 1500, "10.0.0.1"), ("docker0", 1400, "172.17.0.1")],
+            [("docker0", 1500, "172.17.0.1"), ("eth0", 9000, "10.0.0.1")],
+            "MTU of eth0",
+            "n3 9000",
+        ),
+        (
+            {"interface": "ib0"},
+            [("eth0", 1500, "10.0.0.1"), ("ib0", 2044, "10.1.0.1")],
+            [("eth0", 9000, "10.0.0.1"), ("ib0", 4092, "10.1.0.3")],
+            "MTU of ib0",
+            "n3 4092",
+        ),
+    ],
+    ids=["other names", "no addresses", "the one in use", "--interface"],
+)
+def test_interfaces_are_compared_by_their_use(
+    tmp_path: Path, plan: dict[str, str], of_first: Any, of_third: Any, title: str, differing: str
+) -> None:
+    hosts = [
+        known_host(name, interfaces=interfaces(*of_host), address="10.0.0.1")
+        for name, of_host in (("n1", of_first), ("n2", of_first), ("n3", of_third))
+    ]
+    store_health(tmp_path / "r.db", 3, known=hosts, plan=plan)
+    found = read_health(tmp_path / "r.db")
+    assert [(of.facts["property"], of.facts["differing"]) for of in found.findings] == [(title, [differing])]
+    assert found.not_checked == ()
+
+
+def test_what_hosts_do_not_say_is_not_checked(tmp_path: Path) -> None:
+    several = interfaces(("eth0", 1500, "10.0.0.1"), ("eth1", 9000, "10.1.0.1"))
+    hosts = [known_host("n1", cpu=None), known_host("n2", cpu=None), known_host("n3", cpu=None, interfaces=several)]
+    store_health(tmp_path / "r.db", 3, known=hosts)
+    found = read_health(tmp_path / "r.db")
+    assert found.findings == ()
+    (gap,) = found.not_checked
+    assert (gap.what, gap.facts["properties"]) == ("differences", ["cpu", "MTU (n3)", "speed (n3)"])
+
+
 def test_hosts_that_could_not_be_used(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 4, unusable={"n9": "no answer"})
     found = read_health(tmp_path / "r.db")

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hockney.analysis.clocks import READINGS
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
-from hockney.analysis.health.differences import differences
+from hockney.analysis.health.differences import differences, wrong_clocks
 from hockney.analysis.health.matrices import DEMAND, SUITE, UNUSABLE, Matrices, matrices_of
 from hockney.analysis.health.places import Located
 from hockney.analysis.repeat import same_hosts
@@ -17,13 +18,14 @@ from hockney.errors import Fix
 from hockney.model import PointStatus
 from hockney.results.runs import Run
 
-__all__ = ["CODES", "DEMAND", "SUITE", "UNUSABLE", "Health", "Matrices", "health_of"]
+__all__ = ["CODES", "DEMAND", "SUITE", "UNSAID", "UNUSABLE", "Health", "Matrices", "health_of"]
 
 CODES = frozenset(
     {f"{what} {where}" for what in ("slow", "late", "lossy") for where in ("host", "link", "uplink")}
     | {"differing hosts", "wrong clock", "unusable host"}
 )
 """Those of all findings here."""
+UNSAID = "unsaid"  # of a gap that leaves no fault of the network unseen
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,15 @@ def health_of(run: Run) -> Health:
     known = matrices_of(run)
     slow, late = faults.slow_places(known), faults.late_places(known)
     lossy = faults.lossy_places(known, slow)
+    hosts = run.facts.get("hosts", [])
+    differing, unsaid = differences(hosts, run.info.plan.get("interface"))
     findings = [
         *_unusable(run.info.plan),
         *faults.slow_findings(known, slow),
         *faults.late_findings(known, late),
         *faults.lossy_findings(known, lossy),
-        *differences(run.facts.get("hosts", [])),
+        *differing,
+        *wrong_clocks(hosts, run.facts.get(READINGS) or ()),
     ]
     located = {"bandwidth": slow, "latency": late, "lost messages": lossy}
     transport = next((series.point.transport for series in run.series), "")
@@ -67,6 +72,8 @@ def health_of(run: Run) -> Health:
     ]
     if not (known.bytes_per_s or gaps):
         gaps.append(NotChecked(Absence.NOT_MEASURED, "bandwidth", "time was up"))
+    if unsaid:
+        gaps.append(NotChecked(Absence.NOT_MEASURED, "differences", UNSAID, {"properties": unsaid}))
     return Health(
         matrices=known,
         usual_bytes_per_s=faults.usual_bytes_per_s(known),

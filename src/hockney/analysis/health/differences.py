@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hockney.analysis.clocks import Seen
 from hockney.analysis.finding import Finding, Subject
 from hockney.errors import Fix
 
@@ -13,30 +15,46 @@ Host = Mapping[str, Any]
 
 # What should be the same on all hosts, and the fix where it is not.
 _SAME = {"kernel": "same kernel", "cpu": "one kind", "libc": "same libraries", "congestion": "same congestion control"}
+_OF_INTERFACE = {"MTU": ("mtu_bytes", "same MTU"), "speed": ("bits_per_s", "inspect cable")}
+# NTP keeps clocks within 1 ms of a server on the same network, and within some ms of one on the internet.
+_OFF_NS = 10e6
 
 
-def differences(hosts: Sequence[Host]) -> list[Finding]:
-    """A finding for each property that is not the same everywhere, and one for wrong clocks."""
+def differences(hosts: Sequence[Host], interface: str | None = None) -> tuple[list[Finding], list[str]]:
+    """A finding for each property that is not the same everywhere, and what hosts do not say.
+
+    MTU and speed are those of `interface`, or of the one in use.
+    """
     values: dict[str, dict[str, str]] = {
         name: {host["name"]: str(host[name]) for host in hosts if host.get(name)} for name in _SAME
     }
-    fixes = dict(_SAME)
+    fixes, used = dict(_SAME), {host["name"]: _used(host, interface) for host in hosts}
+    names = {each["name"] for each in used.values() if each}
+    for word, (key, fix) in _OF_INTERFACE.items():
+        title = f"{word} of {' and '.join(sorted(names))}" if names else word
+        fixes[title] = fix
+        values[title] = {name: str(each[key]) for name, each in used.items() if each and each[key]}
+    unsaid = [
+        title.partition(" of ")[0] + (f" ({', '.join(missing)})" if of_host else "")
+        for title, of_host in values.items()
+        if (missing := [host["name"] for host in hosts if host["name"] not in of_host])
+    ]
     for library in sorted({library for host in hosts for library in host.get("libraries", {})}):
         fixes[library] = "same version"
         values[library] = {host["name"]: str(host.get("libraries", {}).get(library)) for host in hosts}
-    for name in sorted({interface["name"] for host in hosts for interface in host["interfaces"]}):
-        for key, word, fix in (("mtu_bytes", "MTU", "same MTU"), ("bits_per_s", "speed", "inspect cable")):
-            fixes[f"{word} of {name}"] = fix
-            values[f"{word} of {name}"] = {
-                host["name"]: str(interface[key])
-                for host in hosts
-                for interface in host["interfaces"]
-                if interface["name"] == name and interface["address"] and interface[key]
-            }
-    found = [
+    return [
         _difference(name, of_host, fixes[name]) for name, of_host in values.items() if len({*of_host.values()}) > 1
-    ]
-    return [*found, *_wrong_clocks(hosts)]
+    ], unsaid
+
+
+def _used(host: Host, name: str | None) -> Mapping[str, Any] | None:
+    """The interface of that name, or with the address that leads to the host, or the only one; None: not known."""
+    every: Sequence[Mapping[str, Any]] = host["interfaces"]
+    if name is not None:
+        return next((each for each in every if each["name"] == name), None)
+    with_address = [each for each in every if each["address"]] or every
+    led = [each for each in with_address if each["address"] and each["address"] == host.get("address")]
+    return next(iter(led or with_address), None) if led or len(with_address) == 1 else None
 
 
 def _difference(name: str, of_host: Mapping[str, str], fix: str) -> Finding:
@@ -49,26 +67,41 @@ def _difference(name: str, of_host: Mapping[str, str], fix: str) -> Finding:
     return Finding("differing hosts", Subject(), facts, "", Fix(fix), 0.01)
 
 
-def _wrong_clocks(hosts: Sequence[Host]) -> Iterator[Finding]:
-    """Clocks that cannot show the time which most may (K. Marzullo, S. Owicki, 1983)."""
-    spans = {
-        host["name"]: (host["clock_offset_s"] - host["clock_error_s"], host["clock_offset_s"] + host["clock_error_s"])
+def wrong_clocks(hosts: Sequence[Host], readings: Sequence[Mapping[str, Mapping[str, float]]]) -> Iterator[Finding]:
+    """Clocks that cannot show the time which most may (K. Marzullo, S. Owicki, 1983).
+
+    By the best of `readings`, which compare all hosts around a run; without any by the logins, which are less precise.
+    """
+    seen: dict[str, Seen] = {}
+    for reading in readings:
+        for name, values in reading.items():
+            seen[name] = min(seen.get(name, Seen(**values)), Seen(**values), key=lambda each: each.error_ns)
+    slack_ns = _OFF_NS / 2 if seen else 0.0  # of each of two clocks
+    seen = seen or {
+        host["name"]: Seen(0.0, 1e9 * host["clock_offset_s"], 1e9 * host["clock_error_s"])
         for host in hosts
         if host.get("clock_offset_s") is not None
     }
-    if not spans:
+    if not seen:
         return
-    at_s = max((low for low, _ in spans.values()), key=lambda s: sum(low <= s <= high for low, high in spans.values()))
-    agreeing = [name for name, (low, high) in spans.items() if low <= at_s <= high]
-    for host in hosts:
-        if host["name"] in spans and host["name"] not in agreeing:
-            ahead_s = host["clock_offset_s"] - at_s
+    spans = {
+        name: (clock.ahead_ns - clock.error_ns - slack_ns, clock.ahead_ns + clock.error_ns + slack_ns)
+        for name, clock in seen.items()
+    }
+    at_ns = max(
+        (low for low, _ in spans.values()), key=lambda ns: sum(low <= ns <= high for low, high in spans.values())
+    )
+    agreeing = [name for name, (low, high) in spans.items() if low <= at_ns <= high]
+    agreed_ns = statistics.median(seen[name].ahead_ns for name in agreeing)
+    for name, clock in seen.items():
+        if name not in agreeing:
+            ahead_ns = clock.ahead_ns - agreed_ns
             facts = {
-                "host": host["name"],
-                "off_ns": 1e9 * abs(ahead_s),
-                "way": "ahead" if ahead_s > 0 else "behind",
-                "error_ns": 1e9 * host["clock_error_s"],
+                "host": name,
+                "off_ns": abs(ahead_ns),
+                "way": "ahead" if ahead_ns > 0 else "behind",
+                "error_ns": clock.error_ns,
                 "agreeing": len(agreeing),
             }
-            cause = "" if 2 * len(agreeing) > len(spans) else "unclear"
+            cause = "" if 2 * len(agreeing) > len(seen) else "unclear"
             yield Finding("wrong clock", Subject(), facts, cause, Fix("set clock"), 0.02)
