@@ -76,7 +76,7 @@ def store_health(
     names = [f"n{number + 1}" for number in range(hosts)]
     planned = {"hosts": names, "precision": 0.05, UNUSABLE: dict(unusable or {}), **(plan or {})}
     command = f"hockney health --hosts {','.join(names)}"
-    facts = {**FACTS, "hosts": list(known), "clocks": list(clocks)}
+    facts = {**FACTS, "traits": {"transports": {"tcp": {}}}, "hosts": list(known), "clocks": list(clocks)}
     listed = [replace(point, **made) for point in points]
     store_run(path, "health", listed, facts=facts, plan=planned, command=command)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.analysis.health.made import store_health
 from tests.cli.support import Cli
 from tests.cli.test_background import store_impact
 from tests.report.html.made import BREAKOUT, HOSTILE
@@ -301,6 +302,21 @@ def test_a_run_without_figures_has_a_page(tmp_path: Path, cli: Cli) -> None:
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "so there is no verdict" in page
     assert "it &lt;b&gt;broke&lt;/b&gt;" in page
+
+
+def test_a_health_run_has_a_verdict_and_both_matrices(tmp_path: Path, cli: Cli) -> None:
+    slow = {pair: 0.25 for other in (0, 2, 3) for pair in ((1, other), (other, 1))}
+    store_health(tmp_path / "results.db", 4, rates=slow)
+    assert cli("report", "last", "-o", "r.html").returncode == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Found among the hosts: n2 is slow." in page
+    assert "so there is no verdict" not in page
+    rates, latencies = figures_of(page)["matrices"]
+    assert (rates["unit"], latencies["unit"]) == ("bytes/s", "ns")
+    assert rates["hosts"] == latencies["hosts"] == ["n1", "n2", "n3", "n4"]
+    assert rates["low"] == pytest.approx(25e6, rel=1e-3)
+    assert latencies["low"] == pytest.approx(20e3, rel=1e-3)
+    assert "All pairs of hosts" in page
 
 
 @pytest.mark.parametrize(

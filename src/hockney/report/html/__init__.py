@@ -23,7 +23,7 @@ from hockney.report.html.history import history_chart
 from hockney.report.html.load import load_table
 from hockney.report.html.material import Material
 from hockney.report.html.page import rendered
-from hockney.report.html.pairs import matrices_of, matrix_item, matrix_json
+from hockney.report.html.pairs import matrices_of, matrix_item, matrix_json, of_hosts
 from hockney.report.html.predictions import predictions_of
 from hockney.report.html.reports import report_charts
 from hockney.report.html.summary import summary_of
@@ -40,8 +40,11 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
     transports = list(dict.fromkeys(curve.transport for curve in material.curves))
     charts = charts_of(material)
     comparisons, changes = comparisons_of(material)
-    matrices = matrices_of(material)
-    pairs = [matrix_item(material, matrix) for matrix in matrices]
+    if run.info.suite == SUITE:
+        matrices = of_hosts(run)
+    else:
+        items = ((matrix, matrix_item(material, matrix)) for matrix in matrices_of(material))
+        matrices = [(item, matrix_json(matrix, item.name)) for matrix, item in items]
     has_curves = any(curve.is_drawn for curve in material.curves)
     known_patterns = _definitions(material)
     load = load_table(material)
@@ -56,7 +59,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
         "runs": [{"id": each.id, "label": each.label} for each in material.runs],
         "curves": curves_json(material.curves, transports),
         **fits_json(material.explanation, run.id, transports),
-        "matrices": [matrix_json(matrix, item.name) for matrix, item in zip(matrices, pairs, strict=True)],
+        "matrices": [matrix for _, matrix in matrices],
         "charts": {chart.id: chart_json(chart) for chart in (*charts, *checked, *changes, *figures)},
         "definitions": known_patterns,
     }
@@ -69,7 +72,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "load": load,
             "has_curves": has_curves,
             "charts": {chart.id: chart for chart in charts},
-            "pairs": pairs,
+            "pairs": [item for item, _ in matrices],
             "comparisons": comparisons,
             "changes": changes,
             "predictions": predictions,

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hockney.analysis.explain.pairs import PairMatrix
+from hockney.analysis.health import health_of
 from hockney.report.findings import class_text, inconclusive_text, outlier_text
 from hockney.report.html.charts import plain
 from hockney.report.html.material import Material
-from hockney.units import format_bytes
+from hockney.results.runs import Run
+from hockney.units import format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
@@ -29,6 +31,8 @@ class MatrixItem:
     inconclusive: tuple[str, ...]
     missing: int
     oversubscribed: bool
+    values: str = "half round trips"
+    ends: str = "ranks"
 
 
 def matrices_of(material: Material) -> tuple[PairMatrix, ...]:
@@ -70,23 +74,57 @@ def matrix_json(matrix: PairMatrix, name: str) -> dict[str, Any]:
     A time is low * exp(n * step); rounding costs step / 2, a ten-thousandth where the slowest pair takes a thousand
     times as long as the fastest. 65535 is a pair without a time.
     """
-    import numpy as np
-
-    times = matrix_times_ns(matrix)
-    known = times[~np.isnan(times)]
-    low, high = float(known.min()), float(known.max())
-    step = max(math.log(high / low), 1e-9) / (MISSING - 1)
-    numbers = np.full(times.shape, MISSING, dtype="<u2")
-    is_known = ~np.isnan(times)
-    numbers[is_known] = np.rint(np.log(times[is_known] / low) / step).astype("<u2")
     return {
+        **_encoded(matrix_times_ns(matrix)),
         "name": name,
-        "ranks": matrix.ranks,
-        "low": low,
-        "step": step,
+        "unit": "ns",
         "hosts": list(matrix.hosts) if len(set(matrix.hosts)) > 1 else [],
         "cpus": list(matrix.cpus),
         "floor": plain(matrix.floor_ns),
         "outliers": [list(outlier.ranks) for outlier in matrix.outliers],
+    }
+
+
+def _encoded(values: FloatArray) -> dict[str, Any]:
+    import numpy as np
+
+    is_known = ~np.isnan(values)
+    low, high = float(values[is_known].min()), float(values[is_known].max())
+    step = max(math.log(high / low), 1e-9) / (MISSING - 1)
+    numbers = np.full(values.shape, MISSING, dtype="<u2")
+    numbers[is_known] = np.rint(np.log(values[is_known] / low) / step).astype("<u2")
+    return {
+        "ranks": len(values),
+        "low": low,
+        "step": step,
         "times": base64.b64encode(numbers.tobytes()).decode("ascii"),
     }
+
+
+def of_hosts(run: Run) -> list[tuple[MatrixItem, dict[str, Any]]]:
+    """The bandwidth and the latency between all hosts of a run of `health`."""
+    import numpy as np
+
+    found = health_of(run)
+    known, made = found.matrices, []
+    for title, what, unit, usual, intervals in (
+        (
+            "Bandwidth, all pairs of a round at once",
+            "bandwidths",
+            "bytes/s",
+            found.usual_bytes_per_s,
+            known.bytes_per_s,
+        ),
+        ("Latency of 8 B, half a round trip", "half round trips", "ns", found.usual_ns, known.latency_ns),
+    ):
+        if usual is None:
+            continue
+        values = np.full((len(known.hosts),) * 2, np.nan)
+        for pair, interval in intervals.items():
+            values[pair] = interval.value
+        usually = (f"usually {format_rate(usual) if unit == 'bytes/s' else format_ns(usual)}",)
+        missing = values.size - len(known.hosts) - len(intervals)
+        item = MatrixItem(title, usually, (), (), missing, oversubscribed=False, values=what, ends="hosts")
+        words = {"name": title, "unit": unit, "hosts": list(known.hosts), "cpus": [], "floor": None, "outliers": []}
+        made.append((item, {**_encoded(values), **words}))
+    return made

@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.analysis.finding import Finding
-from hockney.report.findings import evidence_of, grouped, title_of
+from hockney.analysis.health import SUITE
+from hockney.report.findings import check_name, evidence_of, gap_text, grouped, title_of
 from hockney.report.html.findings import is_problem
 from hockney.report.html.machines import ArchivePoint, archive_points, best_rate, pingpongs
 from hockney.report.html.material import Material
@@ -19,6 +21,7 @@ from hockney.results.traits import transport_traits
 from hockney.stats import Estimate
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
+_TITLES_MAX = 5
 _KINDS = {"memory": "through shared memory", "library": "of libraries", "kernel": "through the kernel"}
 
 
@@ -107,6 +110,9 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
 
 def _verdict(material: Material) -> Iterable[str]:
     """Speed, the choice for short messages, the strongest problem, and the certainty of all this."""
+    if material.run.info.suite == SUITE and material.explanation is not None:
+        yield from _verdict_on_hosts(material.explanation)
+        return
     if material.reading is None:
         yield "No figure of this run has a confidence interval yet, so there is no verdict."
         return
@@ -127,6 +133,19 @@ def _verdict(material: Material) -> Iterable[str]:
         yield _choice(material, shorts, latency[1].bytes if latency else 0)
     grave = _gravest(material)
     yield f"{_wrong(material, grave)} {_certainty(material)}"
+
+
+def _verdict_on_hosts(explanation: Explanation) -> Iterable[str]:
+    """What is wrong, the worst first, and what is not clear."""
+    titles = [title_of(finding) for finding in explanation.findings]
+    more = f"; and {len(titles) - _TITLES_MAX} more" if len(titles) > _TITLES_MAX else ""
+    if titles:
+        yield f"Found among the hosts: {'; '.join(titles[:_TITLES_MAX])}{more}."
+    else:
+        yield "No fault was found, but not all was checked." if explanation.not_checked else "No fault was found."
+    for gap in explanation.not_checked:
+        text = f"{check_name(gap)}: {gap.reason.value}: {gap_text(gap)}"
+        yield f"{text[0].upper()}{text[1:]}".rstrip(".?") + ("?" if text.endswith("?") else ".")
 
 
 def _reached(material: Material, rate: Rate) -> str:

@@ -22,6 +22,11 @@ function startMatrix(box, matrix) {
   const time = (a, b) => (numbers[a * count + b] === MISSING ? null : matrix.low * Math.exp(numbers[a * count + b] * matrix.step));
   const known = numbers.filter((number) => number !== MISSING);
   const most = known.reduce((a, b) => Math.max(a, b), 1);
+  const units = matrix.unit === "ns" ? TIMES : RATES;
+  const isRate = units === RATES; // the lowest is the slowest
+  // A host with one rank is named instead of it.
+  const ownHosts = matrix.hosts.length > 0 && new Set(matrix.hosts).size === count;
+  const label = (rank) => (ownHosts ? matrix.hosts[rank] : String(rank));
   const canvas = box.querySelector("canvas");
   const reading = box.querySelector(".reading");
   const left = 44, top = 30, bottom = 52;
@@ -32,7 +37,7 @@ function startMatrix(box, matrix) {
     const pen = small.getContext("2d");
     const pixels = pen.createImageData(count, count);
     numbers.forEach((number, place) => {
-      const [red, green, blue] = number === MISSING ? [0, 0, 0] : shade(number / most);
+      const [red, green, blue] = number === MISSING ? [0, 0, 0] : shade(isRate ? 1 - number / most : number / most);
       pixels.data.set([red, green, blue, number === MISSING ? 0 : 255], 4 * place);
     });
     pen.putImageData(pixels, 0, 0);
@@ -60,9 +65,9 @@ function startMatrix(box, matrix) {
     const step = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024].find((each) => each * cell >= 26) || count;
     for (let rank = 0; rank < count; rank += step) {
       pen.textAlign = "right";
-      pen.fillText(String(rank), left - 6, top + (rank + 0.5) * cell);
+      pen.fillText(label(rank).slice(-6), left - 6, top + (rank + 0.5) * cell);
       pen.textAlign = "center";
-      pen.fillText(String(rank), left + (rank + 0.5) * cell, top - 9);
+      pen.fillText(label(rank).slice(-6), left + (rank + 0.5) * cell, top - 9);
     }
     pen.strokeStyle = colors.strong;
     pen.lineWidth = 2;
@@ -85,22 +90,22 @@ function startMatrix(box, matrix) {
   function legend(pen, side, colors) {
     const width = Math.min(220, side), y = top + side + 16;
     for (let x = 0; x < width; x++) {
-      pen.fillStyle = `rgb(${shade(x / width).join(",")})`;
+      pen.fillStyle = `rgb(${shade(isRate ? 1 - x / width : x / width).join(",")})`;
       pen.fillRect(left + x, y, 1.5, 10);
     }
     pen.fillStyle = colors.soft;
     pen.textAlign = "left";
-    pen.fillText(scaled(matrix.low, TIMES), left, y + 22);
+    pen.fillText(scaled(matrix.low, units), left, y + 22);
     pen.textAlign = "right";
-    const highest = matrix.low * Math.exp(most * matrix.step), text = scaled(highest, TIMES);
-    pen.fillText(text === scaled(matrix.low, TIMES) ? `+${scaled(highest - matrix.low, TIMES)}` : text, left + width, y + 22);
+    const highest = matrix.low * Math.exp(most * matrix.step), text = scaled(highest, units);
+    pen.fillText(text === scaled(matrix.low, units) ? `+${scaled(highest - matrix.low, units)}` : text, left + width, y + 22);
   }
   function say() {
     if (!at) return;
     const [a, b] = at;
-    const name = (rank) => `${rank}${matrix.hosts.length ? ` (${matrix.hosts[rank]})` : matrix.cpus[rank] >= 0 ? ` (CPU ${matrix.cpus[rank]})` : ""}`;
+    const name = (rank) => ownHosts ? label(rank) : `${rank}${matrix.hosts.length ? ` (${matrix.hosts[rank]})` : matrix.cpus[rank] >= 0 ? ` (CPU ${matrix.cpus[rank]})` : ""}`;
     const value = time(a, b);
-    reading.textContent = `Rank ${name(a)} to ${name(b)}: ${value === null ? "no time" : scaled(value, TIMES)}`;
+    reading.textContent = `${ownHosts ? "" : "Rank "}${name(a)} to ${name(b)}: ${value === null ? "no value" : scaled(value, units)}`;
     draw();
   }
   canvas.addEventListener("pointermove", (event) => {
@@ -121,8 +126,8 @@ function startMatrix(box, matrix) {
   });
   fillTable(document.querySelector(`[data-matrix-table="${box.dataset.matrix}"]`), matrix.name, () => {
     const rows = [];
-    for (let a = 0; a < count; a++) for (let b = 0; b < count; b++) if (time(a, b) !== null) rows.push([String(a), String(b), scaled(time(a, b), TIMES)]);
-    return { heads: ["from rank", "to rank", "half a round trip"], rows };
+    for (let a = 0; a < count; a++) for (let b = 0; b < count; b++) if (time(a, b) !== null) rows.push([label(a), label(b), scaled(time(a, b), units)]);
+    return { heads: [ownHosts ? "from host" : "from rank", ownHosts ? "to host" : "to rank", isRate ? "bandwidth" : "half a round trip"], rows };
   });
   matrixDraws.push(draw);
   draw();
