@@ -37,8 +37,8 @@ def store_health(
     """Store a run of hosts n1, n2, …, counted from 0 here.
 
     `rates` and `latencies` are parts or multiples of the usual ones, by pair, `lost` segments of each measurement.
-    `unmeasured` are rounds that were not reached, `known` what hosts said of themselves, `clocks` comparisons of theirs, `made` of every point,
-    `plan` of the run.
+    `unmeasured` are rounds that were not reached, `known` what hosts said of themselves, `clocks` comparisons of
+    theirs, `made` of every point, `plan` of the run.
     """
     rates, latencies, lost = rates or {}, latencies or {}, lost or {}
     points = []

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.builders import make_info, make_launch, make_measurement, make_point
 
 from hockney.analysis.explain import Explanation
-from hockney.analysis.explain.fits import Line
+from hockney.analysis.explain.fits import FittedLine
 from hockney.report.html.curves import CurveData, curves_of, fits_json
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -42,7 +42,7 @@ def test_events_that_start_on_schedule_have_no_rate_of_their_payload(tmp_path: P
 
 def test_a_fitted_line_is_drawn_over_its_sizes() -> None:
     t0_ns, rate = Estimate(50, 40, 60), Estimate(1e9, 0.9e9, 1.1e9)
-    line = Line("shm", "pingpong", 2, "", "near", 64, 4096, 7, t0_ns, rate, None, 0.01)
+    line = FittedLine("shm", "pingpong", 2, "", "near", 64, 4096, 7, t0_ns, rate, None, 0.01)
     (drawn,) = fits_json(Explanation("run 1", lines=(line,)), 1, ["tcp", "shm"])["segments"]
     assert (drawn["t"], drawn["from"], drawn["to"]) == (1, 64, 4096)
     assert (drawn["t0"], drawn["r"]) == (50, 1e9)
