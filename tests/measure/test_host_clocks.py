@@ -84,6 +84,18 @@ def test_a_comparison_that_fails_is_a_warning_and_not_tried_again(sides: list[Re
         assert readings(side) == []
 
 
+def test_a_host_whose_ranks_stay_away_is_named_without_a_remedy_that_is_none(
+    sides: list[Recorder], started: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = started.with_name("agent")
+    agent.write_text('#!/bin/sh\nhost=$1\nshift\n[ "$host" = c ] && exec sleep 600\nexec sh -c "$*"\n')
+    monkeypatch.setattr(host_clocks, "_LIMIT_S", 2)
+    HostClocks(PLAN, sides, [FIRST, "b", "c"]).before()
+    (warning,) = sides[0].store.run(sides[0].run_id).warnings
+    assert "did not join in time, including rank 2 on c" in warning.cause
+    assert "--limit" not in warning.cause
+
+
 def test_strangers_are_reported(sides: list[Recorder], started: Path) -> None:
     started.with_name("agent").write_text(AGENT)
     HostClocks(PLAN, sides, [FIRST, "b"]).before()

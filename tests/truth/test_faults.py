@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -18,7 +19,6 @@ from hockney.model import PointStatus, split_placed
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
-_LIMIT_S = 4
 _NAMED_S = 40  # a wait that has an end, also on a busy machine
 EVERY_TRANSPORT = pytest.mark.parametrize(
     "transport", ["tcp", *(pytest.param(mpi, marks=pytest.mark.full) for mpi in ("mpi@mpich", "mpi@openmpi"))]
@@ -31,7 +31,7 @@ class FaultyRun:
     def __init__(self, bed: Bed, store: Path, transport: str) -> None:
         self._bed, self._store = bed, store
         argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", transport, "--bytes", "8,1K"]
-        argv += ["--hosts", "n1,n2", "--limit", f"{_LIMIT_S}s", "--time", "15s", "--launches", "1"]
+        argv += ["--hosts", "n1,n2", "--time", "15s", "--launches", "1"]
         # Far below what any machine measures, so that no point ends before its time.
         argv += ["--precision", "0.001%", "--store", str(store)]
         self._process = subprocess.Popen(
@@ -89,7 +89,7 @@ def begin(bed: Bed, store: Path, transport: str) -> Iterator[FaultyRun]:
 @EVERY_TRANSPORT
 @pytest.mark.parametrize(
     ("signal", "said"),
-    [("STOP", f"does not answer: no end after {_LIMIT_S} s in pingpong"), ("KILL", "was killed by SIGKILL")],
+    [("STOP", r"does not answer: no end after \d+ s in pingpong"), ("KILL", "was killed by SIGKILL")],
 )
 def test_a_rank_that_is_hit_is_named_with_its_host(
     two_hosts: Bed, tmp_path: Path, transport: str, signal: str, said: str
@@ -98,7 +98,7 @@ def test_a_rank_that_is_hit_is_named_with_its_host(
         run.signal(signal)
         run.wait_for_failure()
         (reason,) = run.reasons().values()
-    assert reason.startswith(f"rank 1 on n2 {said}")
+    assert re.match(f"rank 1 on n2 {said}", reason)
 
 
 @EVERY_TRANSPORT

@@ -128,7 +128,7 @@ def test_hosts_that_cannot_be_used_are_named_and_the_rest_is_measured(make_bed: 
 @pytest.mark.full
 def test_a_host_that_dies_is_named_and_the_rest_is_judged(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(Host(RATE_MBIT), Host(RATE_MBIT), Host(RATE_MBIT), Host(RATE_MBIT))
-    argv = [sys.executable, "-m", "hockney", "health", "--hosts", "n[1-4]", "--time", "20s", "--json"]
+    argv = [sys.executable, "-m", "hockney", "health", "--hosts", "n[1-4]", "--time", "40s", "--json"]
     process = subprocess.Popen(
         bed.argv("n1", [*argv, "--store", str(tmp_path / "r.db")]),
         stdout=subprocess.PIPE,
@@ -141,10 +141,22 @@ def test_a_host_that_dies_is_named_and_the_rest_is_judged(make_bed: MakeBed, tmp
         assert any("first figure" in line for line in measuring.stderr)
         bed.cut("n3")
         found = json.loads(measuring.stdout.read())["health"]
-        measuring.wait(timeout=60)
+        measuring.wait(timeout=90)
     assert measuring.returncode in (1, 3), found  # 1: what was lost on its way may name it, too
-    assert all("n3" in finding["facts"].values() for finding in found["findings"]), found
-    assert "n3 does not answer" in " ".join(gap["detail"] for gap in found["not_checked"])
+    unusable = [finding["facts"]["host"] for finding in found["findings"] if finding["code"] == "unusable host"]
+    assert unusable == ["n3"], found
+    assert found["hosts"] == ["n1", "n2", "n4"]
+    assert (found["measured_pairs"], found["pairs"]) == (3, 3)
+
+
+@pytest.mark.full
+def test_a_host_whose_worker_does_not_run_is_named(make_bed: MakeBed, tmp_path: Path) -> None:
+    bed = make_bed(*[Host(RATE_MBIT)] * 3)
+    assert bed.run("n3", ["mount", "--bind", "/bin/false", str(build_worker())]).returncode == 0
+    code, found = health(bed, tmp_path / "r.db", "--time", "5s", hosts="n[1-3]")
+    (finding,) = [finding for finding in found["findings"] if finding["code"] == "unusable host"]
+    assert (code, finding["facts"]["host"], found["hosts"]) == (3, "n3", ["n1", "n2"])
+    assert "does not run there" in finding["facts"]["said"]
 
 
 def test_one_host_has_nothing_to_be_compared_with(four: Bed, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ SPREAD = Job(Path("/w"), "T", 3, map_by="socket", hosts=A_AND_B, oversubscribed=
 WORKER = "/w -t T -n 3 --bind 0,2 --start-limit 60"
 OVERSUBSCRIBED = "/w -t T -n 3 --bind socket --oversubscribed --start-limit 60"
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-SSH = "ssh -o BatchMode=yes -o ConnectTimeout=5"
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=4"
 SRUN = "srun --overlap --overcommit --kill-on-bad-exit --cpu-bind=none --input=0"
 SRUN_ONE = f"{SRUN} --mpi=none --nodes=1 --ntasks=1"
 OPENMPI = "mpiexec -np 3 --oversubscribe --bind-to none --mca mpi_yield_when_idle"
@@ -321,5 +321,7 @@ def test_what_is_no_launcher(asked: str) -> None:
 
 
 def test_a_remote_shell_that_cannot_be_read_as_a_command_is_named() -> None:
+    strange = launch(replace(JOB, hosts=A_AND_B), environment={"HOCKNEY_RSH": "ssh -o User={me}"})
+    assert strange.argv[:3] == ("ssh", "-o", "User={me}")  # no placeholder of ours
     with pytest.raises(LaunchFailed, match='HOCKNEY_RSH=ssh " is no command'):
         launch(replace(JOB, hosts=A_AND_B), environment={"HOCKNEY_RSH": 'ssh "'})

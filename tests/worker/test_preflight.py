@@ -93,6 +93,14 @@ def test_a_worker_that_does_not_run_is_told(tmp_path: Path) -> None:
     assert host["broken"] == {str(worker): "libmpi.so.12: cannot open"}
 
 
+def test_a_host_on_which_the_native_worker_does_not_run_is_named(tmp_path: Path) -> None:
+    worker = tmp_path / "worker"
+    worker.write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
+    worker.chmod(0o755)
+    with pytest.raises(HostsUnusable, match=f"here: the worker {worker} does not run there: it fails without a word"):
+        preflight([Host("here")], [worker], shell(tmp_path), native=worker)
+
+
 def test_one_machine_with_two_names_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="here and there are one machine"):
         preflight([Host("here"), Host("there")], [], shell(tmp_path))

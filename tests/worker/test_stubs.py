@@ -377,6 +377,26 @@ def test_a_launcher_that_missed_a_host_is_not_waited_for(stub: Stub, line: str) 
     assert not caught.value.timed_out
 
 
+def test_the_advice_of_a_launcher_that_missed_a_host_is_left_out(stub: Stub) -> None:
+    line = "ssh: Could not resolve hostname n9: Name or service not known"
+    launched = stub.launch(f"sys.stderr.write('{line}\\nORTE was unable to start: * not finding\\n'); sys.exit(1)\n")
+    with pytest.raises(LaunchFailed) as caught:
+        ask(launched)
+    assert str(caught.value).endswith(f"it cannot reach a host: {line}")
+
+
+def test_a_job_that_outlives_the_limit_that_its_ranks_reported_is_not_waited_for(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hockney.worker.session._GRACE_S", 600)
+    report = "hockney worker: rank 0: no end after 1 s in pingpong\\n"
+    launched = stub.launch(
+        f"hear(); answer(HELLO); hear(); sys.stderr.write('{report}'); sys.stderr.flush(); time.sleep(600)\n"
+    )
+    with pytest.raises(WorkerTimedOut, match="no end after 1 s in pingpong"):
+        ask(launched)
+
+
 def test_what_a_rank_says_of_its_own_connections_is_no_such_failure() -> None:
     assert unreachable("[n1:12] recv failed: Connection reset by peer (104)\nPermission denied\n") == ""
 

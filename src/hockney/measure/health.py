@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 import random
 import statistics
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.health import died
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank
-from hockney.errors import UsageError
+from hockney.errors import UsageError, notice
 from hockney.measure.estimate import FIRST_POINT_S, MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, RunOptions, make_plan
 from hockney.measure.point_work import Work
@@ -27,7 +29,7 @@ from hockney.measure.recorder import Display, RunOutcome
 from hockney.measure.run import Side, Variant, measure_variants
 from hockney.measure.run_warnings import InterfaceMissing
 from hockney.measure.sampler import Sampler
-from hockney.model import Measurement, Point, PointStatus
+from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 from hockney.stats.interval import median
 from hockney.suites import load_suite
@@ -37,6 +39,8 @@ from hockney.worker.hosts import Host
 from hockney.worker.preflight import HostsUnusable
 
 HOSTS_MIN = 2
+
+_ANEW = 1 / 3  # of the time: where as much is left, a run without a dead host shows more than one until its death
 
 
 def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
@@ -55,7 +59,7 @@ def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, 
     random.Random(seed).shuffle(order)
     listed = tuple(point for number in order for point in points[number])
     # A host that dies is found soon.
-    return replace(plan, points=listed, refine=frozenset(), timeout_s=min(plan.timeout_s, 20))
+    return replace(plan, points=listed, refine=frozenset(), timeout_s=min(plan.timeout_s, 10))
 
 
 def pairs_text(hosts: int) -> str:
@@ -87,18 +91,22 @@ def measure_health(
 ) -> RunOutcome:
     """Measure the hosts that can be used; why others cannot is stored with the plan.
 
+    If a host dies, the others are measured anew in another run, whose outcome this is, as long as there is time.
     Raises HostsUnusable where less than two can, UsageError, StoreError.
     """
     seed = random.SystemRandom().randrange(1 << 32)
     unusable: dict[str, str] = {}
     link: dict[str, Any] = {UNUSABLE: unusable}
+    end_s = least_s = 0.0
     while True:
         plan = plan_health(hosts, asked, catalogue, seed)
         variant = Variant(plan, label=label, link=link, seed=seed)
+        if not end_s:
+            end_s, least_s = time.monotonic() + plan.time_s, _ANEW * plan.time_s
         try:
-            return measure_variants([variant], catalogue, store, display, command=command, make_sampler=_pair_sampler)[
-                0
-            ]
+            (outcome,) = measure_variants(
+                [variant], catalogue, store, display, command=command, make_sampler=_pair_sampler
+            )
         except (HostsUnusable, InterfaceMissing) as error:
             left = [host for host in hosts if host.name not in error.causes]
             if len(left) < HOSTS_MIN:
@@ -106,6 +114,15 @@ def measure_health(
             unusable |= error.causes
             link[DEMAND] = error.demand
             hosts = left
+            continue
+        left = [host for host in hosts if host.name not in outcome.lost_hosts]
+        left_s = end_s - time.monotonic()
+        is_over = outcome.status is RunStatus.INTERRUPTED or left_s < least_s
+        if not outcome.lost_hosts or is_over or len(left) < HOSTS_MIN:
+            return outcome
+        notice.get()(f"{' and '.join(outcome.lost_hosts)} answers no more: measuring the other hosts anew")
+        unusable |= died(outcome.lost_hosts)
+        hosts, asked = left, replace(asked, time_s=left_s)
 
 
 def _pair_sampler(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **launch: Any) -> Sampler:

@@ -71,7 +71,8 @@ def _read(plan: Plan, hosts: Sequence[str]) -> tuple[dict[str, Seen], int]:
         start_limit_s=min(plan.start_limit_s, _LIMIT_S + len(hosts) // 10),  # logins: ten a second on a busy machine
     )
     best = [(math.inf, 0.0)] * len(hosts)  # the error and the difference from its parent, of each rank
-    with WorkerSession(launch(job, asked=plan.launcher), start_limit_s=job.start_limit_s) as session:
+    command = launch(job, asked=plan.launcher)
+    with WorkerSession(command, start_limit_s=job.start_limit_s, has_option=False) as session:
         strangers = sum(rank.strangers for rank in session.hello().ranks)
         began_s = time.monotonic()
         for _ in range(10):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hockney.measure.background import BACKGROUNDS, Background
 from hockney.measure.interfaces import PointFailed
+from hockney.measure.limits import enough_s
 from hockney.measure.point_work import Work
 from hockney.measure.sampler import Sampler
 from hockney.model import Point
@@ -38,15 +39,20 @@ class Load:
         background: Background,
         timeout_s: int,
         *,
+        adapts: bool = False,
         is_lossy: bool,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`session` has said hello. `is_lossy`: its transport may lose messages."""
+        """`session` has said hello. `adapts`: the limit is a shorter one where the length is known.
+
+        `is_lossy`: its transport may lose messages.
+        """
         self.session = session
         self.is_at_rest = True  # no traffic is under way
         self._kind = BACKGROUNDS[background.name]
         self._timeout_s = timeout_s
+        self._adapts = adapts
         # Ranks meet between batches, so that no sender floods its receiver.
         self._batch_max = 4 if is_lossy else math.inf
         self._clock = clock
@@ -97,13 +103,14 @@ class Load:
         repetitions = math.ceil(length_s / self._repetition_s) if length_s else 1
         batch = int(min(self._batch_max, math.ceil(repetitions / 256)))  # at most 256 samples
         self.is_at_rest = False
+        is_known = self._adapts and length_s > 0
         with _failing():
             return self.session.begin_measure(
                 self._kind.pattern,
                 bytes=self._kind.bytes,
                 batch=batch,
                 samples=math.ceil(repetitions / batch),
-                timeout_s=self._timeout_s,
+                timeout_s=enough_s(length_s, self._timeout_s) if is_known else self._timeout_s,
                 verify=False,
                 options=self._kind.options,
             )

@@ -42,7 +42,8 @@ class Plan:
     """All that decides a run; stored with it, so that a resumed run continues with the same plan.
 
     `precision`: the requested half-width of each interval, a fraction. `time_s`: the budget for measuring. `timeout_s`:
-    the limit of a measurement; `start_limit_s`: of a job's start. `more_launches`: points that are not precise after
+    the limit of a measurement, `limit_adapts`: or a shorter one that follows from measurements before it;
+    `start_limit_s`: of a job's start. `more_launches`: points that are not precise after
     all launches get more, time permitting.
 
     `refine`: the curves that get more sizes where they leave their line; `exact`: until the place of each switch is
@@ -70,6 +71,7 @@ class Plan:
     map_by: str = "core"
     interface: str | None = None
     timeout_s: int = 60
+    limit_adapts: bool = False
     start_limit_s: int = START_LIMIT_S
     refine: frozenset[CurveKey] = field(default_factory=frozenset)
     exact: bool = False
@@ -231,6 +233,7 @@ def make_plan(
         map_by=asked.map_by,
         interface=asked.interface,
         timeout_s=round(min(max(20.0, time_s), 60.0)) if asked.timeout_s is None else asked.timeout_s,
+        limit_adapts=asked.timeout_s is None and bool(places.hosts),
         # Loading a library's programs takes seconds, with any limit of a measurement.
         start_limit_s=START_LIMIT_S if asked.timeout_s is None else max(10, asked.timeout_s),
         exact=asked.refine is True,

@@ -7,7 +7,6 @@ that dies or hangs fails one point, and is started again for the next.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import time
 from collections import Counter
@@ -17,6 +16,7 @@ from types import TracebackType
 
 from hockney.machine import choose_cpus, usable_cpus
 from hockney.measure.interfaces import PointFailed
+from hockney.measure.limits import Limits
 from hockney.measure.load import Load, LoadFailed
 from hockney.measure.plan import Plan, cpus_for
 from hockney.model import Definition, Launch, Measurement, Place, Point, split_placed
@@ -54,13 +54,14 @@ class Failures:
 
     `proven`: launchers that have started a job; only that job fails where one of theirs is late. `lost_hosts`: those
     that answer no more, with the cause: no job is started on them. `asks_hosts`: after a failure; not if none answered
-    before the run, as only a library's launcher reaches them then.
+    before the run, as only a library's launcher reaches them then. `limits`: of measurements in all launches.
     """
 
     reasons: dict[tuple[str, int] | str, str] = field(default_factory=dict)
     proven: set[str] = field(default_factory=set)
     lost_hosts: dict[str, str] = field(default_factory=dict)
     asks_hosts: bool = True
+    limits: Limits = field(default_factory=Limits)
 
 
 class WorkerPool:
@@ -122,17 +123,24 @@ class WorkerPool:
         """One measurement. Raises PointFailed."""
         live = self._job(point)
         started_unix_s = time.time()
-        ask = functools.partial(
-            live.session.measure,
-            point.pattern,
-            bytes=point.bytes,
-            batch=batch,
-            samples=samples,
-            warmup=warmup,
-            timeout_s=self._plan.timeout_s,
-            verify=verify,
-            options=point.pattern_options,
-        )
+        limits, most_s = self._failures.limits, self._plan.timeout_s
+        limit_s = limits.limit_s(point, batch * samples + warmup, most_s) if self._plan.limit_adapts else most_s
+
+        def ask() -> MeasureAnswer:
+            begun_s = time.monotonic()
+            answer = live.session.measure(
+                point.pattern,
+                bytes=point.bytes,
+                batch=batch,
+                samples=samples,
+                warmup=warmup,
+                timeout_s=limit_s,
+                verify=verify,
+                options=point.pattern_options,
+            )
+            limits.note(point, time.monotonic() - begun_s, max(answer.wall_ns) / 1e9 / (batch * samples))
+            return answer
+
         try:
             answer = ask() if point.background is None else self._under_load(point, ask, (point, batch * samples))
         except WorkerRefused as refusal:
@@ -192,7 +200,8 @@ class WorkerPool:
         except WorkerError as error:
             self._failures.reasons[_load_key(transport)] = reason = f"the background failed: {error}"
             raise PointFailed(reason) from error
-        load = Load(session, background, self._plan.timeout_s, is_lossy="lossy" in info.caps)
+        is_lossy, adapts = "lossy" in info.caps, self._plan.limit_adapts
+        load = Load(session, background, self._plan.timeout_s, adapts=adapts, is_lossy=is_lossy)
         self._loads[transport] = load
         return load
 

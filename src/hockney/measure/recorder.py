@@ -7,8 +7,8 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from hockney.machine import Moment
@@ -58,11 +58,15 @@ class Display:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended. `failed` counts points, also those that failed before it was resumed."""
+    """How a run ended. `failed` counts points, also those that failed before it was resumed.
+
+    `lost_hosts`: those that answered no more, with the cause.
+    """
 
     run_id: int
     status: RunStatus
     failed: int
+    lost_hosts: Mapping[str, str] = field(default_factory=dict)
 
 
 class Recorder:

@@ -16,6 +16,7 @@ from typing import Any
 
 from hockney import __version__
 from hockney.analysis import repeat
+from hockney.analysis.health.matrices import LOST
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError
 from hockney.machine import (
@@ -188,7 +189,8 @@ def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
 def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     """The facts of each host of a plan. Raises HostsUnusable, UsageError."""
     used = [catalogue.transports[point.transport] for point in plan.points]
-    workers = sorted({build_worker(), *(transport.executable for transport in used)})  # the first compares clocks
+    native = build_worker()  # it compares clocks
+    workers = sorted({native, *(transport.executable for transport in used)})
     listed = parse_hosts(",".join(plan.hosts))
     jobs = {(point.ranks, point.per_host) for point in plan.points}
     names = {host.name for ranks, per_host in jobs for host in fill(ranks, listed, per_host)}
@@ -198,12 +200,12 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     libraries = {transport.library.id: transport.library for transport in used if transport.library}
     try:
         starter = find_starter(plan.launcher, used_hosts, os.environ)
-        known = preflight(used_hosts, workers, starter, libraries.values())
+        known = preflight(used_hosts, workers, starter, libraries.values(), native=native)
         if plan.interface is not None:
             refuse_without_interface(known, plan.interface)
         return known
-    except HostsUnusable:
-        if all(transport.library for transport in used):
+    except HostsUnusable as error:
+        if error.every and all(transport.library for transport in used):
             return []  # their launchers may have another way to these hosts
         raise
 
@@ -376,15 +378,17 @@ def _carry_out(
                 for side in sides:
                     judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
             clocks.after({host for side in sides for host in side.failures.lost_hosts})
+            for side in sides:
+                if side.failures.lost_hosts:
+                    side.recorder.store.add_to_facts(side.recorder.run_id, LOST, side.failures.lost_hosts)
         except KeyboardInterrupt:
             if not sides:
                 raise  # nothing is stored yet
             status = RunStatus.INTERRUPTED
         undo.pop_all()
-    return [
-        side.recorder.finish(side.plan, status, catalogue, others, failed_before=start.failed, goes_on=start.launch > 0)
-        for side in sides
-    ]
+    how: dict[str, Any] = {"failed_before": start.failed, "goes_on": start.launch > 0}
+    ends = [(side, side.recorder.finish(side.plan, status, catalogue, others, **how)) for side in sides]
+    return [replace(outcome, lost_hosts=side.failures.lost_hosts) for side, outcome in ends]
 
 
 def _store_interrupted(sides: Sequence[Side]) -> None:

@@ -11,6 +11,7 @@ _OURS = "hockney worker: "
 # Messages of ranks after the failure of another one, or after a wait for it in vain.
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 _REPORT = re.compile(r"hockney worker: rank (\d+): no end after ")
+_MISSING = re.compile(r"did not join in time, including rank (\d+)")
 _SPEAKER = re.compile(r"hockney worker: rank (\d+): ")
 _LOST = re.compile(r"control: (?:lost )?rank (\d+)(?: is gone|: )")
 _ANSWER = PREFIX.decode()  # of a host whose process is not the one that answers
@@ -62,6 +63,21 @@ def reason(said: str) -> str:
 def is_consequence(reason: str) -> bool:
     """Whether a reason is only that another rank failed."""
     return _CONSEQUENCES.match(_OURS + reason) is not None
+
+
+def with_hosts(said: str, places: Sequence[str]) -> str:
+    """A message about missing ranks with the host of the one that it names; `places` has that of each rank."""
+
+    def placed(match: re.Match[str]) -> str:
+        rank = int(match[1])
+        return f"{match[0]} on {places[rank]}" if rank < len(places) else match[0]
+
+    return _MISSING.sub(placed, said)
+
+
+def is_late(said: str) -> bool:
+    """Whether a rank has reported a time limit."""
+    return "no end after" in said
 
 
 def silent_ranks(said: str, ranks: Sequence[Rank]) -> str:

@@ -67,7 +67,8 @@ class Job:
 class StartCommand:
     """The commands that start a job: `argv`, and in a job joined over TCP one of `joins` for each further host.
 
-    `environment` has changes to ours; None removes a variable. `demand`: what it takes to reach each host.
+    `environment` has changes to ours; None removes a variable. `demand`: what it takes to reach each host. `places`: the
+    host of each rank, where hockney places them.
     """
 
     launcher: str
@@ -75,6 +76,7 @@ class StartCommand:
     environment: Mapping[str, str | None] = field(default_factory=dict)
     joins: tuple[tuple[str, ...], ...] = ()
     demand: str = ""
+    places: tuple[str, ...] = ()
     needs_token: bool = False  # the first line of each standard input is a secret that all ranks share
 
 
@@ -253,7 +255,8 @@ def ssh(job: Job) -> StartCommand:
             command = _worker(job, "--rank", str(rank), "--here", str(count), *meeting)
             lines.append(job.starter.argv(command, [host.name]))
         rank += count
-    return StartCommand(job.starter.name, lines[0], joins=tuple(lines[1:]), demand=job.starter.demand, needs_token=True)
+    demand, places = job.starter.demand, tuple(_places(job))
+    return StartCommand(job.starter.name, lines[0], {}, tuple(lines[1:]), demand, places, needs_token=True)
 
 
 def srun(job: Job, kind: str = "", here: str = "") -> StartCommand:

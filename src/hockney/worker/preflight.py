@@ -85,18 +85,25 @@ class HostsUnusable(WorkerError):
 
 
 def preflight(
-    hosts: Sequence[Host], workers: Sequence[Path], starter: Starter, libraries: Iterable[Library] = ()
+    hosts: Sequence[Host],
+    workers: Sequence[Path],
+    starter: Starter,
+    libraries: Iterable[Library] = (),
+    *,
+    native: Path | None = None,
 ) -> list[dict[str, Any]]:
     """The facts of each host, in the order given; `starter` leads to them. Takes seconds.
 
+    `native`: the worker without which a host is of no use; others may find their libraries only by their launchers.
     Raises HostsUnusable, naming every host that does not answer or cannot run the workers; UsageError for two names of
     one machine.
     """
     launchers = [word for library in libraries for word in (library.id, str(library.program))]
     command = ["sh", "-s", "--", *map(str, workers), "--", *launchers]
+    needed = str(native)
     names = [host.name for host in hosts]
     with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
-        answers = dict(zip(names, pool.map(lambda name: _examine(name, command, starter), names), strict=True))
+        answers = dict(zip(names, pool.map(lambda name: _examine(name, command, starter, needed), names), strict=True))
     causes = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
     answered = {name: answer for name, answer in answers.items() if not isinstance(answer, str)}
     if causes:
@@ -121,7 +128,7 @@ def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
 
 def _cause(argv: Sequence[str]) -> str:
     """Why a command on a host fails, or an empty string."""
-    done = _run(argv, limit_s=6)  # ssh gives up after 5 s
+    done = _run(argv, limit_s=6)  # ssh gives up after 4 s
     return done if isinstance(done, str) else _failure(done)
 
 
@@ -143,7 +150,7 @@ def _failure(done: subprocess.CompletedProcess[bytes]) -> str:
     )
 
 
-def _examine(host: str, command: Sequence[str], starter: Starter) -> dict[str, Any] | str:
+def _examine(host: str, command: Sequence[str], starter: Starter, needed: str) -> dict[str, Any] | str:
     """The facts of a host that has the workers, or gets them now; or why it cannot be used."""
     known, here = _ask(starter.argv(command, [host])), os.uname().machine
     if isinstance(known, str):
@@ -155,11 +162,14 @@ def _examine(host: str, command: Sequence[str], starter: Starter) -> dict[str, A
         why = copy_worker(Path(worker), starter.argv(["sh", "-c", RECEIVE_SCRIPT, "sh", worker], [host]))
         if why:
             return f"the worker {worker} is not there, and cannot be copied: {why}"
-    if not missing:
-        return known
-    known = _ask(starter.argv(command, [host]))
-    if isinstance(known, dict) and known["missing"]:
-        return f"the worker {known['missing'][0]} may not run there: is its folder mounted with noexec?"
+    if missing:
+        known = _ask(starter.argv(command, [host]))
+        if isinstance(known, str):
+            return known
+        if known["missing"]:
+            return f"the worker {known['missing'][0]} may not run there: is its folder mounted with noexec?"
+    if needed in known["broken"]:
+        return f"the worker {needed} does not run there: {known['broken'][needed]}"
     return known
 
 
@@ -195,7 +205,7 @@ def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
         "interfaces": [known for word, rest in lines if word == "interface" and (known := _interface(rest))],
         "libraries": {library: version or None for library, _, version in versions},
         "missing": [rest for word, rest in lines if word == "missing"],
-        "broken": {worker: why for worker, _, why in broken},
+        "broken": {worker: why or "it fails without a word" for worker, _, why in broken},
     }
 
 

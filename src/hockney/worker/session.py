@@ -53,6 +53,7 @@ Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, L
 # At the limit of a command or of its start the worker ends itself, and reports its wait. This much later the session
 # ends it.
 GRACE_S = 4.0
+_REPORTS_S = 1.5  # after the limit, and all ranks that live have reported it
 _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
 
@@ -61,12 +62,13 @@ class WorkerSession:
     """One job from its start to its end. Not for use by several threads at once.
 
     `start_limit_s` is the limit from the start of the job to its first answer, in s. Its ranks have the same limit, and
-    a moment more to report missing ranks.
+    a moment more to report missing ranks. `has_option`: the user sets that limit with --limit.
     """
 
-    def __init__(self, launch: StartCommand, *, start_limit_s: float = START_LIMIT_S) -> None:
+    def __init__(self, launch: StartCommand, *, start_limit_s: float = START_LIMIT_S, has_option: bool = True) -> None:
         self._launch = launch
         self._start_limit_s = start_limit_s
+        self._has_option = has_option
         self._started_s = 0.0
         self._channel = Channel()
         self._id = 0
@@ -256,14 +258,21 @@ class WorkerSession:
             raise
 
     def _read_line(self, deadline_s: float) -> bytes | None:
-        """The next answer, as of Channel.read_line. While a job starts, a launcher that missed a host soon fails."""
+        """The next answer, as of Channel.read_line. While a job starts, a launcher that missed a host soon fails.
+
+        One that waits for a dead host is not waited for, once the other ranks have reported the time limit.
+        """
         while not self._greeted and not diagnose.unreachable(self.said):
             if time.monotonic() >= deadline_s:
                 raise TimeoutError
             with suppress(TimeoutError):
                 return self._channel.read_line(min(deadline_s, time.monotonic() + 0.5))
         if not self._greeted:
-            deadline_s = min(deadline_s, time.monotonic() + _LAST_WORDS_S)
+            return self._channel.read_line(min(deadline_s, time.monotonic() + _LAST_WORDS_S))
+        with suppress(TimeoutError):
+            return self._channel.read_line(deadline_s - GRACE_S + _REPORTS_S)
+        if diagnose.is_late(self._channel.said(self._heard_bytes)):
+            raise TimeoutError
         return self._channel.read_line(deadline_s)
 
     def _refusal(self, answer: ErrorAnswer) -> WorkerRefused:
@@ -283,8 +292,6 @@ class WorkerSession:
         if self._greeted:
             silent = diagnose.silent_ranks(self._channel.said(self._heard_bytes), self._ranks)
             return WorkerTimedOut(doing, limit_s, self._reason(), silent)
-        if missed := diagnose.unreachable(self.said):
-            return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}")
         return self._not_started(f"no answer within {self._start_limit_s:g} s", timed_out=True)
 
     def _died(self, doing: str, limit_s: float, deadline_s: float) -> WorkerError:
@@ -303,7 +310,7 @@ class WorkerSession:
         lost = self._lost_rank()
         # Each rank has its own watch, and a launcher may end the others before the first has reported.
         said = self._channel.said(self._heard_bytes)
-        if 14 in (exit_code, lost and lost.exit) or "no end after" in said:
+        if 14 in (exit_code, lost and lost.exit) or diagnose.is_late(said):
             return WorkerTimedOut(doing, limit_s, self._reason(), diagnose.silent_ranks(said, self._ranks))
         text = diagnose.gone_ranks(said, self._ranks)
         killed = diagnose.killed_rank("\n".join([said, *self.noise]), self._ranks)
@@ -329,11 +336,14 @@ class WorkerSession:
         return max(lost, key=lambda each: each.signal != 0, default=None)
 
     def _not_started(self, reason: str, *, timed_out: bool = False) -> LaunchFailed:
-        if time.monotonic() >= self._started_s + self._start_limit_s:
+        demand = f"each host must be {self._launch.demand}" if self._launch.demand else ""
+        if missed := diagnose.unreachable(self.said):
+            return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}", remedy=demand)
+        if self._has_option and time.monotonic() >= self._started_s + self._start_limit_s:
             reason += f" ({how_to_wait_longer(self._start_limit_s)})"
         said = diagnose.summary(self.said) or diagnose.summary("\n".join(self.noise))
-        demand = "" if diagnose.is_of_rank(said) else self._launch.demand
-        remedy = f"each host must be {demand}" if demand else ""
+        said = diagnose.with_hosts(said, self._launch.places)
+        remedy = "" if diagnose.is_of_rank(said) else demand
         return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out, remedy=remedy)
 
     # ---- a job of several hosts -------------------------------------------------------------------------------------

@@ -50,12 +50,12 @@ class Starter:
             if word == "{worker}":
                 words += [shlex.join(command)] if self.is_shell else command
             else:
-                words.append(re.sub(r"\{(\w+)\}", lambda match: str(values[match[1]]), word))
+                words.append(re.sub(r"\{(\w+)\}", lambda match: str(values.get(match[1], match[0])), word))
         return tuple(words)
 
 
 # A question for a password would wait for ever, so ssh may not ask one.
-_SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
+_SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=4")
 SSH = Starter((*_SSH, "{hosts}", "{worker}"), is_shell=True)
 # A step that shares its CPUs with others, so that a job that waits does not hold them; ranks pin themselves.
 SRUN = ("srun", "--overlap", "--overcommit", "--kill-on-bad-exit", "--cpu-bind=none", "--input=0")

@@ -13,6 +13,7 @@ from tests.matrix import matrix
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.health import Health
+from hockney.analysis.health.matrices import LOST
 from hockney.analysis.health.places import locate
 from hockney.model import PointStatus
 from hockney.results.store import Store
@@ -353,6 +354,20 @@ def test_hosts_that_could_not_be_used(tmp_path: Path) -> None:
     (finding,) = found.findings
     assert (finding.code, finding.facts) == ("unusable host", {"host": "n9", "said": "no answer"})
     assert not found.has_fault
+
+
+def test_a_host_that_was_lost_after_all_pairs_is_named_and_nothing_is_unclear(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 4)
+    with Store.open(tmp_path / "r.db") as store:
+        for row in store.points(1):
+            store.set_status(1, row.point, PointStatus.FAILED, "n3 does not answer")
+        store.add_to_facts(1, LOST, {"n3": "no answer within 6 s"})
+    found = read_health(tmp_path / "r.db")
+    (finding,) = found.findings
+    said = "it answered at first, but not later: no answer within 6 s"
+    assert (finding.code, finding.facts) == ("unusable host", {"host": "n3", "said": said})
+    assert found.matrices.measured == found.matrices.pairs
+    assert not found.not_checked
 
 
 def test_a_rate_counts_the_datagrams_that_arrived(tmp_path: Path) -> None:

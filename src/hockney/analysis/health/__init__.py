@@ -11,7 +11,7 @@ from hockney.analysis.clocks import READINGS
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
 from hockney.analysis.health.differences import differences, wrong_clocks
-from hockney.analysis.health.matrices import DEMAND, SUITE, UNUSABLE, Matrices, matrices_of
+from hockney.analysis.health.matrices import DEMAND, LOST, SUITE, UNUSABLE, Matrices, matrices_of
 from hockney.analysis.health.places import Located
 from hockney.analysis.repeat import same_hosts
 from hockney.errors import Fix
@@ -52,7 +52,7 @@ def health_of(run: Run) -> Health:
     hosts = run.facts.get("hosts", [])
     differing, unsaid = differences(hosts, run.info.plan.get("interface"))
     findings = [
-        *_unusable(run.info.plan),
+        *_unusable(run),
         *faults.slow_findings(known, slow),
         *faults.late_findings(known, late),
         *faults.lossy_findings(known, lossy),
@@ -83,14 +83,29 @@ def health_of(run: Run) -> Health:
     )
 
 
-def _unusable(plan: Mapping[str, Any]) -> Iterator[Finding]:
+def died(lost: Mapping[str, str]) -> dict[str, str]:
+    """Why hosts that answered at first cannot be used, from why they answer no more."""
+    return {host: f"it answered at first, but not later: {cause}" for host, cause in lost.items()}
+
+
+def _lost(run: Run) -> dict[str, str]:
+    return {host: cause for lost in run.facts.get(LOST, []) for host, cause in lost.items()}
+
+
+def _unusable(run: Run) -> Iterator[Finding]:
+    plan = run.info.plan
     fix = Fix("make reachable", facts={"demand": plan[DEMAND]} if plan.get(DEMAND) else {})
-    for host, cause in plan.get(UNUSABLE, {}).items():
+    for host, cause in {**plan.get(UNUSABLE, {}), **died(_lost(run))}.items():
         yield Finding("unusable host", Subject(), {"host": host, "said": cause}, "", fix, 100.0)
 
 
 def _failures(known: Matrices, run: Run) -> Iterator[NotChecked]:
-    """Why pairs failed, or were measured less; each reason once, and none that another one includes."""
+    """Why pairs failed, or were measured less; each reason once, and none that another one includes.
+
+    None where a host was lost after each pair had been measured: it is a finding.
+    """
+    if known.measured == known.pairs and _lost(run):
+        return
     reasons = dict.fromkeys(series.reason or "" for series in run.series if series.status is PointStatus.FAILED)
     absence = Absence.INSUFFICIENT_DATA if known.bytes_per_s else Absence.NOT_MEASURED
     for reason in reasons:

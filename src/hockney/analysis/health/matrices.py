@@ -17,7 +17,8 @@ from hockney.worker.hosts import parse_hosts
 
 SUITE = "health"
 UNUSABLE = "unusable_hosts"  # in the stored plan: the cause by host
-DEMAND = "host_demand"  # there, too: what it takes to reach a host
+LOST = "lost_hosts"  # in the stored facts: a list of causes by host
+DEMAND = "host_demand"  # in the plan: what it takes to reach a host
 LATENCY, RATE = "rounds", "flows"  # the patterns of the suite
 
 
