@@ -67,8 +67,8 @@ class Job:
 class StartCommand:
     """The commands that start a job: `argv`, and in a job joined over TCP one of `joins` for each further host.
 
-    `environment` has changes to ours; None removes a variable. `demand`: what it takes to reach each host. `places`: the
-    host of each rank, where hockney places them.
+    `environment` has changes to ours; None removes a variable. `demand`: what it takes to reach each host. `places`:
+    the host of each rank, if hockney places them.
     """
 
     launcher: str
