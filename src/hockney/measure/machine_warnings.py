@@ -16,6 +16,7 @@ from hockney.machine.topology import Topology
 from hockney.model import Warning_
 from hockney.results.store import StoredRun
 from hockney.units import counted
+from hockney.worker.build import FAMILY_SOURCES
 
 _BUSY_CPUS_MAX = 0.2
 
@@ -204,7 +205,7 @@ def _busy(when: str, cpus: float, names: Sequence[str]) -> tuple[str, str]:
 
 def _called(program: str) -> str:
     """The printed name of a program. A worker's name contains a hash, which means nothing to a user."""
-    return "another hockney" if re.fullmatch(r"(native|mpi|pvm|shmem|sim|smpi)-[0-9a-f]+", program) else program
+    return "another hockney" if re.fullmatch(rf"({'|'.join(FAMILY_SOURCES)})-[0-9a-f]+", program) else program
 
 
 def _list(words: Iterable[str]) -> str:
