@@ -222,7 +222,8 @@ def finding_lines(
 ) -> list[str]:
     """At most three paragraphs, with the machine states other than this one.
 
-    Where it `is_short`, they take at most three lines of 100 columns: the evidence is cut where it is longer.
+    Where it `is_short`, they take at most three lines of 100 columns: the cause follows the evidence on its line where
+    they would take more, and is cut where both are still longer.
     """
 
     def name_of(finding: Finding) -> str:
@@ -233,12 +234,20 @@ def finding_lines(
     head, cause, fix = finding_parts(group, name_of)
     if group[0].fix and group[0].fix.argv[:1] == ("hockney",) and len(fix) + 2 > render.line_width():
         fix = f"Try: `{command_line(group[0].fix)}`"
-    lines = render.wrapped(head, first="- ", rest="  ")
-    below = [line for part in (cause, fix) if part for line in render.wrapped(part, first="  ", rest="    ")]
-    room = max(1, _FINDING_LINES_MAX * max(100, render.line_width()) // render.line_width() - len(below))
-    if is_short and len(lines) > room:
-        lines[room - 1 :] = [lines[room - 1].rpartition(" ")[0] + " …"]
+    room = _FINDING_LINES_MAX * max(100, render.line_width()) // render.line_width()
+    lines, below = _wrapped_parts(head, cause, fix)
+    if is_short and len(lines) + len(below) > room:
+        lines, below = _wrapped_parts(f"{head} {cause}".rstrip(), fix)
+        room = max(1, room - len(below))
+        if len(lines) > room:
+            lines[room - 1 :] = [lines[room - 1].rpartition(" ")[0] + " …"]
     return lines + below
+
+
+def _wrapped_parts(head: str, *parts: str) -> tuple[list[str], list[str]]:
+    """The lines of a finding's first paragraph, and those of the others."""
+    below = [line for part in parts if part for line in render.wrapped(part, first="  ", rest="    ")]
+    return render.wrapped(head, first="- ", rest="  "), below
 
 
 def gap_line(gap: NotChecked) -> str:
