@@ -179,4 +179,4 @@ def test_a_check_says_that_it_measures_again(capsys: pytest.CaptureFixture[str])
     display.begun(3, plan, goes_on=False, precise=0)
     display.begun(3, replace(plan, launches=12), goes_on=True, precise=0)
     said = sentences(capsys.readouterr().err)
-    assert said[1:] == ["run 3 goes on: 3 points in 12 more launches, for 1 min 00 s or longer"]
+    assert said[1:] == ["run 3 goes on, as not all is decided: 3 points in 12 more launches, for 1 min 00 s or longer"]

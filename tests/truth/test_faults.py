@@ -19,7 +19,7 @@ from hockney.model import PointStatus, split_placed
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
-_NAMED_S = 40  # a wait that has an end, also on a busy machine
+_NAMED_S = 100  # a wait that has an end, also on a machine so busy that measurements take seconds
 EVERY_TRANSPORT = pytest.mark.parametrize(
     "transport", ["tcp", *(pytest.param(mpi, marks=pytest.mark.full) for mpi in ("mpi@mpich", "mpi@openmpi"))]
 )
@@ -98,6 +98,8 @@ def test_a_rank_that_is_hit_is_named_with_its_host(
         run.signal(signal)
         run.wait_for_failure()
         (reason,) = run.reasons().values()
+    if transport != "tcp":  # how it ended is known only from a library's launcher, which may be late
+        said = said.replace("was killed by SIGKILL", "(was killed by SIGKILL|is gone)")
     assert re.match(f"rank 1 on n2 {said}", reason)
 
 

@@ -37,7 +37,7 @@ def hockney(bed: Bed, store: Path, *arguments: str) -> str:
 def test_a_slow_host_and_a_slow_direction_among_four(four: Bed, tmp_path: Path) -> None:
     links = (Link("n1", "n4", RATE_MBIT / 2),)
     plant(four, Planted({"n2": Host(RATE_MBIT / 4)}, links))
-    code, found = health(four, tmp_path / "r.db", "--time", "25s")
+    code, found = health(four, tmp_path / "r.db", "--time", "60s")
     assert named_in(found) == {("slow host", "n2", "both"), ("slow link", "n1", "n4", "sending")}
     assert code == 1
     shown = hockney(four, tmp_path / "r.db", "show", "--tables")

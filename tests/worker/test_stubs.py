@@ -388,7 +388,7 @@ def test_the_advice_of_a_launcher_that_missed_a_host_is_left_out(stub: Stub) -> 
 def test_a_job_that_outlives_the_limit_that_its_ranks_reported_is_not_waited_for(
     stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hockney.worker.session._GRACE_S", 600)
+    monkeypatch.setattr("hockney.worker.session.GRACE_S", 600)
     report = "hockney worker: rank 0: no end after 1 s in pingpong\\n"
     launched = stub.launch(
         f"hear(); answer(HELLO); hear(); sys.stderr.write('{report}'); sys.stderr.flush(); time.sleep(600)\n"

@@ -120,11 +120,11 @@ def more_pairs(info: RunInfo, pairs: int) -> Fix:
 
 
 def new_baseline(run: int, info: RunInfo) -> Fix:
-    """Repeat a run with its original settings, but without its label, which would then name both.
+    """Repeat a run with its original settings. Its label then names the new one.
 
     Without argv as for more_launches.
     """
-    words = _words(info.command, {*_ELSEWHERE, "--label", "-l"})
+    words = _words(info.command, _ELSEWHERE)
     can_repeat = words[:2] in (["hockney", "run"], ["hockney", "quick"])
     return Fix("new baseline", tuple(words) if can_repeat else (), {"run": run}, info.facts)
 

@@ -23,7 +23,7 @@ def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
         ("", changes.load_sentences(comparison), 1),
     ):
         shown = items if everything else items[:limit]
-        more = f"; {len(items) - len(shown)} more in --json" if len(shown) < len(items) else ""
+        more = f" ({len(items) - len(shown)} more in --json)" if len(shown) < len(items) else ""
         lines += [f"{label}{('; ' if label else ' ').join(shown)}{more}"] if items else []
     warning = caution(comparison)
     lines += [warning] if warning else []

@@ -165,7 +165,7 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str
         plot = [typed("show", run_id, "--plot")] if plots_of(run, run.series) else []
         commands = typed("explain", run_id), *plot, typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"
-    points = [series.status for series in run.series]
+    points = [series.status for series in run.series if series.status is not PointStatus.SKIPPED]
     early = points.count(PointStatus.BUDGET)
     were = f"{counted(len(points), 'point')} {'was' if early == 1 else 'were'}"
     why = f"; the time was up before {early} of {were} as precise as asked"

@@ -53,7 +53,10 @@ class ProgressDisplay(Display):
         self._run_id, self._launches, self._launch = run_id, plan.launches, 0
         if is_known:  # a check measures again
             launches = counted(plan.launches, "more launch", "more launches")
-            self.say(f"run {run_id} goes on: {points} in {launches}, for {format_duration_s(plan.time_s)} or longer")
+            self.say(
+                f"run {run_id} goes on, as not all is decided: {points} in {launches}, "
+                f"for {format_duration_s(plan.time_s)} or longer"
+            )
             return
         transports = counted(len({point.transport for point in plan.points}), "transport")
         left = f"{len(plan.points) - precise} of its {points}" if precise else points

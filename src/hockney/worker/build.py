@@ -78,7 +78,7 @@ def build_worker(recipe: Recipe = Recipe(), *, folder: Path | None = None) -> Pa
     folder = folder or cache.default_folder()
     objects, link = _look_up(recipe, folder)
     if not cache.touch(link.path):
-        notice.get()("compiling the workers, once for this version and compiler (some seconds) ...")
+        notice.get()("compiling the workers, once for each version (some seconds) ...")
         _build(folder, objects, link)
     return link.path
 
