@@ -234,6 +234,11 @@ def test_screens_in_the_documents_are_printed() -> None:
     assert [line for block in blocks for line in block.splitlines() if line.strip() not in printed] == []
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_no_conflict_of_a_merge(page: str) -> None:
+    assert re.findall(r"^(?:<{7}|>{7}) .*", PAGES[page], re.MULTILINE) == []
+
+
 # ---- short enough to be read ----------------------------------------------------------------------------------------
 
 

@@ -223,6 +223,14 @@ def test_bandwidth_is_the_better_of_two_sizes(tmp_path: Path) -> None:
     assert best.at_bytes == 1 << 16
 
 
+def test_bandwidth_of_the_only_size_that_can_be_sent(tmp_path: Path) -> None:
+    values = row(tmp_path, LATENCY, oneway(1 << 16), oneway(1 << 20, skipped="messages have up to 64 KiB")).values
+    best = values["bandwidth_bytes_per_s"]
+    assert best is not None
+    assert best.at_bytes == 1 << 16
+    assert best.value == pytest.approx(65536 / 1e-6, rel=0.01)
+
+
 @pytest.mark.parametrize(
     "other",
     [

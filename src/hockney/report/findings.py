@@ -41,7 +41,7 @@ def evidence_of(finding: Finding) -> str:
 def cause_of(finding: Finding) -> str:
     """The likely cause as a sentence, "" where none is known; its code where that has no wording."""
     template = WORDING.get(finding.code, {}).get("causes", {}).get(finding.cause)
-    return finding.cause if template is None else fill(template, finding)
+    return finding.cause and f"{finding.cause}." if template is None else fill(template, finding)
 
 
 def sentence_of(finding: Finding) -> str:

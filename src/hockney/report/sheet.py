@@ -88,12 +88,16 @@ class TransportFigures:
         return self.time_ns("pingpong", _LATENCY_BYTES)
 
     def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
-        """The better of two sizes with 16 messages in flight; None where one is missing, as it may be the better."""
+        """The better of two sizes with 16 messages in flight; None where one has no figure, as it may be the better.
+
+        A size that the transport cannot send does not count.
+        """
         rates = [
             None if figure is None else _rate(*figure, series.point.bytes)
             for series, figure in self._figures.items()
             if (series.point.pattern, series.point.options) == (pattern, _STREAM_OPTIONS)
             and series.point.bytes in (1 << 16, 1 << 20)
+            and series.status is not PointStatus.SKIPPED
         ]
         known = [rate for rate in rates if rate is not None]
         return max(known, key=lambda rate: rate.value, default=None) if len(known) == len(rates) else None
