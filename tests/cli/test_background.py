@@ -182,7 +182,8 @@ def wait_for(path: Path, seen: Callable[[Store, dict[str | None, StoredPoint]], 
             if seen(store, {row.point.background: row for row in store.points(1)}):
                 return
         time.sleep(0.05)
-    raise AssertionError("the run has not come so far")
+    with Store.open(path, readonly=True) as store:
+        raise AssertionError([(str(row.point), row.status, row.reason) for row in store.points(1)])
 
 
 @pytest.mark.timeout(300)  # several waits, each with an end

@@ -69,9 +69,10 @@ class Load:
         """
         if not self._repetition_s:
             self._calibrate()
-        for _ in range(_TRIES):
-            lead_s = _SPARE * self._around_s
-            length_s = _SPARE * (lead_s + self._known_s.get(what, _FIRST_S))
+        for attempt in range(1, _TRIES + 1):
+            spare = attempt * _SPARE  # a busy machine is late by other times at each try
+            lead_s = spare * self._around_s
+            length_s = spare * (lead_s + self._known_s.get(what, _FIRST_S))
             sent_s = self._clock()
             end = self._begin(length_s)
             self._sleep(lead_s)
