@@ -112,7 +112,7 @@ def test_traffic_that_ends_or_begins_at_the_wrong_time_is_noticed() -> None:
 
 def test_a_background_that_never_covers_is_an_error() -> None:
     made = Made()
-    load, seen = make_load(made), list[tuple[float, float]]()
+    load, seen = make_load(made, timeout_s=10**6), list[tuple[float, float]]()
     load.during(victim(made, 0.1, seen), "a point")
 
     def ever_longer() -> Any:
