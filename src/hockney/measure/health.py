@@ -39,7 +39,6 @@ from hockney.worker.hosts import Host
 from hockney.worker.preflight import HostsUnusable
 
 HOSTS_MIN = 2
-
 _ANEW = 1 / 3  # of the time: where as much is left, a run without a dead host shows more than one until its death
 
 
@@ -120,7 +119,7 @@ def measure_health(
         is_over = outcome.status is RunStatus.INTERRUPTED or left_s < least_s
         if not outcome.lost_hosts or is_over or len(left) < HOSTS_MIN:
             return outcome
-        notice.get()(f"{' and '.join(outcome.lost_hosts)} answers no more: measuring the other hosts anew")
+        notice.get()(f"no answer from {' and '.join(outcome.lost_hosts)}: measuring the other hosts again")
         unusable |= died(outcome.lost_hosts)
         hosts, asked = left, replace(asked, time_s=left_s)
 
