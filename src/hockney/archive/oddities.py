@@ -60,7 +60,7 @@ def _plateau(curve: MeasuredCurve) -> Iterator[Finding]:
     if not isinstance(fit, Segment) or fit.relative_rms > 0.02 or fit.ns_per_byte.value <= 0:
         return
     time = first.time_ns
-    reached = Estimate(*((ns - fit.t0_ns.value) / fit.ns_per_byte.value for ns in (time.value, time.low, time.high)))
+    reached = time.mapped(lambda ns: (ns - fit.t0_ns.value) / fit.ns_per_byte.value)
     if time.low >= (1 + _STEP) * fit.time_ns(first.bytes) and reached.low >= 4 * shortest:
         facts = {"plateau_ns": time, "first_bytes": first.bytes, "flat_bytes": reached}
         yield Finding("flat latency", subject_of(curve, (first.bytes,)), facts)

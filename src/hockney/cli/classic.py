@@ -150,9 +150,7 @@ def _print_conclusions(conclusions: Sequence[Conclusion], reasons: dict[str, int
         render.title("What the report concludes, and whether it holds here")
     for conclusion in conclusions:
         render.note(f"{conclusion.text}{f' [{conclusion.holds}]' if conclusion.holds else ''}")
-        published = conclusion.published or ", ".join(
-            _named(replace(figure, low=None)) for figure in conclusion.figures
-        )
+        published = conclusion.published or ", ".join(map(_named, conclusion.figures))
         if published:
             render.item(published, head="published")
         for judgement in conclusion.judgements:
@@ -164,9 +162,8 @@ def _print_conclusions(conclusions: Sequence[Conclusion], reasons: dict[str, int
 
 def _named(figure: Named) -> str:
     """`receiver 15.5 % ±3.2%`; published figures have no interval, and no ± either."""
-    spread = Measured(figure.unit, figure.value, figure.low, figure.high).spread
     mark = "*" if figure.oversubscribed else ""
-    half_width = _half_width(spread) if spread else ""  # a model without noise is exact
+    half_width = _half_width(figure.precision) if figure.precision else ""  # a model without noise is exact
     return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, half_width)))
 
 
@@ -187,7 +184,7 @@ def _text(cell: Cell, column: ClassicColumn, common: str | None, reasons: dict[s
         return text_of(cell) + unit
     if cell.value is None:
         return _number(cell.reason or "no reason is known", reasons)
-    spread = cell.spread
+    spread = cell.precision
     parts = [
         format_figure(cell.value) + ("*" if cell.oversubscribed else "") + (SHORT_MARK if cell.is_short else ""),
         _TOO_FEW if cell.lacks_measurements else "" if spread is None or cell.exact else _half_width(spread),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from hockney.analysis.predict.fit import Fit, fit_machine
@@ -44,11 +43,9 @@ def predict_fitted(
     predictions = []
     for point in known:
         seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
-        low_ns, high_ns = min(seen_ns), max(seen_ns)
-        prediction = Prediction(point, seen_ns[0], outside_bytes=fit.outside(point))
-        if low_ns < high_ns:  # equal ones are not exact: the figures of the fit have no interval
-            prediction = replace(prediction, low_ns=low_ns, high_ns=high_ns)
-        predictions.append(prediction)
+        # Equal ones are not exact: the figures of the fit have no interval.
+        low_ns, high_ns = (min(seen_ns), max(seen_ns)) if len(set(seen_ns)) > 1 else (None, None)
+        predictions.append(Prediction(point, seen_ns[0], low_ns, high_ns, fit.outside(point)))
     return predictions, missing | times.failed
 
 

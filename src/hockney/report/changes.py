@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -110,16 +109,14 @@ def change_text(alike: Range) -> str:
 
     A change to half or double the time and more is a factor. On models without noise `+8.0 %`, `+6.1 % to +8.0 %`.
     """
-    shifts = [shift for shift in alike.shifts if shift.low is not None and shift.high is not None]
-    if not shifts:
+    ratio = alike.ratio
+    if ratio is None:
         return NONE
-    ratio = statistics.median(shift.ratio for shift in shifts)
-    low, high = min(shift.low or 0.0 for shift in shifts), max(shift.high or 0.0 for shift in shifts)
     if all(change.is_exact for change in alike.changes):
-        return " to ".join(dict.fromkeys(map(percent_text, (low, high))))
-    if low >= 2 or high <= 0.5:
-        return f"x{ratio:.3g} ({low:.3g} to {high:.3g})"
-    return f"{percent_text(ratio)} ({_bound_text(low)} to {_bound_text(high)})"
+        return " to ".join(dict.fromkeys(map(percent_text, (ratio.low, ratio.high))))
+    if ratio.low >= 2 or ratio.high <= 0.5:
+        return f"x{ratio.value:.3g} ({ratio.low:.3g} to {ratio.high:.3g})"
+    return f"{percent_text(ratio.value)} ({_bound_text(ratio.low)} to {_bound_text(ratio.high)})"
 
 
 def percent_text(ratio: float) -> str:

@@ -99,7 +99,7 @@ def _curve_charts(material: Material) -> Iterator[Chart]:
         times = [_line(material, curve, is_rate=False) for curve in curves]
         rates = [_line(material, curve, is_rate=True) for curve in curves if curve.payload is not None]
         floors_ns = {curve.floor_ns for curve in curves if curve.floor_ns}
-        ends = [size for curve in curves for size in curve.sizes if size > 0]
+        ends = [size for curve in curves for size in curve.times_ns if size > 0]
         if len(floors_ns) == 1:
             (floor_ns,) = floors_ns
             points: list[PointValues] = [(size, floor_ns, None, None) for size in (min(ends), max(ends))]
@@ -125,8 +125,8 @@ def _reference(copy: Line, first: int, last: int, lines: Sequence[Line]) -> Line
 
 def _line(material: Material, curve: CurveData, *, is_rate: bool) -> Line:
     points: list[PointValues] = []
-    for size in curve.sizes:
-        figure = curve.rate_at(size) if is_rate else curve.at(size)
+    for size, time_ns in curve.times_ns.items():
+        figure = curve.rate_at(size) if is_rate else time_ns
         if size > 0 and figure is not None:
             points.append((size, *figure))
     name = material.name_of(curve.transport) + (f", run {curve.run}" if material.others else "")

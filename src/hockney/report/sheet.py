@@ -16,10 +16,10 @@ from hockney.analysis.explain.layers import Layer, layer_at
 from hockney.model import NOT_MEASURED, Definition, PointStatus, RunInfo, Warning_
 from hockney.report.names import placements, plain_names
 from hockney.results.placement import used_interfaces
-from hockney.results.runs import Run, Series, table_state
+from hockney.results.runs import Run, Series, summary_time, table_state
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import transport_traits
-from hockney.stats import EXACT, LAUNCHES, ONE_LAUNCH, State, place, rate_bytes_per_s, time_of
+from hockney.stats import LAUNCHES, ONE_LAUNCH, State, place, rate_bytes_per_s
 from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit import Segment, SegmentFit, fit_segments
 from hockney.stats.interval import Estimate
@@ -142,12 +142,10 @@ def _figure(series: Series, measurements: Sequence[MeasurementSummary]) -> tuple
     if not known:
         return None
     definition = known[0].definition
-    time, over = time_of([each.median_ns or 0.0 for each in known], [each.launch_id for each in known])
-    interval = (0.0, math.inf) if time.low is None or time.high is None else (time.low, time.high)
-    if series.is_exact:
-        interval, over = (time.value, time.value), EXACT
+    interval, over = summary_time(known, exact=series.is_exact)
+    time = interval.estimate or Estimate(interval.value, 0.0, math.inf)
     is_short = series.point.is_stream and known[0].batch * definition.divisor < STREAM_EVENTS_MIN
-    return Value(time.value, *interval, over, None, is_short), definition
+    return Value(time.value, time.low, time.high, over, None, is_short), definition
 
 
 def _without_interval(value: Value | None) -> Value | None:

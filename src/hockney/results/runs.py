@@ -276,6 +276,12 @@ def table_state(series: Iterable[Series]) -> str | None:
     return main_state(member.measurements_by_state for member in series)
 
 
+def summary_time(measurements: Iterable[MeasurementSummary], *, exact: bool = False) -> tuple[stats.Interval, str]:
+    """As stats.time_of, from measurements of which one or more has a median."""
+    known = [(each.median_ns, each.launch_id) for each in measurements if each.median_ns is not None]
+    return stats.time_of([median_ns for median_ns, _ in known], [launch_id for _, launch_id in known], exact=exact)
+
+
 def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[str | None, dict[Series, stats.Figure]]:
     """One figure for each series, all in one state of the machine; series without a figure in it are left out.
 

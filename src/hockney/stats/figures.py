@@ -135,12 +135,10 @@ def _figure(
     times_ns = [measurement.times_ns() for measurement in measurements]
     medians_ns = [float(np.median(times)) for times in times_ns]
     launch_ids = [measurement.launch_id for measurement in measurements]
-    time, over = time_of(medians_ns, launch_ids, confidence)
     digits_ns = [measurement.counters[DIGITS][0] for measurement in measurements if DIGITS in measurement.counters]
+    time, over = time_of(medians_ns, launch_ids, confidence, exact=exact and not digits_ns)
     if digits_ns and time.low is not None and time.high is not None:
         time = replace(time, low=max(0.0, time.low - max(digits_ns)), high=time.high + max(digits_ns))
-    elif exact and not digits_ns:
-        time, over = replace(time, low=time.value, high=time.value, coverage=1.0), EXACT
     between, within = scatter_of(medians_ns, launch_ids)
     samples_ns = np.concatenate(times_ns)
     slowest_rank, slowest_share = _slowest(measurements)
@@ -208,9 +206,15 @@ def _per_s(count: int, definition: Definition, time_ns: float | None) -> float |
 
 
 def time_of(
-    medians_ns: Sequence[float], launch_ids: Sequence[int], confidence: float = CONFIDENCE
+    medians_ns: Sequence[float], launch_ids: Sequence[int], confidence: float = CONFIDENCE, *, exact: bool = False
 ) -> tuple[Interval, str]:
-    """The time of a point from its measurements' medians, and the kind of variation in its interval."""
+    """The time of a point from its measurements' medians, and the kind of variation in its interval.
+
+    `exact`: of a model without noise, so that the time is its own bounds.
+    """
+    if exact:
+        value = time_of(medians_ns, launch_ids)[0].value
+        return Interval(value, value, value, len(medians_ns), 1.0), EXACT
     launches = _by_launch(medians_ns, launch_ids)
     if len(launches) > 1:
         return interval.geometric_mean(list(map(statistics.median, launches)), confidence), LAUNCHES

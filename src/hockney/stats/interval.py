@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,11 @@ class Estimate:
     value: float
     low: float
     high: float
+
+    @classmethod
+    def known(cls, value: float | None, low: float | None, high: float | None) -> Estimate | None:
+        """None where one of them is not known."""
+        return None if value is None or low is None or high is None else Estimate(value, low, high)
 
     @classmethod
     def of_all(cls, values: Sequence[Estimate]) -> Estimate:
@@ -52,6 +57,10 @@ class Estimate:
         """A number above zero over a value above zero."""
         return Estimate(number / self.value, number / self.high, number / self.low)
 
+    def mapped(self, of: Callable[[float], float]) -> Estimate:
+        """The same in another unit; `of` is monotonic."""
+        return Estimate(of(self.value), *sorted(map(of, (self.low, self.high))))
+
     def is_above(self, other: Estimate) -> bool:
         """Whether the whole interval is above the other's."""
         return self.low > other.high
@@ -62,8 +71,27 @@ class Estimate:
         return max(self.high - self.value, self.value - self.low) / abs(self.value) if self.value else math.inf
 
 
+class Bounded:
+    """A value with bounds that may not be known."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The value with its bounds; None where there are none."""
+        return Estimate.known(self.value, self.low, self.high)
+
+    @property
+    def precision(self) -> float | None:
+        """The larger half-width over the value: 0.01 reads "known to 1 %". None without an interval."""
+        known = self.estimate
+        return None if known is None or known.value <= 0 else known.relative
+
+
 @dataclass(frozen=True)
-class Interval:
+class Interval(Bounded):
     """A median or mean of `n` values; `low`, `high` and their `coverage` are None where n is too small for them."""
 
     value: float
@@ -71,16 +99,6 @@ class Interval:
     high: float | None
     n: int
     coverage: float | None
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """The value with its bounds; None where there are none."""
-        return None if self.low is None or self.high is None else Estimate(self.value, self.low, self.high)
-
-    @property
-    def precision(self) -> float | None:
-        """The larger half-width over the value: 0.01 reads "known to 1 %". None without an interval."""
-        return None if self.estimate is None or self.value <= 0 else self.estimate.relative
 
 
 def median(values: Sequence[float] | FloatArray, confidence: float = CONFIDENCE) -> Interval:

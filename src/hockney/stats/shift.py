@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.stats.interval import CONFIDENCE
+from hockney.stats.interval import CONFIDENCE, Estimate
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
@@ -38,13 +38,18 @@ class Shift:
     n_base: int
     n_new: int
 
+    @property
+    def estimate(self) -> Estimate | None:
+        """The ratio with its bounds; None where there are none."""
+        return Estimate.known(self.ratio, self.low, self.high)
+
     def is_beyond(self, margin: float) -> bool:
         """Whether its interval lies beyond the margin, on either side."""
-        return self.low is not None and self.high is not None and (self.low > margin or self.high < 1 / margin)
+        return self.estimate is not None and (self.estimate.low > margin or self.estimate.high < 1 / margin)
 
     def may_be_beyond(self, margin: float) -> bool:
         """Whether its interval reaches beyond the margin, on either side, or is not known."""
-        return self.low is None or self.high is None or self.high > margin or self.low < 1 / margin
+        return self.estimate is None or self.estimate.high > margin or self.estimate.low < 1 / margin
 
 
 def can_decide(n_base: int, n_new: int) -> bool:

@@ -16,8 +16,8 @@ from hockney.stats.interval import Estimate
 
 def curve(low_ns: float | None, high_ns: float | None, payload: float | None = 2.0) -> CurveData:
     of = {"run": 1, "transport": "shm", "pattern": "twoway", "ranks": 2, "state": "near", "floor_ns": None}
-    times = {"sizes": (0, 1000), "times_ns": (100.0, 400.0), "low_ns": (90.0, low_ns), "high_ns": (110.0, high_ns)}
-    return CurveData(**of, **times, is_main=True, is_sized=True, payload=payload)  # type: ignore[arg-type]
+    times_ns = {0: (100.0, 90.0, 110.0), 1000: (400.0, low_ns, high_ns)}
+    return CurveData(**of, times_ns=times_ns, is_main=True, is_sized=True, payload=payload)  # type: ignore[arg-type]
 
 
 def test_a_rate_is_the_payload_over_the_time_and_lowest_where_that_is_longest() -> None:

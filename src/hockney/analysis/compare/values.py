@@ -12,6 +12,7 @@ from hockney.analysis.explain.thresholds import thresholds_of
 from hockney.analysis.repeat import LAUNCHES, alternate, more_launches, more_pairs, new_baseline
 from hockney.errors import Fix
 from hockney.model import CurveKey, Point, RunInfo, curve_of
+from hockney.stats.interval import Estimate
 from hockney.stats.shift import LAUNCHES_MIN, Shift
 
 CPU, HOST, COMMIT = "CPU", "host", "commit of hockney"  # names of differences
@@ -137,8 +138,11 @@ class Range:
         return list(dict.fromkeys(change.state for change in self.changes if change.state is not None))
 
     @property
-    def shifts(self) -> list[Shift]:
-        return [change.shift for change in self.changes if change.shift is not None]
+    def ratio(self) -> Estimate | None:
+        """The median ratio, with an interval that encloses all of theirs; None where none has an interval."""
+        ratios = [change.shift.estimate for change in self.changes if change.shift is not None]
+        known = [ratio for ratio in ratios if ratio is not None]
+        return Estimate.of_all(known) if known else None
 
 
 @dataclass(frozen=True)

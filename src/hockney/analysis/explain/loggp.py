@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hockney.analysis.explain.pairs import ClassOf, Summarized, pair_of
-from hockney.results.runs import Series
+from hockney.results.runs import Series, summary_time
 from hockney.results.store import MeasurementSummary
-from hockney.stats import time_of
 from hockney.stats.fit import Estimate, LogGP, NoFit, RoundTrips, fit_loggp
 
 # Transport, ranks, and the options but for messages and delay_ns.
@@ -71,8 +70,7 @@ def _trips(measurements: _Measurements) -> Iterator[RoundTrips]:
     """The sizes that have all four times."""
     times: dict[_Call, Estimate] = {}
     for call, members in measurements.items():
-        medians_ns = [member.median_ns or 0.0 for member in members]
-        time = time_of(medians_ns, [member.launch_id for member in members])[0].estimate
+        time = summary_time(members)[0].estimate
         times |= {} if time is None else {call: time}
     messages = max((messages for _, messages, _ in times), default=1)
     delay_ns = max((delay_ns for *_, delay_ns in times), default=0)

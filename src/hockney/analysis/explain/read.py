@@ -15,9 +15,9 @@ from hockney.analysis.impact import impacts_of
 from hockney.analysis.repeat import LAUNCHES, more_launches, resume
 from hockney.errors import HockneyError
 from hockney.model import DIGITS, Measurement, Point, PointStatus, RunStatus
-from hockney.results.runs import Run, Series, main_state
+from hockney.results.runs import Run, Series, main_state, summary_time
 from hockney.results.store import MeasurementSummary
-from hockney.stats import MIXED, State, median, time_of
+from hockney.stats import MIXED, State, median
 from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit import Estimate
 
@@ -126,9 +126,8 @@ def _curve_point(
     """
     if not measurements:
         return None
-    medians_ns = [measurement.median_ns for measurement in measurements if measurement.median_ns is not None]
-    interval = time_of(medians_ns, [measurement.launch_id for measurement in measurements])[0]
-    time = Estimate(*[interval.value] * 3) if exact else interval.estimate
+    interval = summary_time(measurements, exact=exact)[0]
+    time = interval.estimate
     if imported:
         digits_ns = max(measurement.counters[DIGITS][0] for measurement in measurements)
         low, high = interval.value - digits_ns, interval.value + digits_ns

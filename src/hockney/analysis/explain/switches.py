@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -165,7 +166,7 @@ def _height(switch: Switch) -> dict[str, Any]:
     jump, part = switch.jump_ns, switch.relative
     if jump.value >= 0:
         return {"jump_ns": jump, "jump_share": part}
-    fall, fall_part = (Estimate(-value.value, -value.high, -value.low) for value in (jump, part))
+    fall, fall_part = (value.mapped(operator.neg) for value in (jump, part))
     return {"fall_ns": fall, "fall_share": fall_part}
 
 

@@ -18,6 +18,7 @@ from hockney.report.classic.reading import NOT_PLANNED
 from hockney.report.classic.values import SEVERAL_STATES, Cell, Measured, Table
 from hockney.report.classic.view import text_of
 from hockney.stats import MIXED
+from hockney.stats.interval import Bounded
 from hockney.units import format_bytes
 
 Verdict = Literal["holds", "does not hold", "inconclusive", "not testable"]
@@ -33,7 +34,7 @@ _ANY = ""  # the column of a conclusion across transports
 
 
 @dataclass(frozen=True)
-class Named:
+class Named(Bounded):
     """A figure of a conclusion."""
 
     name: str
@@ -118,7 +119,7 @@ def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[
         figures = tuple(_figure(name, where, group, tables) for name, where in rows.items())
     except NotTestable as why:
         return Judgement(group, "not testable", str(why))
-    bounds = {each.name: (each.low, each.high) for each in figures if each.low is not None and each.high is not None}
+    bounds = {each.name: (each.estimate.low, each.estimate.high) for each in figures if each.estimate is not None}
     if len(bounds) < len(figures):
         return Judgement(group, "inconclusive", "too few measurements for an interval", figures)
     states = {each.state for each in figures if each.state is not None}

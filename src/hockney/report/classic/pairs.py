@@ -71,15 +71,14 @@ def _over_pairs(
                 for rank in range(pairs)
                 if figure is not None
             ]
-    lows = [cell.low for cell in cells if cell.low is not None]
-    highs = [cell.high for cell in cells if cell.high is not None]
-    complete, of = len(lows) == len(highs) == len(cells), choose or fmean
+    known = [cell.estimate for cell in cells if cell.estimate is not None]
+    complete, of = len(known) == len(cells), choose or fmean
     overs = {cell.interval_over for cell in cells}
     return Measured(
         "us",
         of([cell.value for cell in cells if cell.value is not None]),
-        of(lows) if complete else None,
-        of(highs) if complete else None,
+        of([each.low for each in known]) if complete else None,
+        of([each.high for each in known]) if complete else None,
         cells[0].state,
         any(cell.oversubscribed for cell in cells),
         pairs=(len(measured) * pairs, len(of_size) * pairs),

@@ -44,15 +44,15 @@ def _ratio(cell: Cell, base: Cell) -> Measured:
         return blank("", cell.reason or base.reason or NOT_PLANNED)
     if "mixed" in (cell.state, base.state) or cell.state != base.state:
         return blank("", "not measured in one machine state with the native library")
-    known = cell.low is not None and cell.high is not None and base.low and base.high
+    over = cell.estimate / base.estimate if cell.estimate and base.estimate and base.estimate.low > 0 else None
     return Measured(
         "",
         cell.value / base.value,
-        (cell.low or 0.0) / base.high if known and base.high else None,
-        (cell.high or 0.0) / base.low if known and base.low else None,
+        over.low if over else None,
+        over.high if over else None,
         cell.state,
         cell.oversubscribed or base.oversubscribed,
-        interval_over=cell.interval_over if known else None,
+        interval_over=cell.interval_over if over else None,
         exact=cell.exact and base.exact,
     )
 
@@ -67,9 +67,9 @@ def jumps_table(reader: RunReader) -> Table:
     for transport, curve in curves.items():
         measured = reader.together(sorted(curve, key=lambda series: series.point.bytes))
         known = [
-            (series.point.bytes, cell.value, cell.spread)
+            (series.point.bytes, cell.value, cell.precision)
             for series, cell in measured
-            if cell.value is not None and cell.spread is not None
+            if cell.value is not None and cell.precision is not None
         ]
         rows += [(transport, *jump) for jump in jumps_of(known)]
     for metric, *texts in contents("paragon")["jumps"]:

@@ -210,12 +210,12 @@ class RunReader:
                 launch_ids.append(measurement.launch_id)
         if not values:
             return blank(unit, "nothing was counted")
-        time, over = stats.time_of(values, launch_ids)
-        covers = None if time.low is None else over
-        state = self._shown(figure, series)
-        if series.is_exact:
-            return Measured(unit, time.value, time.value, time.value, state, interval_over=stats.EXACT, exact=True)
-        return Measured(unit, time.value, time.low, time.high, state, series.oversubscribed, interval_over=covers)
+        time, over = stats.time_of(values, launch_ids, exact=series.is_exact)
+        return Measured(
+            *(unit, time.value, time.low, time.high, self._shown(figure, series), series.oversubscribed),
+            interval_over=None if time.low is None else over,
+            exact=series.is_exact,
+        )
 
     @staticmethod
     def _shown(figure: Figure, series: Series) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hockney.archive import Published
+from hockney.stats.interval import Bounded
 
 SEVERAL_STATES = "several states"
 NOTHING = "\N{EN DASH}"
@@ -15,7 +16,7 @@ Kind = Literal["key", "published", "measured", "predicted"]
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Bounded):
     """A figure of this machine with its 95 % confidence interval, or the `reason` why there is none.
 
     `published` is the report's figure in the same unit, `at_bytes` the size of a best figure. `pairs`: over how many
@@ -55,23 +56,13 @@ class Measured:
     @property
     def lacks_measurements(self) -> bool:
         """Whether more measurements would give it an interval."""
-        return bool(self.value) and None in (self.low, self.high) and not self.computed
-
-    @property
-    def spread(self) -> float | None:
-        """The larger half-width of the interval over the value."""
-        if self.value is None or self.low is None or self.high is None or self.value <= 0:
-            return None
-        return max(self.high - self.value, self.value - self.low) / self.value
+        return bool(self.value) and self.estimate is None and not self.computed
 
     def converted(self, unit: str, of: Callable[[float], float]) -> Measured:
         """The same figure in another unit; `of` is monotonic."""
-        if self.value is None:
-            return replace(self, unit=unit)
-        low, high = (
-            sorted(map(of, (self.low, self.high))) if self.low is not None and self.high is not None else (None,) * 2
-        )
-        return replace(self, unit=unit, value=of(self.value), low=low, high=high)
+        if self.estimate is None:
+            return replace(self, unit=unit, value=None if self.value is None else of(self.value))
+        return replace(self, unit=unit, **vars(self.estimate.mapped(of)))
 
 
 Cell = str | Published | Measured

@@ -74,8 +74,8 @@ def _cell(cell: Cell) -> str:
     if cell.value is None:
         return NOTHING
     parts = [format_figure(cell.value) + "*" * cell.oversubscribed + SHORT_MARK * cell.is_short]
-    if cell.spread is not None and not cell.exact:
-        parts.append(spread_text(cell.spread))
+    if cell.precision is not None and not cell.exact:
+        parts.append(spread_text(cell.precision))
     if cell.error is not None:
         parts.append("reproduced" if cell.reproduced else f"{cell.error:+.1%}")
     elif cell.ratio is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,6 @@ from hockney.errors import UsageError
 from hockney.report.changes import counts_text, differences_texts, load_sentences, names_of, range_name, row
 from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
 from hockney.report.html.material import Material
-from hockney.stats.shift import Shift
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
 
@@ -59,19 +57,17 @@ def _item(title: str, comparison: Comparison) -> ComparisonItem:
     )
 
 
-def _shifts(alike: Range) -> list[Shift]:
-    return [shift for shift in alike.shifts if shift.low is not None and shift.high is not None]
+def _ratio(alike: Range) -> float:
+    return 1.0 if alike.ratio is None else alike.ratio.value
 
 
 def _distance(alike: Range) -> float:
-    shifts = _shifts(alike)
-    ratio = statistics.median(shift.ratio for shift in shifts) if shifts else 1.0
-    return max(ratio, 1 / ratio)
+    return max(_ratio(alike), 1 / _ratio(alike))
 
 
 def _chart(chart_id: str, title: str, comparison: Comparison) -> Chart | None:
-    ranges = sorted((alike for alike in comparison.ranges if _shifts(alike)), key=_distance, reverse=True)
-    ranges = sorted(ranges[:40], key=lambda alike: -statistics.median(s.ratio for s in _shifts(alike)))
+    ranges = sorted((alike for alike in comparison.ranges if alike.ratio), key=_distance, reverse=True)
+    ranges = sorted(ranges[:40], key=_ratio, reverse=True)
     if not ranges:
         return None
     names = names_of(comparison)
@@ -91,11 +87,5 @@ def _chart(chart_id: str, title: str, comparison: Comparison) -> Chart | None:
 
 
 def _points(ranges: Sequence[Range], verdict: Verdict) -> list[PointValues]:
-    points: list[PointValues] = []
-    for place, alike in enumerate(ranges):
-        if alike.verdict is verdict:
-            shifts = _shifts(alike)
-            ratio = statistics.median(shift.ratio for shift in shifts)
-            low, high = min(shift.low or 0.0 for shift in shifts), max(shift.high or 0.0 for shift in shifts)
-            points.append((ratio, place, low, high))
-    return points
+    placed = [(place, alike.ratio) for place, alike in enumerate(ranges) if alike.verdict is verdict]
+    return [(ratio.value, place, ratio.low, ratio.high) for place, ratio in placed if ratio is not None]

@@ -9,22 +9,25 @@ from typing import Any
 from hockney.analysis.explain import Explanation
 from hockney.model import PointStatus
 from hockney.report.html.charts import plain
-from hockney.results.runs import Run, Series, main_state
+from hockney.results.runs import Run, Series, main_state, summary_time
 from hockney.results.store import MeasurementSummary
-from hockney.stats import MIXED, time_of
+from hockney.stats import MIXED
 
 COPY = "memcpy"  # the reference of other curves
 _OF_PAIRS = {"source", "target", "round"}  # options that name a pair of ranks: these points are in the matrices
+_BOUNDS = ("y", "low", "high")
+_Figure = tuple[float, float | None, float | None]  # with its bounds
 _Member = tuple[Series, list[MeasurementSummary]]  # in one state
 _Key = tuple[str, str, int, str]  # transport, pattern with options, ranks, state
 
 
 @dataclass(frozen=True)
 class CurveData:
-    """A pattern on a transport in one machine state: times in ns over sizes in bytes, ascending.
+    """A pattern on a transport in one machine state: times over sizes in bytes, ascending.
 
-    `low_ns` and `high_ns` are None if there are too few measurements for an interval. `payload` is the number of bytes
-    moved in that time over the size, None if a rate has no meaning. `is_main`: the state that tables show.
+    `times_ns` are by size, each with its bounds, which are None if there are too few measurements for an interval.
+    `payload` is the number of bytes moved in that time over the size, None if a rate has no meaning. `is_main`: the
+    state that tables show.
     """
 
     run: int
@@ -36,26 +39,16 @@ class CurveData:
     floor_ns: float | None
     payload: float | None
     is_sized: bool
-    sizes: tuple[int, ...]
-    times_ns: tuple[float, ...]
-    low_ns: tuple[float | None, ...]
-    high_ns: tuple[float | None, ...]
+    times_ns: Mapping[int, _Figure]
 
     @property
     def is_drawn(self) -> bool:
         """Whether it has enough sizes for a curve."""
-        return sum(size > 0 for size in self.sizes) >= 3
+        return sum(size > 0 for size in self.times_ns) >= 3
 
-    def at(self, size: int) -> tuple[float, float | None, float | None] | None:
-        """The time of a size with its interval."""
-        if size not in self.sizes:
-            return None
-        place = self.sizes.index(size)
-        return self.times_ns[place], self.low_ns[place], self.high_ns[place]
-
-    def rate_at(self, size: int) -> tuple[float, float | None, float | None] | None:
+    def rate_at(self, size: int) -> _Figure | None:
         """The rate of a size in bytes/s with its interval."""
-        time = self.at(size)
+        time = self.times_ns.get(size)
         if time is None or self.payload is None or time[0] <= 0:
             return None
         scale, (value, low, high) = 1e9 * self.payload * size, time
@@ -94,7 +87,6 @@ def curves_of(run: Run) -> list[CurveData]:
 def _curve(run: int, key: _Key, members: Iterable[_Member], is_main: bool, floor_ns: float | None) -> CurveData:
     transport, pattern, ranks, state = key
     ordered = sorted(members, key=lambda member: member[0].point.bytes)
-    times = [_time(*member) for member in ordered]
     return CurveData(
         run=run,
         transport=transport,
@@ -105,17 +97,13 @@ def _curve(run: int, key: _Key, members: Iterable[_Member], is_main: bool, floor
         floor_ns=floor_ns,
         payload=_payload(ordered),
         is_sized=ordered[0][0].point.is_sized,
-        sizes=tuple(series.point.bytes for series, _ in ordered),
-        times_ns=tuple(time[0] for time in times),
-        low_ns=tuple(time[1] for time in times),
-        high_ns=tuple(time[2] for time in times),
+        times_ns={series.point.bytes: _time(series, measurements) for series, measurements in ordered},
     )
 
 
-def _time(series: Series, measurements: Sequence[MeasurementSummary]) -> tuple[float, float | None, float | None]:
-    medians_ns = [each.median_ns for each in measurements if each.median_ns is not None]
-    time = time_of(medians_ns, [each.launch_id for each in measurements])[0]
-    return (time.value, time.value, time.value) if series.is_exact else (time.value, time.low, time.high)
+def _time(series: Series, measurements: Sequence[MeasurementSummary]) -> _Figure:
+    time = summary_time(measurements, exact=series.is_exact)[0]
+    return time.value, time.low, time.high
 
 
 def _payload(members: Sequence[_Member]) -> float | None:
@@ -145,10 +133,8 @@ def curves_json(curves: Iterable[CurveData], transports: Sequence[str]) -> list[
             "floor": plain(curve.floor_ns),
             "payload": curve.payload,
             "sized": curve.is_sized,
-            "x": list(curve.sizes),
-            "y": [plain(value) for value in curve.times_ns],
-            "low": [plain(value) for value in curve.low_ns],
-            "high": [plain(value) for value in curve.high_ns],
+            "x": list(curve.times_ns),
+            **{name: [plain(time[at]) for time in curve.times_ns.values()] for at, name in enumerate(_BOUNDS)},
         }
         for curve in curves
     ]

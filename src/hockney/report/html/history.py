@@ -52,5 +52,5 @@ def history_chart(material: Material) -> Chart | None:
 
 
 def _point(run: Run, curve: CurveData, size: int, quantity: str) -> PointValues | None:
-    figure = curve.at(size) if quantity == "time" else curve.rate_at(size)
+    figure = curve.times_ns.get(size) if quantity == "time" else curve.rate_at(size)
     return None if figure is None else (run.info.started_unix_s, *figure)

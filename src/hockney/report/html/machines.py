@@ -129,8 +129,7 @@ def _measured(material: Material, run: Run) -> list[Line]:
     """The smallest ping-pong and the best rate of each transport, in the state that tables show."""
     lines = []
     for curve in pingpongs(material, run):
-        sizes = [size for size in curve.sizes if 0 < size <= 64]
-        time, rate = curve.at(sizes[0]) if sizes else None, best_rate(curve)
+        time, rate = next((time for size, time in curve.times_ns.items() if 0 < size <= 64), None), best_rate(curve)
         if time is not None and rate:
             name = material.name_of(curve.transport) + (f", run {run.id}" if material.others else "")
             lines.append(Line(name, [(time[0], rate, None, None)], transport=curve.transport))
@@ -145,4 +144,4 @@ def pingpongs(material: Material, run: Run) -> list[CurveData]:
 
 def best_rate(curve: CurveData) -> float:
     """The highest rate of all sizes in bytes/s; 0 without any."""
-    return max((rate[0] for size in curve.sizes if (rate := curve.rate_at(size)) is not None), default=0.0)
+    return max((rate[0] for size in curve.times_ns if (rate := curve.rate_at(size)) is not None), default=0.0)

@@ -12,9 +12,9 @@ def ranks_chart(material: Material) -> Chart | None:
     views: dict[tuple[str, int], dict[tuple[int, str], list[PointValues]]] = {}
     for curve in material.curves:
         if curve.is_main:
-            for size, time, low, high in zip(curve.sizes, curve.times_ns, curve.low_ns, curve.high_ns, strict=True):
+            for size, time_ns in curve.times_ns.items():
                 lines = views.setdefault((curve.pattern, size if curve.is_sized else -1), {})
-                lines.setdefault((curve.run, curve.transport), []).append((curve.ranks, time, low, high))
+                lines.setdefault((curve.run, curve.transport), []).append((curve.ranks, *time_ns))
     shown = []
     for (pattern, size), lines in views.items():
         of_view = tuple(
