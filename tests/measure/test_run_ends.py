@@ -14,7 +14,7 @@ from tests.cli.support import call_here
 from tests.matrix import matrix
 from tests.measure.test_run import Silent, command
 
-from hockney.analysis.compare.differences import disturbances
+from hockney.analysis.compare.differences import contention_of
 from hockney.machine import Moment
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
@@ -98,7 +98,7 @@ def test_a_damaged_results_file_is_wrong_usage_for_who_would_go_on_too(tmp_path:
     assert all("it is damaged" in one.stderr for one in done)
 
 
-def test_disturbances_of_a_resumed_run_carry_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contention_in_a_resumed_run_carries_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def busy(*_: object, when: str, **__: object) -> list[Warning_]:
         return [Warning_("load", "machine", f"{when}, other programs kept 3.0 CPUs busy.", "Stop them.")]
 
@@ -125,7 +125,7 @@ def test_the_load_of_other_programs_is_a_warning(tmp_path: Path) -> None:
     with Store.open(path) as store:
         running.measure(plan, catalogue, store, Silent(), command="test")
         running.add_launches(1, [point], 2, 0.1, catalogue, store, Silent())
-        disturbed = [difference.cause for difference in disturbances(store.run(1))]
+        disturbed = [difference.cause for difference in contention_of(store.run(1))]
     shown = call(path, "show", "1", "--json")
     causes = [warning["cause"] for warning in json.loads(shown.stdout)["warnings"] if warning["kind"] == "others"]
     assert causes == [

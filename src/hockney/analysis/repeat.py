@@ -12,7 +12,7 @@ from hockney.errors import Fix, UsageError
 from hockney.model import RunInfo, split_placed
 from hockney.worker.hosts import Host, fold_hosts, parse_hosts
 
-LAUNCHES = 6
+LAUNCHES_WANTED = 6
 """How many launches a run should have, so that intervals are over launches and a comparison can decide."""
 
 # Options of the stored command that the new one replaces or leaves out; each takes a value.
@@ -107,7 +107,7 @@ def _pairs_to_compare(info: RunInfo, launches: int) -> Fix:
 
 def _more_outputs(run: int) -> Fix:
     """The fix for an imported run: measure again with the other benchmark."""
-    return Fix("import more", (), {"run": run, "outputs": LAUNCHES})
+    return Fix("import more", (), {"run": run, "outputs": LAUNCHES_WANTED})
 
 
 def more_pairs(info: RunInfo, pairs: int) -> Fix:

@@ -49,7 +49,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "interleaved": comparison.interleaved,
         "margin": comparison.margin,
         "differences": [asdict(difference) for difference in comparison.differences],
-        "disturbances": [asdict(disturbance) for disturbance in comparison.disturbances],
+        "disturbances": [asdict(event) for event in comparison.contention],
         "counts": {verdict.value: count for verdict, count in comparison.counts.items()},
         "explained_by_chance": comparison.by_chance,
         "confidence": CONFIDENCE,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hockney.analysis.repeat import LAUNCHES, more_launches, resume
+from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
 from hockney.cli import render
 from hockney.cli.caveats import print_caveats
 from hockney.cli.curves import (
@@ -155,7 +155,7 @@ def _print_notes(run: Run, rows: Sequence[_Row]) -> None:
     if advice:
         render.note(advice, style="dim")
     if is_measured and run.launch_count == 1:
-        fix = fix_text(more_launches(run.id, run.info, LAUNCHES))
+        fix = fix_text(more_launches(run.id, run.info, LAUNCHES_WANTED))
         render.note(f"Intervals cover one launch only, not the variation between launches. {fix}.", style="dim")
 
 

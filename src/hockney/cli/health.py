@@ -76,13 +76,13 @@ def health(
         )  # fmt: skip
         display.close()
         run = Run(results, outcome.run_id)
-        found = health_of(run)
-        code = exit_code_of(found, is_done=outcome.status is RunStatus.DONE)
+        result = health_of(run)
+        code = exit_code_of(result, is_done=outcome.status is RunStatus.DONE)
         if as_json:
-            document = {"run": run.id, "store": str(results.path), "health": health_json(found), "exit_code": int(code)}
+            document = {"run": run.id, "store": str(results.path), "health": health_json(result), "exit_code": code}
             render.print_json("health", document)
         else:
-            print_health(run, found)
+            print_health(run, result)
         if not quiet:
             remark(f"\nSaved as run {run.id} in {results.path}; the matrices again: {typed('show', run.id)}")
     return code

@@ -18,7 +18,7 @@ from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChang
 from hockney.analysis.compare.differences import renamed
 from hockney.analysis.compare.expect import Expectations, Judged, judge_expectations, points_of
 from hockney.analysis.compare.expect import Outcome as Judgement
-from hockney.analysis.repeat import LAUNCHES, more_launches
+from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches
 from hockney.errors import Fix, HockneyError, UsageError
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, Skipped, make_plan, plan_again
@@ -158,7 +158,7 @@ def plan_of_baseline(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     made = len({launch.index for launch in stored.launches.values()})
     launches = min(made, int(stored.info.plan.get("launches", made)))
     if launches < LAUNCHES_MIN:
-        fix = more_launches(base_id, stored.info, LAUNCHES)
+        fix = more_launches(base_id, stored.info, LAUNCHES_WANTED)
         raise UsageError(
             f"run {base_id} can't be a baseline: it has {counted(launches, 'launch', 'launches')}, and a baseline "
             f"needs {LAUNCHES_MIN}",
@@ -169,7 +169,7 @@ def plan_of_baseline(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     now = {
         row.point: replace(row.point, transport=names.get(row.point.transport, row.point.transport)) for row in planned
     }
-    points, launches = [now[point] for point in good], max(launches, LAUNCHES)
+    points, launches = [now[point] for point in good], max(launches, LAUNCHES_WANTED)
     plan = plan_again(stored, points, catalogue, launches=launches)
     why = f"run {base_id} has nothing to check it against"
     useless = [Skipped(now[row.point], why) for row in planned if row.point not in good]

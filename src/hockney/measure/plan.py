@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from hockney.analysis.repeat import LAUNCHES
+from hockney.analysis.repeat import LAUNCHES_WANTED
 from hockney.errors import UsageError
 from hockney.machine import usable_cpus
 from hockney.machine.topology import read_topology
@@ -392,8 +392,8 @@ def _refuse_too_many(suite: Suite, count: int, time_s: float) -> None:
 def _launches(points: Sequence[Point], time_s: float) -> int:
     """Enough for an interval over launches, if each has the time for a figure of every point; else one."""
     point_s = 0.25  # of a launch: some ten measurements, and added sizes next to it
-    least_s = max(LAUNCHES * len(points) * point_s, FIRST_ROUNDS_MIN * first_rounds_s(points, LAUNCHES))
-    return LAUNCHES if time_s >= least_s else 1
+    least_s = max(LAUNCHES_WANTED * len(points) * point_s, FIRST_ROUNDS_MIN * first_rounds_s(points, LAUNCHES_WANTED))
+    return LAUNCHES_WANTED if time_s >= least_s else 1
 
 
 def _grid(

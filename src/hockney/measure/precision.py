@@ -9,7 +9,7 @@ from hockney.measure.point_work import reached_text
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, main_state
 from hockney.results.store import MeasurementSummary, Store
-from hockney.stats import LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
+from hockney.stats import BETWEEN_LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
 from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.units import counted
 
@@ -47,5 +47,5 @@ def _end_over_launches(
     count = counted(len({measurement.launch_id for measurement, _ in measurements}), "launch", "launches")
     needed = needed_for(medians_ns, launch_ids, precision) if counts else None
     more = f"; about {needed} launches would reach {precision:.1%}" if needed and needed <= LAUNCHES_USEFUL else ""
-    unit = "launches" if over == LAUNCHES else "measurements"
+    unit = "launches" if over == BETWEEN_LAUNCHES else "measurements"
     return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(measurements), unit)} in {count}{more}"

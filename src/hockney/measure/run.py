@@ -357,7 +357,7 @@ def _carry_out(
     *,
     when: str | None = None,
 ) -> list[RunOutcome]:
-    """Measure all sides and store how each ended; `when` begins the warnings of disturbances now; None: no check."""
+    """Measure all sides and store how each ended; `when` begins the warnings of contention now; None: no check."""
     sides: list[Side] = []
     others: list[Moment] = []
     status = RunStatus.DONE
@@ -398,7 +398,7 @@ def _store_interrupted(sides: Sequence[Side]) -> None:
 
 
 def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
-    """Store the warnings of disturbances for this plan, which observes other programs for a moment."""
+    """Store the warnings of contention for this plan, which observes other programs for a moment."""
     plan, recorder = side.plan, side.recorder
     real = [point for point in plan.points if point.transport not in plan.virtual]
     if not real:

@@ -221,7 +221,7 @@ def differences_texts(comparison: Comparison) -> list[str]:
 
 def load_sentences(comparison: Comparison) -> list[str]:
     """`Run 2: When the run began, other programs kept 1.0 CPUs busy.`: what else ran, and an early end."""
-    return [f"Run {event.run}: {event.cause}" for event in comparison.disturbances]
+    return [f"Run {event.run}: {event.cause}" for event in comparison.contention]
 
 
 def caution_sentence(comparison: Comparison) -> str | None:

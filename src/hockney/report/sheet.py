@@ -19,7 +19,7 @@ from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run, Series, summary_time, table_state
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import transport_traits
-from hockney.stats import LAUNCHES, ONE_LAUNCH, State, place, rate_bytes_per_s
+from hockney.stats import BETWEEN_LAUNCHES, ONE_LAUNCH, State, place, rate_bytes_per_s
 from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit import Segment, SegmentFit, fit_segments
 from hockney.stats.interval import Estimate
@@ -109,7 +109,8 @@ class TransportFigures:
             return None
         sizes = range(self.line.first_bytes, self.line.last_bytes + 1)
         overs = {time.over for size, time in self._times("pingpong").items() if size in sizes}
-        return Value(estimate.value, estimate.low, estimate.high, LAUNCHES if overs == {LAUNCHES} else ONE_LAUNCH)
+        over = BETWEEN_LAUNCHES if overs == {BETWEEN_LAUNCHES} else ONE_LAUNCH
+        return Value(estimate.value, estimate.low, estimate.high, over)
 
     @functools.cached_property
     def line(self) -> Segment | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hockney.stats.figures import (
+    BETWEEN_LAUNCHES,
     EXACT,
-    LAUNCHES,
     ONE_LAUNCH,
     Figure,
     figures_of,
@@ -17,9 +17,9 @@ from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median
 from hockney.stats.states import MIXED, UNKNOWN, State, classify, classify_all, classify_both, place
 
 __all__ = [
+    "BETWEEN_LAUNCHES",
     "CONFIDENCE",
     "EXACT",
-    "LAUNCHES",
     "MIXED",
     "ONE_LAUNCH",
     "UNKNOWN",

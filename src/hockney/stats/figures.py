@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STREAM_EVENTS_MIN = 8  # in a sample of a stream: with fewer, its start and end dominate the time
 P99_SAMPLES_MIN = 100
 
-LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # the kinds of variation that an interval covers
+BETWEEN_LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # the kinds of variation that an interval covers
 EXACT = "exact"  # of a model without noise: the interval is the value itself
 
 
@@ -47,7 +47,7 @@ class Figure:
     low_ns: float | None
     high_ns: float | None
     coverage: float | None
-    interval_over: str  # LAUNCHES, ONE_LAUNCH or EXACT
+    interval_over: str  # BETWEEN_LAUNCHES, ONE_LAUNCH or EXACT
     between_launches: float | None
     within_launches: float | None
     launches_needed: int | None
@@ -217,7 +217,7 @@ def time_of(
         return Interval(value, value, value, len(medians_ns), 1.0), EXACT
     launches = _by_launch(medians_ns, launch_ids)
     if len(launches) > 1:
-        return interval.geometric_mean(list(map(statistics.median, launches)), confidence), LAUNCHES
+        return interval.geometric_mean(list(map(statistics.median, launches)), confidence), BETWEEN_LAUNCHES
     return interval.median(medians_ns, confidence), ONE_LAUNCH
 
 

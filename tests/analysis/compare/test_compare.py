@@ -23,10 +23,10 @@ def sizes(store: Store, base: int, new: int, verdict: Verdict) -> list[int]:
 
 def the_reason(store: Store, base: int, new: int) -> Reason:
     """That of every series."""
-    found = compare_runs(store, base, new)
-    assert found.counts == {Verdict.INCONCLUSIVE: len(found.changes)}
-    assert all(change.reasons == found.changes[0].reasons for change in found.changes)
-    (reason,) = found.changes[0].reasons
+    comparison = compare_runs(store, base, new)
+    assert comparison.counts == {Verdict.INCONCLUSIVE: len(comparison.changes)}
+    assert all(change.reasons == comparison.changes[0].reasons for change in comparison.changes)
+    (reason,) = comparison.changes[0].reasons
     return reason
 
 
@@ -43,11 +43,11 @@ def reasons_of(store: Store, runs: Sequence[int], size_bytes: int = 8) -> list[t
 def test_a_slowdown_of_one_range_is_found_with_its_size(store: Store) -> None:
     base = add_run(store, curve("shm") | curve("tcp"))
     new = add_run(store, curve("shm") | slower(curve("tcp"), 1.25, 8192, 32768), seed=2)
-    (found,) = [one for one in compare_runs(store, base, new).ranges if one.verdict is not Verdict.SAME]
-    assert found.verdict is Verdict.SLOWER
-    assert [change.point.bytes for change in found.changes] == [8192, 16384, 32768]
-    assert found.first.point.transport == "tcp"
-    for change in found.changes:
+    (moved,) = [alike for alike in compare_runs(store, base, new).ranges if alike.verdict is not Verdict.SAME]
+    assert moved.verdict is Verdict.SLOWER
+    assert [change.point.bytes for change in moved.changes] == [8192, 16384, 32768]
+    assert moved.first.point.transport == "tcp"
+    for change in moved.changes:
         assert change.shift is not None
         assert change.shift.low is not None
         assert change.shift.high is not None
@@ -67,9 +67,9 @@ def test_faster_is_the_same_from_the_other_side(store: Store) -> None:
 
 def test_unchanged_runs_show_no_difference(store: Store) -> None:
     base, new = (add_run(store, curve("shm") | curve("tcp"), seed=seed, scatter=0.03) for seed in (1, 2))
-    found = compare_runs(store, base, new)
-    assert found.counts == {Verdict.SAME: 2 * len(SIZES)}
-    assert (found.differences, found.ranges[0].first.reasons) == ((), ())
+    comparison = compare_runs(store, base, new)
+    assert comparison.counts == {Verdict.SAME: 2 * len(SIZES)}
+    assert (comparison.differences, comparison.ranges[0].first.reasons) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def test_models_without_noise_are_decided_by_one_launch(
 
     before = curve("sim@mine", (1 << 20, 1 << 22))
     base, new = of_model(before, "100"), of_model({point: ratio * ns for point, ns in before.items()}, "200")
-    found = compare_runs(store, base, new, margin=margin)
-    assert found.counts == {verdict: 2}
-    assert found.differences == (Difference("class.all.latency of sim@mine", "100", "200"),)
-    assert (found.by_chance, found.widest, found.has_no_cause) == (0, None, False)
-    assert all(change.shift and change.shift.ratio == pytest.approx(ratio, rel=2e-3) for change in found.changes)
+    comparison = compare_runs(store, base, new, margin=margin)
+    assert comparison.counts == {verdict: 2}
+    assert comparison.differences == (Difference("class.all.latency of sim@mine", "100", "200"),)
+    assert (comparison.by_chance, comparison.widest, comparison.has_no_cause) == (0, None, False)
+    assert all(change.shift and change.shift.ratio == pytest.approx(ratio, rel=2e-3) for change in comparison.changes)
     noisy = of_model(before, "100", exact=False)
     assert compare_runs(store, base, noisy).counts == {Verdict.INCONCLUSIVE: 2}
 
@@ -108,16 +108,16 @@ def test_a_difference_within_the_margin_is_none(store: Store) -> None:
     base = add_run(store, curve(), scatter=0.002)
     new = add_run(store, slower(curve(), 1.03, 0, 64), scatter=0.002, seed=2)
     assert sizes(store, base, new, Verdict.SLOWER) == [8, 64]
-    found = compare_runs(store, base, new, margin=1.05)
-    assert (found.counts, found.by_chance) == ({Verdict.SAME: len(SIZES)}, 0)
+    comparison = compare_runs(store, base, new, margin=1.05)
+    assert (comparison.counts, comparison.by_chance) == ({Verdict.SAME: len(SIZES)}, 0)
 
 
 def test_one_of_two_hundred_series_that_differs_by_chance_is_counted(store: Store) -> None:
     points = {make_point(size): 1000.0 for size in range(1, 201)}
     base, new = (add_run(store, points, scatter=0.02, seed=seed, measurements=(1.0,)) for seed in (1, 2))
-    found = compare_runs(store, base, new)
-    assert found.counts == {Verdict.SAME: 200}
-    assert found.by_chance > 0
+    comparison = compare_runs(store, base, new)
+    assert comparison.counts == {Verdict.SAME: 200}
+    assert comparison.by_chance > 0
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_single_launches_are_never_called_different(store: Store, times: float) 
     new = add_run(store, slower(curve(), times, 0, 1 << 20), launches=1, seed=2)
     facts = {"state": "near", "base": 1, "new": 1, "needed": 3, "runs": (base, new)}
     assert the_reason(store, base, new) == Reason(ReasonCode.FEW_LAUNCHES, facts)
-    (found,) = compare_runs(store, base, new).ranges
-    for change in found.changes:  # the times are known all the same
+    (alike,) = compare_runs(store, base, new).ranges
+    for change in alike.changes:  # the times are known all the same
         assert change.base_ns is not None
         assert change.new_ns == pytest.approx(times * change.base_ns, rel=0.1)
 
@@ -156,13 +156,13 @@ def test_too_few_launches_have_a_fix(store: Store) -> None:
 @pytest.mark.parametrize(("margin", "is_wide"), [(1.0, True), (1.2, True), (100.0, False)])
 def test_an_interval_that_includes_a_large_change_is_inconclusive(store: Store, margin: float, is_wide: bool) -> None:
     runs = [add_run(store, curve(), scatter=0.4, seed=seed, command="hockney run ring") for seed in (1, 2)]
-    found = compare_runs(store, *runs, margin=margin)
+    comparison = compare_runs(store, *runs, margin=margin)
     if not is_wide:
-        assert found.counts == {Verdict.SAME: len(SIZES)}
+        assert comparison.counts == {Verdict.SAME: len(SIZES)}
         return
     wide = Reason(ReasonCode.WIDE_INTERVAL, {"by": pytest.approx(0.25)})
-    assert [change.reasons for change in found.changes] == [(wide,)] * len(SIZES)
-    assert [fix.argv for fix in found.fixes] == [("hockney", "run", "ring", "--launches", "10")] * 2
+    assert [change.reasons for change in comparison.changes] == [(wide,)] * len(SIZES)
+    assert [fix.argv for fix in comparison.fixes] == [("hockney", "run", "ring", "--launches", "10")] * 2
 
 
 def test_the_figures_of_a_change_are_those_that_it_is_computed_from(store: Store) -> None:
@@ -258,9 +258,9 @@ def test_an_odd_floor_between_two_states_does_not_join_them(store: Store, measur
 def test_a_series_is_compared_in_one_state_with_enough_launches(store: Store) -> None:
     base = add_run(store, curve(), launches=7, far={3, 4})
     new = add_run(store, slower(curve(), 1.25, 8, 64), launches=7, far={0, 1}, seed=2)
-    found = compare_runs(store, base, new)
+    comparison = compare_runs(store, base, new)
     assert sizes(store, base, new, Verdict.SLOWER) == [8, 64]
-    for change in found.changes:
+    for change in comparison.changes:
         assert change.state == "near"
         assert change.shift is not None
         assert (change.shift.n_base, change.shift.n_new) == (5, 5)
@@ -291,10 +291,10 @@ def test_which_state_is_compared(
 def test_machines_of_two_cpu_models_have_separate_levels(store: Store) -> None:
     base = add_run(store, curve(), floor_ns=30, facts={"cpu": {"model": "A"}})
     new = add_run(store, slower(curve(), 1.8, 0, 1 << 20), floor_ns=60, seed=2, facts={"cpu": {"model": "B"}})
-    found = compare_runs(store, base, new)
-    assert found.counts == {Verdict.SLOWER: len(SIZES)}
-    assert found.differences == (Difference("CPU", "A", "B"),)
-    assert found.other_cpu == found.differences[0]
+    comparison = compare_runs(store, base, new)
+    assert comparison.counts == {Verdict.SLOWER: len(SIZES)}
+    assert comparison.differences == (Difference("CPU", "A", "B"),)
+    assert comparison.other_cpu == comparison.differences[0]
 
 
 def test_times_of_two_definitions_are_not_compared(store: Store) -> None:
@@ -321,10 +321,10 @@ def test_a_point_that_failed_is_inconclusive_with_its_message(store: Store) -> N
     base = add_run(store, times)
     rest = {point: ns for point, ns in times.items() if point != lost}
     new = add_run(store, rest, failed={lost: "rank 1 hung"}, seed=2)
-    found = compare_runs(store, base, new)
-    assert found.counts == {Verdict.INCONCLUSIVE: 1, Verdict.SAME: len(SIZES) - 1}
-    assert found.changes[-1].reasons == (Reason(ReasonCode.FAILED, {"run": new, "message": "rank 1 hung"}),)
-    assert found.changes[-1].base_ns is not None
+    comparison = compare_runs(store, base, new)
+    assert comparison.counts == {Verdict.INCONCLUSIVE: 1, Verdict.SAME: len(SIZES) - 1}
+    assert comparison.changes[-1].reasons == (Reason(ReasonCode.FAILED, {"run": new, "message": "rank 1 hung"}),)
+    assert comparison.changes[-1].base_ns is not None
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -363,9 +363,9 @@ def test_a_run_without_samples_decides_nothing(store: Store) -> None:
 def test_runs_with_one_size_in_common(store: Store) -> None:
     base = add_run(store, curve(sizes=(8, 64)))
     new = add_run(store, curve(sizes=(8, 1024)), seed=2)
-    found = compare_runs(store, base, new)
-    assert [change.point.bytes for change in found.changes] == [8]
-    assert ([p.bytes for p in found.only_base], [p.bytes for p in found.only_new]) == ([64], [1024])
+    comparison = compare_runs(store, base, new)
+    assert [change.point.bytes for change in comparison.changes] == [8]
+    assert ([p.bytes for p in comparison.only_base], [p.bytes for p in comparison.only_new]) == ([64], [1024])
 
 
 def test_nothing_in_common_is_refused(store: Store) -> None:
@@ -391,18 +391,18 @@ def test_a_library_of_another_version_is_the_same_series(store: Store) -> None:
     old, young = "mpi@openmpi-4.1.4", "mpi@openmpi-5.0.1"
     base = add_run(store, curve(old), libraries={old: "Open MPI 4.1.4"})
     new = add_run(store, slower(curve(young), 1.3, 8, 64), libraries={young: "Open MPI 5.0.1"}, seed=2)
-    found = compare_runs(store, base, new)
+    comparison = compare_runs(store, base, new)
     assert sizes(store, base, new, Verdict.SLOWER) == [8, 64]
-    assert {change.point.transport for change in found.changes} == {young}
-    assert found.differences == (Difference(f"library, {young}", "Open MPI 4.1.4", "Open MPI 5.0.1"),)
+    assert {change.point.transport for change in comparison.changes} == {young}
+    assert comparison.differences == (Difference(f"library, {young}", "Open MPI 4.1.4", "Open MPI 5.0.1"),)
 
 
 def test_two_libraries_that_came_for_one_are_not_guessed(store: Store) -> None:
     base = add_run(store, curve("shm") | curve("mpi@openmpi-4.1.4"))
     new = add_run(store, curve("shm") | curve("mpi@openmpi-5.0.1") | curve("mpi@openmpi-5.0.2"), seed=2)
-    found = compare_runs(store, base, new)
-    assert {change.point.transport for change in found.changes} == {"shm"}
-    assert len(found.only_base) == len(SIZES)
+    comparison = compare_runs(store, base, new)
+    assert {change.point.transport for change in comparison.changes} == {"shm"}
+    assert len(comparison.only_base) == len(SIZES)
 
 
 # ---- environments ---------------------------------------------------------------------------------------------------
@@ -456,8 +456,8 @@ def test_differences_of_the_environments_are_named(
 ) -> None:
     base = add_run(store, curve(), facts=facts, version="0.0.9")
     new = add_run(store, curve(), facts=later, seed=2)
-    found = {one.what: (one.base, one.new) for one in compare_runs(store, base, new).differences}
-    assert found == {"hockney": ("0.0.9", "0.1.0"), **expected}
+    differences = {each.what: (each.base, each.new) for each in compare_runs(store, base, new).differences}
+    assert differences == {"hockney": ("0.0.9", "0.1.0"), **expected}
 
 
 def test_another_launcher_or_interface_is_a_difference(store: Store) -> None:
@@ -468,7 +468,7 @@ def test_another_launcher_or_interface_is_a_difference(store: Store) -> None:
     assert compare_runs(store, base, other).differences == (Difference("launcher", "auto", "srun"),)
 
 
-def test_disturbances_of_a_run_are_listed(store: Store) -> None:
+def test_contention_in_a_run_is_listed(store: Store) -> None:
     base, new = add_run(store, curve()), add_run(store, curve(), seed=2)
     busy = "When the run began, other programs kept 1.0 CPUs busy."
     store.add_warning(new, Warning_("load", "machine", busy, "Stop them."))
@@ -478,9 +478,9 @@ def test_disturbances_of_a_run_are_listed(store: Store) -> None:
     during = [f"During {when} launches, sh kept 0.8 CPUs busy." for when in ("3 of 5", "2 of 5 more")]
     for cause in during:  # but those launches stay unchanged
         store.add_warning(new, Warning_("others", "machine", cause, "Stop it."))
-    found = compare_runs(store, base, new).disturbances
-    assert {one.run for one in found} == {new}
-    assert [one.cause for one in found] == [busy, "The hypervisor took 5 %.", *during]
+    contention = compare_runs(store, base, new).contention
+    assert {event.run for event in contention} == {new}
+    assert [event.cause for event in contention] == [busy, "The hypervisor took 5 %.", *during]
 
 
 # ---- ranges ---------------------------------------------------------------------------------------------------------
@@ -505,4 +505,4 @@ def test_a_change_more_than_twice_as_large_is_a_separate_range(
         add_run(store, times, scatter=0.003, seed=seed)
         for seed, times in enumerate([longer, points] if is_faster else [points, longer], start=1)
     ]
-    assert [len(one.changes) for one in compare_runs(store, *runs).ranges] == together
+    assert [len(alike.changes) for alike in compare_runs(store, *runs).ranges] == together

@@ -13,7 +13,7 @@ from tests.analysis.compare.made import add_run, curve, slower
 from tests.builders import make_info, make_launch, make_point, measurements_with_medians
 
 from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
-from hockney.analysis.compare.values import Disturbance
+from hockney.analysis.compare.values import Contention
 from hockney.model import RunStatus
 from hockney.report.changes import caution_sentence
 from hockney.results.store import Store
@@ -41,15 +41,15 @@ def test_a_change_that_the_floor_shares_is_drift(store: Store, swapped: bool) ->
     drifted = add_run(store, slower(curve(), 1.08, 0, 1 << 20), floor_ns=32.4, seed=2)
     changed = add_run(store, slower(curve(), 1.25, 0, 64), floor_ns=30.1, seed=3)
     pair = (drifted, base) if swapped else (base, drifted)
-    found = compare_runs(store, *pair)
-    assert set(found.counts) == {Verdict.INCONCLUSIVE}
-    for change in found.changes:
+    comparison = compare_runs(store, *pair)
+    assert set(comparison.counts) == {Verdict.INCONCLUSIVE}
+    for change in comparison.changes:
         (reason,) = change.reasons
         assert reason.code is ReasonCode.DRIFT
         assert reason.facts["by"] == pytest.approx(0.08, abs=0.03)
         assert reason.facts["shown_by"] in ("floor", "other series")
-    found = compare_runs(store, base, changed)
-    assert [one.point.bytes for one in found.changes if one.verdict is Verdict.SLOWER] == [8, 64]
+    comparison = compare_runs(store, base, changed)
+    assert [change.point.bytes for change in comparison.changes if change.verdict is Verdict.SLOWER] == [8, 64]
 
 
 def test_a_change_that_every_other_transport_shares_is_drift(store: Store) -> None:
@@ -59,8 +59,8 @@ def test_a_change_that_every_other_transport_shares_is_drift(store: Store) -> No
     moved = slower(both, 1.08, 0, 1 << 20)
     drifted = add_run(store, moved | slower(steady, 1.08, 0, 1 << 20), seed=2)
     assert verdicts(store, base, drifted) == {Verdict.INCONCLUSIVE: 3 * len(curve())}
-    found = compare_runs(store, base, add_run(store, moved | steady, seed=3))
-    worse = {change.point.transport for change in found.changes if change.verdict is Verdict.SLOWER}
+    comparison = compare_runs(store, base, add_run(store, moved | steady, seed=3))
+    worse = {change.point.transport for change in comparison.changes if change.verdict is Verdict.SLOWER}
     assert worse == {"shm", "tcp"}
 
 
@@ -151,13 +151,13 @@ def test_a_change_without_a_known_cause_may_be_drift(
     """Ranks that sleep while they wait, with any other change."""
     both = curve("tcp") | curve("shm")
     base = add_run(store, both, facts=facts[0])
-    found = compare_runs(store, base, add_run(store, slower(both, ratio, 8, 8), seed=2, facts=facts[-1]))
-    assert (found.has_no_cause, found.drifting) == (has_no_cause, drifting)
-    assert (caution_sentence(found) is not None) == (has_no_cause or bool(drifting))
-    assert caution_sentence(replace(found, interleaved=True)) is None
+    comparison = compare_runs(store, base, add_run(store, slower(both, ratio, 8, 8), seed=2, facts=facts[-1]))
+    assert (comparison.has_no_cause, comparison.drifting) == (has_no_cause, drifting)
+    assert (caution_sentence(comparison) is not None) == (has_no_cause or bool(drifting))
+    assert caution_sentence(replace(comparison, interleaved=True)) is None
 
 
 def test_a_run_that_was_stopped_is_disturbed(store: Store) -> None:
     base, new = (add_run(store, curve(), seed=seed) for seed in (1, 2))
     store.finish_run(base, RunStatus.INTERRUPTED)
-    assert compare_runs(store, base, new).disturbances == (Disturbance(base, "It was stopped before its end."),)
+    assert compare_runs(store, base, new).contention == (Contention(base, "It was stopped before its end."),)

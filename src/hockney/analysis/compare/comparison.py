@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hockney.analysis.compare.differences import differences, disturbances, is_unchanged, renamed
+from hockney.analysis.compare.differences import contention_of, differences, is_unchanged, renamed
 from hockney.analysis.compare.drift import Drift, Probes
 from hockney.analysis.compare.values import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.analysis.repeat import INTERLEAVED
@@ -98,7 +98,7 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         changes=tuple(changes),
         only_base=tuple(point for point in base.launches if point not in new.points),
         only_new=tuple(point for point in new.launches if point not in base.points),
-        disturbances=disturbances(*runs),
+        contention=contention_of(*runs),
         infos=(runs[0].info, runs[1].info),
         libraries={launch.transport: launch.library for run in runs for launch in run.launches.values()},
         renamed=names,

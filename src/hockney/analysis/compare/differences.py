@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from hockney.analysis.compare.values import COMMIT, CPU, HOST, Difference, Disturbance
+from hockney.analysis.compare.values import COMMIT, CPU, HOST, Contention, Difference
 from hockney.model import Launch, RunStatus
 from hockney.results.store import StoredRun
 from hockney.worker.catalogue import split_name
@@ -94,8 +94,8 @@ def is_unchanged(listed: Iterable[Difference]) -> bool:
     return all(difference.what in (HOST, COMMIT) for difference in listed)
 
 
-def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
-    """Disturbances of each run, and whether the run was stopped.
+def contention_of(*runs: StoredRun) -> tuple[Contention, ...]:
+    """The contention in each run, and whether the run was stopped.
 
     A resumed run repeats the check, so of each kind only the last counts; but every load of other programs during
     launches.
@@ -107,8 +107,8 @@ def disturbances(*runs: StoredRun) -> tuple[Disturbance, ...]:
         if warning.kind in ("load", "steal", "others")
     }
     stopped_by = (RunStatus.INTERRUPTED, RunStatus.KILLED)
-    stopped = [Disturbance(run.id, "It was stopped before its end.") for run in runs if run.status in stopped_by]
-    return (*stopped, *(Disturbance(run_id, cause) for (run_id, _), cause in last.items()))
+    stopped = [Contention(run.id, "It was stopped before its end.") for run in runs if run.status in stopped_by]
+    return (*stopped, *(Contention(run_id, cause) for (run_id, _), cause in last.items()))
 
 
 def _fact(facts: Mapping[str, Any], path: str) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney.analysis.explain.thresholds import thresholds_of
-from hockney.analysis.repeat import LAUNCHES, alternate, more_launches, more_pairs, new_baseline
+from hockney.analysis.repeat import LAUNCHES_WANTED, alternate, more_launches, more_pairs, new_baseline
 from hockney.errors import Fix
 from hockney.model import CurveKey, Point, RunInfo, curve_of
 from hockney.stats.interval import Estimate
@@ -66,8 +66,8 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Disturbance:
-    """A disturbance of the machine during a run or just before it: a sentence stored with the run."""
+class Contention:
+    """Load of other programs during a run or just before it, or its early end: a sentence stored with the run."""
 
     run: int
     cause: str
@@ -164,7 +164,7 @@ class Comparison:
     infos: tuple[RunInfo, RunInfo]
     only_base: tuple[Point, ...] = ()
     only_new: tuple[Point, ...] = ()
-    disturbances: tuple[Disturbance, ...] = ()
+    contention: tuple[Contention, ...] = ()
     libraries: Mapping[str, str] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
     interleaved: bool = False  # measured in alternation, so there is no drift between the runs
@@ -211,15 +211,15 @@ class Comparison:
             return [more_pairs(self.infos[0], 2 * max(shift.n_new for shift in wide))]
         if wide:
             fewest = min(self.launches)
-            wanted = [max(LAUNCHES, 2 * made) if made == fewest else 0 for made in self.launches]
+            wanted = [max(LAUNCHES_WANTED, 2 * made) if made == fewest else 0 for made in self.launches]
         for change in self.changes:
             for reason in change.reasons:
                 for side, name in enumerate(("base", "new")):
                     if reason.code is ReasonCode.FEW_LAUNCHES and reason.facts[name] < LAUNCHES_MIN:
                         made = change.launches[side]
-                        wanted[side] = max(wanted[side], LAUNCHES, 2 * made if made >= LAUNCHES_MIN else 0)
+                        wanted[side] = max(wanted[side], LAUNCHES_WANTED, 2 * made if made >= LAUNCHES_MIN else 0)
         if self.without_common_state:  # launches that are missing anyway may see a common state
-            wanted = [max(wanted[side], LAUNCHES * (self.launches[side] < LAUNCHES_MIN)) for side in (0, 1)]
+            wanted = [max(wanted[side], LAUNCHES_WANTED * (self.launches[side] < LAUNCHES_MIN)) for side in (0, 1)]
         fixes: list[Fix] = []
         if wanted[0]:
             fixes.append(more_launches(self.base, self.infos[0], wanted[0], self.infos[1]))

@@ -66,8 +66,8 @@ def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
     if run.info.suite == "health":
         from hockney.analysis.health import health_of  # which reads matrices of pairs, as this package does
 
-        found = health_of(run)
-        return Explanation(f"run {run.id}", findings=found.findings, not_checked=found.not_checked)
+        health = health_of(run)
+        return Explanation(f"run {run.id}", findings=health.findings, not_checked=health.not_checked)
     explanation = explain(read_run(run) if reading is None else reading)
     if run.info.is_imported:  # which hockney cannot measure again
         return replace(explanation, findings=tuple(replace(finding, fix=None) for finding in explanation.findings))

@@ -12,7 +12,7 @@ from hockney.analysis.explain.loggp import loggp_of
 from hockney.analysis.explain.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.finding import Note
 from hockney.analysis.impact import impacts_of
-from hockney.analysis.repeat import LAUNCHES, more_launches, resume
+from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
 from hockney.errors import HockneyError
 from hockney.model import DIGITS, Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run, Series, main_state, summary_time
@@ -226,7 +226,7 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
         yield Note("still running")
     elif run.launch_count == 1 and not all(series.is_exact for series in run.series):
         code = "imported" if run.info.is_imported else "one launch"
-        yield Note(code, fix=more_launches(run.id, run.info, LAUNCHES))
+        yield Note(code, fix=more_launches(run.id, run.info, LAUNCHES_WANTED))
     if without_interval:
         yield Note("points without interval", {"points": len(without_interval), "example": str(without_interval[0])})
     failed = [series for series in run.series if series.status is PointStatus.FAILED]

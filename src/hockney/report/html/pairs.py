@@ -105,17 +105,17 @@ def of_hosts(run: Run) -> list[tuple[MatrixItem, dict[str, Any]]]:
     """The bandwidth and the latency between all hosts of a run of `health`."""
     import numpy as np
 
-    found = health_of(run)
-    known, made = found.matrices, []
+    health = health_of(run)
+    known, made = health.matrices, []
     for title, what, unit, usual, intervals in (
         (
             "Bandwidth, all pairs of a round at once",
             "bandwidths",
             "bytes/s",
-            found.usual_bytes_per_s,
+            health.usual_bytes_per_s,
             known.bytes_per_s,
         ),
-        ("Latency of 8 B, half a round trip", "half round trips", "ns", found.usual_ns, known.latency_ns),
+        ("Latency of 8 B, half a round trip", "half round trips", "ns", health.usual_ns, known.latency_ns),
     ):
         if usual is None:
             continue

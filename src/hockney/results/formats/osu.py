@@ -56,8 +56,8 @@ def _read_one(lines: list[str], start: int) -> Output:
     first, _, rest = header[2].partition(" ")
     api = re.split(r"[-_]", first)[0].lower()  # MPI, MPI-CUDA, MPI_Put
     name = header[2] if "_" in first else rest
-    own = "osu_" + re.sub(r"\W+", "_", re.sub(r"^MPI_", "", name)).strip("_").lower()
-    pattern, timed = PATTERNS.get(name, (own, "mean")) if api == "mpi" else (own, "mean")
+    as_named = "osu_" + re.sub(r"\W+", "_", re.sub(r"^MPI_", "", name)).strip("_").lower()
+    pattern, timed = PATTERNS.get(name, (as_named, "mean")) if api == "mpi" else (as_named, "mean")
     pairs, window = _pairs(lines[start:])
     at, columns = _columns(lines, start)
     titles = columns if columns[0] == "Size" else ["Size", *columns]
