@@ -33,9 +33,9 @@ def measure(
     plan = make_plan(suite, RunOptions(oversubscribe=True), catalogue, cpus=2)
     with Store.open(path) as store:
         outcome = running.measure(plan, catalogue, store, display or Silent(), command="test")
-        found = Run(store, outcome.run_id).series
+        stored = Run(store, outcome.run_id).series
         return outcome, {
-            f"{one.point.pattern} {one.point.transport} {one.point.bytes}": (one.status, one.reason) for one in found
+            f"{of.point.pattern} {of.point.transport} {of.point.bytes}": (of.status, of.reason) for of in stored
         }
 
 
@@ -85,7 +85,7 @@ def test_a_grid_that_cannot_be_divided_is_known_beforehand_in_the_words_of_the_w
         outcome = running.measure(plan, catalogue, store, Silent(), command="test")
         (row,) = store.points(outcome.run_id)
     assert (row.status is not PointStatus.SKIPPED) == divides
-    assert [one.reason for one in skipped] == ([] if divides else [row.reason])
+    assert [skipped_point.reason for skipped_point in skipped] == ([] if divides else [row.reason])
 
 
 def test_a_run_of_a_grid_that_cannot_be_divided_is_refused_and_not_stored(tmp_path: Path) -> None:

@@ -111,10 +111,10 @@ def test_a_ratio_is_found_on_a_contended_machine() -> None:
     question = Question("mpi: 8 B", Target("≤ 1.05 × bare C", high=1.05), "hockney", "bare C")
     met = {1.0: [], 1.1: []}  # type: dict[float, list[str]]
     for seed in range(100):
-        for ratio, found in met.items():
+        for ratio, verdicts in met.items():
             (launches,) = ContendedMachine(seed, layout=0.005).quadruples([ratio], launches=30, step_s=0.05)
             first = [next(iter(rounds.values())) for rounds in launches.values()]
-            found.append(row(question, [Quadruple((*new,), (*base,)) for base, new in first]).met)
+            verdicts.append(row(question, [Quadruple((*new,), (*base,)) for base, new in first]).met)
     assert NO not in met[1.0]
     assert met[1.0].count(YES) >= 90
     assert YES not in met[1.1]
@@ -154,10 +154,10 @@ def contest(name: str, log: list[str], repeats: int = 1) -> Contest:
 
 def test_who_begins_changes() -> None:
     log: list[str] = []
-    one = contest("mpi", log)
-    go_round([one], 2, seed=1, say=lambda text: None)
+    pair = contest("mpi", log)
+    go_round([pair], 2, seed=1, say=lambda text: None)
     assert log == ["ours", "theirs", "theirs", "ours", "theirs", "ours", "ours", "theirs"]
-    assert one.quadruples[8] == [
+    assert pair.quadruples[8] == [
         Quadruple((10_001, 10_004), (20_002, 20_003)),
         Quadruple((10_006, 10_007), (20_005, 20_008)),
     ]
@@ -165,10 +165,10 @@ def test_who_begins_changes() -> None:
 
 def test_several_quadruples_a_measurement_take_turns_too() -> None:
     log: list[str] = []
-    one = contest("pipe", log, repeats=3)
-    one.measure(0)
+    pair = contest("pipe", log, repeats=3)
+    pair.measure(0)
     assert [log[start] for start in (0, 4, 8)] == ["ours", "theirs", "ours"]
-    assert len(one.quadruples[8]) == 3
+    assert len(pair.quadruples[8]) == 3
 
 
 def test_repeated_failures_are_given_up_and_the_rest_continues() -> None:
@@ -206,9 +206,9 @@ def test_scatter_is_given_within_each_state() -> None:
     near = [run(value_ns, NEAR) for value_ns in (129.0, 130.0, 131.0)]
     far = [run(value_ns, FAR) for value_ns in (350.0, 370.0, 390.0)]
     both = run(130.0, NEAR) + run(370.0, FAR, measurements=2)  # two measurements are no figure
-    found = repeat_rows("10 runs", [*near, *far, both])
-    assert [(one.state, one.met) for one in found] == [("near, 27.0 ns; 4 runs", YES), ("far, 184 ns; 3 runs", NO)]
-    assert found[1].measured == "CV 5.4%: median 370.0 ns, from 350.0 to 390.0 ns"
+    rows = repeat_rows("10 runs", [*near, *far, both])
+    assert [(one.state, one.met) for one in rows] == [("near, 27.0 ns; 4 runs", YES), ("far, 184 ns; 3 runs", NO)]
+    assert rows[1].measured == "CV 5.4%: median 370.0 ns, from 350.0 to 390.0 ns"
     (shown,) = repeat_rows("2 runs", near[:2])
     assert shown.met == INCONCLUSIVE
     launches = [

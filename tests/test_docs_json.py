@@ -141,8 +141,8 @@ def read(capsys: pytest.CaptureFixture[str]) -> Read:
     def call(*arguments: object, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
         capsys.readouterr()
         assert execute([*map(str, arguments), "--json"]) in codes
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return document
 
     return call
 
@@ -171,7 +171,7 @@ def test_compare(tmp_path: Path, read: Read) -> None:
     documents = [read("compare", *pairs[0], "--store", path)]
     documents += [read("compare", *pair, "--store", path, codes=(3,)) for pair in pairs[1:]]
     check_page(documents, "compare")
-    shifts = [one["shift"] for document in documents for one in document["series"]]
+    shifts = [member["shift"] for document in documents for member in document["series"]]
     assert None in shifts
     assert any(shift and shift["low"] is None for shift in shifts)
     assert any(commands := [document["commands"] for document in documents])
@@ -184,11 +184,11 @@ def test_check_against_a_baseline(tmp_path: Path, read: Read, monkeypatch: pytes
     documents = []
     for base, new in compared(path)[:2]:
         with Store.open(path) as store:
-            found = compare_runs(store, base, new, margin=1.0 + 1e-9)
-        checked = CheckResult(new, found, 3)
+            comparison = compare_runs(store, base, new, margin=1.0 + 1e-9)
+        checked = CheckResult(new, comparison, 3)
         monkeypatch.setattr("hockney.cli.baseline.check", lambda *_, checked=checked, **__: checked)
         documents.append(
-            read("check", "--baseline", base, "--store", path, codes=(1 if found.counts[Verdict.SLOWER] else 3,))
+            read("check", "--baseline", base, "--store", path, codes=(1 if comparison.counts[Verdict.SLOWER] else 3,))
         )
     check_page(documents, "check---baseline", "compare")
 
@@ -200,32 +200,32 @@ def test_check_of_what_is_expected(tmp_path: Path, read: Read) -> None:
     table = '[[expect]]\npattern = "pingpong"\ntransports = "shm"\n'
     limits = ('latency = "<= 1 s"', 'latency = "<= 1 ns"', 'bandwidth = ">= 1 B/s"', 'latency = "<= 1 s"\nbytes = 9')
     expectations.write_text("\n".join(table + limit for limit in limits))
-    found = read("check", "--expect", expectations, "last", "--store", path, codes=(1,))
-    check_page([found], "check---expect")
-    assert [one["outcome"] for one in found["limits"]] == ["met", "missed", "met", "inconclusive"]
+    document = read("check", "--expect", expectations, "last", "--store", path, codes=(1,))
+    check_page([document], "check---expect")
+    assert [limit["outcome"] for limit in document["limits"]] == ["met", "missed", "met", "inconclusive"]
 
 
 def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """No run has all of it, so the explanation is built here."""
-    one = Estimate(2.0, 1.0, 3.0)
+    estimate = Estimate(2.0, 1.0, 3.0)
     where = ("shm", "pingpong", 2, "one core", "near")
-    loggp = LogGP(8, 64, one, one, one, one, one, one, (8, 64), {"send": (0.1, 0.2)}, 0.1)
+    loggp = LogGP(8, 64, estimate, estimate, estimate, estimate, estimate, estimate, (8, 64), {"send": (0.1, 0.2)}, 0.1)
     subject, fix = Subject("shm", "pingpong", 2, "near", (8, 64)), Fix("show matrix", ("hockney", "list"))
     everything = Explanation(
         "run 1",
         (
-            Finding("bend", subject, {"slope_ratio": one}, "curved", fix, 0.1, ("a page",)),
+            Finding("bend", subject, {"slope_ratio": estimate}, "curved", fix, 0.1, ("a page",)),
             Finding("flat latency", subject),
         ),
         (
-            FittedLine(*where, 8, 64, 2, one, one, one, 0.1, (8, 64), (0.1, 0.2)),
+            FittedLine(*where, 8, 64, 2, estimate, estimate, estimate, 0.1, (8, 64), (0.1, 0.2)),
             FittedLine(*where, 8, 64, 2, None, None, None, 0.1),
         ),
         (Parameters(*where, loggp),),
         (Layer("tcp", "unix", "near", 1.0, 0.5, 2.0, 8, 64, True),),
         (NotChecked(Absence.NOT_MEASURED, "LogGP", "delays", how=fix), NotChecked(Absence.INSUFFICIENT_DATA, "lines")),
         (Note("one launch", fix=fix), Note("still running")),
-        (OffLine(*where, 16, one),),
+        (OffLine(*where, 16, estimate),),
     )
     document: dict[str, Any] = json.loads(json.dumps(explanation_json(everything)))
     assert document["findings"][0]["fix"] == {
@@ -249,14 +249,14 @@ def test_show(tmp_path: Path, read: Read) -> None:
 def test_run_says_more_than_show(tmp_path: Path, read: Read) -> None:
     """The page marks the keys that only `run` has; the test of `show` would miss them."""
     words = ("pingpong", "-t", "shm", "--bytes", "8", "--time", "0.2s", "--store", tmp_path / "r.db")
-    found = read("run", *words, codes=(0, 3))  # 3: so short a run may be without an interval
+    document = read("run", *words, codes=(0, 3))  # 3: so short a run may be without an interval
     shown = read("show", "--store", tmp_path / "r.db")
-    assert set(found) - set(shown) == {"run", "store", "failed_points", "missing"}
-    check_page([found], "show-run-and-quick", optional=("missing.", "warnings."))
+    assert set(document) - set(shown) == {"run", "store", "failed_points", "missing"}
+    check_page([document], "show-run-and-quick", optional=("missing.", "warnings."))
     assert all(
         "absent in show" in row.meaning
         for row in SECTIONS["show-run-and-quick"]
-        if row.key.partition(".")[0] in set(found) - set(shown)
+        if row.key.partition(".")[0] in set(document) - set(shown)
     )
 
 
@@ -347,9 +347,9 @@ def test_runs(tmp_path: Path, read: Read) -> None:
 def test_delete_and_a_dry_run(tmp_path: Path, read: Read) -> None:
     fill(tmp_path / "r.db")
     check_page([read("delete", 1, "--store", tmp_path / "r.db")], "delete")
-    found = read("run", "ft,barrier", "-t", "shm,null", "--dry-run", "--store", tmp_path / "none.db")
+    document = read("run", "ft,barrier", "-t", "shm,null", "--dry-run", "--store", tmp_path / "none.db")
     rows = rows_of(EVERY, "run---dry-run")
-    check_page([found], "run---dry-run")
+    check_page([document], "run---dry-run")
     assert rows
     assert not (tmp_path / "none.db").exists()
 
@@ -386,8 +386,8 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     nothing = Checkup(facts(), Moment(0.5), PairFigures(why="no worker"), (), ())
     documents = []
-    for found in (Checkup(facts(), moment, measured, (warning,), missing), nothing):
-        monkeypatch.setattr("hockney.measure.doctor.check_up", lambda found=found: found)
+    for made in (Checkup(facts(), moment, measured, (warning,), missing), nothing):
+        monkeypatch.setattr("hockney.measure.doctor.check_up", lambda found=made: found)
         documents.append(read("doctor"))
     optional = ("facts.topology.caches.", "facts.topology.nodes.", "facts.network.interfaces.")
     check_page(documents, "doctor", optional=optional)
@@ -495,7 +495,7 @@ def test_a_key_that_goes_or_changes_its_type_raises_the_version() -> None:
 
 @pytest.mark.parametrize("words", [Verdict, Outcome, PointStatus, RunStatus])
 def test_every_word_of_an_answer_is_on_the_page(words: Any) -> None:
-    assert [one.value for one in words if not re.search(rf"\b{one.value}\b", WORDS)] == []
+    assert [word.value for word in words if not re.search(rf"\b{word.value}\b", WORDS)] == []
 
 
 def test_every_kind_of_warning_is_on_the_page() -> None:

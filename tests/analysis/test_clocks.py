@@ -87,10 +87,10 @@ def test_a_host_counts_by_its_best_rank_and_exchange(tmp_path: Path) -> None:
 
 
 def test_ranks_within_one_host_get_no_table_without_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    one, two = (HostClock(host, error_ns, error_ns, None, None, None) for host, error_ns in (("a", 0.0), ("b", 5.0)))
+    first, two = (HostClock(host, error_ns, error_ns, None, None, None) for host, error_ns in (("a", 0.0), ("b", 5.0)))
     across, within = (
-        JobClocks(make_point(0, "tcp", "clocks"), (one, two)),
-        JobClocks(make_point(0, "unix", "clocks"), (one,)),
+        JobClocks(make_point(0, "tcp", "clocks"), (first, two)),
+        JobClocks(make_point(0, "unix", "clocks"), (first,)),
     )
     print_clocks(Clocks((across, within)))
     assert "over unix" not in capsys.readouterr().out

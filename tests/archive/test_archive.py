@@ -20,9 +20,9 @@ DIGEST = {  # of every figure with its place, as verified against the reports
 
 
 def one(report: str, **where: int | float | str) -> Published:
-    found = [figure for figure in published(report) if figure.matches(where)]
-    assert len(found) == 1, where
-    return found[0]
+    figures = [figure for figure in published(report) if figure.matches(where)]
+    assert len(figures) == 1, where
+    return figures[0]
 
 
 def test_there_are_290_figures() -> None:
@@ -76,5 +76,5 @@ def test_every_figure_belongs_to_one_machine_and_every_machine_to_a_report() -> 
 
 
 def test_approximate_figures_are_less_exact_than_their_digits() -> None:
-    around = {one.value: one.within for one in published("ancor") if one.note.startswith('"around')}
+    around = {figure.value: figure.within for figure in published("ancor") if figure.note.startswith('"around')}
     assert around == {615: 5, 1000: 500, 100: 5}

@@ -27,9 +27,9 @@ from hockney.results.store import Store
 
 
 def command(name: str) -> click.Command:
-    found = hockney.get_command(click.Context(hockney), name)
-    assert found is not None
-    return found
+    of_group = hockney.get_command(click.Context(hockney), name)
+    assert of_group is not None
+    return of_group
 
 
 @pytest.mark.parametrize("name", COMMANDS)

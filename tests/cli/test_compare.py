@@ -144,13 +144,13 @@ def test_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(screen(folder, capsys, "base", "slow", "--json"))
     assert document["format"] == "hockney-compare"
     assert document["counts"]["slower"] == 8
-    ranges = {(one["transport"], *one["bytes"]): one for one in document["ranges"] if one["verdict"] == "slower"}
+    ranges = {(each["transport"], *each["bytes"]): each for each in document["ranges"] if each["verdict"] == "slower"}
     assert next(iter(ranges)) == ("tcp", 8192, 16384)
-    decided = [one for one in document["series"] if one["verdict"] != "inconclusive"]
+    decided = [member for member in document["series"] if member["verdict"] != "inconclusive"]
     assert all(one["shift"]["low"] < one["shift"]["ratio"] < one["shift"]["high"] for one in decided)
     assert all(one["base_ns"] > 0 and one["new_ns"] > 0 for one in decided)
-    assert [one["point"]["pattern"] for one in document["series"] if one["short"]] == ["oneway", "barrier", "oneway"]
-    (lost,) = [one for one in document["series"] if one["reason_codes"]]
+    assert [each["point"]["pattern"] for each in document["series"] if each["short"]] == ["oneway", "barrier", "oneway"]
+    (lost,) = [member for member in document["series"] if member["reason_codes"]]
     assert (lost["reason_codes"], lost["reason"]) == (["failed"], "failed in run 2: rank 1 hung")
     few = json.loads(screen(folder, capsys, "base", "few", "--json", code=3))
     assert few["commands"] == ["hockney run quick --launches 6 --label few --store /results.db"]

@@ -89,11 +89,11 @@ def test_each_limit_is_a_test_of_one_name(tmp_path: Path) -> None:
         return [case.get("name") or "" for case in cases]
 
     near = 'state = "near"\nlatency = "<= 1 {}"'
-    one, absent = of_8_bytes(near.format("s")), of_8_bytes(near.format("s")).replace("bytes = 8", "bytes = 9")
+    there, absent = of_8_bytes(near.format("s")), of_8_bytes(near.format("s")).replace("bytes = 8", "bytes = 9")
     name = "latency: pingpong of 8 B on shm, 2 ranks, near"
-    assert names(one) == names(of_8_bytes(near.format("ns"))) == [name]
-    assert names(absent, one) == ["latency: pingpong of 9 B on shm, 2 ranks, near", name]
-    of_mpi = one.replace('"shm"', '"mpi"')
+    assert names(there) == names(of_8_bytes(near.format("ns"))) == [name]
+    assert names(absent, there) == ["latency: pingpong of 9 B on shm, 2 ranks, near", name]
+    of_mpi = there.replace('"shm"', '"mpi"')
     assert names(of_mpi) == ["latency: pingpong of 8 B on mpi, 2 ranks, near"]  # as of the only one, if there were one
 
 

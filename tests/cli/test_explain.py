@@ -66,7 +66,7 @@ def test_a_finding_of_a_recorded_quick_takes_three_lines(
 
 
 def lines_of_findings(screen: str) -> list[int]:
-    return [1 + len(found.splitlines()) for found in re.findall(r"^- .*\n((?:  .*\n)*)", f"{screen}\n", re.MULTILINE)]
+    return [1 + len(rest.splitlines()) for rest in re.findall(r"^- .*\n((?:  .*\n)*)", f"{screen}\n", re.MULTILINE)]
 
 
 def test_a_long_finding_is_cut_to_three_lines(

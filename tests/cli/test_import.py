@@ -43,8 +43,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_missing_properties_are_unknown(capsys: pytest.CaptureFixture[str]) -> None:
-    found = read(capsys, "import", SAMPLES / "osu_latency.txt", "-t", "mpi@openmpi-4.1.4", "-l", "old")
-    assert found["outputs"] == [{"file": "osu_latency.txt", "tool": "OSU MPI Latency Test (Version 2.0)", "points": 24}]
+    (output,) = read(capsys, "import", SAMPLES / "osu_latency.txt", "-t", "mpi@openmpi-4.1.4", "-l", "old")["outputs"]
+    assert output == {"file": "osu_latency.txt", "tool": "OSU MPI Latency Test (Version 2.0)", "points": 24}
     run = read(capsys, "show", "old")
     assert (run["facts"].keys(), run["status"]) == ({"traits"}, "done")
     (launch,) = run["launches"]
@@ -98,9 +98,9 @@ def test_two_imports_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[
         files = [output(tmp_path, f"{side}{number}.txt", factor * (1 + number / 1000)) for number in range(6)]
         read(capsys, "import", *files, "-l", side)
     assert read(capsys, "compare", "a", "b")["counts"] == {"no difference seen": 17}
-    found = read(capsys, "compare", "a", "c")
-    assert found["counts"] == {"slower": 17}
-    assert found["differences"] == []
+    document = read(capsys, "compare", "a", "c")
+    assert document["counts"] == {"slower": 17}
+    assert document["differences"] == []
 
 
 def test_the_last_digit_is_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_the_last_digit_is_no_difference(tmp_path: Path, capsys: pytest.CaptureF
     capsys.readouterr()
     execute(["compare", "a", "b", "--json"])
     series = json.loads(capsys.readouterr().out)["series"]
-    (change,) = (one for one in series if one["point"]["bytes"] == 4096)
+    (change,) = (member for member in series if member["point"]["bytes"] == 4096)
     assert change["shift"]["low"] < 1 < change["shift"]["high"]
     assert change["verdict"] in ("no difference seen", "inconclusive")
 
@@ -135,14 +135,16 @@ def test_a_switch_is_found_in_an_import(tmp_path: Path, capsys: pytest.CaptureFi
     rows = "".join(f"{2**n}  {1.5 + 2**n / 5000 + (4 if n > 12 else 0):.2f}\n" for n in range(21))
     (tmp_path / "osu.txt").write_text(OSU + rows)
     read(capsys, "import", "osu.txt", "-t", "mpi@openmpi-4.1.4")
-    found = read(capsys, "explain")
+    document = read(capsys, "explain")
     (switch,) = (
-        one for one in found["findings"] if one["code"] == "protocol switch" and one["facts"]["answer"] != "not seen"
+        each
+        for each in document["findings"]
+        if each["code"] == "protocol switch" and each["facts"]["answer"] != "not seen"
     )
     assert switch["facts"]["jump_ns"]["value"] == pytest.approx(4000, rel=0.1)
     assert switch["facts"]["below_bytes"] == 4096
     assert switch["fix"] is None  # it cannot be measured again
-    assert [note["code"] for note in found["notes"]] == ["imported"]
+    assert [note["code"] for note in document["notes"]] == ["imported"]
 
 
 def test_every_view_takes_an_import(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
@@ -303,8 +305,8 @@ def test_netpipe_over_tcp(tmp_path: Path, served: Callable[..., str], capsys: py
     )
     read(capsys, "import", "np.out", "-t", "tcp")
     series = read(capsys, "show")["series"]
-    assert {one["bytes"] for one in series} >= {1, 8, 61, 64, 67}
-    assert all(1e3 < one["figures"][0]["value_ns"] < 1e8 for one in series)
+    assert {member["bytes"] for member in series} >= {1, 8, 61, 64, 67}
+    assert all(1e3 < member["figures"][0]["value_ns"] < 1e8 for member in series)
 
 
 @pytest.mark.parametrize(
@@ -323,6 +325,6 @@ def test_netpipe_over_mpi(
     read(capsys, "import", "np.out", "-t", "mpi@here")
     rows = [line.split() for line in (tmp_path / "np.out").read_text().splitlines()]
     series = read(capsys, "show")["series"]
-    assert [one["bytes"] for one in series] == [int(row[0]) for row in rows]
+    assert [member["bytes"] for member in series] == [int(row[0]) for row in rows]
     for one, row in zip(series, rows, strict=True):
         assert one["figures"][0]["value_ns"] == pytest.approx(1e9 * float(row[2]), rel=1e-3, abs=11)

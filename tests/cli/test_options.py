@@ -190,8 +190,8 @@ def plan_of_quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *words: str) 
 
     monkeypatch.setattr("hockney.measure.run.measure", measure)
     assert execute(["quick", *words, "--store", str(tmp_path / "r.db")]) == 2
-    (found,) = seen
-    return found
+    (only,) = seen
+    return only
 
 
 def changed_fields(plan: Plan, than: Plan) -> set[str]:
@@ -224,8 +224,8 @@ def variants_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *words: str) ->
 
     monkeypatch.setattr("hockney.measure.interleave.measure", measure)
     assert execute([*words, "--store", str(tmp_path / "r.db")]) == 2
-    (found,) = seen
-    return found
+    (only,) = seen
+    return only
 
 
 def facts_of(plan: Plan) -> dict[str, Any]:

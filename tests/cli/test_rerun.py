@@ -43,9 +43,9 @@ def test_the_command_of_a_run_takes_more_launches(command: str, kept: str) -> No
     fix = repeated(command, plan={"time_s": 120.0, "launches": 5}, label="now")
     assert command_line(fix) == f"hockney run {kept} --launches 10 --time 240s --label now"
     _, name, *arguments = fix.argv
-    found = hockney.get_command(click.Context(hockney), name)
-    assert found is not None
-    assert found.make_context(name, arguments).params["launches"] == "10"
+    of_group = hockney.get_command(click.Context(hockney), name)
+    assert of_group is not None
+    assert of_group.make_context(name, arguments).params["launches"] == "10"
 
 
 def test_commands_are_printed_as_the_launcher_of_a_checkout_was_started(

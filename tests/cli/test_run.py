@@ -19,9 +19,9 @@ def test_several_patterns_are_one_run_with_a_column_for_each_transport(cli: Cli,
     ended = cli("run", "pingpong,oneway,pingpong", "-t", "shm,threads", "-o", "window=4", *SHORT)
     assert ended.returncode in (0, 3), ended.stderr  # 3: no interval in so little time
     with Store.open(tmp_path / "results.db", readonly=True) as store:
-        (one,) = store.runs()
-        points = [row.point for row in store.points(one.id)]
-    assert one.suite == "pingpong,oneway"
+        (stored,) = store.runs()
+        points = [row.point for row in store.points(stored.id)]
+    assert stored.suite == "pingpong,oneway"
     assert len({(point.pattern, point.transport, point.bytes) for point in points}) == len(points) == 8
     lines = ended.stdout.splitlines()
     titles = [line.split() for line in lines if re.match(r" *size +shm", line)]
@@ -99,14 +99,14 @@ def test_dry_run_lists_the_points_and_leaves_nothing(cli: Cli, tmp_path: Path) -
     skipped = ended.stdout.partition("Skipped")[2]
     assert re.search(r"^Because memload accepts .*:\nmemload, 1 rank +shm +8 B *$", skipped, re.MULTILINE)
     assert "after about 7 s at the latest: 2 launches" in " ".join(ended.stdout.split())
-    found = json.loads(cli(*words, "--dry-run", "--json").stdout)
-    sizes = [(one["pattern"], one["transport"], one["bytes"]) for one in found["points"]]
+    document = json.loads(cli(*words, "--dry-run", "--json").stdout)
+    sizes = [(point["pattern"], point["transport"], point["bytes"]) for point in document["points"]]
     assert sizes == [
         ("pingpong", "shm", 8), ("pingpong", "shm", 64), ("pingpong", "tcp", 8), ("pingpong", "tcp", 64),
         ("memload", "shm", 64), ("memload", "tcp", 64),
     ]  # fmt: skip
-    assert found["plan"]["launches"] == 2
-    assert {one["point"]["bytes"] for one in found["skipped"]} >= {8}
+    assert document["plan"]["launches"] == 2
+    assert {skipped_point["point"]["bytes"] for skipped_point in document["skipped"]} >= {8}
     assert list(tmp_path.iterdir()) == []
 
 

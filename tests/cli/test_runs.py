@@ -65,7 +65,7 @@ def test_points_are_counted_alike_however_a_run_ends(cli: Cli, tmp_path: Path) -
     listed = cli("runs").stdout.splitlines()[-3:]
     assert ["2/3" in line.split() for line in listed] == [True] * 3
     runs = json.loads(cli("runs", "--json").stdout)["runs"]
-    assert [(one["measured_points"], one["planned_points"]) for one in runs] == [(2, 3)] * 3
+    assert [(run["measured_points"], run["planned_points"]) for run in runs] == [(2, 3)] * 3
 
 
 def test_the_document_of_a_run_has_the_stored_facts(cli: Cli, path: Path) -> None:
@@ -73,10 +73,10 @@ def test_the_document_of_a_run_has_the_stored_facts(cli: Cli, path: Path) -> Non
         stored = store.runs()
     documents = json.loads(cli("runs", "--json").stdout)["runs"]
     names = ("label", "command", "suite", "started_unix_s", "finished_unix_s", "measured_s", "rounds")
-    assert [{name: one[name] for name in names} for one in documents] == [
+    assert [{name: document[name] for name in names} for document in documents] == [
         {name: getattr(run, name) for name in names} for run in stored
     ]
-    assert all(one["started_unix_s"] < one["finished_unix_s"] for one in documents)
+    assert all(document["started_unix_s"] < document["finished_unix_s"] for document in documents)
 
 
 def test_a_label_is_given_taken_over_and_taken_away(cli: Cli, path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_label_is_given_taken_over_and_taken_away(cli: Cli, path: Path) -> Non
     away = cli("runs", "--label", "2", "")
     assert (away.returncode, away.stdout, away.stderr) == (0, "run 2 has no label now\n", "")
     with Store.open(path, readonly=True) as store:
-        assert [one.label for one in store.runs()] == ["base", None]
+        assert [run.label for run in store.runs()] == ["base", None]
 
 
 @pytest.mark.parametrize("label", ["12", "last", "a~1", "-x", "x" * 41, " ", "two\nlines"])

@@ -262,7 +262,7 @@ def test_one_state(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert execute([*arguments, "far"]) == 0
     assert re.findall(r"^ *8 B +(\S+ ns)", capsys.readouterr().out, re.MULTILINE) == ["164 ns", "604 ns"]
     series = document(capsys, *arguments, "far", "--json")["series"]
-    assert {figure["state"] for one in series for figure in one["figures"]} == {"far"}
+    assert {figure["state"] for member in series for figure in member["figures"]} == {"far"}
     assert execute([*arguments, "faar"]) == 2
     assert "unknown state in this run 'faar': did you mean 'far'?" in capsys.readouterr().err
     assert execute([*arguments, "far", "--tables"]) == 2

@@ -63,9 +63,9 @@ def watched(
     cpus: tuple[int, ...] | None = None,
 ) -> Moment:
     """The result of a watch over 10 s in which hockney's jobs used this much CPU time."""
-    own, clock = iter((5.0, 5.0 + own_s)), iter((100.0, 110.0))
+    own_times, clock = iter((5.0, 5.0 + own_s)), iter((100.0, 110.0))
     grow(root, before)
-    watch = Watch(lambda: next(own), cpus, root=root, clock=lambda: next(clock))
+    watch = Watch(lambda: next(own_times), cpus, root=root, clock=lambda: next(clock))
     grow(root, after)
     return watch.read()
 

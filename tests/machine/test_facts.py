@@ -166,17 +166,17 @@ def test_model_of_other_architectures(cpuinfo: str, model: str | None, tmp_path:
     ],
 )
 def test_evidence_of_another_machine(then: dict[str, Any], now: dict[str, Any], said: str | None) -> None:
-    found = machine.another_machine(then, now)
-    assert found is None if said is None else found is not None and said in found
+    difference = machine.another_machine(then, now)
+    assert difference is None if said is None else difference is not None and said in difference
 
 
 def test_the_id_of_a_machine_is_its_own_and_does_not_show_systemds(tmp_path: Path) -> None:
     ids = {"one": "0123456789abcdef" * 2, "again": "0123456789abcdef" * 2, "two": "f" * 32, "new": "uninitialized"}
     trees = {name: grow(tmp_path / name, {"etc/machine-id": f"{text}\n"}) for name, text in ids.items()}
-    found = {name: machine.facts(tree, {})["machine_id"] for name, tree in trees.items()}
-    assert found["one"] == found["again"] != found["two"]
-    assert found["new"] is None
-    assert not {*found.values()} & {*ids.values()}
+    ids_read = {name: machine.facts(tree, {})["machine_id"] for name, tree in trees.items()}
+    assert ids_read["one"] == ids_read["again"] != ids_read["two"]
+    assert ids_read["new"] is None
+    assert not {*ids_read.values()} & {*ids.values()}
 
 
 # ---- surroundings ---------------------------------------------------------------------------------------------------

@@ -38,20 +38,20 @@ class ContendedMachine:
 
     def _make_bursts(self) -> list[tuple[float, float, float]]:
         """(begin, end, factor)"""
-        at_s, found = 0.0, []
+        at_s, bursts = 0.0, []
         while at_s < self.length_s:
             length_s = min(5.0, self.chance.lognormvariate(math.log(0.4), 1.0))
             at_s += self.chance.expovariate(self.busy / (1 - self.busy) / 0.66)
-            found.append((at_s, at_s + length_s, self.chance.uniform(1.15, 2.5)))
+            bursts.append((at_s, at_s + length_s, self.chance.uniform(1.15, 2.5)))
             at_s += length_s
-        return found
+        return bursts
 
     def _switches(self, mean_s: float) -> list[float]:
-        at_s, found = 0.0, []
+        at_s, times_s = 0.0, []
         while at_s < self.length_s:
             at_s += self.chance.expovariate(1 / mean_s)
-            found.append(at_s)
-        return found
+            times_s.append(at_s)
+        return times_s
 
     def takes(self, at_s: float) -> float:
         """How many times as long as on the quiet machine one measurement takes now."""
@@ -66,15 +66,15 @@ class ContendedMachine:
 
     def slowness(self, at_s: float) -> tuple[float, float]:
         """How many times as long as on a core alone each of the two CPUs takes for a step."""
-        found = []
+        factors = []
         for bursts in self._bursts:
             place = bisect.bisect(bursts, (at_s, math.inf, math.inf)) - 1
-            found.append(bursts[place][2] if place >= 0 and at_s < bursts[place][1] else 1.0)
-        return found[0], found[1]
+            factors.append(bursts[place][2] if place >= 0 and at_s < bursts[place][1] else 1.0)
+        return factors[0], factors[1]
 
     def quadruples(self, ratios: list[float], launches: int = 8, step_s: float = 0.02) -> list[Quadruples]:
         """Two variants measured in alternation: of each series new takes `ratios` times as long as base."""
-        found: list[Quadruples] = [{} for _ in ratios]
+        quadruples: list[Quadruples] = [{} for _ in ratios]
         at_s, round_ = 0.0, 0
         for launch in range(launches):
             until_s = self.length_s * (launch + 1) / (launches + 1)
@@ -90,6 +90,6 @@ class ContendedMachine:
                         true = ratios[series] if side else 1.0
                         times[side].append(1000 * true * layouts[side][series] * self.takes(min(at_s, self.length_s)))
                         at_s += self.chance.uniform(0.5, 1.5) * step_s
-                    found[series].setdefault(launch, {})[round_] = times
+                    quadruples[series].setdefault(launch, {})[round_] = times
                 round_ += 1
-        return found
+        return quadruples

@@ -128,8 +128,8 @@ def test_groups_of_hosts_are_distinguished_and_the_slow_pair_is_named(
 ) -> None:
     for time in ("60s", "240s"):  # a busy machine needs time for intervals
         store = tmp_path / f"{time}.db"
-        said, matrices, found = measured_pairs(agent, store, time)
-        if {finding.facts["load"] for finding in found} == {"idle", "loaded"}:
+        said, matrices, findings = measured_pairs(agent, store, time)
+        if {finding.facts["load"] for finding in findings} == {"idle", "loaded"}:
             break
     assert "Half a round trip of 8 B on tcp, 5 ranks, disjoint pairs at once" in said
     assert set(matrices) == {"idle", "loaded"}
@@ -139,8 +139,8 @@ def test_groups_of_hosts_are_distinguished_and_the_slow_pair_is_named(
     for matrix in matrices.values():
         assert_as_made(matrix)
     names = f"hosts {PREFIX}1 and {PREFIX}4"
-    assert {one.facts["load"] for one in found} == {"idle", "loaded"}
-    assert all(one.facts["slow_pair"] == [1, 4] for one in found)
+    assert {finding.facts["load"] for finding in findings} == {"idle", "loaded"}
+    assert all(finding.facts["slow_pair"] == [1, 4] for finding in findings)
     assert shown.count(f"{names}: ") == 2
 
 

@@ -80,12 +80,12 @@ def test_a_slowdown_is_found_where_it_is(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
     base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 64), launches=3, time_s=0.3))
-    found = delayed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
-    again = Run(store, found.run_id)
+    result = delayed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
+    again = Run(store, result.run_id)
     assert [series.point for series in again.series] == [series.point for series in Run(store, base).series]
     assert again.info.plan["launches"] == 6
-    assert found.comparison.again is not None
-    assert found.comparison.again.argv == (
+    assert result.comparison.again is not None
+    assert result.comparison.again.argv == (
         *("hockney", "check", "--baseline", str(base), "--max-slowdown", "90%", "--patience", "2s"),
     )
     assert again.info.plan["precision"] == Run(store, base).info.plan["precision"]
@@ -111,11 +111,11 @@ def test_a_transport_that_is_gone_is_inconclusive(catalogue: Catalogue, store: S
     base = add_run(store, curve("shm", (8,)) | curve("mpi@gone-1.0", (8,)))
     plan = delayed.plan("shm", sizes=(8,))
     store.db.execute("UPDATE run SET plan = ?", (json.dumps(plan.as_json()),))  # as a real run has one
-    found = delayed.check_again(catalogue, store, base, patience_s=0.1)
-    reasons = {change.point.transport: change.reasons for change in found.comparison.changes}
-    facts = {"run": found.run_id, "message": "mpi@gone-1.0 is not here any more"}
+    result = delayed.check_again(catalogue, store, base, patience_s=0.1)
+    reasons = {change.point.transport: change.reasons for change in result.comparison.changes}
+    facts = {"run": result.run_id, "message": "mpi@gone-1.0 is not here any more"}
     assert reasons["mpi@gone-1.0"] == (Reason(ReasonCode.SKIPPED, facts),)
-    assert not found.is_whole
+    assert not result.is_whole
 
 
 def test_only_a_new_library_replaces_one_that_is_gone(catalogue: Catalogue, store: Store) -> None:
@@ -141,11 +141,11 @@ def test_a_failure_of_the_baseline_is_inconclusive(
     with monkeypatch.context() as broken:
         broken.setenv("HOCKNEY_FAULT", "fail 1 64")
         base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 64), time_s=0.3))
-    found = delayed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
-    (change,) = [change for change in found.comparison.changes if change.point.bytes == 64]
+    result = delayed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
+    (change,) = [change for change in result.comparison.changes if change.point.bytes == 64]
     codes = [(reason.code, reason.facts["run"]) for reason in change.reasons]
-    assert codes == [(ReasonCode.FAILED, base), (ReasonCode.SKIPPED, found.run_id)]
-    assert not found.is_whole
+    assert codes == [(ReasonCode.FAILED, base), (ReasonCode.SKIPPED, result.run_id)]
+    assert not result.is_whole
 
 
 class _FailsInTheEnd(Silent):
@@ -159,11 +159,11 @@ class _FailsInTheEnd(Silent):
 def test_a_suspect_that_fails_later_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 16384), time_s=0.5))
     with delayed.delayed(percent=300):
-        found = delayed.check_again(catalogue, store, base, slowdown=0.9, display=_FailsInTheEnd())
-    (change,) = [change for change in found.comparison.changes if change.point.bytes == 16384]
+        result = delayed.check_again(catalogue, store, base, slowdown=0.9, display=_FailsInTheEnd())
+    (change,) = [change for change in result.comparison.changes if change.point.bytes == 16384]
     assert change.verdict is Verdict.INCONCLUSIVE
-    assert [(reason.code, reason.facts["run"]) for reason in change.reasons] == [(ReasonCode.FAILED, found.run_id)]
-    assert not found.is_whole
+    assert [(reason.code, reason.facts["run"]) for reason in change.reasons] == [(ReasonCode.FAILED, result.run_id)]
+    assert not result.is_whole
 
 
 def test_inconclusive_series_are_measured_again_while_patience_lasts(catalogue: Catalogue, store: Store) -> None:
@@ -174,10 +174,10 @@ def test_inconclusive_series_are_measured_again_while_patience_lasts(catalogue: 
     launches = []
     for patience_s in (0.5, 3.0):
         clock = itertools.count().__next__  # a second passes from one call to the next
-        found = delayed.check_again(catalogue, store, base, patience_s=patience_s, clock=clock)
-        (change,) = found.comparison.changes
+        result = delayed.check_again(catalogue, store, base, patience_s=patience_s, clock=clock)
+        (change,) = result.comparison.changes
         assert [reason.code for reason in change.reasons] == [ReasonCode.NO_COMMON_STATE]
-        launches.append(len({launch.index for launch in Run(store, found.run_id).launches.values()}))
+        launches.append(len({launch.index for launch in Run(store, result.run_id).launches.values()}))
     # New launches are made, however short the patience; as many again only if they can end in time, then twice as many.
     assert launches == [6 + 6, 6 + 4 * 6]
 
@@ -229,12 +229,12 @@ def test_a_point_that_fails_now_is_inconclusive(
 ) -> None:
     base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 64), time_s=0.3))
     monkeypatch.setenv("HOCKNEY_FAULT", "fail 1 64")
-    found = delayed.check_again(catalogue, store, base, slowdown=1000, patience_s=1)
-    reasons = {change.point.bytes: [reason.code for reason in change.reasons] for change in found.comparison.changes}
+    result = delayed.check_again(catalogue, store, base, slowdown=1000, patience_s=1)
+    reasons = {change.point.bytes: [reason.code for reason in change.reasons] for change in result.comparison.changes}
     assert reasons[64] == [ReasonCode.FAILED]
-    assert not found.is_whole
-    assert not found.is_worse
-    assert Run(store, found.run_id).status is RunStatus.PARTIAL
+    assert not result.is_whole
+    assert not result.is_worse
+    assert Run(store, result.run_id).status is RunStatus.PARTIAL
 
 
 @pytest.mark.parametrize(("high", "verdict"), [(1.04, Verdict.SAME), (1.06, Verdict.INCONCLUSIVE)])

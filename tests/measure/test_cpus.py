@@ -35,11 +35,11 @@ def hockney(*arguments: str, store: Path) -> subprocess.CompletedProcess[str]:
 
 def placed(path: Path, run_id: int) -> dict[str, set[tuple[int, ...]]]:
     """The CPU on which each rank said hello, by transport."""
-    found: dict[str, set[tuple[int, ...]]] = {}
+    by_transport: dict[str, set[tuple[int, ...]]] = {}
     with Store.open(path, readonly=True) as store:
         for launch in store.run(run_id).launches.values():
-            found.setdefault(launch.transport, set()).add(launch.cpus)
-    return found
+            by_transport.setdefault(launch.transport, set()).add(launch.cpus)
+    return by_transport
 
 
 def plan_of(*cpus: int, **fields: Any) -> Plan:

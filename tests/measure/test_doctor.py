@@ -106,8 +106,8 @@ def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         cpus=(0, 1),
         harness_ns=2.5,
     )
-    found = Checkup({}, Moment(0.5, steal=0.02, busy_cpus=0.1), measured, (), ())
-    monkeypatch.setattr(checkup, "check_up", lambda: found)
+    seen = Checkup({}, Moment(0.5, steal=0.02, busy_cpus=0.1), measured, (), ())
+    monkeypatch.setattr(checkup, "check_up", lambda: seen)
     assert execute(["doctor", "--no-facts"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "Measured",
@@ -122,15 +122,15 @@ def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         "What limits precision",
         "Nothing was found.",
     ]
-    monkeypatch.setattr(checkup, "check_up", lambda: replace(found, measured=PairFigures(why="one CPU only")))
+    monkeypatch.setattr(checkup, "check_up", lambda: replace(seen, measured=PairFigures(why="one CPU only")))
     assert execute(["doctor", "--no-facts"]) == 0
     assert "not measured: one CPU only" in capsys.readouterr().out
 
 
 def test_this_machine() -> None:
-    found = check_up(0.1)
-    json.dumps(found.facts)
-    measured = found.measured
+    result = check_up(0.1)
+    json.dumps(result.facts)
+    measured = result.measured
     assert measured.clock_ns is not None
     assert measured.clock_ns > 0
     assert measured.harness_ns is not None

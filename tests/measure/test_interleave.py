@@ -38,11 +38,11 @@ def test_both_sides_are_whole_runs_of_one_difference(store: Store) -> None:
     variants = Variant(plan(), {}, "a"), Variant(plan(), SLOW, "b")
     base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
     assert (base.status, new.status) == (RunStatus.DONE, RunStatus.DONE)
-    found = compare_runs(store, base.run_id, new.run_id)
-    verdicts = {change.point.bytes: change.verdict for change in found.changes}
+    comparison = compare_runs(store, base.run_id, new.run_id)
+    verdicts = {change.point.bytes: change.verdict for change in comparison.changes}
     assert verdicts[16384] in (Verdict.SLOWER, Verdict.INCONCLUSIVE)  # the latter on a busy machine
-    assert [one.what for one in found.differences] == ["variable HOCKNEY_FAULT"]
-    assert found.launches == (6, 6)
+    assert [difference.what for difference in comparison.differences] == ["variable HOCKNEY_FAULT"]
+    assert comparison.launches == (6, 6)
     for outcome in (base, new):  # both are ordinary runs, with every measurement
         measurements = store.summaries(outcome.run_id)
         assert {measurement.launch_id: None for measurement in measurements}.keys() == store.run(
@@ -64,11 +64,11 @@ def test_both_sides_are_whole_runs_of_one_difference(store: Store) -> None:
 def test_two_transports_are_one_series(store: Store) -> None:
     variants = Variant(plan("shm"), {}), Variant(plan("threads"), {})
     base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
-    found = compare_runs(store, base.run_id, new.run_id)
-    assert [(change.point.transport, change.point.bytes) for change in found.changes] == [
+    comparison = compare_runs(store, base.run_id, new.run_id)
+    assert [(change.point.transport, change.point.bytes) for change in comparison.changes] == [
         ("threads", size) for size in SIZES
     ]
-    assert all(change.shift is not None for change in found.changes)
+    assert all(change.shift is not None for change in comparison.changes)
     with pytest.raises(UsageError, match="no series in common"):  # the other way round they are two runs like others
         compare_runs(store, new.run_id, base.run_id)
 
@@ -82,8 +82,8 @@ def test_a_point_that_fails_on_one_side_is_skipped_on_the_other(store: Store) ->
     assert row.status is PointStatus.SKIPPED
     assert (row.reason or "").startswith("new could not measure it: ")
     assert (base.status, new.status) == (RunStatus.DONE, RunStatus.PARTIAL)
-    found = compare_runs(store, base.run_id, new.run_id)
-    assert {change.verdict for change in found.changes} == {Verdict.INCONCLUSIVE}
+    comparison = compare_runs(store, base.run_id, new.run_id)
+    assert {change.verdict for change in comparison.changes} == {Verdict.INCONCLUSIVE}
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -94,14 +94,14 @@ def test_the_command(tmp_path: Path) -> None:
     sides = ("--base-transport", "sim@a.toml", "--new-transport", "sim@b.toml")
     done = call_here(tmp_path, *words, *sides, "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["base"], found["new"]) == (1, 2)
-    assert found["counts"] == {"faster": 1}
-    assert found["ranges"][0]["sentence"].startswith("faster: pingpong on model a -> model b, 8 B: ")
+    document = json.loads(done.stdout)
+    assert (document["base"], document["new"]) == (1, 2)
+    assert document["counts"] == {"faster": 1}
+    assert document["ranges"][0]["sentence"].startswith("faster: pingpong on model a -> model b, 8 B: ")
     runs = json.loads(call_here(tmp_path, "runs", "--json").stdout)["runs"]
     assert {run["label"] for run in runs} == {"x-base", "x-new"}
     again = json.loads(call_here(tmp_path, "compare", "x-base", "x-new", "--json").stdout)
-    assert (found["margin"], again["margin"], again["series"]) == (1.01, 1.01, found["series"])
+    assert (document["margin"], again["margin"], again["series"]) == (1.01, 1.01, document["series"])
 
 
 def test_both_sides_have_the_batch_that_the_faster_one_needs(tmp_path: Path) -> None:
@@ -166,9 +166,9 @@ def test_one_side_alone_cannot_go_on(store: Store) -> None:
 def test_a_variable_that_hockney_sets_itself_is_refused(store: Store) -> None:
     catalogue = load_catalogue()
     wheel = make_library("mpi@mpich-4.2", "mpich", is_wheel=True)
-    own = replace(catalogue.transports["shm"], library=wheel)
+    of_wheel = replace(catalogue.transports["shm"], library=wheel)
     variants = Variant(plan("shm"), {}), Variant(plan("shm"), {"LD_LIBRARY_PATH": "/opt/b"})
-    catalogue = replace(catalogue, transports={**catalogue.transports, "shm": own})
+    catalogue = replace(catalogue, transports={**catalogue.transports, "shm": of_wheel})
     with pytest.raises(UsageError, match="hockney sets LD_LIBRARY_PATH itself for this library"):
         interleave.measure(variants, catalogue, store, Silent(), command="test")
     assert store.runs() == []

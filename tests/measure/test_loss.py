@@ -53,9 +53,9 @@ def inside(name: str, *argv: str, text: str | None = None) -> subprocess.Complet
 
 def dropped(name: str) -> int:
     """The number of packets that the kernel has dropped."""
-    found = re.search(r"counter packets (\d+)", inside(name, "nft", "list", "ruleset").stdout)
-    assert found
-    return int(found[1])
+    counted = re.search(r"counter packets (\d+)", inside(name, "nft", "list", "ruleset").stdout)
+    assert counted
+    return int(counted[1])
 
 
 @pytest.mark.full

@@ -93,8 +93,8 @@ def test_warnings_of_a_moment(moment: Moment, kind: str, said: str, facts: dict[
 
 def test_a_warning_names_its_moment(facts: dict[str, Any]) -> None:
     moment = Moment(0.3, steal=0.05, busy_cpus=2.0)
-    found = warnings_before(facts, moment=moment, when="A moment ago")
-    assert [warning.cause.split(",")[0] for warning in found] == ["A moment ago"] * 2
+    warnings = warnings_before(facts, moment=moment, when="A moment ago")
+    assert [warning.cause.split(",")[0] for warning in warnings] == ["A moment ago"] * 2
 
 
 def others(*cpus: float, programs: tuple[Program, ...] = ()) -> list[Moment]:
@@ -144,8 +144,8 @@ def test_where_map_put_the_ranks_is_warned_of_when_they_have_run(
         run_id = store.create_run(make_info(facts=facts, plan={"map_by": map_by}), ())
         for used in (cpus[:2], cpus):
             store.add_launch(run_id, make_launch("tcp", ranks=len(used), cpus=used, hosts=("here",) * len(used)))
-        found = warnings_of_map(store.run(run_id))
-    assert [warning.cause.split(",")[0] for warning in found] == said
+        warnings = warnings_of_map(store.run(run_id))
+    assert [warning.cause.split(",")[0] for warning in warnings] == said
 
 
 @pytest.mark.parametrize("family", FAMILY_SOURCES)

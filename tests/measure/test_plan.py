@@ -98,17 +98,17 @@ def test_the_limit_of_a_start_is_the_one_asked_for_but_long_enough(asked_s: int 
 
 
 def test_of_a_series_own_transports_those_asked_for_stay() -> None:
-    own = suite(pattern="pingpong", transports=["shm", "tcp"])
-    plan = make_plan(own, RunOptions(transports=("shm",)), CATALOGUE, cpus=4)
+    plan_suite = suite(pattern="pingpong", transports=["shm", "tcp"])
+    plan = make_plan(plan_suite, RunOptions(transports=("shm",)), CATALOGUE, cpus=4)
     assert {point.transport for point in plan.points} == {"shm"}
     with pytest.raises(UsageError, match="no series of s is for udp: name one of shm, tcp"):
-        make_plan(own, RunOptions(transports=("udp",)), CATALOGUE, cpus=4)
+        make_plan(plan_suite, RunOptions(transports=("udp",)), CATALOGUE, cpus=4)
 
 
 def test_of_a_series_own_transports_the_variants_of_those_asked_for_stay() -> None:
     """So that Com-1.1 has the synchronous send next to the plain one: `run atlas -t shm`."""
-    own = suite(pattern="pingpong", transports=["tcp:spin", "mpi:sync"])
-    plan = make_plan(own, RunOptions(transports=("tcp",)), CATALOGUE, cpus=4)
+    plan_suite = suite(pattern="pingpong", transports=["tcp:spin", "mpi:sync"])
+    plan = make_plan(plan_suite, RunOptions(transports=("tcp",)), CATALOGUE, cpus=4)
     assert {point.transport for point in plan.points} == {"tcp:spin"}
 
 
@@ -173,12 +173,12 @@ def test_a_family_without_a_working_library_has_the_reason() -> None:
     none = replace(CATALOGUE, transports=others, missing=(broken,))
     with pytest.raises(UsageError, match=r"mpi is not here: gcc cannot compile it: mpi\.h is not there; repair or"):
         make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi",)), none, 2)
-    one = replace(CATALOGUE, missing=(broken,))
-    assert make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi",)), one, 2).points
+    other = replace(CATALOGUE, missing=(broken,))
+    assert make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi",)), other, 2).points
     with pytest.raises(UsageError, match="unknown transport 'mpi:bogus'"):  # not the fault of another library
-        make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi:bogus",)), one, 2)
+        make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi:bogus",)), other, 2)
     with pytest.raises(UsageError, match=r"mpi@lam is not here: gcc cannot compile it"):
-        make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi@lam",)), one, 2)
+        make_plan(suite(pattern="pingpong"), RunOptions(transports=("mpi@lam",)), other, 2)
 
 
 def test_an_unknown_pattern_is_asked_back() -> None:

@@ -34,9 +34,9 @@ COMPUTING = make_point(8, "sim@made-up", pattern="oneway", options=(("compute_us
 
 
 def times(*points: Point, of: Model | None = None) -> dict[Point, float]:
-    found = times_of(points, {"sim@made-up": of or model()})
-    assert found.failed == {}
-    return found.time_ns
+    predicted = times_of(points, {"sim@made-up": of or model()})
+    assert predicted.failed == {}
+    return predicted.time_ns
 
 
 def effects(*points: Point, **tables: Any) -> dict[str, dict[Point, float]]:

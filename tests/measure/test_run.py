@@ -241,7 +241,7 @@ def test_sizes_that_the_first_launch_adds_are_measured_in_all(
     asked: dict[str, Any] = {"precision": 1e-6, "time_s": 1, "refine": frozenset(map(curve_of, points))}
     outcome = measure(catalogue, tmp_path / "r.db", *points, display=display, launches=2, **asked)
     with Store.open(tmp_path / "r.db") as store:
-        series = {one.point.bytes: one for one in Run(store, outcome.run_id).series}
+        series = {member.point.bytes: member for member in Run(store, outcome.run_id).series}
         assert sorted(series) == [1024, 1536, 4096]
         assert [len(one.launches) for one in series.values()] == [2, 2, 2]
         store.set_status(outcome.run_id, points[0], PointStatus.BUDGET)  # so that there is something to resume

@@ -436,7 +436,7 @@ def test_an_added_size_and_its_neighbours_are_measured_together() -> None:
 def test_sizes_are_measured_together_for_no_less_than_a_second() -> None:
     measurements = all_measurements(refined(Machine(jumping_after(5001))))
     rounds = set.intersection(
-        *({one.round for one in measurements if one.point.bytes == size} for size in (5001, 5002))
+        *({each.round for each in measurements if each.point.bytes == size} for size in (5001, 5002))
     )
     times_s = [
         measurement.started_unix_s

@@ -203,7 +203,7 @@ def recorded_quick() -> list[Made]:
             point = Point(row["transport"], pattern, 2, size, options(**window))
             directions = 1 if pattern == "oneway" else 2
             divisor = {"pingpong": 2, "barrier": 1}.get(pattern, 16 * directions)
-            one = Made(
+            in_state = Made(
                 point,
                 float(row["time_ns"]),
                 divisor,
@@ -214,7 +214,7 @@ def recorded_quick() -> list[Made]:
                 pace_ns=(0.5, 0.7) if "contended" in row["state"] else (0.5, 0.5),
                 scatter=min(0.5, float(row["spread"])),
             )
-            made[point] = replace(made[point], then=one) if point in made else one
+            made[point] = replace(made[point], then=in_state) if point in made else in_state
     return list(made.values())
 
 

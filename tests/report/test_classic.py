@@ -71,18 +71,18 @@ def test_rows_of_this_machine_alone_come_last_without_a_published_figure(tmp_pat
         Made(point("shm", "pushfarm", 3, 16), 900),
         Made(point("shm", "outfarm", 2, 4), 100),
     ]
-    found = tables(tmp_path, "atlas", made)
-    assert found["com-1.3"].rows[-1][:3] == ("2", "64", "")
-    assert figure(found["com-1.3"].rows[-1][3]) == about(0.5)
-    assert found["com-2.1"].rows[-1][:3] == ("1", "1", "")  # one sender is the default, and one receiver is left
-    assert found["com-1.5"].rows[-1][:2] == ("1", "4")
-    assert len(found["com-1.3"].rows) == 17
+    report = tables(tmp_path, "atlas", made)
+    assert report["com-1.3"].rows[-1][:3] == ("2", "64", "")
+    assert figure(report["com-1.3"].rows[-1][3]) == about(0.5)
+    assert report["com-2.1"].rows[-1][:3] == ("1", "1", "")  # one sender is the default, and one receiver is left
+    assert report["com-1.5"].rows[-1][:2] == ("1", "4")
+    assert len(report["com-1.3"].rows) == 17
 
 
 def test_more_ranks_than_a_row_asks_for_make_no_second_equal_row(tmp_path: Path) -> None:
     made = [Made(point("shm", "oneway", ranks, 4), 100 * ranks) for ranks in (2, 3, 4)]
     table = tables(tmp_path, "atlas", made)["com-1.1"]
-    assert [one[0] for one in table.rows] == ["4", "64", "256", "1024"]
+    assert [cells[0] for cells in table.rows] == ["4", "64", "256", "1024"]
     assert figure(row(table, "4")[2]) == about(0.2)
 
 
@@ -93,14 +93,14 @@ def test_farms_are_found_by_senders_and_receivers(tmp_path: Path) -> None:
         Made(point("shm", "pullfarm", 5, 16, senders=2), 1),
         Made(point("shm", "funnel", 5, 64), 7630),
     ]
-    found = tables(tmp_path, "atlas", made, oversubscribed=True)
-    cell = measured(row(found["com-2.1"], "2", "4")[3])
+    report = tables(tmp_path, "atlas", made, oversubscribed=True)
+    cell = measured(row(report["com-2.1"], "2", "4")[3])
     assert figure(cell) == about(4.088)
     assert cell.ratio == about(0.1)
     assert cell.oversubscribed
-    assert figure(row(found["com-2.1"], "4", "2")[3]) == about(5.091)
-    assert figure(row(found["com-2.2"], "2", "2")[3]) == about(0.001)
-    assert figure(row(found["com-1.7"], "4", "64")[3]) == about(7.63)
+    assert figure(row(report["com-2.1"], "4", "2")[3]) == about(5.091)
+    assert figure(row(report["com-2.2"], "2", "2")[3]) == about(0.001)
+    assert figure(row(report["com-1.7"], "4", "64")[3]) == about(7.63)
 
 
 def test_the_real_delay_is_next_to_the_given_one(tmp_path: Path) -> None:
@@ -110,11 +110,11 @@ def test_the_real_delay_is_next_to_the_given_one(tmp_path: Path) -> None:
         Made(point("shm", "robpush", 3, 64), 3710),
         Made(point("shm", "robpull", 3, 1024, delay_us=100), 56_120, counters=counters),
     ]
-    found = tables(tmp_path, "atlas", made)
-    _, _, _, published_there, time, taken = row(found["com-3.1"], "3", "64", "100")
+    report = tables(tmp_path, "atlas", made)
+    _, _, _, published_there, time, taken = row(report["com-3.1"], "3", "64", "100")
     assert (text_of(published_there), figure(time), figure(taken)) == ("143.7", about(143.7), about(110))
-    assert figure(row(found["com-3.1"], "3", "64", "0")[4]) == about(3.71)
-    assert figure(row(found["com-3.2"], "3", "100")[3]) == about(56.12)  # the size is not stated there
+    assert figure(row(report["com-3.1"], "3", "64", "0")[4]) == about(3.71)
+    assert figure(row(report["com-3.2"], "3", "100")[3]) == about(56.12)  # the size is not stated there
 
 
 def test_no_event_is_shorter_than_its_delay(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_no_event_is_shorter_than_its_delay(tmp_path: Path) -> None:
 
 def test_configuration_is_this_machines(tmp_path: Path) -> None:
     table = tables(tmp_path, "atlas", [Made(point("shm", "oneway", 2, 4), 100)])["configuration"]
-    here = {str(one[0]): str(one[2]) for one in table.rows}
+    here = {str(cells[0]): str(cells[2]) for cells in table.rows}
     assert here["Name"] == "host-a"
     assert here["Machine"] == "2 cores Test CPU at 2.00 GHz; L1 32 KiB, L3 4 MiB; 8.0 GiB"
     assert here["Options"] == "-O3 -std=c17"
@@ -138,14 +138,14 @@ def test_configuration_is_this_machines(tmp_path: Path) -> None:
 
 
 def test_every_published_atlas_figure_has_one_row(tmp_path: Path) -> None:
-    found = tables(tmp_path, "atlas", [Made(point("shm", "oneway", 2, 4), 100)])
+    report = tables(tmp_path, "atlas", [Made(point("shm", "oneway", 2, 4), 100)])
     shown = [
-        one[[column.kind for column in table.columns].index("published")]
-        for name, table in found.items()
+        cells[[column.kind for column in table.columns].index("published")]
+        for name, table in report.items()
         if name != "configuration"
-        for one in table.rows
+        for cells in table.rows
     ]
-    assert sorted(map(text_of, shown)) == sorted(one.printed for one in published("atlas"))
+    assert sorted(map(text_of, shown)) == sorted(each.printed for each in published("atlas"))
 
 
 # ---- scabench --------------------------------------------------------------------------------------------------------
@@ -159,11 +159,11 @@ def test_one_run_fills_rows_between_hosts_and_within_one(tmp_path: Path) -> None
         Made(point("tcp/2", "barrier", 2, 0), 7_000),
         Made(point("tcp", "barrier", 2, 0), 30_000),
     ]
-    found = tables(tmp_path, "scabench", made, hosts=("a", "b"))
-    assert [column.title for column in found["one-way"].columns][3:] == ["tcp", "tcp: fastest"]
-    assert figure(row(found["one-way"], "latency (zero byte)", "inter-node")[3]) == about(10)
-    assert figure(row(found["one-way"], "latency (zero byte)", "intra-node")[3]) == about(5)
-    assert figure(row(found["barrier"], "2")[2]) == about(30)
+    report = tables(tmp_path, "scabench", made, hosts=("a", "b"))
+    assert [column.title for column in report["one-way"].columns][3:] == ["tcp", "tcp: fastest"]
+    assert figure(row(report["one-way"], "latency (zero byte)", "inter-node")[3]) == about(10)
+    assert figure(row(report["one-way"], "latency (zero byte)", "intra-node")[3]) == about(5)
+    assert figure(row(report["barrier"], "2")[2]) == about(30)
 
 
 def test_data_sheet_has_best_rates_and_latencies_within_the_host(tmp_path: Path) -> None:
@@ -177,16 +177,16 @@ def test_data_sheet_has_best_rates_and_latencies_within_the_host(tmp_path: Path)
         Made(point("shm", "oneway", 2, 4096), 4000, bytes_per_rep=4096),
         Made(point("shm", "oneway", 2, 4096, window=16), 2000, divisor=16, bytes_per_rep=16 * 4096),
     ]
-    found = tables(tmp_path, "scabench", made)
-    best = measured(row(found["one-way"], "bandwidth (peak)", "intra-node")[3])
+    report = tables(tmp_path, "scabench", made)
+    best = measured(row(report["one-way"], "bandwidth (peak)", "intra-node")[3])
     assert figure(best) == about(2048)
     assert (best.at_bytes, best.published) == (4096, 187.2)
-    assert "--hosts" in reason(row(found["one-way"], "bandwidth (peak)", "inter-node")[3])
-    assert figure(row(found["ping-pong"], "latency", "intra-node", "32")[4]) == about(0.132)
-    assert figure(row(found["two-way"], "bandwidth (peak), both directions", "intra-node")[3]) == about(976)
-    assert figure(row(found["two-way"], "bandwidth (peak), each direction", "intra-node")[3]) == about(488)
-    assert figure(row(found["two-way"], "latency (zero byte), whole exchange", "intra-node")[3]) == about(0.2)
-    assert figure(row(found["two-way"], "latency (zero byte), halved", "intra-node")[3]) == about(0.1)
+    assert "--hosts" in reason(row(report["one-way"], "bandwidth (peak)", "inter-node")[3])
+    assert figure(row(report["ping-pong"], "latency", "intra-node", "32")[4]) == about(0.132)
+    assert figure(row(report["two-way"], "bandwidth (peak), both directions", "intra-node")[3]) == about(976)
+    assert figure(row(report["two-way"], "bandwidth (peak), each direction", "intra-node")[3]) == about(488)
+    assert figure(row(report["two-way"], "latency (zero byte), whole exchange", "intra-node")[3]) == about(0.2)
+    assert figure(row(report["two-way"], "latency (zero byte), halved", "intra-node")[3]) == about(0.1)
 
 
 def test_system_wide_figures_count_as_the_report_does(tmp_path: Path) -> None:
@@ -195,16 +195,16 @@ def test_system_wide_figures_count_as_the_report_does(tmp_path: Path) -> None:
         Made(point("shm", "alltoall", 4, 1000), 3000, bytes_per_rep=12_000, timed="slowest"),
         oversubscribed("shm", "barrier", 16, 0),
     ]
-    found = tables(tmp_path, "scabench", made)
-    assert figure(row(found["bisection"], "16")[2]) == about(8000)  # eight pairs, each 4096 B in 4096 ns
-    assert figure(row(found["alltoall"], "4")[2]) == about(1000)  # (N - 1) m / t
-    assert "--oversubscribe" in reason(row(found["barrier"], "16")[2])
+    report = tables(tmp_path, "scabench", made)
+    assert figure(row(report["bisection"], "16")[2]) == about(8000)  # eight pairs, each 4096 B in 4096 ns
+    assert figure(row(report["alltoall"], "4")[2]) == about(1000)  # (N - 1) m / t
+    assert "--oversubscribe" in reason(row(report["barrier"], "16")[2])
 
 
 def test_bisection_is_in_the_order_of_nodes(tmp_path: Path) -> None:
     made = [Made(point("shm", "bisection", ranks, 64), 100, divisor=2) for ranks in (4, 16, 2, 8)]
     table = tables(tmp_path, "scabench", made)["bisection"]
-    assert [tuple(map(text_of, one[:2])) for one in table.rows] == [("2", ""), ("4", ""), ("8", ""), ("16", "601")]
+    assert [tuple(map(text_of, cells[:2])) for cells in table.rows] == [("2", ""), ("4", ""), ("8", ""), ("16", "601")]
 
 
 def test_npb_is_compared_with_each_machine_by_class_and_nodes(tmp_path: Path) -> None:
@@ -226,11 +226,11 @@ def test_npb_is_compared_with_each_machine_by_class_and_nodes(tmp_path: Path) ->
 
 
 def test_system_description_is_this_machines(tmp_path: Path) -> None:
-    found = tables(tmp_path, "scabench", [Made(point("shm", "barrier", 2, 0), 100)])
-    assert row(found["hardware"], "Operating system")[2] == "Some Linux 1, Linux 6.1"
-    assert row(found["hardware"], "Network interface")[2] == "eth0 (fast, 25 Gbit/s), not used within one host"
-    assert row(found["hardware"], "Mother board")[2] == "Maker X1"
-    assert row(found["software"], "Compiler")[1:] == ("Gnu gcc (egcs-2.91.66)", "cc 12.2")
+    report = tables(tmp_path, "scabench", [Made(point("shm", "barrier", 2, 0), 100)])
+    assert row(report["hardware"], "Operating system")[2] == "Some Linux 1, Linux 6.1"
+    assert row(report["hardware"], "Network interface")[2] == "eth0 (fast, 25 Gbit/s), not used within one host"
+    assert row(report["hardware"], "Mother board")[2] == "Maker X1"
+    assert row(report["software"], "Compiler")[1:] == ("Gnu gcc (egcs-2.91.66)", "cc 12.2")
 
 
 @pytest.mark.parametrize(
@@ -246,8 +246,8 @@ def test_the_network_interface_is_that_of_the_hosts(tmp_path: Path, speeds: dict
         {"name": name, "interfaces": [{"name": "eth0", "address": "10.0.0.1", "bits_per_s": speed and speed * 10**9}]}
         for name, speed in speeds.items()
     ]
-    found = tables(tmp_path, "scabench", [Made(point("tcp", "barrier", 2, 0), 100)], facts={**FACTS, "hosts": hosts})
-    assert row(found["hardware"], "Network interface")[2] == text
+    report = tables(tmp_path, "scabench", [Made(point("tcp", "barrier", 2, 0), 100)], facts={**FACTS, "hosts": hosts})
+    assert row(report["hardware"], "Network interface")[2] == text
 
 
 # ---- ancor -----------------------------------------------------------------------------------------------------------
@@ -269,17 +269,17 @@ def stream(size: int, **given: object) -> Made:
 @pytest.mark.parametrize("source", [0, 1])
 def test_both_sides_of_a_stream(source: int, tmp_path: Path) -> None:
     given = {"write": "nonblocking", **({"source": 1} if source else {})}
-    found = tables(tmp_path, "ancor", [stream(size, **given) for size in (1, 1000, 65500)])
+    report = tables(tmp_path, "ancor", [stream(size, **given) for size in (1, 1000, 65500)])
     transport = "tcp, source=1" if source else "tcp"
-    sender_us, receiver_us, mb_s, sender, receiver, full, empty = row(found["figure 4"], transport, "1000")[3:]
+    sender_us, receiver_us, mb_s, sender, receiver, full, empty = row(report["figure 4"], transport, "1000")[3:]
     assert (figure(sender_us), figure(receiver_us), figure(mb_s)) == (about(2), about(3), about(1000 / 3))
     assert (figure(sender), figure(receiver)) == (about(100), about(15))
     assert (figure(full), figure(empty)) == (about(2), about(0.5))
 
-    summary = found["summary"]
+    summary = report["summary"]
     modes = "nonblocking", "blocking"
     here = len(modes) + 2  # name, published, this machine
-    assert [text_of(one[3]) for one in summary.rows if one[:2] == modes] == ["615", "12.2", "", "", "20"]
+    assert [text_of(cells[3]) for cells in summary.rows if cells[:2] == modes] == ["615", "12.2", "", "", "20"]
     assert summary.columns[here].title == transport
     overhead = measured(row(summary, *modes, "overhead, us")[here])
     assert figure(overhead) == about(2)
@@ -313,18 +313,18 @@ def test_methods_compared_with_the_fastest_native_one(tmp_path: Path) -> None:
         ]
 
     made = [*curve("pvm@3.4.6:raw-daemon", 8), *curve("tcp", 2), *curve("shm", 1), *curve("pvm@3.4.6:psend", 4)]
-    found = tables(tmp_path, "paragon", made)
+    report = tables(tmp_path, "paragon", made)
     raw, psend = "pvm@3.4.6:raw-daemon, PvmDataRaw, daemon route", "pvm@3.4.6:psend, psend/precv, direct"
-    titles = [column.title for column in found["bandwidth"].columns]
+    titles = [column.title for column in report["bandwidth"].columns]
     assert titles == ["what", "bytes", "published", raw, "tcp", "shm", psend]
-    assert [column.title for column in found["ratio"].columns] == ["bytes", raw, "tcp", psend]
-    assert [figure(cell) for cell in row(found["ratio"], "1024")[1:]] == [about(1 / 8), about(1 / 2), about(1 / 4)]
-    assert "that of shm" in found["ratio"].notes[0]
-    best = measured(row(found["bandwidth"], "best")[5])
+    assert [column.title for column in report["ratio"].columns] == ["bytes", raw, "tcp", psend]
+    assert [figure(cell) for cell in row(report["ratio"], "1024")[1:]] == [about(1 / 8), about(1 / 2), about(1 / 4)]
+    assert "that of shm" in report["ratio"].notes[0]
+    best = measured(row(report["bandwidth"], "best")[5])
     assert best.ratio == pytest.approx(65536 / 66536 * 1000 / 72, rel=2e-3)
-    assert text_of(row(found["latency"], "place", "psend/precv")[2]) == "2"
-    assert figure(row(found["latency"], "latency (8 bytes)")[3]) == about(8.064)
-    assert [text_of(cells[1]) for cells in found["jumps"].rows[-2:]] == ["1", "1"]
+    assert text_of(row(report["latency"], "place", "psend/precv")[2]) == "2"
+    assert figure(row(report["latency"], "latency (8 bytes)")[3]) == about(8.064)
+    assert [text_of(cells[1]) for cells in report["jumps"].rows[-2:]] == ["1", "1"]
 
 
 def test_a_size_that_refinement_added_has_no_row(tmp_path: Path) -> None:
@@ -371,11 +371,11 @@ def test_every_published_figure_is_printed(
     made = ONE_OF_EACH[suite]
     report = report_of(tmp_path, suite, [made if is_measured else replace(made, failed="it was killed")])
     views = [view_of(table) for table in report.tables]
-    cells = [cell for view in views for one in view.rows for cell in one if isinstance(cell, Published)]
-    missing = [one for one in published(suite) if not any(one is cell for cell in cells)]
+    cells = [cell for view in views for line in view.rows for cell in line if isinstance(cell, Published)]
+    missing = [each for each in published(suite) if not any(each is cell for cell in cells)]
     assert not missing
     words = set(re.findall(r"[\w.]+", shown(tmp_path, capsys)))
-    assert {one.printed or "na" for one in published(suite)} <= words
+    assert {each.printed or "na" for each in published(suite)} <= words
 
 
 # ---- the form of tables ---------------------------------------------------------------------------------------------
@@ -399,12 +399,12 @@ def test_show_prints_the_tables_and_json_carries_them(
     assert "published" in text
     assert "ratio" in text
     document = json.loads(shown(tmp_path, capsys, "--json"))
-    cells = [cell for table in document["tables"]["of"] for one in table["rows"] for cell in one]
+    cells = [cell for table in document["tables"]["of"] for line in table["rows"] for cell in line]
     assert any(isinstance(cell, dict) and cell["value"] is not None and cell["ratio"] for cell in cells)
     assert document["tables"]["source"]["name"] == suite
     assert document["series"]
     for table in document["tables"]["of"]:
-        assert all(len(one) == len(table["columns"]) for one in table["rows"]), table["name"]
+        assert all(len(line) == len(table["columns"]) for line in table["rows"]), table["name"]
     assert execute(["--store", str(tmp_path / "r.db"), "show", "last", "--json"]) == 0
     assert "tables" not in json.loads(capsys.readouterr().out)
 

@@ -99,9 +99,9 @@ def test_where_no_distance_is_known_a_sentence_says_why(
 ) -> None:
     table = tables(tmp_path, "t3d", made, **given)["distance"]
     assert [column.title for column in table.columns] == ["what", "published", "this machine"]
-    assert [one[0] for one in table.rows] == ["base", "each hop", "each change of direction"]
-    for one in table.rows:
-        assert (why or "do not separate hops") in reason(one[2])
+    assert [cells[0] for cells in table.rows] == ["base", "each hop", "each change of direction"]
+    for cells in table.rows:
+        assert (why or "do not separate hops") in reason(cells[2])
 
 
 def test_n_half_is_the_first_size_with_half_of_the_best_rate(tmp_path: Path) -> None:
@@ -126,22 +126,22 @@ def test_load_table_has_the_nearest_load_of_this_machine(tmp_path: Path) -> None
         for access, faster in (({}, 1), ({"access": "stream"}, 10), ({"access": "read-ahead"}, 5))
     ]
     made += [Made(point("shm", "get", 2, size), time) for size, time in ((8, 40), (64, 60), (4096, 500))]
-    found = tables(tmp_path, "t3d", made)
-    cache = row(found["load"], "Cache")
+    report = tables(tmp_path, "t3d", made)
+    cache = row(report["load"], "Cache")
     assert cache[6] == "chase"
     assert [figure(cell) for cell in cache[9:]] == [about(2), about(4), about(1 / 4), about(4000)]  # 2 GHz
-    out = row(found["load"], "DRAM", "Cache", "out of page")
+    out = row(report["load"], "DRAM", "Cache", "out of page")
     assert [figure(cell) for cell in out[9:]] == [about(90), about(180), about(8 / 180), about(64e3 / 90)]
-    inside = row(found["load"], "DRAM", "Cache", "in page")
+    inside = row(report["load"], "DRAM", "Cache", "in page")
     assert figure(inside[9]) == about(72)  # a line of eight words of 9 ns
-    remote = row(found["load"], "Remote DRAM", "Register", "in page")
+    remote = row(report["load"], "Remote DRAM", "Register", "in page")
     assert figure(remote[9]) == about(40)
     assert isinstance(remote[9], Measured)
     assert remote[9].published == about(86 / 0.15)
-    assert figure(row(found["load"], "Remote DRAM", "Prefetch", "in page")[12]) == about(8192)
-    assert reason(row(found["load"], "Remote DRAM", "Cache", "out of page")[9]) == "a get does not choose its page"
-    assert [cells[2] for cells in found["levels"].rows[:3]] == ["L1", "L3", "memory"]
-    assert [figure(cell) for cell in found["levels"].rows[0][4:]] == [about(2), about(4), about(1 / 4), about(4000)]
+    assert figure(row(report["load"], "Remote DRAM", "Prefetch", "in page")[12]) == about(8192)
+    assert reason(row(report["load"], "Remote DRAM", "Cache", "out of page")[9]) == "a get does not choose its page"
+    assert [cells[2] for cells in report["levels"].rows[:3]] == ["L1", "L3", "memory"]
+    assert [figure(cell) for cell in report["levels"].rows[0][4:]] == [about(2), about(4), about(1 / 4), about(4000)]
 
 
 def test_memory_needs_a_working_set_beyond_the_caches(tmp_path: Path) -> None:

@@ -62,15 +62,15 @@ def test_nothing_else_is_evaluated(expression: str) -> None:
 @pytest.mark.parametrize(("report", "spec"), ALL, ids=[spec["id"] for _, spec in ALL])
 def test_a_conclusion_holds_for_the_published_figures(report: str, spec: dict[str, object], tmp_path: Path) -> None:
     """If all of its figures were published, the expression agrees with the report."""
-    found = concluded(tmp_path, report, [ONE_OF_EACH[report]])[str(spec["id"])]
-    assert found.holds or found.judgements[0].reason
-    named = {node.id for node in ast.walk(ast.parse(found.holds or "0")) if isinstance(node, ast.Name)}
+    conclusion = concluded(tmp_path, report, [ONE_OF_EACH[report]])[str(spec["id"])]
+    assert conclusion.holds or conclusion.judgements[0].reason
+    named = {node.id for node in ast.walk(ast.parse(conclusion.holds or "0")) if isinstance(node, ast.Name)}
     assert named == set(spec.get("rows", {}))  # type: ignore[call-overload]
-    values = {one.name: (one.value, one.value) for one in found.figures}
-    if found.holds and set(values) == named:
-        assert evaluate(found.holds, values) is True
+    values = {figure.name: (figure.value, figure.value) for figure in conclusion.figures}
+    if conclusion.holds and set(values) == named:
+        assert evaluate(conclusion.holds, values) is True
     else:
-        assert found.published  # in words: figures do not say it
+        assert conclusion.published  # in words: figures do not say it
 
 
 def test_every_name_finds_its_row_and_column(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ def test_every_name_finds_its_row_and_column(tmp_path: Path) -> None:
         Made(point("shm", "pingpong", 2, 65536, receive=receive), time_ns, divisor=2)
         for receive, time_ns in (("posted", 1000), ("probe", 1500))
     ]
-    found = concluded(tmp_path, "paragon", paragon)
-    assert {name: one.judgements[0].verdict for name, one in found.items()} == {
+    verdicts = concluded(tmp_path, "paragon", paragon)
+    assert {name: conclusion.judgements[0].verdict for name, conclusion in verdicts.items()} == {
         "paragon-native": "holds",
         "paragon-psend": "does not hold",
         "paragon-inplace": "holds",
@@ -98,8 +98,8 @@ def test_every_name_finds_its_row_and_column(tmp_path: Path) -> None:
 
 def test_a_figure_that_several_names_share_belongs_to_none(tmp_path: Path) -> None:
     """The native library reached 72 MB/s, not psend."""
-    found = concluded(tmp_path, "paragon", [ONE_OF_EACH["paragon"]])
-    assert (found["paragon-psend"].figures, found["paragon-psend"].published) == ((), "place 2: almost as efficient")
+    of_psend = concluded(tmp_path, "paragon", [ONE_OF_EACH["paragon"]])["paragon-psend"]
+    assert (of_psend.figures, of_psend.published) == ((), "place 2: almost as efficient")
 
 
 def ways(time_ns: dict[str, float], **given: float) -> list[Made]:
@@ -121,8 +121,8 @@ def test_figures_of_different_machine_states_are_not_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = [*ways({"tcp": 1}), *ways({"pvm@3.4.6:psend": 3}, floor_ns=300.0)]
-    found = concluded(tmp_path, "paragon", made)
-    [only] = found["paragon-native"].judgements
+    verdicts = concluded(tmp_path, "paragon", made)
+    [only] = verdicts["paragon-native"].judgements
     assert only.verdict == "inconclusive"
     assert only.reason is not None
     assert only.reason.startswith("the figures belong to several machine states: native ")
@@ -131,9 +131,9 @@ def test_figures_of_different_machine_states_are_not_compared(
 
 def test_a_line_through_sizes_of_several_states_says_so(tmp_path: Path) -> None:
     made = [replace(one, floor_ns=300.0 if one.point.bytes == 1000 else 30.0) for one in streams()]
-    found = concluded(tmp_path, "ancor", made)
-    [only] = found["ancor-overhead"].judgements
-    assert (only.verdict, {one.state for one in only.figures}) == ("inconclusive", {"several states"})
+    verdicts = concluded(tmp_path, "ancor", made)
+    [only] = verdicts["ancor-overhead"].judgements
+    assert (only.verdict, {figure.state for figure in only.figures}) == ("inconclusive", {"several states"})
 
 
 def test_the_page_size_is_that_of_this_machine(tmp_path: Path) -> None:
@@ -161,17 +161,18 @@ def streams() -> list[Made]:
 def test_each_transport_is_judged_with_its_own_figures(tmp_path: Path) -> None:
     """Modes that take the same time: no blocking write is dearer, and a read takes as long."""
     faster = [replace(one, point=replace(one.point, transport="unix"), cpu_share=(1.0, 1.0)) for one in streams()]
-    found = concluded(tmp_path, "ancor", [*streams(), *faster])
-    assert {one.on: one.verdict for one in found["ancor-blocking-read"].judgements} == {"tcp": "holds", "unix": "holds"}
-    assert {one.on: one.verdict for one in found["ancor-overhead"].judgements} == {
+    verdicts = concluded(tmp_path, "ancor", [*streams(), *faster])
+    reads = verdicts["ancor-blocking-read"].judgements
+    assert {judgement.on: judgement.verdict for judgement in reads} == {"tcp": "holds", "unix": "holds"}
+    assert {judgement.on: judgement.verdict for judgement in verdicts["ancor-overhead"].judgements} == {
         "tcp": "does not hold",
         "unix": "does not hold",
     }
-    cpu = {one.on: one for one in found["ancor-receiver"].judgements}
+    cpu = {judgement.on: judgement for judgement in verdicts["ancor-receiver"].judgements}
     assert (cpu["tcp"].verdict, cpu["unix"].verdict) == ("holds", "does not hold")
-    assert [(one.name, one.unit, round(one.value)) for one in cpu["tcp"].figures] == [("receiver", "%", 15)]
-    assert found["ancor-direction"].judgements[0].reason == "both ends are the same host"
-    assert found["ancor-computing"].judgements[0].reason == "not asked for in this run"
+    assert [(figure.name, figure.unit, round(figure.value)) for figure in cpu["tcp"].figures] == [("receiver", "%", 15)]
+    assert verdicts["ancor-direction"].judgements[0].reason == "both ends are the same host"
+    assert verdicts["ancor-computing"].judgements[0].reason == "not asked for in this run"
 
 
 @pytest.mark.parametrize(
@@ -186,34 +187,34 @@ def test_between_two_hosts_the_better_direction_is_judged(
             return one
         return replace(one, by_rank=[2 * time for time in one.by_rank])
 
-    found = concluded(tmp_path, "ancor", [slowed(one) for one in streams()], hosts=("a", "b"))
-    assert [one.verdict for one in found["ancor-direction"].judgements] == [verdict]
+    verdicts = concluded(tmp_path, "ancor", [slowed(made) for made in streams()], hosts=("a", "b"))
+    assert [judgement.verdict for judgement in verdicts["ancor-direction"].judgements] == [verdict]
 
 
 def test_computing_between_messages_is_set_against_the_plain_stream(tmp_path: Path) -> None:
     computing = stream(65500, compute_us=100, receiver_compute_us=100)
-    found = concluded(tmp_path, "ancor", [*streams(), replace(computing, by_rank=(101_000, 102_000))])
-    [only] = found["ancor-computing"].judgements
-    assert (only.verdict, [round(one.value) for one in only.figures]) == ("holds", [642, 970])
+    verdicts = concluded(tmp_path, "ancor", [*streams(), replace(computing, by_rank=(101_000, 102_000))])
+    [only] = verdicts["ancor-computing"].judgements
+    assert (only.verdict, [round(figure.value) for figure in only.figures]) == ("holds", [642, 970])
 
 
 def test_conclusions_without_figures_are_not_testable_and_without_intervals_inconclusive(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = [replace(one, measurements=2) for one in streams()]
-    found = concluded(tmp_path, "ancor", made)
-    assert found["ancor-receiver"].judgements[0].verdict == "inconclusive"
+    verdicts = concluded(tmp_path, "ancor", made)
+    assert verdicts["ancor-receiver"].judgements[0].verdict == "inconclusive"
     puts = [Made(point("shm", "putpong", 2, 8), 200, divisor=2)]
-    found = concluded(tmp_path, "t3d", puts)
-    [only] = found["t3d-puts"].judgements
+    verdicts = concluded(tmp_path, "t3d", puts)
+    [only] = verdicts["t3d-puts"].judgements
     assert (only.verdict, only.reason) == ("not testable", "not asked for in this run")
-    assert "CPUs is unknown" in str(found["t3d-fewer-messages"].judgements[0].reason)
+    assert "CPUs is unknown" in str(verdicts["t3d-fewer-messages"].judgements[0].reason)
     text = " ".join(shown(tmp_path, capsys).split())
     assert "here: not testable (1)" in text
     assert "(1) not asked for in this run" in text.partition("Why figures are missing")[2]
     assert "put 2.08 us, message 77.0 us" in text
     document = json.loads(shown(tmp_path, capsys, "--json"))
-    assert [one["id"] for one in document["tables"]["conclusions"]] == ["t3d-puts", "t3d-fewer-messages"]
+    assert [conclusion["id"] for conclusion in document["tables"]["conclusions"]] == ["t3d-puts", "t3d-fewer-messages"]
     concluded(tmp_path, "ancor", [replace(one, then=replace(one, cpu_share=(0.9, 0.16))) for one in streams()])
     text = " ".join(shown(tmp_path, capsys).split())
     assert "receiver 15.5 % ±3.2%" in text
@@ -230,4 +231,4 @@ def test_the_best_transport_of_each_kind_stands_for_it(tmp_path: Path) -> None:
     ]
     [only] = concluded(tmp_path, "t3d", made)["t3d-puts"].judgements
     assert only.verdict == "holds"
-    assert [round(1e3 * one.value) for one in only.figures] == [200, 700]
+    assert [round(1e3 * figure.value) for figure in only.figures] == [200, 700]

@@ -59,19 +59,19 @@ def catalogue(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
 
 @pytest.mark.usefixtures("catalogue")
 def test_transports_and_patterns_are_those_of_the_workers() -> None:
-    found = take_inventory(cpus=2)
-    assert [item.name for item in found.patterns] == ["pingpong", "twoway", "oneway", "barrier"]
-    assert [(item.name, item.ready) for item in found.transports] == [
+    here = take_inventory(cpus=2)
+    assert [item.name for item in here.patterns] == ["pingpong", "twoway", "oneway", "barrier"]
+    assert [(item.name, item.ready) for item in here.transports] == [
         ("shm", True),
         ("null", True),
         ("mpi@openmpi-4.1.4", True),
         ("puts", True),
         ("mpi@mpich-9", False),
     ]
-    assert found.transports[-1].why == "its mpicc fails"
-    assert found.transports[-1].how == "mend it"
-    assert found.transports[2].summary.startswith(f"{OPEN_MPI.name}: ")
-    assert found.transports[0].more["executable"] == "worker"
+    assert here.transports[-1].why == "its mpicc fails"
+    assert here.transports[-1].how == "mend it"
+    assert here.transports[2].summary.startswith(f"{OPEN_MPI.name}: ")
+    assert here.transports[0].more["executable"] == "worker"
 
 
 @pytest.mark.usefixtures("catalogue")
@@ -177,16 +177,16 @@ def test_the_list_of_everything_names_a_transport_once_for_all_its_ready_variant
 
 @pytest.mark.usefixtures("catalogue")
 def test_machines_are_those_of_the_archive_with_their_source(capsys: pytest.CaptureFixture[str]) -> None:
-    found = {item.name: item.more for item in take_inventory(cpus=2).machines}
-    assert found["gpmimd"]["figures"] == 208
-    assert found["t3e"]["figures"] == 3  # the one that is printed as na is none
+    details = {item.name: item.more for item in take_inventory(cpus=2).machines}
+    assert details["gpmimd"]["figures"] == 208
+    assert details["t3e"]["figures"] == 3  # the one that is printed as na is none
     assert execute(["list", "machines"]) == 0
     text = capsys.readouterr().out
     assert "64 T9000 transputers" in text
     assert "Roger Heeley" in text
     assert execute(["list", "machines", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["machines"]
-    assert [machine["name"] for machine in listed] == list(found)
+    assert [machine["name"] for machine in listed] == list(details)
     assert listed[0]["source"]["date"] == "August 1997"
     assert execute(["list"]) == 0
     assert "paragon" in capsys.readouterr().out

@@ -104,8 +104,8 @@ def test_rows_without_a_model_have_a_reason(tmp_path: Path) -> None:
 
 
 def test_a_figure_of_another_machine_is_not_compared(tmp_path: Path) -> None:
-    one = Made(point(SIM, "ft", 4, 0, **{"class": "A"}), 1e9, measurements=1)
-    table = tables_of(tmp_path, "scabench", [one], facts=facts(machine="scali", title="Scali cluster"))["npb-ft"]
+    modelled = Made(point(SIM, "ft", 4, 0, **{"class": "A"}), 1e9, measurements=1)
+    table = tables_of(tmp_path, "scabench", [modelled], facts=facts(machine="scali", title="Scali cluster"))["npb-ft"]
     assert reason(cell(table, "Cray T3E", "A", "4")) == "a figure of the Cray T3E; the model is of the Scali cluster"
     assert cell(table, "Scali-1", "A", "4").error is not None
 
@@ -117,7 +117,7 @@ def test_nodes_of_scali_2_have_two_ranks(tmp_path: Path) -> None:
     # NPB counts 7.1e9 operations in class A.
     assert figure(cell(table, "Scali-2", "A", "2")) == pytest.approx(2 * 7.14e9 / 4 / 1e10 * 1e3, rel=0.01)
     assert reason(cell(table, "Scali-1", "A", "4")) == "not asked for in this run"
-    assert [one[:3] for one in table.rows if one[0] == ""] == []
+    assert [cells[:3] for cells in table.rows if cells[0] == ""] == []
 
 
 def test_only_the_column_of_the_published_figures_has_errors(tmp_path: Path) -> None:

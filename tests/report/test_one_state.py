@@ -92,9 +92,9 @@ def curve(transport: str, factor: float, floor_ns: float = 30.0) -> list[Made]:
 
 def test_native_is_the_fastest_and_a_ratio_is_within_one_state(tmp_path: Path) -> None:
     made = [*curve("tcp", 4), *curve("unix", 2), *curve("shm", 1, FAR_NS), *curve("pvm@3.4.6:raw", 8, FAR_NS)]
-    found = tables(tmp_path, "paragon", made)
-    assert "that of shm" in found["ratio"].notes[0]
-    _, tcp, _, raw = row(found["ratio"], "1024")
+    report = tables(tmp_path, "paragon", made)
+    assert "that of shm" in report["ratio"].notes[0]
+    _, tcp, _, raw = row(report["ratio"], "1024")
     assert figure(raw) == about(1 / 8)
     assert "one machine state" in reason(tcp)
 
@@ -126,8 +126,8 @@ def test_an_average_lies_between_the_smallest_and_the_largest(tmp_path: Path) ->
 def test_n_half_of_the_t3d_is_found_among_the_sizes_of_the_suite(tmp_path: Path) -> None:
     """A line of known start and rate, with the report's 10 and 22 words as the first size of half the best rate."""
     for pattern, name, words in (("putring", "multiple_pairs", 10), ("put", "single_pairs", 22)):
-        series = [one for one in load_suite("t3d").series if one.pattern == pattern and not one.options]
-        sizes = sorted({size for one in series for size in one.bytes if isinstance(size, int)})
+        series = [member for member in load_suite("t3d").series if member.pattern == pattern and not member.options]
+        sizes = sorted({size for member in series for size in member.bytes if isinstance(size, int)})
         start_ns = 0.1 * (8 * words - 4)  # half of the rate of long puts, 0.1 ns a byte, is reached 4 B below
         made = [Made(point("shm", pattern, 2, size), start_ns + 0.1 * size) for size in sizes]
         assert figure(row(tables(tmp_path, "t3d", made)[name], "N 1/2")[2]) == words
@@ -145,8 +145,8 @@ def test_a_launch_counts_once_with_any_number_of_measurements(tmp_path: Path) ->
     """Two launches that differ: a rank's time and its CPU time vary from launch to launch, as times do."""
     last = replace(stream(1000), by_rank=(8000, 9000), cpu_share=(1.0, 0.8), measurements=3)
     first = replace(stream(1000), by_rank=(1000, 2000), cpu_share=(1.0, 0.1), measurements=3, then=last)
-    found = tables(tmp_path, "ancor", [first], launches=({}, {}))
-    [only] = found["figure 6"].rows
+    report = tables(tmp_path, "ancor", [first], launches=({}, {}))
+    [only] = report["figure 6"].rows
     sender_us, _, rate, _, receiver_percent, *_ = map(measured, only[3:])
     assert (sender_us.value, receiver_percent.value) == (about(8**0.5), about(100 * 0.08**0.5))
     assert {cell.interval_over for cell in (sender_us, rate, receiver_percent)} == {"launches"}

@@ -167,8 +167,8 @@ def test_the_t3d_is_compared_with_as_many_ranks_as_it_had(tmp_path: Path) -> Non
     """On one switch one pair stands for all: half a round trip of puts is 500 ns, and 1 ns a byte busy on its way."""
     made = [Made(point("shm", "putpong", 2, 8, **ends), 40, divisor=2) for ends in ({}, {"source": 1, "target": 0})]
     made += [Made(point("shm", "putring", 2, size), 20 + size) for size in (8, 4096)]
-    found = tables_of(tmp_path, "t3d", [*made, Made(point("mpi", "putpong", 2, 8), skipped="it has no puts")])
-    single, loaded = found["ping_pong"], found["multiple_pairs"]
+    report = tables_of(tmp_path, "t3d", [*made, Made(point("mpi", "putpong", 2, 8), skipped="it has no puts")])
+    single, loaded = report["ping_pong"], report["multiple_pairs"]
     assert single.columns[-1].title == "shm, putpong, 16 ranks: predicted here"
     assert [figure(row(single, f"{which} latency")[-1]) for which in ("max", "min", "average")] == [about(0.5)] * 3
     assert loaded.columns[-1].title == "shm, put (store rate), 16 ranks: predicted here"
@@ -198,10 +198,10 @@ def test_a_librarys_own_collective_is_predicted_as_hockneys(tmp_path: Path) -> N
 def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = [oversubscribed(name, "funnel", 5, size) for name in ("shm", MPI) for size in (4, 64)]
     made += [oversubscribed("shm", "multicast", 5, 4, algorithm="native"), oversubscribed(MPI, "outfarm", 5, 4)]
-    found = tables_of(tmp_path, "atlas", made)
-    assert reason(row(found["com-1.7"], "4", "4")[-1]) == "not predicted: no pingpong was measured"
-    assert reason(row(found["com-1.6"], "4", "4")[-1]) == "not predicted: sim has no native broadcast"
-    views = {name: view_of(table) for name, table in found.items()}
+    report = tables_of(tmp_path, "atlas", made)
+    assert reason(row(report["com-1.7"], "4", "4")[-1]) == "not predicted: no pingpong was measured"
+    assert reason(row(report["com-1.6"], "4", "4")[-1]) == "not predicted: sim has no native broadcast"
+    views = {name: view_of(table) for name, table in report.items()}
     assert views["com-1.7"].left_out[-1].sentence("(2)") == f"Not predicted (2): {MPI}."
     assert views["com-1.5"].left_out[-1].sentence("(2)") == "Not predicted (2)."
     assert [column.kind for column in views["com-1.5"].columns] == ["key", "key", "published"]

@@ -38,8 +38,8 @@ def sheet_of(path: Path, *made: Made, every_state: bool = False, **more: object)
 
 
 def row(path: Path, *made: Made) -> Row:
-    (found,) = sheet_of(path, *made).rows
-    return found
+    (only,) = sheet_of(path, *made).rows
+    return only
 
 
 def oneway(size: int, window: int = 16, **more: object) -> Made:
@@ -216,8 +216,8 @@ def test_oversubscribed_figures_are_marked_and_have_no_layers(
 
 
 def test_bandwidth_is_the_better_of_two_sizes(tmp_path: Path) -> None:
-    found = row(tmp_path, LATENCY, oneway(1 << 16), oneway(1 << 16, 3), oneway(1 << 22)).values
-    best = found["bandwidth_bytes_per_s"]
+    values = row(tmp_path, LATENCY, oneway(1 << 16), oneway(1 << 16, 3), oneway(1 << 22)).values
+    best = values["bandwidth_bytes_per_s"]
     assert best is not None
     assert best.value == pytest.approx(65536 / 1e-6, rel=0.01)
     assert best.at_bytes == 1 << 16
@@ -266,18 +266,18 @@ def test_values_within_one_launch_are_mentioned(tmp_path: Path, capsys: pytest.C
 
 def test_r_inf_and_n_half_are_of_the_longest_messages(tmp_path: Path) -> None:
     """Eager up to 4 KiB, 10 GB/s; then 2 us more to begin with, and 20 GB/s."""
-    found = row(tmp_path, *(pingpong(n, 500 + 0.1 * n if n <= 4096 else 2500 + 0.05 * n) for n in SIZES))
-    r_inf, n_half = found.values["r_inf_bytes_per_s"], found.values["n_half_bytes"]
+    sheet_row = row(tmp_path, *(pingpong(n, 500 + 0.1 * n if n <= 4096 else 2500 + 0.05 * n) for n in SIZES))
+    r_inf, n_half = sheet_row.values["r_inf_bytes_per_s"], sheet_row.values["n_half_bytes"]
     assert r_inf is not None
     assert n_half is not None
     assert r_inf.value == pytest.approx(2e10, rel=0.01)
     assert n_half.value == pytest.approx(50000, rel=0.01)
-    assert found.fit_from_bytes == 8192
+    assert sheet_row.fit_from_bytes == 8192
 
 
 def test_an_outlier_at_the_longest_message_is_not_on_the_line(tmp_path: Path) -> None:
-    found = row(tmp_path, *(pingpong(n, (500 + 0.1 * n) * (3 if n == 1 << 20 else 1)) for n in SIZES))
-    assert (found.fit_from_bytes, found.fit_to_bytes) == (8, 1 << 18)
+    sheet_row = row(tmp_path, *(pingpong(n, (500 + 0.1 * n) * (3 if n == 1 << 20 else 1)) for n in SIZES))
+    assert (sheet_row.fit_from_bytes, sheet_row.fit_to_bytes) == (8, 1 << 18)
 
 
 @pytest.mark.parametrize(
@@ -314,17 +314,17 @@ def test_what_was_measured_in_another_state_alone_has_no_interval(
     sheet = sheet_of(tmp_path, *made)
     (line,) = (line for line in shown(tmp_path, capsys).splitlines() if line.startswith("shm "))
     assert re.search(r"50\.0 ns ±1% .* GB/s ±\? .* 5\.00 us ±\?", line)
-    found = sheet_as_json(sheet)["rows"][0]
-    assert (found["state"], found["bandwidth_bytes_per_s"], found["barrier_ns"]) == ("near", None, None)
+    row_json = sheet_as_json(sheet)["rows"][0]
+    assert (row_json["state"], row_json["bandwidth_bytes_per_s"], row_json["barrier_ns"]) == ("near", None, None)
     near, far = sheet_of(tmp_path, *made, every_state=True).rows
     assert [near.values["barrier_ns"] is None, far.values["latency_ns"] is None] == [True, True]
 
 
 def test_json_has_the_values_in_their_row(tmp_path: Path) -> None:
-    found = sheet_as_json(sheet_of(tmp_path, LATENCY))["rows"][0]
-    assert found["latency_ns"]["value"] == pytest.approx(50, rel=0.01)
-    assert found["barrier_ns"] is None
-    assert "values" not in found
+    row_json = sheet_as_json(sheet_of(tmp_path, LATENCY))["rows"][0]
+    assert row_json["latency_ns"]["value"] == pytest.approx(50, rel=0.01)
+    assert row_json["barrier_ns"] is None
+    assert "values" not in row_json
 
 
 @pytest.mark.parametrize(

@@ -143,11 +143,11 @@ def test_csv_says_where_any_launch_had_more_ranks_than_cpus(store: Store) -> Non
 
 
 def test_json_names_its_format_and_the_request(store: Store, full: int) -> None:
-    found = json_of(store, full)
-    assert (found["format"], found["version"]) == ("hockney-export", 3)
-    assert set(found) == {"format", "version", "run", "facts", "launches", "warnings", "series"}
+    document = json_of(store, full)
+    assert (document["format"], document["version"]) == ("hockney-export", 3)
+    assert set(document) == {"format", "version", "run", "facts", "launches", "warnings", "series"}
     info = make_info()
-    assert found["run"] == {
+    assert document["run"] == {
         "id": full,
         "label": 'a, "quoted"\nlabel',
         "command": info.command,
@@ -160,10 +160,10 @@ def test_json_names_its_format_and_the_request(store: Store, full: int) -> None:
         "hockney_version": info.version,
         "plan": info.plan,
     }
-    assert found["facts"] == info.facts
-    assert found["launches"][0]["id"] == 1
-    assert found["launches"][0]["cpus"] == [0, -1]
-    assert found["warnings"] == [
+    assert document["facts"] == info.facts
+    assert document["launches"][0]["id"] == 1
+    assert document["launches"][0]["cpus"] == [0, -1]
+    assert document["warnings"] == [
         {"kind": "governor", "subject": "cpu0", "cause": "Slow.", "remedy": "Try performance."}
     ]
 

@@ -54,8 +54,10 @@ def of_two(
     upper = np.roll(upper, int(rng.integers(measurements)))
     logs = np.repeat(upper, 2) * np.log(ratio) + scatter * rng.standard_normal(2 * measurements)
     states = classify(run(rng, logs))
-    own = [{state for state, at in zip(states, upper, strict=True) if at == side and state != MIXED} for side in (0, 1)]
-    return all(len(one) == 1 for one in own) and own[0] != own[1], states.count(MIXED) / measurements
+    low, high = (
+        {state for state, at in zip(states, upper, strict=True) if at == side and state != MIXED} for side in (0, 1)
+    )
+    return len(low) == len(high) == 1 and low != high, states.count(MIXED) / measurements
 
 
 def main() -> None:
@@ -65,18 +67,18 @@ def main() -> None:
     for shape in ONE:
         cells = []
         for measurements in (40, 300):
-            found = [of_one(np.random.default_rng(seed), shape, measurements) for seed in range(runs)]
-            cells.append(_cell(found))
+            results = [of_one(np.random.default_rng(seed), shape, measurements) for seed in range(runs)]
+            cells.append(_cell(results))
         print(f"| one level: {shape} | {' | '.join(cells)} |", flush=True)
     for scatter in (0.02, 0.05):
         for ratio in RATIOS:
             cells = []
             for measurements in (40, 300):
-                found = [
+                results = [
                     of_two(np.random.default_rng(seed), ratio, scatter, (0.2, 0.5)[seed % 2], measurements)
                     for seed in range(runs)
                 ]
-                cells.append(_cell(found))
+                cells.append(_cell(results))
             print(f"| two levels, ratio {ratio}, {100 * scatter:.0f} % | {' | '.join(cells)} |", flush=True)
 
 

@@ -90,14 +90,14 @@ def test_one_figure_per_state_in_order() -> None:
         *measurements_with_medians([200], floor_ns=(27.0, 190.0)),
         *measurements_with_medians([100] * 3, floor_ns=NEAR),
     ]
-    found = figures_of(measurements)
-    assert [(each.state, each.value_ns, each.n_measurements) for each in found] == [
+    figures = figures_of(measurements)
+    assert [(each.state, each.value_ns, each.n_measurements) for each in figures] == [
         ("near", 100.0, 3),
         ("far", 300.0, 6),
         ("mixed", 200.0, 1),
         ("unknown", 900.0, 1),
     ]
-    assert [each.floor_ns for each in found] == [27.5, 187.0, None, None]
+    assert [each.floor_ns for each in figures] == [27.5, 187.0, None, None]
 
 
 def test_states_may_be_given() -> None:
@@ -168,11 +168,11 @@ def test_launches_are_the_unit_of_replication() -> None:
 
 
 def test_one_launch_has_an_interval_within_itself() -> None:
-    (two,), (one,) = figures_of(launches_of(100, 104)), figures_of(launches_of(100, measurements=8))
-    assert (two.interval_over, one.interval_over) == ("launches", "within one launch")
+    (two,), (single,) = figures_of(launches_of(100, 104)), figures_of(launches_of(100, measurements=8))
+    assert (two.interval_over, single.interval_over) == ("launches", "within one launch")
     assert two.low_ns is not None
     assert two.low_ns < 90
-    assert (one.between_launches, one.launches_needed) == (None, None)
+    assert (single.between_launches, single.launches_needed) == (None, None)
 
 
 def test_another_confidence_has_another_interval() -> None:
@@ -190,7 +190,7 @@ def test_scatter_between_and_within_launches_and_launches_needed() -> None:
     for between, within in ((0.03, 0.02), (0.0, 0.04), (0.05, 0.002)):
         times_ns = 1e4 * np.exp(between * rng.standard_normal((300, 1)) + within * rng.standard_normal((300, 8)))
         measurements = [
-            v for n, own in enumerate(times_ns) for v in measurements_with_medians(own.tolist(), launch_id=n)
+            v for n, launch in enumerate(times_ns) for v in measurements_with_medians(launch.tolist(), launch_id=n)
         ]
         (figure,) = figures_of(measurements, precision=0.01)
         assert figure.between_launches == pytest.approx(between, rel=0.15, abs=0.01)
@@ -220,8 +220,8 @@ def test_intervals_over_few_launches_cover_the_truth(launches: int, between: flo
     trials = 1000
     logs = between * rng.standard_normal((trials, launches, 1)) + 0.01 * rng.standard_normal((trials, launches, 8))
     ids = [launch for launch in range(launches) for _ in range(8)]
-    found = [time_of(times.ravel().tolist(), ids)[0] for times in 1000 * np.exp(logs)]
-    covered = sum(time.low <= 1000 <= time.high for time in found if time.low is not None and time.high is not None)
+    intervals = [time_of(times.ravel().tolist(), ids)[0] for times in 1000 * np.exp(logs)]
+    covered = sum(time.low <= 1000 <= time.high for time in intervals if time.low is not None and time.high is not None)
     assert covered / trials == pytest.approx(0.95, abs=0.025)
 
 
@@ -309,10 +309,10 @@ def test_figures_of_two_states_are_those_of_each_alone() -> None:
     far = measurements_with_medians(370 * rng.lognormal(0, 0.03, 25), floor_ns=FAR)
     measurements = [*near, *far]
     rng.shuffle(measurements)
-    found = figures_of(measurements, classify([measurement.probe for measurement in measurements]))
-    assert [each.n_measurements for each in found] == [40, 25]
-    assert [each.value_ns for each in found] == pytest.approx([150, 370], rel=0.03)
-    assert all(each.precision is not None and each.precision < 0.04 for each in found)
+    figures = figures_of(measurements, classify([measurement.probe for measurement in measurements]))
+    assert [each.n_measurements for each in figures] == [40, 25]
+    assert [each.value_ns for each in figures] == pytest.approx([150, 370], rel=0.03)
+    assert all(each.precision is not None and each.precision < 0.04 for each in figures)
 
 
 def test_six_launches_of_three_measurements_leave_out_shorter_ones() -> None:

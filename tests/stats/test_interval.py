@@ -56,10 +56,10 @@ def test_many_values() -> None:
 
 def test_interval_lies_between_order_statistics() -> None:
     values = [9.0, 1.0, 8.0, 2.0, 7.0, 3.0, 6.0, 4.0, 5.0, 10.0]
-    found = median(values)
-    assert (found.value, found.low, found.high, found.n) == (5.5, 2.0, 9.0, 10)
-    assert found.coverage == pytest.approx(0.97852, abs=1e-5)
-    assert found.precision == pytest.approx(3.5 / 5.5)
+    interval = median(values)
+    assert (interval.value, interval.low, interval.high, interval.n) == (5.5, 2.0, 9.0, 10)
+    assert interval.coverage == pytest.approx(0.97852, abs=1e-5)
+    assert interval.precision == pytest.approx(3.5 / 5.5)
 
 
 def test_interval_of_too_few_values_is_unknown() -> None:
@@ -98,9 +98,9 @@ def test_intervals_cover_the_truth(n: int, shape: str) -> None:
     }[shape]
     # 0.7 of "two levels" are on the lower one: the median is where that level's share reaches 0.5 / 0.7.
     truth = {"normal": 100.0, "lognormal": 1.0, "two levels": 100 + 0.565949}[shape]
-    found = [median(row) for row in samples]
-    covered = sum(each.low is not None and each.high is not None and each.low <= truth <= each.high for each in found)
-    expected = found[0].coverage
+    intervals = [median(row) for row in samples]
+    covered = sum(each.estimate is not None and each.estimate.low <= truth <= each.estimate.high for each in intervals)
+    expected = intervals[0].coverage
     assert expected is not None
     assert covered / trials == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / trials))
 

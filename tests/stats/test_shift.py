@@ -17,27 +17,27 @@ TIMES = ([100.0, 101, 103, 102, 104, 99], [110.0, 113, 109, 140, 111, 112, 110, 
 
 def shift(base: list[float], new: list[float], margin: float = 1.0) -> tuple[Shift, float]:
     """Of one series alone."""
-    ((found, chance),) = shifts([(base, new)], margin)
-    return found, 1.0 if chance is None else chance
+    ((only, chance),) = shifts([(base, new)], margin)
+    return only, 1.0 if chance is None else chance
 
 
 def test_one_series_has_the_interval_and_the_chance_of_yuen_and_welch() -> None:
-    found, chance = shift(*TIMES)
+    measured, chance = shift(*TIMES)
     logs = [np.log(times) for times in TIMES]
     assert chance == pytest.approx(stats.ttest_ind(*logs, equal_var=False, trim=0.2).pvalue)
-    assert found.ratio == pytest.approx(math.exp(stats.trim_mean(logs[1], 0.2) - stats.trim_mean(logs[0], 0.2)))
-    assert found.low is not None
-    assert found.high is not None
-    for end in (found.low, found.high):  # a margin up to the interval's end leaves just the chance of that end
+    assert measured.ratio == pytest.approx(math.exp(stats.trim_mean(logs[1], 0.2) - stats.trim_mean(logs[0], 0.2)))
+    assert measured.low is not None
+    assert measured.high is not None
+    for end in (measured.low, measured.high):  # a margin up to the interval's end leaves just the chance of that end
         shifted = stats.ttest_ind(logs[0] + math.log(end), logs[1], equal_var=False, trim=0.2)
         assert shifted.pvalue == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(("base", "new"), [(1, 1), (2, 9), (9, 2)])
 def test_fewer_than_three_launches_decide_nothing(base: int, new: int) -> None:
-    found, chance = shift([100.0] * base, [1000.0] * new)
-    assert found.ratio == pytest.approx(10)
-    assert (found.low, found.high, found.coverage, chance) == (None, None, None, 1.0)
+    measured, chance = shift([100.0] * base, [1000.0] * new)
+    assert measured.ratio == pytest.approx(10)
+    assert (measured.low, measured.high, measured.coverage, chance) == (None, None, None, 1.0)
     assert not can_decide(base, new)
     assert can_decide(LAUNCHES_MIN, LAUNCHES_MIN)
 

@@ -188,9 +188,9 @@ def test_a_synchronous_send_is_next_to_the_asynchronous_one() -> None:
     """Com-1.1: the T9000's send returned when its message was taken."""
     plan = make_plan(load_suite("atlas"), RunOptions(transports=("shm", "shm:sync")), load(), cpus=2)
     sizes: dict[str, list[int]] = {}
-    for one in plan.points:
-        if one.pattern == "oneway" and not one.options:
-            sizes.setdefault(one.transport, []).append(one.bytes)
+    for point in plan.points:
+        if point.pattern == "oneway" and not point.options:
+            sizes.setdefault(point.transport, []).append(point.bytes)
     assert sizes == {"shm": [4, 64, 256, 1024], "shm:sync": [4, 64, 256, 1024]}
 
 
@@ -198,11 +198,11 @@ def test_basic_series_ignore_options() -> None:
     """Predictions need them on two ranks with their own options; a model is fitted already."""
     asked = RunOptions(transports=("shm",), ranks=(4,), options=(("window", "4"),))
     plan = make_plan(load_suite("atlas"), asked, load(), cpus=8)
-    basics = {one.pattern_text for one in plan.points if one.role == "basic"}
+    basics = {point.pattern_text for point in plan.points if point.role == "basic"}
     assert {"pingpong", "oneway window=16", "twoway window=16", "prtt", "prtt messages=8"} < basics
-    assert {one.ranks for one in plan.points if one.role == "basic"} == {2}
+    assert {point.ranks for point in plan.points if point.role == "basic"} == {2}
     on_model = make_plan(load_suite("atlas"), RunOptions(machine="gpmimd"), load(), cpus=8)
-    assert {one.role for one in on_model.points} == {"asked"}
+    assert {point.role for point in on_model.points} == {"asked"}
 
 
 @pytest.mark.parametrize(

@@ -88,12 +88,12 @@ def health(bed: Bed, store: Path, *arguments: str, hosts: str = "", limit_s: flo
 
 def named_in(document: dict[str, Any]) -> frozenset[Named]:
     """What it named, without differences between hosts."""
-    found = set()
+    names = set()
     for finding in document["findings"]:
         facts = finding["facts"]
         other = (facts["other"],) if "other" in facts else ()
-        found.add((finding["code"], facts.get("host", ""), *other, facts.get("way", "")))
-    return frozenset(found)
+        names.add((finding["code"], facts.get("host", ""), *other, facts.get("way", "")))
+    return frozenset(names)
 
 
 def _sorted(names: list[str], *chosen: str) -> list[str]:

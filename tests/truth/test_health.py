@@ -37,8 +37,8 @@ def hockney(bed: Bed, store: Path, *arguments: str) -> str:
 def test_a_slow_host_and_a_slow_direction_among_four(four: Bed, tmp_path: Path) -> None:
     links = (Link("n1", "n4", RATE_MBIT / 2),)
     plant(four, Planted({"n2": Host(RATE_MBIT / 4)}, links))
-    code, found = health(four, tmp_path / "r.db", "--time", "60s")
-    assert named_in(found) == {("slow host", "n2", "both"), ("slow link", "n1", "n4", "sending")}
+    code, health_json = health(four, tmp_path / "r.db", "--time", "60s")
+    assert named_in(health_json) == {("slow host", "n2", "both"), ("slow link", "n1", "n4", "sending")}
     assert code == 1
     shown = hockney(four, tmp_path / "r.db", "show", "--tables")
     assert "6 of 6 pairs measured" in shown
@@ -55,10 +55,10 @@ def test_a_slow_host_and_a_slow_direction_among_four(four: Bed, tmp_path: Path) 
 
 def test_two_slow_hosts_of_four_are_no_lossy_ones(four: Bed, tmp_path: Path) -> None:
     plant(four, Planted({name: Host(RATE_MBIT / 4) for name in ("n2", "n3")}))
-    code, found = health(four, tmp_path / "r.db", "--time", "15s")
-    assert named_in(found) == frozenset()
+    code, health_json = health(four, tmp_path / "r.db", "--time", "15s")
+    assert named_in(health_json) == frozenset()
     assert code == 3
-    assert "n1, n4 reach" in found["not_checked"][0]["detail"]
+    assert "n1, n4 reach" in health_json["not_checked"][0]["detail"]
 
 
 @pytest.mark.full
@@ -67,8 +67,8 @@ def test_planted_faults_among_eight_are_named(eight: Bed, tmp_path: Path, kind: 
     """scripts/plant-faults does it twenty times each."""
     planted = KINDS[kind](eight.names, random.Random(f"7 {kind}"))
     plant(eight, planted)
-    code, found = health(eight, tmp_path / "r.db", "--time", "60s")
-    assert named_in(found) == planted.named
+    code, health_json = health(eight, tmp_path / "r.db", "--time", "60s")
+    assert named_in(health_json) == planted.named
     assert code == (1 if planted.named else 0)
 
 
@@ -101,11 +101,11 @@ def test_a_host_with_another_mtu_and_a_wrong_clock(four: Bed, tmp_path: Path) ->
     assert four.run("n3", ["mount", "--bind", str(wrapper), str(worker)]).returncode == 0
     assert four.run("n2", ["ip", "link", "set", "eth0", "mtu", "1400"]).returncode == 0
     try:
-        code, found = health(four, tmp_path / "r.db", "--time", "10s")
+        code, health_json = health(four, tmp_path / "r.db", "--time", "10s")
     finally:
         four.run("n3", ["umount", str(worker)])
         four.run("n2", ["ip", "link", "set", "eth0", "mtu", "1500"])
-    facts = {finding["code"]: finding["facts"] for finding in found["findings"]}
+    facts = {finding["code"]: finding["facts"] for finding in health_json["findings"]}
     assert code == 1
     assert facts["differing hosts"]["differing"] == ["n2 1400"]
     assert facts["wrong clock"]["host"] == "n3"
@@ -116,13 +116,13 @@ def test_a_host_with_another_mtu_and_a_wrong_clock(four: Bed, tmp_path: Path) ->
 def test_hosts_that_cannot_be_used_are_named_and_the_rest_is_measured(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(*[Host(RATE_MBIT)] * 4)
     bed.cut("n3")
-    code, found = health(bed, tmp_path / "r.db", "--time", "10s", hosts="n[1-4],n9")
-    unusable = {finding["facts"]["host"]: finding["facts"]["said"] for finding in found["findings"]}
+    code, health_json = health(bed, tmp_path / "r.db", "--time", "10s", hosts="n[1-4],n9")
+    unusable = {finding["facts"]["host"]: finding["facts"]["said"] for finding in health_json["findings"]}
     assert code == 3
     assert sorted(unusable) == ["n3", "n9"]
     assert "Could not resolve hostname n9" in unusable["n9"]
-    assert found["hosts"] == ["n1", "n2", "n4"]
-    assert (found["measured_pairs"], found["pairs"]) == (3, 3)
+    assert health_json["hosts"] == ["n1", "n2", "n4"]
+    assert (health_json["measured_pairs"], health_json["pairs"]) == (3, 3)
 
 
 @pytest.mark.full
@@ -140,22 +140,22 @@ def test_a_host_that_dies_is_named_and_the_rest_is_judged(make_bed: MakeBed, tmp
         assert measuring.stderr is not None
         assert any("first figure" in line for line in measuring.stderr)
         bed.cut("n3")
-        found = json.loads(measuring.stdout.read())["health"]
+        of_health = json.loads(measuring.stdout.read())["health"]
         measuring.wait(timeout=90)
-    assert measuring.returncode in (1, 3), found  # 1: what was lost on its way may name it, too
-    unusable = [finding["facts"]["host"] for finding in found["findings"] if finding["code"] == "unusable host"]
-    assert unusable == ["n3"], found
-    assert found["hosts"] == ["n1", "n2", "n4"]
-    assert (found["measured_pairs"], found["pairs"]) == (3, 3)
+    assert measuring.returncode in (1, 3), of_health  # 1: what was lost on its way may name it, too
+    unusable = [finding["facts"]["host"] for finding in of_health["findings"] if finding["code"] == "unusable host"]
+    assert unusable == ["n3"], of_health
+    assert of_health["hosts"] == ["n1", "n2", "n4"]
+    assert (of_health["measured_pairs"], of_health["pairs"]) == (3, 3)
 
 
 @pytest.mark.full
 def test_a_host_whose_worker_does_not_run_is_named(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(*[Host(RATE_MBIT)] * 3)
     assert bed.run("n3", ["mount", "--bind", "/bin/false", str(build_worker())]).returncode == 0
-    code, found = health(bed, tmp_path / "r.db", "--time", "5s", hosts="n[1-3]")
-    (finding,) = [finding for finding in found["findings"] if finding["code"] == "unusable host"]
-    assert (code, finding["facts"]["host"], found["hosts"]) == (3, "n3", ["n1", "n2"])
+    code, health_json = health(bed, tmp_path / "r.db", "--time", "5s", hosts="n[1-3]")
+    (finding,) = [finding for finding in health_json["findings"] if finding["code"] == "unusable host"]
+    assert (code, finding["facts"]["host"], health_json["hosts"]) == (3, "n3", ["n1", "n2"])
     assert "does not run there" in finding["facts"]["said"]
 
 

@@ -41,10 +41,10 @@ def test_sockets_between_two_hosts_and_within_one(two_hosts: Bed, tmp_path: Path
     done = run(two_hosts, tmp_path / "r.db", "n1,n2", transport=transport)
     assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     with Store.open(tmp_path / "r.db", readonly=True) as store:
-        found = Run(store, 1)
-        hosts = {launch.transport: launch.hosts for launch in found.launches.values()}
+        stored = Run(store, 1)
+        hosts = {launch.transport: launch.hosts for launch in stored.launches.values()}
         assert hosts == {transport: ("n1", "n2"), f"{transport}/2": ("n1", "n1")}
-        for series in found.series:
+        for series in stored.series:
             is_between = series.point.transport == transport
             assert series.measurements
             for measurement in series.measurements:

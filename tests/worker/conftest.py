@@ -31,9 +31,9 @@ def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     basic = tmp_path / "basic"
     basic.mkdir()
     for name in ("sh", "cat", "cc"):
-        found = shutil.which(name)
-        assert found
-        (basic / name).symlink_to(found)
+        program = shutil.which(name)
+        assert program
+        (basic / name).symlink_to(program)
     monkeypatch.setenv("PATH", str(basic))
     for variable in ("HOCKNEY_MPICC", "HOCKNEY_OSHCC"):
         monkeypatch.delenv(variable, raising=False)

@@ -124,7 +124,7 @@ def jobs() -> Iterator[Jobs]:
 
 def run(jobs: Jobs, name: str, one: Benchmark) -> MeasureAnswer:
     base, _, variant = name.partition(":")
-    found = next(
+    transport = next(
         (
             info
             for full, info in catalogue().transports.items()
@@ -132,9 +132,9 @@ def run(jobs: Jobs, name: str, one: Benchmark) -> MeasureAnswer:
         ),
         None,
     )
-    if found is None:
+    if transport is None:
         pytest.skip(f"{name} is not here")
-    session = jobs(found.executable, found.worker_name, one.ranks, found.library)
+    session = jobs(transport.executable, transport.worker_name, one.ranks, transport.library)
     return session.measure(one.pattern, bytes=one.bytes, batch=2, samples=3, timeout_s=60, options=one.options)
 
 

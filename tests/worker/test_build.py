@@ -141,11 +141,11 @@ def test_sources_of_families() -> None:
     everything = {str(path.relative_to(build.SOURCES)) for path in build.SOURCES.rglob("*.c")}
     assert native | mpi | pvm | shmem | sim | smpi == everything
     for base, family in (("mpi", mpi), ("shmem", shmem)):
-        own = {name for name in everything if name.startswith(f"transports/{base}")}
-        assert f"transports/{base}.c" in own
-        assert family - native == own
+        of_base = {name for name in everything if name.startswith(f"transports/{base}")}
+        assert f"transports/{base}.c" in of_base
+        assert family - native == of_base
         assert "local.c" not in family
-        assert not any(name.startswith("transports/") for name in family - own)
+        assert not any(name.startswith("transports/") for name in family - of_base)
     assert smpi - native == {"transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c"}
     assert pvm - native == {"pvm_daemon.c", "transports/pvm.c"}
     assert "local.c" in pvm
@@ -185,18 +185,18 @@ def test_16_byte_stores_of_aarch64(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("sources")
 def test_two_concurrent_builders(tmp_path: Path) -> None:
-    found: list[Path] = []
+    built: list[Path] = []
     builders = [
-        threading.Thread(target=lambda: found.append(build_worker(folder=tmp_path / "cache"))) for _ in range(2)
+        threading.Thread(target=lambda: built.append(build_worker(folder=tmp_path / "cache"))) for _ in range(2)
     ]
     for builder in builders:
         builder.start()
     for builder in builders:
         builder.join()
-    assert len(found) == 2
-    assert found[0] == found[1]
-    subprocess.run([found[0], "--version"], check=True, stdout=subprocess.DEVNULL)
-    assert {path.name for path in (tmp_path / "cache").iterdir()} == {found[0].name, "objects", "probes"}
+    assert len(built) == 2
+    assert built[0] == built[1]
+    subprocess.run([built[0], "--version"], check=True, stdout=subprocess.DEVNULL)
+    assert {path.name for path in (tmp_path / "cache").iterdir()} == {built[0].name, "objects", "probes"}
 
 
 def test_an_empty_worker_file_is_rebuilt(folder: Path) -> None:

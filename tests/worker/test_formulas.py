@@ -15,7 +15,7 @@ from tests.worker.test_native import DESCRIPTION, converse, measure
 from hockney.worker.build import build_worker
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
-DEFAULTS = {row["name"]: {one["name"]: one["default"] for one in row["options"]} for row in DESCRIPTION["patterns"]}
+DEFAULTS = {row["name"]: {each["name"]: each["default"] for each in row["options"]} for row in DESCRIPTION["patterns"]}
 
 
 def table(heading: str) -> list[list[str]]:
@@ -102,7 +102,7 @@ def plain_case(row: dict[str, Any]) -> Case:
     """Of a pattern that has no case above: as it describes itself, with the rate on the page if that names it."""
     least, most, step = row["ranks"]
     needed = {*row["needs"], *(["payload"] if row["payload"] else [])}
-    transport = next(one["name"] for one in DESCRIPTION["transports"] if needed <= {*one["caps"]})
+    transport = next(transport["name"] for transport in DESCRIPTION["transports"] if needed <= {*transport["caps"]})
     parts = [part for _, formula in table("figure | formula") for part in formula.split("; ")]
     named = [part for part in parts if f"`{row['name']}`" in part]
     rate = next((rate for part in named for rate in sorted(RATES, key=len, reverse=True) if part.endswith(rate)), "")
@@ -120,7 +120,7 @@ TIMED = {
 @pytest.fixture(scope="module")
 def answers() -> dict[int, dict[str, Any]]:
     """Of each case, by its place; one worker for each transport and number of ranks."""
-    found: dict[int, dict[str, Any]] = {}
+    by_place: dict[int, dict[str, Any]] = {}
 
     def job(place: int) -> tuple[str, int]:
         return CASES[place].transport, CASES[place].ranks
@@ -133,8 +133,8 @@ def answers() -> dict[int, dict[str, Any]]:
         arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
         answers, done = converse(build_worker(), commands, *arguments)
         assert [answer["kind"] for answer in answers] == ["measure"] * len(places) + ["bye"], done.stdout
-        found.update(zip(places, answers, strict=False))
-    return found
+        by_place.update(zip(places, answers, strict=False))
+    return by_place
 
 
 def test_every_pattern_and_every_rate_on_the_page_has_a_case() -> None:

@@ -70,8 +70,8 @@ def test_all_of_them_and_each_once(only: Path, monkeypatch: pytest.MonkeyPatch) 
     twin.symlink_to(first)
     second = install(only / "second", "mpich")
     on_path(monkeypatch, first, twin, second, only / "nowhere", Path())
-    found, unusable = MPI()
-    assert [mpi.id for mpi in found] == ["mpi@openmpi-5.0.3", "mpi@mpich-4.2.1"]
+    mpis, unusable = MPI()
+    assert [mpi.id for mpi in mpis] == ["mpi@openmpi-5.0.3", "mpi@mpich-4.2.1"]
     assert unusable == ()
 
 
@@ -104,8 +104,8 @@ def test_the_one_that_is_asked_for(only: Path, monkeypatch: pytest.MonkeyPatch, 
 
 def test_one_asked_for_that_is_not_there(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOCKNEY_MPICC", str(only / "mpicc"))
-    found, (unusable,) = MPI()
-    assert found == ()
+    mpis, (unusable,) = MPI()
+    assert mpis == ()
     assert unusable.name == str(only / "mpicc")
     assert unusable.why.startswith(f"there is no compiler '{only / 'mpicc'}'")
     assert "HOCKNEY_MPICC" in unusable.how
@@ -120,8 +120,8 @@ def test_each_library_gets_its_mpiexec(only: Path, monkeypatch: pytest.MonkeyPat
     (tools / "mpicc").symlink_to("mpicc.openmpi")
     (tools / "mpiexec").symlink_to("mpiexec.mpich")
     on_path(monkeypatch, tools)
-    found, unusable = MPI()
-    assert {mpi.kind: mpi.program.name for mpi in found} == {"openmpi": "mpiexec.openmpi", "mpich": "mpiexec.mpich"}
+    mpis, unusable = MPI()
+    assert {mpi.kind: mpi.program.name for mpi in mpis} == {"openmpi": "mpiexec.openmpi", "mpich": "mpiexec.mpich"}
     assert unusable == ()
 
 
@@ -129,8 +129,8 @@ def test_a_foreign_launcher_in_the_folder_is_no_mpiexec(only: Path, monkeypatch:
     tools = install(only / "one", "openmpi", launcher=None)
     script(tools / "mpiexec", "echo HYDRA build details:")
     on_path(monkeypatch, tools)
-    found, (unusable,) = MPI()
-    assert found == ()
+    mpis, (unusable,) = MPI()
+    assert mpis == ()
     assert unusable.name == str(tools / "mpicc")
     assert "there is no mpiexec of the same library next to" in unusable.why
 
@@ -149,8 +149,8 @@ def test_a_broken_wrapper_is_reported_and_the_rest_is_found(only: Path, monkeypa
     broken.mkdir()
     script(broken / "mpicc", "echo 'mpicc: cannot find its compiler' >&2; exit 127")
     on_path(monkeypatch, broken, install(only / "good", "mpich"))
-    found, (unusable,) = MPI()
-    assert [mpi.kind for mpi in found] == ["mpich"]
+    mpis, (unusable,) = MPI()
+    assert [mpi.kind for mpi in mpis] == ["mpich"]
     assert "mpicc: cannot find its compiler" in unusable.why
 
 
@@ -165,8 +165,8 @@ def test_wrappers_that_hang_are_asked_side_by_side_and_leave_nothing_behind(
         begin = f"{SLEEP} 60 & echo $$ $! > {only}/{name}/pid"
         script(only / name / "mpicc", f"{begin}; {waits}; wait")
     on_path(monkeypatch, only / "a", only / "b", install(only / "good", "mpich"))
-    found, unusable = MPI()
-    assert [mpi.kind for mpi in found] == ["mpich"]
+    mpis, unusable = MPI()
+    assert [mpi.kind for mpi in mpis] == ["mpich"]
     assert [each.why for each in unusable] == ["mpicc cannot answer -show: no end after 3 s"] * 2
     assert all((only / name / "met").exists() for name in ("a", "b"))
     pids = [int(pid) for name in ("a", "b") for pid in (only / name / "pid").read_text().split()]
@@ -252,11 +252,11 @@ def test_an_upgraded_library_is_noticed(only: Path, monkeypatch: pytest.MonkeyPa
 
 def test_real_libraries_are_distinguished() -> None:
     """A test for each MPI is no test where none is found: here it shows."""
-    found = MPI()[0]
-    own = {"Open MPI": ("openmpi", False), "MPICH": ("mpich", False), "the wheel of MPICH": ("mpich", True)}
-    missing = [name for name, what in own.items() if what not in {(mpi.kind, mpi.is_wheel) for mpi in found}]
-    assert len({mpi.id for mpi in found}) == len(found)
-    for mpi in found:
+    mpis = MPI()[0]
+    expected = {"Open MPI": ("openmpi", False), "MPICH": ("mpich", False), "the wheel of MPICH": ("mpich", True)}
+    missing = [name for name, what in expected.items() if what not in {(mpi.kind, mpi.is_wheel) for mpi in mpis}]
+    assert len({mpi.id for mpi in mpis}) == len(mpis)
+    for mpi in mpis:
         assert mpi.kind in ("openmpi", "mpich", "intel", "mpiexec")
         assert mpi.program.exists()
         subprocess.run([*mpi.recipe.compiler, "--version"], check=True, stdout=subprocess.DEVNULL)

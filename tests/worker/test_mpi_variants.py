@@ -45,9 +45,9 @@ def mailbox_over(library: Library, transport: str) -> Recipe:
 
 @EVERY_MPI
 def test_each_variant_is_listed_with_its_capabilities(mpi: Library) -> None:
-    found = load(libraries=[mpi]).transports
+    transports = load(libraries=[mpi]).transports
     for variant in VARIANTS:
-        caps = found[f"{mpi.id}:{variant}"].caps
+        caps = transports[f"{mpi.id}:{variant}"].caps
         assert {"send", "nonblocking", "payload"} <= caps
         assert ("one_sided" in caps) is (variant == "rma")
         assert ("synchronous" in caps) is (variant in ("sync", "ready"))

@@ -94,12 +94,12 @@ def test_loggp_from_four_times_of_each_size(where: str | Library) -> None:
     for row in trips:  # no rank is quicker than the one that it waits for
         assert row.one_delayed_ns >= DELAY_NS
         assert row.spaced_ns >= MESSAGES * DELAY_NS
-    found = fit_loggp(trips)
-    if isinstance(found, NoFit):
-        assert any(row.one_ns > row.delay_ns for row in trips), found.reason
+    fits = fit_loggp(trips)
+    if isinstance(fits, NoFit):
+        assert any(row.one_ns > row.delay_ns for row in trips), fits.reason
         return
-    assert found[0].first_bytes in SIZES[:2]
-    assert found[-1].last_bytes in SIZES[-2:]
+    assert fits[0].first_bytes in SIZES[:2]
+    assert fits[-1].last_bytes in SIZES[-2:]
 
 
 def test_loggp_of_known_overheads() -> None:

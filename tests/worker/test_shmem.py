@@ -79,13 +79,13 @@ def test_open_mpis_is_here() -> None:
 
 @EVERY_SHMEM
 def test_capabilities(shmem: Library) -> None:
-    found = load(libraries=[shmem]).transports
+    transports = load(libraries=[shmem]).transports
     for name in (shmem.id, f"{shmem.id}:static"):
-        assert found[name].caps == {"one_sided", "payload", "spins", "hosts"}
-        assert found[name].native == {"allreduce", "alltoall", "barrier", "broadcast"}
-        assert found[name].grain_bytes == 4
-    assert found[shmem.id].max_bytes == 0
-    assert found[f"{shmem.id}:static"].max_bytes == 1 << 20
+        assert transports[name].caps == {"one_sided", "payload", "spins", "hosts"}
+        assert transports[name].native == {"allreduce", "alltoall", "barrier", "broadcast"}
+        assert transports[name].grain_bytes == 4
+    assert transports[shmem.id].max_bytes == 0
+    assert transports[f"{shmem.id}:static"].max_bytes == 1 << 20
 
 
 @EVERY_SHMEM

@@ -28,8 +28,8 @@ def samples_of(
     answers, done = converse(build_worker(EXTRA), [command], *arguments, env={"HOCKNEY_VIRTUAL": costs})
     assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
     assert answers[0]["verified"] is (pattern != "barrier")  # which carries nothing
-    found: list[list[int]] = answers[0]["elapsed_ns"]
-    return found
+    samples: list[list[int]] = answers[0]["elapsed_ns"]
+    return samples
 
 
 def test_oneway_is_a_row_of_sends_and_one_acknowledgement() -> None:

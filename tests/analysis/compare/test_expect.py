@@ -50,11 +50,11 @@ def test_a_limit_is_kept_missed_or_inconclusive(
     catalogue: Catalogue, store: Store, limit: str, outcome: Outcome
 ) -> None:
     run = add_run(store, curve(), launches=6)
-    (found,) = judged(catalogue, store, run, of_8_bytes(limit))
-    assert found.outcome is outcome
-    assert found.figure is not None
-    assert found.figure.value_ns == pytest.approx(1000.8, rel=0.03)
-    assert (found.reason is None) == (outcome is not Outcome.INCONCLUSIVE)
+    (limit_judged,) = judged(catalogue, store, run, of_8_bytes(limit))
+    assert limit_judged.outcome is outcome
+    assert limit_judged.figure is not None
+    assert limit_judged.figure.value_ns == pytest.approx(1000.8, rel=0.03)
+    assert (limit_judged.reason is None) == (outcome is not Outcome.INCONCLUSIVE)
 
 
 def test_two_limits_at_every_size_and_transport(catalogue: Catalogue, store: Store) -> None:
@@ -67,10 +67,10 @@ def test_two_limits_at_every_size_and_transport(catalogue: Catalogue, store: Sto
         latency = "<= 2 us"
         bandwidth = ">= 1 TB/s"
     """
-    found = judged(catalogue, store, run, text)
-    assert len(found) == 8
-    assert {one.outcome for one in found if one.what == "latency"} == {Outcome.MET}
-    assert {one.outcome for one in found if one.what == "bandwidth"} == {Outcome.MISSED}
+    limits = judged(catalogue, store, run, text)
+    assert len(limits) == 8
+    assert {limit.outcome for limit in limits if limit.what == "latency"} == {Outcome.MET}
+    assert {limit.outcome for limit in limits if limit.what == "bandwidth"} == {Outcome.MISSED}
 
 
 def test_a_limit_may_be_for_one_state(catalogue: Catalogue, store: Store) -> None:
@@ -88,16 +88,16 @@ def test_a_state_with_too_few_measurements_for_an_interval_may_not_break_the_lim
     """Nine launches keep it, and one that saw another state took four times as long."""
     run = add_run(store, curve(), launches=10, measurements=(1.0,), far={9})
     for limit in ('latency = "<= 1.1 us"', 'bandwidth = ">= 7 MB/s"'):
-        (found,) = judged(catalogue, store, run, of_8_bytes(limit))
-        assert found.outcome is Outcome.INCONCLUSIVE
-        assert found.reason is LimitReason.OTHER_STATE
-        assert found.figure is not None
-        assert found.figure.value_ns == pytest.approx(4 * 1000.8, rel=0.03)
-        assert (found.figure.state, found.figure.low_ns) == ("far", None)
+        (only,) = judged(catalogue, store, run, of_8_bytes(limit))
+        assert only.outcome is Outcome.INCONCLUSIVE
+        assert only.reason is LimitReason.OTHER_STATE
+        assert only.figure is not None
+        assert only.figure.value_ns == pytest.approx(4 * 1000.8, rel=0.03)
+        assert (only.figure.state, only.figure.low_ns) == ("far", None)
         (kept,) = judged(catalogue, store, run, of_8_bytes(limit, 'state = "near"'))
         assert kept.outcome is Outcome.MET
-    (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 5 us"'))
-    assert found.outcome is Outcome.MET
+    (only,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 5 us"'))
+    assert only.outcome is Outcome.MET
 
 
 def test_a_point_without_measurements_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
@@ -111,11 +111,11 @@ def test_a_point_without_measurements_is_inconclusive(catalogue: Catalogue, stor
 
 def test_a_limit_for_all_cpus_with_no_series_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     run = add_run(store, curve())
-    (found,) = judged(
+    (limit,) = judged(
         catalogue, store, run, of_8_bytes('latency = "<= 1 s"', 'ranks = "cpus"').replace("pingpong", "oneway")
     )
-    assert found.outcome is Outcome.INCONCLUSIVE
-    assert (found.reason, found.subject) == (LimitReason.NO_SERIES, "oneway of 8 B on shm")
+    assert limit.outcome is Outcome.INCONCLUSIVE
+    assert (limit.reason, limit.subject) == (LimitReason.NO_SERIES, "oneway of 8 B on shm")
 
 
 def test_errors_name_their_place(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -316,8 +316,8 @@ def test_a_failure_in_every_class_is_reported_for_each(catalogue: Catalogue, sto
         facts={"hostname": "here", "topology": topology.as_json()},
     )
     for name in ("one core", "one package"):
-        (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"', f'pair_class = "{name}"'))
-        assert (found.outcome, found.message) == (Outcome.INCONCLUSIVE, "failed: rank 1 hung")
+        (limit,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"', f'pair_class = "{name}"'))
+        assert (limit.outcome, limit.message) == (Outcome.INCONCLUSIVE, "failed: rank 1 hung")
 
 
 def test_a_failure_in_a_later_launch_is_inconclusive_in_its_class_too(catalogue: Catalogue, store: Store) -> None:
@@ -340,6 +340,6 @@ def test_a_failure_in_a_later_launch_is_inconclusive_in_its_class_too(catalogue:
         facts={"hostname": "here", "topology": topology.as_json()},
     )
     for name, points in (("one core", [pair]), ("one package", [pair, other])):
-        found = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 us"', "ranks = 3", f'pair_class = "{name}"'))
-        assert [one.point for one in found] == points
-        assert (found[0].outcome, found[0].message) == (Outcome.INCONCLUSIVE, "failed: rank 1 hung")
+        limits = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 us"', "ranks = 3", f'pair_class = "{name}"'))
+        assert [limit.point for limit in limits] == points
+        assert (limits[0].outcome, limits[0].message) == (Outcome.INCONCLUSIVE, "failed: rank 1 hung")

@@ -28,9 +28,9 @@ def test_no_false_alarm_on_a_contended_machine() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("ratios", [[1.0, 1.0, 1.1], [1.1, 1.1, 1.1]])
 def test_a_slowdown_is_found_on_a_contended_machine(ratios: list[float]) -> None:
-    found = [judged(seed, ratios)[-1] for seed in range(1000)]
-    assert sum(one.verdict is Verdict.SLOWER for one in found) >= 950
-    covered = [one.shift is not None and one.shift.low < 1.1 < one.shift.high for one in found]  # type: ignore[operator]
+    changes = [judged(seed, ratios)[-1] for seed in range(1000)]
+    assert sum(change.verdict is Verdict.SLOWER for change in changes) >= 950
+    covered = [change.shift is not None and change.shift.low < 1.1 < change.shift.high for change in changes]  # type: ignore[operator]
     assert 0.93 <= sum(covered) / len(covered) <= 0.98
 
 

@@ -91,16 +91,16 @@ def places(every_s: float, by: float, seed: int, last_bytes: int) -> list[tuple[
 def switches_of(machine: Machine) -> list[Finding]:
     with tempfile.TemporaryDirectory() as folder:
         findings = findings_of(Path(folder) / "r.db", measured(machine))
-    return [one for one in findings if one.code == "protocol switch" and one.cause != "drift"]
+    return [finding for finding in findings if finding.code == "protocol switch" and finding.cause != "drift"]
 
 
 def main() -> None:
     cases = list(itertools.product((7.0, 15.0, 23.0, 31.0), (0.1, 0.2, 0.3), (1, 7)))
     false = [bool(false_switches(*case)) for case in cases]
     print(f"straight curves with a reported switch: {sum(false)} of {len(false)}")
-    found = [(places(*case, last), last) for case, last in itertools.product(cases, (1000, 4040, 8255))]
-    exact = [seen == [(last, last + 1)] for seen, last in found]
-    print(f"jumps found to a byte: {sum(exact)} of {len(exact)}; not reported: {sum(not seen for seen, _ in found)}")
+    placed = [(places(*case, last), last) for case, last in itertools.product(cases, (1000, 4040, 8255))]
+    exact = [seen == [(last, last + 1)] for seen, last in placed]
+    print(f"jumps found to a byte: {sum(exact)} of {len(exact)}; not reported: {sum(not seen for seen, _ in placed)}")
 
 
 if __name__ == "__main__":

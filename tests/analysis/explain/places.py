@@ -94,7 +94,7 @@ def unchanged(noise: float, machines: int, seed: int = 1) -> Score:
     for _ in range(machines):
         made = machine(rng)
         classes, outliers = seen(made, noise, rng)
-        score.classes_found += {frozenset(one.pairs) for one in classes} == made.classes
+        score.classes_found += {frozenset(pair_class.pairs) for pair_class in classes} == made.classes
         score.accused += bool(outliers)
     return score
 
@@ -108,9 +108,9 @@ def with_slow_pair(noise: float, machines: int, seed: int = 2) -> Score:
         slow = list(made.times_ns)[int(rng.integers(len(made.times_ns)))]
         classes, outliers = seen(made.slowed({slow}, rng.uniform(1.5, 3)), noise, rng)
         score.machines += 1
-        score.classes_found += {frozenset(one.pairs) for one in classes} == made.classes
-        score.named += any(one.ranks == slow for one in outliers)
-        score.accused += any(one.ranks != slow for one in outliers)
+        score.classes_found += {frozenset(pair_class.pairs) for pair_class in classes} == made.classes
+        score.named += any(outlier.ranks == slow for outlier in outliers)
+        score.accused += any(outlier.ranks != slow for outlier in outliers)
     return score
 
 
@@ -121,11 +121,11 @@ def with_slow_rank(noise: float, machines: int, seed: int = 3) -> Score:
     for _ in range(machines):
         made = machine(rng)
         slow = int(rng.integers(1 + max(b for _, b in made.times_ns)))
-        own = {pair for pair in made.times_ns if slow in pair}
-        classes, outliers = seen(made.slowed(own, rng.uniform(1.5, 3)), noise, rng)
-        score.classes_found += {frozenset(one.pairs) for one in classes} == made.classes
-        score.named += any(slow in one.ranks for one in outliers)
-        score.accused += any(slow not in one.ranks for one in outliers)
+        slow_pairs = {pair for pair in made.times_ns if slow in pair}
+        classes, outliers = seen(made.slowed(slow_pairs, rng.uniform(1.5, 3)), noise, rng)
+        score.classes_found += {frozenset(pair_class.pairs) for pair_class in classes} == made.classes
+        score.named += any(slow in outlier.ranks for outlier in outliers)
+        score.accused += any(slow not in outlier.ranks for outlier in outliers)
     return score
 
 
@@ -142,8 +142,8 @@ def with_slow_switch(noise: float, machines: int, seed: int = 4) -> Score:
         slow = {pair for pair in made.times_ns if len(switch.intersection(pair)) in ends}
         _, outliers = seen(made.slowed(slow, rng.uniform(1.5, 3)), noise, rng)
         score.machines += 1
-        score.named += any(set(one.ranks) == switch for one in outliers)
-        score.accused += any(not switch.intersection(one.ranks) for one in outliers)
+        score.named += any(set(outlier.ranks) == switch for outlier in outliers)
+        score.accused += any(not switch.intersection(outlier.ranks) for outlier in outliers)
     return score
 
 

@@ -49,10 +49,10 @@ class Made:
         count = max(
             _MEASUREMENTS[0], self.rng.binomial(int(self.rng.integers(*_MEASUREMENTS, endpoint=True)), self.in_state)
         )
-        found = median(time_ns * self.late(count) * (1 + self.noise * self.rng.standard_normal(count)))
-        assert found.low is not None
-        assert found.high is not None
-        return Estimate(found.value, found.low, found.high)
+        interval = median(time_ns * self.late(count) * (1 + self.noise * self.rng.standard_normal(count)))
+        assert interval.low is not None
+        assert interval.high is not None
+        return Estimate(interval.value, interval.low, interval.high)
 
     def curve(
         self,
@@ -127,12 +127,12 @@ class Case:
 
     def rates(self, noise: float, runs: int) -> tuple[float, float]:
         """The shares of runs in which it is found: of those without the effect, and of those with it."""
-        false = found = 0
+        false = right = 0
         for seed in range(runs):
             nothing, there = (Made(np.random.default_rng((seed, kind)), noise) for kind in (0, 1))
             false += self.told(self.make(nothing, nothing.rng.uniform(0, 0.5)))
-            found += self.told(self.make(there, 3.0))
-        return false / runs, found / runs
+            right += self.told(self.make(there, 3.0))
+        return false / runs, right / runs
 
 
 CASES = (

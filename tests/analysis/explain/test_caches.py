@@ -9,8 +9,8 @@ from hockney.analysis.finding import Absence
 
 
 def caches(*sizes: int) -> dict[str, object]:
-    own = [{"level": level, "kind": "unified", "size_bytes": size} for level, size in enumerate(sizes, 1)]
-    return {"topology": {"caches": own}}
+    listed = [{"level": level, "kind": "unified", "size_bytes": size} for level, size in enumerate(sizes, 1)]
+    return {"topology": {"caches": listed}}
 
 
 def test_a_rate_that_falls_beyond_a_cache() -> None:

@@ -59,13 +59,13 @@ def test_a_line_between_close_sizes_is_a_transition_without_a_rate(
 def test_each_size_of_a_line_has_its_residual() -> None:
     """0.6 % above the line at one size; a size off every line belongs to none."""
     made = curve(lambda size: (500 + 0.1 * size) * {512: 1.006, 1024: 2.0}.get(size, 1.0))
-    (one,) = lines_of(reading(made))[0]
-    assert one.sizes_bytes == tuple(size for size in SIZES if size != 1024)
-    assert len(one.residuals) == one.sizes == len(one.sizes_bytes)
-    most, at_bytes = max(zip(one.residuals, one.sizes_bytes, strict=True))
+    (fitted,) = lines_of(reading(made))[0]
+    assert fitted.sizes_bytes == tuple(size for size in SIZES if size != 1024)
+    assert len(fitted.residuals) == fitted.sizes == len(fitted.sizes_bytes)
+    most, at_bytes = max(zip(fitted.residuals, fitted.sizes_bytes, strict=True))
     assert most == pytest.approx(0.006, abs=0.001)
     assert at_bytes == 512
-    assert one.relative_rms == pytest.approx((sum(r**2 for r in one.residuals) / one.sizes) ** 0.5, rel=0.01)
+    assert fitted.relative_rms == pytest.approx((sum(r**2 for r in fitted.residuals) / fitted.sizes) ** 0.5, rel=0.01)
 
 
 def test_sizes_on_no_line_are_named_with_their_times(capsys: pytest.CaptureFixture[str]) -> None:

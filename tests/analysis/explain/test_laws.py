@@ -52,9 +52,9 @@ def farm(time_ns: Callable[[int, int], float], counts: tuple[int, ...] = (2, 4, 
     ids=["all sizes", "long messages only: bandwidth", "half of them"],
 )
 def test_a_number_of_ranks_that_breaks_the_law(from_bytes: int, cause: str) -> None:
-    found = broken_laws(funnels(lambda n, size: lawful(n, size) * (2 if n == 16 and size >= from_bytes else 1)))
-    assert isinstance(found, list)
-    (broken,) = found
+    findings = broken_laws(funnels(lambda n, size: lawful(n, size) * (2 if n == 16 and size >= from_bytes else 1)))
+    assert isinstance(findings, list)
+    (broken,) = findings
     assert (broken.code, broken.subject.pattern) == ("broken scaling law", "funnel")
     assert (broken.facts["at"], broken.facts["at_ranks"]) == (16, [17])
     assert broken.subject.sizes_bytes == tuple(size for size in SIZES if size >= from_bytes)
@@ -67,9 +67,9 @@ def test_fewer_than_half_of_the_sizes_break_no_law() -> None:
 
 
 def test_a_number_of_receivers_at_which_a_farm_is_faster() -> None:
-    found = broken_laws(farm(lambda senders, receivers: (30000 + 5000 * senders) * (0.92 if receivers == 16 else 1)))
-    assert isinstance(found, list)
-    (broken,) = found
+    findings = broken_laws(farm(lambda senders, receivers: (30000 + 5000 * senders) * (0.92 if receivers == 16 else 1)))
+    assert isinstance(findings, list)
+    (broken,) = findings
     assert (broken.facts["axis"], broken.facts["at"]) == ("receivers", 16)
     assert broken.facts["most_ratio"] < 1
 
@@ -88,8 +88,8 @@ def test_three_numbers_of_ranks_make_no_law() -> None:
 
 @pytest.mark.parametrize("kinks", [{8: 1.05}, {8: 1.03, 26: 1.06}, {4: 0.96, 16: 1.04}])
 def test_kinks_are_named(kinks: dict[int, float]) -> None:
-    found = kinked_laws(farm(lambda senders, receivers: (30000 + 5000 * senders) * kinks.get(senders, 1.0), ATLAS))
-    assert [finding.facts["senders"] for finding in found] == [list(kinks)]
+    findings = kinked_laws(farm(lambda senders, receivers: (30000 + 5000 * senders) * kinks.get(senders, 1.0), ATLAS))
+    assert [finding.facts["senders"] for finding in findings] == [list(kinks)]
 
 
 @pytest.mark.parametrize("count", [8, 10, 16])

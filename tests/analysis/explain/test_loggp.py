@@ -94,8 +94,8 @@ def store(
 
 def checked(one: FittedTrips, machine: Machine) -> None:
     assert not isinstance(one.fit, NoFit), one.fit
-    (found,) = one.fit
-    check(found, machine, 0.01)
+    (fit,) = one.fit
+    check(fit, machine, 0.01)
 
 
 def test_each_state_has_its_parameters_or_a_reason(tmp_path: Path) -> None:
@@ -107,15 +107,15 @@ def test_each_state_has_its_parameters_or_a_reason(tmp_path: Path) -> None:
 
 
 def test_ranks_and_options_are_not_thrown_together(tmp_path: Path) -> None:
-    found = store(
+    fits = store(
         tmp_path / "r.db",
         (NEAR, 7, points()),
         (NEAR, 7, points(LARGE, ranks=4)),
         (NEAR, 7, points(LARGE, ranks=4, options={"source": "2", "target": "3"})),
     )
-    assert [(one.ranks, one.options) for one in found] == [(2, ()), (4, ()), (4, (("source", "2"), ("target", "3")))]
-    for one, machine in zip(found, (SMALL, LARGE, LARGE), strict=True):
-        checked(one, machine)
+    assert [(fit.ranks, fit.options) for fit in fits] == [(2, ()), (4, ()), (4, (("source", "2"), ("target", "3")))]
+    for fit, machine in zip(fits, (SMALL, LARGE, LARGE), strict=True):
+        checked(fit, machine)
 
 
 def test_each_launch_has_the_class_of_its_ranks(tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ def test_each_launch_has_the_class_of_its_ranks(tmp_path: Path) -> None:
 
 def test_each_delay_is_the_one_that_was_counted_with_it(tmp_path: Path) -> None:
     """A shorter delay that was measured too, and later."""
-    (found,) = store(tmp_path / "r.db", (NEAR, 7, points()), (NEAR, 7, points(delay_ns=DELAY_NS // 2)))
-    checked(found, SMALL)
+    (fit,) = store(tmp_path / "r.db", (NEAR, 7, points()), (NEAR, 7, points(delay_ns=DELAY_NS // 2)))
+    checked(fit, SMALL)
 
 
 def test_too_few_measurements_mixed_ones_and_oversubscribed_ranks_give_no_parameters(tmp_path: Path) -> None:
@@ -138,15 +138,15 @@ def test_too_few_measurements_mixed_ones_and_oversubscribed_ranks_give_no_parame
     mixed = store(
         tmp_path / "mixed.db", (NEAR, 6, list(points())[:1]), (FAR, 6, list(points())[:1]), (MIXED, 7, points())
     )
-    assert {one.state for one in mixed} == {"near", "far"}
+    assert {fit.state for fit in mixed} == {"near", "far"}
     assert store(tmp_path / "oversubscribed.db", (NEAR, 7, points()), oversubscribed=True) == []
 
 
 def test_a_size_whose_delay_is_too_short_is_left_out_alone(tmp_path: Path) -> None:
-    (one,) = store(tmp_path / "r.db", (NEAR, 7, points(sizes=[*SIZES, 1 << 21])))
-    checked(one, SMALL)
-    assert not isinstance(one.fit, NoFit)
-    assert one.fit[-1].last_bytes == SIZES[-1]
+    (partial,) = store(tmp_path / "r.db", (NEAR, 7, points(sizes=[*SIZES, 1 << 21])))
+    checked(partial, SMALL)
+    assert not isinstance(partial.fit, NoFit)
+    assert partial.fit[-1].last_bytes == SIZES[-1]
     (all_short,) = store(tmp_path / "short.db", (NEAR, 7, points(delay_ns=1000)))
     assert isinstance(all_short.fit, NoFit)
     assert "a delay longer than a round trip" in all_short.fit.reason
@@ -156,5 +156,5 @@ def test_samples_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(
         "hockney.results.runs.Series.measurements", property(lambda series: pytest.fail("samples were read"))
     )
-    (one,) = store(tmp_path / "r.db", (NEAR, 7, points()))
-    checked(one, SMALL)
+    (fit,) = store(tmp_path / "r.db", (NEAR, 7, points()))
+    checked(fit, SMALL)

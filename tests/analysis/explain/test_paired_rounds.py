@@ -88,7 +88,7 @@ def pingpongs(sizes: Iterable[int], transport: str = "mpi") -> list[Point]:
 
 def rounds_of(machine: Machine, points: Sequence[Point], rounds: Iterable[int]) -> list[Measurement]:
     return [
-        machine.measure(one, round_=round_, batch=10, samples=3, warmup=0, verify=True)
+        machine.measure(point, round_=round_, batch=10, samples=3, warmup=0, verify=True)
         for round_ in rounds
-        for one in points
+        for point in points
     ]

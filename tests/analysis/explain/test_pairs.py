@@ -54,7 +54,7 @@ def test_in_rounds_all_pairs_meet_once(ranks: int) -> None:
 def test_like_pairs_are_one_class(tmp_path: Path) -> None:
     (matrix,) = matrices(tmp_path, idle(4, {}, 1000.0))
     assert (matrix.load, matrix.ranks, matrix.missing, len(matrix.times)) == ("idle", 4, 0, 12)
-    assert [one.name for one in matrix.classes] == ["one host"]
+    assert [pair_class.name for pair_class in matrix.classes] == ["one host"]
     assert matrix.classes[0].median_ns == pytest.approx(1002, abs=2)
     assert matrix.outliers == ()
 
@@ -158,7 +158,7 @@ def test_classes_follow_the_topology(tmp_path: Path) -> None:
     (matrix,) = matrices(
         tmp_path, idle(8, {}, 1000.0), pinned=True, facts={"hostname": "here", "topology": topology.as_json()}
     )
-    assert {one.name: len(one.pairs) for one in matrix.classes} == {
+    assert {pair_class.name: len(pair_class.pairs) for pair_class in matrix.classes} == {
         "one core": 4,
         "one last-level cache": 4,
         "one package": 8,
@@ -184,7 +184,7 @@ def test_the_class_holds_in_every_launch(tmp_path: Path) -> None:
         facts={"hostname": "here", "topology": topology.as_json()},
         launches=[{"cpus": (0, 1, 2)}, {"cpus": (0, 2, 3)}],
     )
-    assert {one.name: one.pairs for one in matrix.classes} == {"one package": ((0, 1), (0, 2), (1, 2))}
+    assert {each.name: each.pairs for each in matrix.classes} == {"one package": ((0, 1), (0, 2), (1, 2))}
     assert matrix.cpus == (0, -1, -1)
 
 
@@ -202,7 +202,7 @@ def test_launches_in_other_states_do_not_count_for_the_class(tmp_path: Path) -> 
         facts={"hostname": "here", "topology": topology.as_json()},
         launches=[{"cpus": (0, 1, 2, 3)}, {"cpus": (0, 2, 1, 3)}],
     )
-    assert [(one.name, len(one.pairs)) for one in matrix.classes] == [("one core", 1), ("one package", 5)]
+    assert [(each.name, len(each.pairs)) for each in matrix.classes] == [("one core", 1), ("one package", 5)]
     assert matrix.classes[0].pairs == ((0, 1),)
 
 
@@ -210,7 +210,7 @@ def test_a_rank_that_moved_has_both_hosts(tmp_path: Path) -> None:
     launches = [{"hosts": ("a", "a", "b")}, {"hosts": ("a", "b", "b"), "oversubscribed": True}]
     (matrix,) = matrices(tmp_path, idle(3, {}, 1000.0), launches=launches)
     assert matrix.hosts == ("a", "a or b", "b")
-    assert [one.name for one in matrix.classes] == ["between hosts"]
+    assert [pair_class.name for pair_class in matrix.classes] == ["between hosts"]
     assert matrix.oversubscribed
 
 
@@ -295,9 +295,9 @@ def test_rounds_of_a_large_model_have_no_times_of_pairs(tmp_path: Path) -> None:
 def test_explain_finds_the_slow_pair(tmp_path: Path) -> None:
     store_run(tmp_path / "r.db", "allpairs", idle(4, {(1, 3): 1300.0}, 1000.0))
     with open_results(tmp_path / "r.db") as results:
-        found = slow_pairs(read_run(results.run()))
-    assert isinstance(found, list)
-    (slow,) = found
+        findings = slow_pairs(read_run(results.run()))
+    assert isinstance(findings, list)
+    (slow,) = findings
     assert (slow.code, slow.facts["slow_pair"], slow.facts["load"]) == ("slow rank or pair", [1, 3], "idle")
     assert slow.fix is not None
     assert slow.fix.argv == ("hockney", "show", "1", "--tables")
@@ -309,9 +309,9 @@ def test_a_slow_pair_between_hosts_comes_before_a_slower_one_within_a_host(tmp_p
     times = {(a, a + 1): 200.0 for a in (2, 4, 6)} | {(0, 1): 800.0, (2, 4): 1300.0}
     store_run(tmp_path / "r.db", "allpairs", idle(8, times, 1000.0), hosts=tuple("aabbccdd"))
     with open_results(tmp_path / "r.db") as results:
-        found = slow_pairs(read_run(results.run()))
-    assert isinstance(found, list)
-    assert [(each.facts["slow_pair"], each.facts["others"]) for each in found] == [([2, 4], ["a"])]
+        findings = slow_pairs(read_run(results.run()))
+    assert isinstance(findings, list)
+    assert [(each.facts["slow_pair"], each.facts["others"]) for each in findings] == [([2, 4], ["a"])]
 
 
 def test_one_pair_is_no_matrix(tmp_path: Path) -> None:
@@ -323,8 +323,8 @@ def test_between_hosts_times_make_the_classes(tmp_path: Path) -> None:
     far = {(a, b): 3000.0 for a in (0, 1, 2, 3) for b in (4, 5)}
     near = {(a, b): 1000.0 for a in (0, 1) for b in (2, 3)}
     (matrix,) = matrices(tmp_path, idle(6, {**far, **near}, 200.0), hosts=hosts)
-    found = {one.name: (len(one.pairs), round(one.median_ns, -2)) for one in matrix.classes}
-    assert found == {
+    classes = {each.name: (len(each.pairs), round(each.median_ns, -2)) for each in matrix.classes}
+    assert classes == {
         "one host": (3, 200.0),
         "between hosts a, b": (4, 1000.0),
         "between hosts c and others": (8, 3000.0),
@@ -338,7 +338,7 @@ def test_groups_of_pairs_between_the_same_hosts_have_numbers(tmp_path: Path) -> 
     near = {pair: 200.0 for pair in itertools.combinations(ranks, 2) if hosts[pair[0]] == hosts[pair[1]]}
     across = {(a, b): 3000.0 for a, b in itertools.product(ranks[:4], ranks[4:]) if a // 2 % 2 != b // 2 % 2}
     (matrix,) = matrices(tmp_path, idle(8, {**near, **across}, 1000.0), hosts=hosts)
-    names = [one.name for one in matrix.classes]
+    names = [pair_class.name for pair_class in matrix.classes]
     assert names == ["one host", "between hosts, group 1", "between hosts, group 2"]
 
 
@@ -369,10 +369,10 @@ def test_a_slow_host_among_three_or_four_is_named(hosts: tuple[str, ...], tmp_pa
         store_run(path, "allpairs", idle(len(hosts), times, 1000.0), hosts=hosts, plan={"hosts": names})
         with open_results(path) as results:
             explained = explain_run(results.run())
-        (found,) = (each for each in explained.findings if each.code != "far above the floor")
-        assert (found.code, found.facts["host"], found.facts["others"]) == ("slow host", slow, len(names) - 1)
-        assert found.facts["slower_ratio"] == pytest.approx(4, rel=0.01)
-        assert evidence_of(found).endswith(f", with {len(names) - 1} of {len(names) - 1} other hosts (idle).")
+        (finding,) = (each for each in explained.findings if each.code != "far above the floor")
+        assert (finding.code, finding.facts["host"], finding.facts["others"]) == ("slow host", slow, len(names) - 1)
+        assert finding.facts["slower_ratio"] == pytest.approx(4, rel=0.01)
+        assert evidence_of(finding).endswith(f", with {len(names) - 1} of {len(names) - 1} other hosts (idle).")
         assert "slow hosts" not in [gap.what for gap in explained.not_checked]
 
 

@@ -22,9 +22,9 @@ def pattern(name: str, start_ns: float, ns_per_byte: float = 0.1, **more: Any) -
 
 
 def duplex_of(*curves: MeasuredCurve) -> list[Finding]:
-    found = duplex(reading(*curves))
-    assert isinstance(found, list)
-    return found
+    findings = duplex(reading(*curves))
+    assert isinstance(findings, list)
+    return findings
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def duplex_of(*curves: MeasuredCurve) -> list[Finding]:
     ],
 )
 def test_duplex_limits(start_ns: float, ns_per_byte: float, cause: str | None) -> None:
-    found = duplex_of(pattern("twoway", start_ns, ns_per_byte), pattern("oneway", 500))
-    assert [finding.cause for finding in found] == ([] if cause is None else [cause])
+    findings = duplex_of(pattern("twoway", start_ns, ns_per_byte), pattern("oneway", 500))
+    assert [finding.cause for finding in findings] == ([] if cause is None else [cause])
 
 
 def test_patterns_of_different_states_are_not_compared() -> None:
@@ -59,18 +59,18 @@ def test_patterns_of_different_states_are_not_compared() -> None:
 def test_a_path_that_several_pairs_share(ns_per_byte: float, more: dict[str, Any], sharing: list[int]) -> None:
     sizes = [*SIZES, 1 << 20]
     loaded = pattern("pairs", 500, ns_per_byte, sizes=sizes, **{"ranks": 4, **more})
-    found = shared_path(reading(loaded, pattern("oneway", 500, sizes=sizes)))
-    assert isinstance(found, list)
-    assert [finding.facts["sharing"] for finding in found] == sharing
+    findings = shared_path(reading(loaded, pattern("oneway", 500, sizes=sizes)))
+    assert isinstance(findings, list)
+    assert [finding.facts["sharing"] for finding in findings] == sharing
 
 
 # ---- collectives and their parts -------------------------------------------------------------------------------------
 
 
 def slower(*curves: MeasuredCurve, **more: Any) -> list[Finding]:
-    found = slower_than_parts(reading(*curves, **more))
-    assert isinstance(found, list)
-    return found
+    findings = slower_than_parts(reading(*curves, **more))
+    assert isinstance(findings, list)
+    return findings
 
 
 def barrier_of(start_ns: float, **more: Any) -> MeasuredCurve:
@@ -86,8 +86,8 @@ def barrier_of(start_ns: float, **more: Any) -> MeasuredCurve:
     ],
 )
 def test_a_barrier_slower_than_its_rounds(barrier: MeasuredCurve, is_slow: bool) -> None:
-    found = slower(barrier, pattern("pingpong", 500))
-    assert [finding.facts["slower_ratio"].value for finding in found] == ([pytest.approx(2, 0.01)] if is_slow else [])
+    findings = slower(barrier, pattern("pingpong", 500))
+    assert [each.facts["slower_ratio"].value for each in findings] == ([pytest.approx(2, 0.01)] if is_slow else [])
 
 
 def test_on_a_busy_machine_a_slow_collective_is_to_be_measured_again() -> None:
@@ -100,17 +100,17 @@ def test_on_a_busy_machine_a_slow_collective_is_to_be_measured_again() -> None:
 
 
 def test_a_barrier_is_compared_with_the_one_by_messages_if_there_is_one() -> None:
-    own = barrier_of(2000, algorithm="native")
+    native = barrier_of(2000, algorithm="native")
     by_hand = barrier_of(1990, options={"algorithm": "portable"}, algorithm="portable")
-    assert slower(own, by_hand, pattern("pingpong", 500)) == []
-    (slow,) = slower(own, replace(by_hand, points=(CurvePoint(0, near(1500)),)), pattern("pingpong", 500))
+    assert slower(native, by_hand, pattern("pingpong", 500)) == []
+    (slow,) = slower(native, replace(by_hand, points=(CurvePoint(0, near(1500)),)), pattern("pingpong", 500))
     assert slow.facts["parts"] == "portable"
 
 
 def test_a_multicast_slower_than_messages() -> None:
-    own = pattern("multicast", 900, ranks=4, options={"algorithm": "native", "until": "sent"}, algorithm="native")
+    native = pattern("multicast", 900, ranks=4, options={"algorithm": "native", "until": "sent"}, algorithm="native")
     by_hand = pattern("multicast", 500, ranks=4, options={"until": "sent"}, algorithm="portable")
-    (slow,) = slower(own, by_hand)
+    (slow,) = slower(native, by_hand)
     assert slow.facts["size_bytes"] == 8
     assert slow.facts["points"] == len(slow.subject.sizes_bytes) > 1
     faster = pattern("multicast", 500, ranks=4, algorithm="native")
@@ -153,10 +153,10 @@ def test_the_own_block_of_an_all_to_all_is_no_fault(ranks: int) -> None:
     """Among 2 a library without fault moves two blocks where messages move one."""
 
     def all_to_all(start_ns: float, ns_per_byte: float, **more: Any) -> list[Finding]:
-        own = pattern("alltoall", start_ns, ns_per_byte, ranks=ranks, algorithm="native", **more)
+        native = pattern("alltoall", start_ns, ns_per_byte, ranks=ranks, algorithm="native", **more)
         options = {"algorithm": "flat"}
         flat = pattern("alltoall", 500, 0.1 * (ranks - 1), ranks=ranks, options=options, algorithm="portable", **more)
-        return slower(own, flat)
+        return slower(native, flat)
 
     assert all_to_all(500, 0.1 * ranks) == []
     assert len(all_to_all(500, 0.15 * ranks)) == 1
@@ -189,9 +189,9 @@ MPI = "mpi@openmpi-4.1.4"
 
 def floors_of(time_ns: float, transport: str, precision: float = 0.005, **more: Any) -> list[Finding]:
     latency = pattern("pingpong", time_ns, 0.01, transport=transport, precision=precision)
-    found = above_floor(reading(latency, floors=FLOORS, **more))
-    assert isinstance(found, list)
-    return found
+    findings = above_floor(reading(latency, floors=FLOORS, **more))
+    assert isinstance(findings, list)
+    return findings
 
 
 @pytest.mark.parametrize(
@@ -200,8 +200,8 @@ def floors_of(time_ns: float, transport: str, precision: float = 0.005, **more: 
 )
 def test_a_short_message_far_above_the_floor(time_ns: float, transport: str, is_above: bool) -> None:
     """Transports through the kernel have no usual factor."""
-    found = floors_of(time_ns, transport)
-    assert [finding.subject.transport for finding in found] == ([transport] if is_above else [])
+    findings = floors_of(time_ns, transport)
+    assert [finding.subject.transport for finding in findings] == ([transport] if is_above else [])
 
 
 @pytest.mark.parametrize(("precision", "is_above"), [(0.01, True), (0.2, True), (0.4, False)])
@@ -227,9 +227,9 @@ def test_a_library_that_yields_is_far_above_the_floor_for_that() -> None:
     (above,) = floors_of(5700, MPI, warnings=warnings)
     assert above.cause == "yields"
     assert above.fix == as_warned("Set it to spin.")
-    found = yields(reading(pattern("pingpong", 500), warnings=warnings, libraries={MPI: "Open MPI 4.1.4"}))
-    assert isinstance(found, list)
-    assert [(one.subject.transport, one.fix) for one in found] == [(MPI, as_warned("Set it to spin."))]
+    findings = yields(reading(pattern("pingpong", 500), warnings=warnings, libraries={MPI: "Open MPI 4.1.4"}))
+    assert isinstance(findings, list)
+    assert [(finding.subject.transport, finding.fix) for finding in findings] == [(MPI, as_warned("Set it to spin."))]
 
 
 def test_without_a_floor_nothing_is_compared() -> None:

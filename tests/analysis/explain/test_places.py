@@ -53,8 +53,8 @@ def of_two_complexes(path: Path, **how: Any) -> PairMatrix:
 )
 def test_a_small_complex_is_not_slow(tmp_path: Path, how: dict[str, Any]) -> None:
     matrix = of_two_complexes(tmp_path, **how)
-    found = [(one.name, len(one.pairs), round(one.median_ns, -1)) for one in matrix.classes]
-    assert found == [("one host, group 1", 16, 100.0), ("one host, group 2", 12, 300.0)]
+    classes = [(each.name, len(each.pairs), round(each.median_ns, -1)) for each in matrix.classes]
+    assert classes == [("one host, group 1", 16, 100.0), ("one host, group 2", 12, 300.0)]
     assert (matrix.outliers, matrix.inconclusive) == ((), ())
 
 
@@ -63,15 +63,18 @@ def test_a_known_topology_goes_before_times(tmp_path: Path) -> None:
     (matrix,) = matrices(
         tmp_path, idle(8, {}, 100.0), facts={"hostname": "here", "topology": TOPOLOGY.as_json()}, pinned=True
     )
-    assert [(one.name, len(one.pairs)) for one in matrix.classes] == [("one last-level cache", 16), ("one package", 12)]
-    assert not any(one.by_times for one in matrix.classes)
+    assert [(each.name, len(each.pairs)) for each in matrix.classes] == [
+        ("one last-level cache", 16),
+        ("one package", 12),
+    ]
+    assert not any(pair_class.by_times for pair_class in matrix.classes)
 
 
 def test_without_caches_times_make_the_classes(tmp_path: Path) -> None:
     topology = Topology("sysfs", cores=TOPOLOGY.cores, packages=TOPOLOGY.packages)
     facts = {"hostname": "here", "topology": topology.as_json()}
     matrix = of_two_complexes(tmp_path, facts=facts, pinned=True)
-    assert [one.name for one in matrix.classes] == ["one package, group 1", "one package, group 2"]
+    assert [pair_class.name for pair_class in matrix.classes] == ["one package, group 1", "one package, group 2"]
     assert matrix.outliers == ()
 
 
@@ -133,7 +136,7 @@ def test_a_slow_host_is_named(tmp_path: Path) -> None:
     near = {(a, b): 100.0 for a, b in itertools.combinations(range(12), 2) if hosts[a] == hosts[b]}
     slow = {(a, b): 1500.0 for a, b in itertools.combinations(range(12), 2) if b in (8, 9) or a in (8, 9)}
     (matrix,) = matrices(tmp_path, idle(12, {**slow, **near}, 1000.0), hosts=hosts)
-    assert [(one.ranks, one.reach) for one in matrix.outliers] == [((8, 9), "all others")]
+    assert [(outlier.ranks, outlier.reach) for outlier in matrix.outliers] == [((8, 9), "all others")]
     assert "host e with all others: 1.50 us" in outlier_text(matrix.outliers[0], matrix.hosts)
 
 
@@ -145,6 +148,6 @@ def test_a_slow_cache_of_a_known_topology_is_certain(tmp_path: Path) -> None:
         facts={"hostname": "here", "topology": TOPOLOGY.as_json()},
         pinned=True,
     )
-    assert [(one.ranks, one.reach, one.may_be_farther) for one in matrix.outliers] == [
+    assert [(outlier.ranks, outlier.reach, outlier.may_be_farther) for outlier in matrix.outliers] == [
         ((0, 1, 2, 3, 4, 5), "each other", False)
     ]

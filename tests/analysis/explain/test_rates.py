@@ -12,7 +12,7 @@ RUNS = 200
 @pytest.mark.parametrize("noise", matrix(NOISES, short=NOISES[1:2]))
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
 def test_effects_are_found_and_none_are_invented(case: Case, noise: float) -> None:
-    false, found = case.rates(noise, RUNS)
+    false, right = case.rates(noise, RUNS)
     assert false <= 0.05
     if noise <= case.noise:
-        assert found >= 0.95
+        assert right >= 0.95

@@ -87,7 +87,7 @@ def test_the_state_with_most_sizes_is_read_though_another_has_more_measurements(
 
 def test_a_switch_is_found_in_a_stored_run(tmp_path: Path) -> None:
     of = explained(tmp_path / "r.db", pingpongs(jump_ns=2000.0))
-    (switch,) = [one for one in of.findings if one.facts.get("answer") == "suspected"]
+    (switch,) = [finding for finding in of.findings if finding.facts.get("answer") == "suspected"]
     assert switch.subject.sizes_bytes == (2048, 4096)
 
 
@@ -139,18 +139,18 @@ def test_layers_of_different_states_are_not_subtracted() -> None:
 
 def test_the_direct_variants_of_pvm_use_a_unix_domain_socket() -> None:
     ways = [curve(line(900), transport=name) for name in ("pvm@3.4.6", "pvm@3.4.6:raw", "pvm@3.4.6:raw-daemon")]
-    found = layers_of(reading(curve(line(500), transport="unix"), *ways))
-    assert [(one.upper, one.lower) for one in found] == [("pvm@3.4.6", "unix"), ("pvm@3.4.6:raw", "unix")]
-    assert all(one.low_ns <= 400 <= one.high_ns for one in found)
+    layers = layers_of(reading(curve(line(500), transport="unix"), *ways))
+    assert [(layer.upper, layer.lower) for layer in layers] == [("pvm@3.4.6", "unix"), ("pvm@3.4.6:raw", "unix")]
+    assert all(layer.low_ns <= 400 <= layer.high_ns for layer in layers)
 
 
 @pytest.mark.parametrize("hosts", [("here", "here"), ("here", "there")])
 def test_a_library_is_compared_with_tcp_between_hosts_only(tmp_path: Path, hosts: tuple[str, ...]) -> None:
     slower = [replace(one, time_ns=one.time_ns + 400) for one in pingpongs("mpi@x-1")]
     made = [*pingpongs("tcp"), *slower]
-    found = explained(tmp_path / "r.db", made, hosts=hosts).layers
-    assert [(one.upper, one.lower) for one in found] == ([("mpi@x-1", "tcp")] if len(set(hosts)) > 1 else [])
-    assert all(one.low_ns <= 400 <= one.high_ns for one in found)
+    layers = explained(tmp_path / "r.db", made, hosts=hosts).layers
+    assert [(layer.upper, layer.lower) for layer in layers] == ([("mpi@x-1", "tcp")] if len(set(hosts)) > 1 else [])
+    assert all(layer.low_ns <= 400 <= layer.high_ns for layer in layers)
 
 
 def test_a_difference_that_is_not_seen_is_said_to_be_none() -> None:
@@ -166,8 +166,8 @@ def layers_between(added: list[tuple[float, float]]) -> list[tuple[int, int, boo
         replace(point, time_ns=Estimate(1000 + more, 1000 + more - half_width, 1000 + more + half_width))
         for point, (more, half_width) in zip(upper.points, added, strict=False)
     ]
-    found = layers_of(reading(lower, replace(upper, points=tuple(points))))
-    return [(one.first_bytes, one.last_bytes, one.is_seen) for one in found]
+    layers = layers_of(reading(lower, replace(upper, points=tuple(points))))
+    return [(layer.first_bytes, layer.last_bytes, layer.is_seen) for layer in layers]
 
 
 def test_neighbouring_sizes_that_add_time_are_one_range() -> None:
@@ -214,7 +214,7 @@ def notes_of(of: Explanation) -> dict[str, Note]:
 def test_a_run_with_one_size(tmp_path: Path) -> None:
     of = explained(tmp_path / "r.db", pingpongs(sizes=(8,)))
     assert gaps_of(of)["protocol switches"].reason is Absence.INSUFFICIENT_DATA
-    assert not {one.code for one in of.findings} & {"protocol switch", "bend", "flat latency"}
+    assert not {finding.code for finding in of.findings} & {"protocol switch", "bend", "flat latency"}
 
 
 def test_a_run_with_a_failed_point(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_the_samples_of_oversubscribed_ranks_are_not_used(tmp_path: Path) -> Non
     with_samples = [Made(Point("shm", "putring", 2, 8), 50.0, by_rank=[50.0, 90.0])]
     for oversubscribed in (False, True):
         of = explained(tmp_path / f"{oversubscribed}.db", with_samples, oversubscribed=oversubscribed)
-        assert ("slow rank or pair" in {one.code for one in of.findings}) != oversubscribed
+        assert ("slow rank or pair" in {finding.code for finding in of.findings}) != oversubscribed
         assert ("oversubscribed" in notes_of(of)) is oversubscribed
         assert ("outliers" in gaps_of(of)) is oversubscribed
 
@@ -328,7 +328,7 @@ def test_the_greatest_effect_comes_first() -> None:
             curve(lambda size: 500 + 0.1 * size + (900 if size > 512 else 0), transport="threads"),
         )
     )
-    effects = [one.effect for one in of.findings]
+    effects = [finding.effect for finding in of.findings]
     assert of.findings[0].subject.transport == "threads"
     assert effects == sorted(effects, reverse=True)
 
@@ -350,8 +350,8 @@ def test_findings_between_hosts_come_before_those_within_one() -> None:
     def loaded(_: Reading) -> list[Finding] | NotChecked:
         return [Finding("impact", Subject(name, "pingpong", ranks), effect=by) for (name, ranks), by in effects.items()]
 
-    found = explain(reading(curve(line(1000, 1))), [Detector("impact", "impacts", loaded)]).findings
-    assert [finding.effect for finding in found] == [3.0, 2.0, 1.0, 9.0]
+    findings = explain(reading(curve(line(1000, 1))), [Detector("impact", "impacts", loaded)]).findings
+    assert [finding.effect for finding in findings] == [3.0, 2.0, 1.0, 9.0]
 
 
 def test_streams_of_few_events_are_noted(tmp_path: Path) -> None:

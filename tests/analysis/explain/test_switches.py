@@ -31,7 +31,7 @@ def stepped(after: int, jump_ns: float, transport: str = OPENMPI, **more: Any) -
 def switches(made: MeasuredCurve, answer: str = "", **more: Any) -> list[Finding]:
     """The switches of a curve except documented sizes without a trace, or those of one answer."""
     findings = found("protocol switches", reading(made, **{"libraries": LIBRARIES, **more}))
-    return [one for one in findings if one.facts.get("answer", "") in ([answer] if answer else ["", *ANSWERS])]
+    return [each for each in findings if each.facts.get("answer", "") in ([answer] if answer else ["", *ANSWERS])]
 
 
 ANSWERS = ("confirmed", "suspected")
@@ -142,7 +142,7 @@ def test_a_straight_curve_with_noise_shows_nothing(seed: int) -> None:
     random = np.random.default_rng(seed)
     start_ns, slope = 10 ** random.uniform(1.5, 5), 10 ** random.uniform(-2, 0)
     made = curve(line(start_ns, slope), transport="udp", random=random)
-    codes = {one.code for one in explain(reading(made)).findings}
+    codes = {finding.code for finding in explain(reading(made)).findings}
     assert codes.isdisjoint({"protocol switch", "bend", "cache limit"})
 
 
@@ -236,9 +236,9 @@ def test_smooth_curves_are_no_confirmed_switches(noise: float) -> None:
         noisy = {size: times(size) * (1 + noise * random.standard_normal()) for size in SIZES}
         made = curve(noisy.__getitem__, transport="udp", precision=1.96 * noise)
         findings = switches(made)
-        assert sum(one.code == "bend" for one in findings) <= 1
-        confirmed += any(one.facts.get("answer") == "confirmed" for one in findings)
-        suspected += any(one.facts.get("answer") == "suspected" for one in findings)
+        assert sum(finding.code == "bend" for finding in findings) <= 1
+        confirmed += any(finding.facts.get("answer") == "confirmed" for finding in findings)
+        suspected += any(finding.facts.get("answer") == "suspected" for finding in findings)
     assert confirmed == 0
     assert suspected <= 10
 

@@ -110,7 +110,7 @@ def test_a_size_that_the_run_had_set_replaces_the_default(after: int, is_cause: 
     made = curve(lambda size: 500 + 0.1 * size + (9000 if size > after else 0), transport=OPENMPI)
     facts, libraries = with_variables(**{VADER: "16384"}), {OPENMPI: "Open MPI 4.1.4 (ob1:vader:cma tcp)"}
     findings = found("protocol switches", reading(made, facts=facts, libraries=libraries))
-    by_answer = {one.facts["answer"]: one for one in findings}
+    by_answer = {finding.facts["answer"]: finding for finding in findings}
     if is_cause:
         assert by_answer["confirmed"].facts["set_value"] == f"{VADER}=16384"
     else:

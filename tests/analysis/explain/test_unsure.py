@@ -40,17 +40,17 @@ def widened(of: Reading) -> Reading:
 def test_findings_of_an_archived_machine_vanish_without_certainty(name: str) -> None:
     findings = explain(widened(read_machine(machines()[name])), (*DETECTORS, *ODDITIES)).findings
     # Derived figures, and parts and wholes, are compared as printed.
-    assert {one.code for one in findings} <= {"derived figure", "part longer than the whole"}
+    assert {finding.code for finding in findings} <= {"derived figure", "part longer than the whole"}
 
 
 def test_of_a_ratio_only_the_sizes_that_say_something_count() -> None:
-    one = curve(line(500, 0.1), "oneway")
+    oneway = curve(line(500, 0.1), "oneway")
     two = curve(line(400, 0.06), "twoway")
     unsure_points = tuple(replace(point, time_ns=unsure(point.time_ns)) for point in two.points[1:])
-    found = duplex(reading(replace(two, points=(two.points[0], *unsure_points)), one))
-    assert isinstance(found, list)
-    assert [finding.subject.sizes_bytes for finding in found] == [(SIZES[0],)]
-    assert duplex(reading(replace(two, points=unsure_points), one)) == []
+    findings = duplex(reading(replace(two, points=(two.points[0], *unsure_points)), oneway))
+    assert isinstance(findings, list)
+    assert [finding.subject.sizes_bytes for finding in findings] == [(SIZES[0],)]
+    assert duplex(reading(replace(two, points=unsure_points), oneway)) == []
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_of_a_ratio_only_the_sizes_that_say_something_count() -> None:
     [(1.07, 0.583, 1.18, 0.583), (0.129, 0.119, 0.277, 0.277), (0.627, 0.571, 0.688, 0.571)],
 )
 def test_the_effect_of_a_ratio_is_that_of_its_bound(value: float, low: float, high: float, nearest: float) -> None:
-    one, two = curve(line(1000, 0), "oneway", sizes=[8], precision=0), curve(line(1000, 0), "twoway", sizes=[8])
+    oneway, two = curve(line(1000, 0), "oneway", sizes=[8], precision=0), curve(line(1000, 0), "twoway", sizes=[8])
     time = Estimate(1000 * value, 1000 * low, 1000 * high)
-    found = duplex(reading(one, replace(two, points=(replace(two.points[0], time_ns=time),))))
-    assert isinstance(found, list)
-    assert [finding.effect for finding in found] == pytest.approx([abs(2 * nearest - 1)])
+    findings = duplex(reading(oneway, replace(two, points=(replace(two.points[0], time_ns=time),))))
+    assert isinstance(findings, list)
+    assert [finding.effect for finding in findings] == pytest.approx([abs(2 * nearest - 1)])
 
 
 def test_the_height_of_a_jump_between_distant_sizes_is_a_range() -> None:

@@ -39,11 +39,11 @@ def named(found: Health) -> list[tuple[Any, ...]]:
 
 def test_healthy_hosts(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 5, needless=30)
-    found = read_health(tmp_path / "r.db")
-    assert found.findings == ()
-    assert found.not_checked == ()
-    assert found.usual_bytes_per_s == pytest.approx(RATE, rel=1e-3)
-    assert (found.matrices.measured, found.matrices.pairs) == (10, 10)
+    health = read_health(tmp_path / "r.db")
+    assert health.findings == ()
+    assert health.not_checked == ()
+    assert health.usual_bytes_per_s == pytest.approx(RATE, rel=1e-3)
+    assert (health.matrices.measured, health.matrices.pairs) == (10, 10)
 
 
 @pytest.mark.parametrize("hosts", matrix([3, 4, 5, 8], short=[3, 4, 5]))
@@ -55,10 +55,10 @@ def test_a_slow_host_is_named_wherever_it_is(tmp_path: Path, hosts: int) -> None
             ("both", both(sends(host, hosts))),
         ):
             store_health(tmp_path / "r.db", hosts, rates=dict.fromkeys(pairs, 0.25))
-            found = read_health(tmp_path / "r.db")
-            assert named(found) == [("slow host", f"n{host + 1}", way)]
-            assert found.findings[0].facts["of_usual_share"] == pytest.approx(0.25, rel=1e-3)
-            assert found.not_checked == ()
+            health = read_health(tmp_path / "r.db")
+            assert named(health) == [("slow host", f"n{host + 1}", way)]
+            assert health.findings[0].facts["of_usual_share"] == pytest.approx(0.25, rel=1e-3)
+            assert health.not_checked == ()
 
 
 @pytest.mark.parametrize("hosts", matrix([3, 4, 8], short=[3, 4]))
@@ -95,9 +95,9 @@ def test_what_latency_costs_a_flow_is_no_fault_of_its_own(tmp_path: Path) -> Non
 
 def test_lost_segments(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 6, lost=dict.fromkeys(sends(2, 6), 10.0), needless=30)
-    found = read_health(tmp_path / "r.db")
-    assert named(found) == [("lossy host", "n3", "sending")]
-    assert found.findings[0].facts["lost_share"] == pytest.approx(0.01)
+    health = read_health(tmp_path / "r.db")
+    assert named(health) == [("lossy host", "n3", "sending")]
+    assert health.findings[0].facts["lost_share"] == pytest.approx(0.01)
     store_health(tmp_path / "r.db", 6, lost={(0, 5): 10.0})
     assert named(read_health(tmp_path / "r.db")) == [("lossy link", "n1", "n6", "sending")]
     store_health(tmp_path / "r.db", 6, lost={(0, 5): 0.5})  # less than one of a thousand
@@ -108,9 +108,9 @@ def test_few_measurements_of_lost_segments(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 6, lost=dict.fromkeys(both(sends(2, 6)), 10.0), measurements=2)
     assert named(read_health(tmp_path / "r.db")) == [("lossy host", "n3", "both")]
     store_health(tmp_path / "r.db", 6, lost={(0, 5): 10.0}, measurements=1)
-    found = read_health(tmp_path / "r.db")
-    assert found.findings == ()
-    assert [gap.what for gap in found.not_checked] == ["lost messages"]
+    health = read_health(tmp_path / "r.db")
+    assert health.findings == ()
+    assert [gap.what for gap in health.not_checked] == ["lost messages"]
 
 
 def test_what_a_slow_host_loses_is_evidence_and_no_fault_of_its_own(tmp_path: Path) -> None:
@@ -134,17 +134,17 @@ def test_two_slow_hosts_and_a_slow_link(tmp_path: Path) -> None:
 def test_hosts_behind_a_narrow_uplink(tmp_path: Path) -> None:
     across = [(a, b) for a in range(5) for b in range(5, 8)]
     store_health(tmp_path / "r.db", 8, rates=dict.fromkeys(both(across), 0.5))
-    found = read_health(tmp_path / "r.db")
-    (finding,) = found.findings
+    health = read_health(tmp_path / "r.db")
+    (finding,) = health.findings
     assert (finding.code, finding.facts["hosts"], finding.facts["way"]) == ("slow uplink", ["n6", "n7", "n8"], "both")
-    assert found.not_checked == ()
+    assert health.not_checked == ()
 
 
 def test_many_slow_links_are_inconclusive(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 8, rates={(n, (n + 1) % 8): 0.5 for n in range(8)})
-    found = read_health(tmp_path / "r.db")
-    assert found.findings == ()
-    (gap,) = found.not_checked
+    health = read_health(tmp_path / "r.db")
+    assert health.findings == ()
+    (gap,) = health.not_checked
     assert gap.why == "uneven network"
 
 
@@ -161,31 +161,31 @@ def test_half_of_the_hosts_slow_is_inconclusive(tmp_path: Path, hosts: int, slow
     lost = dict.fromkeys(pairs[::3], 80.0)
     rates = dict.fromkeys(pairs, 0.25)
     store_health(tmp_path / "r.db", hosts, rates=rates, lost=lost, measurements=measurements)
-    found = read_health(tmp_path / "r.db")
+    health = read_health(tmp_path / "r.db")
     fast = ["n1", *(f"n{number}" for number in range(slow + 2, hosts + 1))]
-    assert found.findings == ()
-    assert [(gap.what, gap.why) for gap in found.not_checked] == [
+    assert health.findings == ()
+    assert [(gap.what, gap.why) for gap in health.not_checked] == [
         ("bandwidth", "two rates"),
         ("lost messages", "slow pairs"),
     ]
-    assert found.not_checked[0].facts["fast"] == fast
-    assert found.not_checked[0].facts["fast_bytes_per_s"] == pytest.approx(RATE, rel=1e-3)
-    assert found.not_checked[0].facts["usual_bytes_per_s"] == pytest.approx(RATE / 4, rel=1e-3)
+    assert health.not_checked[0].facts["fast"] == fast
+    assert health.not_checked[0].facts["fast_bytes_per_s"] == pytest.approx(RATE, rel=1e-3)
+    assert health.not_checked[0].facts["usual_bytes_per_s"] == pytest.approx(RATE / 4, rel=1e-3)
 
 
 def test_what_is_slower_than_the_slow_half_is_named(tmp_path: Path) -> None:
     rates = dict.fromkeys(of_hosts((1, 2), 4), 0.5) | dict.fromkeys(of_hosts((2,), 4), 0.1)
     store_health(tmp_path / "r.db", 4, rates=rates)
-    found = read_health(tmp_path / "r.db")
-    assert named(found) == [("slow host", "n3", "both")]
-    assert [gap.why for gap in found.not_checked] == ["two rates", "slow pairs"]
+    health = read_health(tmp_path / "r.db")
+    assert named(health) == [("slow host", "n3", "both")]
+    assert [gap.why for gap in health.not_checked] == ["two rates", "slow pairs"]
 
 
 def test_half_of_the_hosts_late_is_inconclusive(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 4, latencies=dict.fromkeys(of_hosts((1, 2), 4), 50.0))
-    found = read_health(tmp_path / "r.db")
-    assert found.findings == ()
-    assert [(gap.what, gap.why, gap.facts["fast"]) for gap in found.not_checked] == [
+    health = read_health(tmp_path / "r.db")
+    assert health.findings == ()
+    assert [(gap.what, gap.why, gap.facts["fast"]) for gap in health.not_checked] == [
         ("latency", "two times", ["n1", "n4"])
     ]
 
@@ -198,16 +198,16 @@ def test_half_of_the_hosts_late_is_inconclusive(tmp_path: Path) -> None:
 def test_a_few_faster_pairs_do_not_hide_faults(tmp_path: Path, hosts: int, fast: list[Pair]) -> None:
     rates = dict.fromkeys(both(fast), 4.0) | {(1, 4): 0.5}
     store_health(tmp_path / "r.db", hosts, rates=rates, lost={(5, 0): 10.0})
-    found = read_health(tmp_path / "r.db")
-    assert sorted(named(found)) == [("lossy link", "n6", "n1", "sending"), ("slow link", "n2", "n5", "sending")]
-    assert found.not_checked == ()
+    health = read_health(tmp_path / "r.db")
+    assert sorted(named(health)) == [("lossy link", "n6", "n1", "sending"), ("slow link", "n2", "n5", "sending")]
+    assert health.not_checked == ()
 
 
 def test_too_few_measurements_of_a_link_are_inconclusive(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 6, rates={(0, 1): 0.5}, measurements=3)
-    found = read_health(tmp_path / "r.db")
-    assert found.findings == ()
-    (gap,) = found.not_checked
+    health = read_health(tmp_path / "r.db")
+    assert health.findings == ()
+    (gap,) = health.not_checked
     assert gap.how is not None
     assert gap.how.argv[:4] == ("hockney", "health", "--hosts", "n[1-6]")
 
@@ -218,10 +218,10 @@ def test_few_measurements_of_many_pairs_name_a_host(tmp_path: Path) -> None:
     unmeasured = [number for number in range(1, 24) if number not in reached]
     slow = dict.fromkeys(both(sends(9, 24)), 0.5)
     store_health(tmp_path / "r.db", 24, rates=slow, unmeasured=unmeasured, measurements=2)
-    found = read_health(tmp_path / "r.db")
-    assert named(found) == [("slow host", "n10", "both")]
-    assert (found.matrices.measured, found.matrices.pairs) == (7 * 12, 24 * 23 // 2)
-    assert found.not_checked == ()
+    health = read_health(tmp_path / "r.db")
+    assert named(health) == [("slow host", "n10", "both")]
+    assert (health.matrices.measured, health.matrices.pairs) == (7 * 12, 24 * 23 // 2)
+    assert health.not_checked == ()
 
 
 def test_what_differs_between_hosts(tmp_path: Path) -> None:
@@ -286,11 +286,11 @@ def test_a_clock_that_the_logins_cannot_tell_to_be_wrong(
 ) -> None:
     hosts = [known_host(name, clock_error_s=0.2) for name in ahead_ms]
     store_health(tmp_path / "r.db", 4, known=hosts, clocks=[compared(**ahead_ms), compared(**ahead_ms)])
-    found = [finding.facts for finding in read_health(tmp_path / "r.db").findings]
-    assert [(of["host"], of["way"], of["off_ns"]) for of in found] == [
+    facts = [finding.facts for finding in read_health(tmp_path / "r.db").findings]
+    assert [(of["host"], of["way"], of["off_ns"]) for of in facts] == [
         (host, way, pytest.approx(off_ns, rel=0.03)) for host, way, off_ns in wrong
     ]
-    assert all(of["error_ns"] <= 2e4 for of in found)
+    assert all(of["error_ns"] <= 2e4 for of in facts)
 
 
 def test_a_comparison_of_clocks_goes_before_what_logins_show(tmp_path: Path) -> None:
@@ -333,27 +333,27 @@ def test_interfaces_are_compared_by_their_use(
         for name, of_host in (("n1", of_first), ("n2", of_first), ("n3", of_third))
     ]
     store_health(tmp_path / "r.db", 3, known=hosts, plan=plan)
-    found = read_health(tmp_path / "r.db")
-    assert [(of.facts["property"], of.facts["differing"]) for of in found.findings] == [(title, [differing])]
-    assert found.not_checked == ()
+    health = read_health(tmp_path / "r.db")
+    assert [(of.facts["property"], of.facts["differing"]) for of in health.findings] == [(title, [differing])]
+    assert health.not_checked == ()
 
 
 def test_what_hosts_do_not_say_is_not_checked(tmp_path: Path) -> None:
     several = interfaces(("eth0", 1500, "10.0.0.1"), ("eth1", 9000, "10.1.0.1"))
     hosts = [known_host("n1", cpu=None), known_host("n2", cpu=None), known_host("n3", cpu=None, interfaces=several)]
     store_health(tmp_path / "r.db", 3, known=hosts)
-    found = read_health(tmp_path / "r.db")
-    assert found.findings == ()
-    (gap,) = found.not_checked
+    health = read_health(tmp_path / "r.db")
+    assert health.findings == ()
+    (gap,) = health.not_checked
     assert (gap.what, gap.facts["properties"]) == ("differences", ["cpu", "MTU (n3)", "speed (n3)"])
 
 
 def test_hosts_that_could_not_be_used(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 4, unusable={"n9": "no answer"})
-    found = read_health(tmp_path / "r.db")
-    (finding,) = found.findings
+    health = read_health(tmp_path / "r.db")
+    (finding,) = health.findings
     assert (finding.code, finding.facts) == ("unusable host", {"host": "n9", "said": "no answer"})
-    assert not found.has_fault
+    assert not health.has_fault
 
 
 def test_a_host_that_was_lost_after_all_pairs_is_named_and_nothing_is_unclear(tmp_path: Path) -> None:
@@ -362,12 +362,12 @@ def test_a_host_that_was_lost_after_all_pairs_is_named_and_nothing_is_unclear(tm
         for row in store.points(1):
             store.set_status(1, row.point, PointStatus.FAILED, "n3 does not answer")
         store.add_to_facts(1, LOST, {"n3": "no answer within 6 s"})
-    found = read_health(tmp_path / "r.db")
-    (finding,) = found.findings
+    health = read_health(tmp_path / "r.db")
+    (finding,) = health.findings
     said = "it answered at first, but not later: no answer within 6 s"
     assert (finding.code, finding.facts) == ("unusable host", {"host": "n3", "said": said})
-    assert found.matrices.measured == found.matrices.pairs
-    assert not found.not_checked
+    assert health.matrices.measured == health.matrices.pairs
+    assert not health.not_checked
 
 
 def test_a_rate_counts_the_datagrams_that_arrived(tmp_path: Path) -> None:

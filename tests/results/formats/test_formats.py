@@ -120,7 +120,7 @@ def test_a_verified_output_says_so() -> None:
 def test_each_interval_of_iperf3_is_a_measurement() -> None:
     (output,) = outputs_of("iperf3-tcp.json")
     intervals = json.loads(text_of("iperf3-tcp.json"))["intervals"]
-    expected = [131072 * one["sum"]["seconds"] * 1e9 / one["sum"]["bytes"] for one in intervals]
+    expected = [131072 * interval["sum"]["seconds"] * 1e9 / interval["sum"]["bytes"] for interval in intervals]
     assert output.rows[0].times_ns == pytest.approx(expected)
 
 

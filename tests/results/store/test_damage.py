@@ -49,7 +49,7 @@ def columns() -> Iterator[tuple[str, str]]:
 
 def codes(path: Path, capsys: pytest.CaptureFixture[str], case: object) -> set[int]:
     """The exit codes of all commands; each must end as documented, with sentences."""
-    found = set()
+    exit_codes = set()
     for words in COMMANDS:
         code = execute([*words, "--store", str(path)])
         said = capsys.readouterr()
@@ -57,8 +57,8 @@ def codes(path: Path, capsys: pytest.CaptureFixture[str], case: object) -> set[i
         assert "Traceback" not in said.err
         assert code in (0, 2, 3), (case, words)
         assert code == 0 or said.err or said.out
-        found.add(code)
-    return found
+        exit_codes.add(code)
+    return exit_codes
 
 
 @pytest.mark.full

@@ -242,9 +242,9 @@ def test_run_ends_and_goes_on(store: Store, run_id: int) -> None:
 
 def test_time_between_end_and_going_on_is_not_measured(store: Store, run_id: int, path: Path) -> None:
     def measured_s() -> float:
-        found = store.runs()[-1].measured_s
-        assert found is not None
-        return found
+        seconds = store.runs()[-1].measured_s
+        assert seconds is not None
+        return seconds
 
     store.finish_run(run_id, RunStatus.INTERRUPTED)
     now_s = time.time()

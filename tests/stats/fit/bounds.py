@@ -44,8 +44,8 @@ def noise_of(sizes: int, noise: float | Floats) -> Floats:
 
     Noise that grows with the time is itself informative.
     """
-    found: Floats = np.eye(sizes) * noise**2 / (1 + 2 * noise**2)
-    return found
+    covariance: Floats = np.eye(sizes) * noise**2 / (1 + 2 * noise**2)
+    return covariance
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def best_divisions(sizes: Floats, times: Floats, true_times: Floats, sizes_min: 
         for end in range(first + sizes_min, n + 1):
             costs[first, end] = _squares(*(each[first:end] for each in (sizes, times, true_times)))
     least, trails = costs[0], []
-    found = [Division([0], least[n])]
+    divisions = [Division([0], least[n])]
     for _ in range(SEGMENTS_MAX - 1):
         either = least[:n, None] + costs
         trails.append(either.argmin(axis=0))
@@ -72,8 +72,8 @@ def best_divisions(sizes: Floats, times: Floats, true_times: Floats, sizes_min: 
         starts = [n]
         for trail in reversed(trails):
             starts.append(int(trail[starts[-1]]))
-        found.append(Division([0, *reversed(starts[1:])], least[n]))
-    return found
+        divisions.append(Division([0, *reversed(starts[1:])], least[n]))
+    return divisions
 
 
 def best_division(divisions: Sequence[Division], noise: float) -> Division:

@@ -18,46 +18,44 @@ def line(sizes: list[int]) -> list[float]:
 
 
 def fitted(sizes: list[int], times_ns: list[float], errors: list[float] | None = None) -> Segment:
-    found = fit_line(sizes, times_ns, errors)
-    assert isinstance(found, Segment)
-    return found
+    fit = fit_line(sizes, times_ns, errors)
+    assert isinstance(fit, Segment)
+    return fit
 
 
 @pytest.mark.parametrize("sizes", [SIZES, SIZES[::-1], SIZES[:3], [1 << 30, 1 << 20, 8]])
 def test_a_straight_line_is_found_exactly(sizes: list[int]) -> None:
-    found = fitted(sizes, line(sizes))
-    assert found.r_inf_bytes_per_s is not None
-    assert found.n_half_bytes is not None
-    assert found.t0_ns.value == pytest.approx(T0_NS, rel=1e-6)
-    assert found.r_inf_bytes_per_s.value == pytest.approx(R_INF, rel=1e-6)
-    assert found.n_half_bytes.value == pytest.approx(N_HALF, rel=1e-6)
-    assert found.n_half_bytes.high - found.n_half_bytes.low < 1e-3 * N_HALF
-    assert found.relative_rms < 1e-6
-    assert (found.first_bytes, found.last_bytes, found.sizes) == (min(sizes), max(sizes), len(sizes))
-    assert found.time_ns(1000) == pytest.approx(T0_NS + 250)
+    fit = fitted(sizes, line(sizes))
+    assert fit.r_inf_bytes_per_s is not None
+    assert fit.n_half_bytes is not None
+    assert fit.t0_ns.value == pytest.approx(T0_NS, rel=1e-6)
+    assert fit.r_inf_bytes_per_s.value == pytest.approx(R_INF, rel=1e-6)
+    assert fit.n_half_bytes.value == pytest.approx(N_HALF, rel=1e-6)
+    assert fit.n_half_bytes.high - fit.n_half_bytes.low < 1e-3 * N_HALF
+    assert fit.relative_rms < 1e-6
+    assert (fit.first_bytes, fit.last_bytes, fit.sizes) == (min(sizes), max(sizes), len(sizes))
+    assert fit.time_ns(1000) == pytest.approx(T0_NS + 250)
 
 
 def test_half_of_the_rate_is_reached_at_n_half() -> None:
-    found = fitted(SIZES, line(SIZES))
-    assert found.n_half_bytes is not None
-    n_half = found.n_half_bytes.value
-    assert n_half / found.time_ns(n_half) * 1e9 == pytest.approx(R_INF / 2)
+    fit = fitted(SIZES, line(SIZES))
+    assert fit.n_half_bytes is not None
+    n_half = fit.n_half_bytes.value
+    assert n_half / fit.time_ns(n_half) * 1e9 == pytest.approx(R_INF / 2)
 
 
 def test_estimates_scatter_around_the_truth() -> None:
     """3 % noise on every time, 600 times."""
     rng = np.random.default_rng(2)
     sizes = [1 << n for n in range(21)]
-    found = [
-        fitted(sizes, (np.array(line(sizes)) * (1 + rng.normal(0, 0.03, len(sizes)))).tolist()) for _ in range(600)
-    ]
-    rates = [each.r_inf_bytes_per_s for each in found]
-    halves = [each.n_half_bytes for each in found]
-    for estimates, truth in (([each.t0_ns for each in found], T0_NS), (rates, R_INF), (halves, N_HALF)):
-        values = [one.value for one in estimates if one is not None]
-        assert len(values) == len(found)
+    fits = [fitted(sizes, (np.array(line(sizes)) * (1 + rng.normal(0, 0.03, len(sizes)))).tolist()) for _ in range(600)]
+    rates = [each.r_inf_bytes_per_s for each in fits]
+    halves = [each.n_half_bytes for each in fits]
+    for estimates, truth in (([each.t0_ns for each in fits], T0_NS), (rates, R_INF), (halves, N_HALF)):
+        values = [estimate.value for estimate in estimates if estimate is not None]
+        assert len(values) == len(fits)
         assert np.mean(values) == pytest.approx(truth, rel=0.005)
-    assert np.mean([each.relative_rms for each in found]) == pytest.approx(0.03, rel=0.1)
+    assert np.mean([each.relative_rms for each in fits]) == pytest.approx(0.03, rel=0.1)
 
 
 @pytest.mark.parametrize("grid", LINE_GRIDS)
@@ -65,9 +63,9 @@ def test_estimates_scatter_around_the_truth() -> None:
 @pytest.mark.parametrize("unequal", [False, True])
 def test_intervals_cover_a_line_with_lack_of_fit(grid: str, alike: float, unequal: bool) -> None:
     """Every size off its line by some 10 %, neighbours alike or not, and by its own known error."""
-    found = lines_score(grid, missed=0.1, alike=alike, unequal=unequal, curves=200)
-    assert found.intervals >= 3 * found.curves
-    assert 0.9 <= found.covered / found.intervals <= 0.99
+    counts = lines_score(grid, missed=0.1, alike=alike, unequal=unequal, curves=200)
+    assert counts.intervals >= 3 * counts.curves
+    assert 0.9 <= counts.covered / counts.intervals <= 0.99
 
 
 def test_precise_times_do_not_rule_a_line_that_misses_them() -> None:
@@ -85,23 +83,23 @@ def test_errors_are_relative() -> None:
     """One long message 10 % off moves r_inf, not t_0; unweighted it would push t_0 below zero."""
     times_ns = line(SIZES)
     times_ns[-1] *= 1.1
-    found = fitted(SIZES, times_ns)
-    assert found.t0_ns.value == pytest.approx(T0_NS, rel=0.02)
+    fit = fitted(SIZES, times_ns)
+    assert fit.t0_ns.value == pytest.approx(T0_NS, rel=0.02)
     unweighted = np.polyfit(SIZES, times_ns, 1)[1]
-    assert abs(found.t0_ns.value - T0_NS) < abs(unweighted - T0_NS)
+    assert abs(fit.t0_ns.value - T0_NS) < abs(unweighted - T0_NS)
 
 
 @pytest.mark.parametrize("times_ns", [[3.0, 2.0, 1.0], [5.0, 5.1, 5.0], [5.0, 5.0, 5.0]])
 def test_flat_or_falling_times_have_no_rate(times_ns: list[float]) -> None:
-    found = fitted([1, 2, 3], times_ns)
-    assert found.r_inf_bytes_per_s is None
-    assert found.n_half_bytes is None
+    fit = fitted([1, 2, 3], times_ns)
+    assert fit.r_inf_bytes_per_s is None
+    assert fit.n_half_bytes is None
 
 
 def test_times_that_grow_faster_than_the_size_have_no_n_half() -> None:
-    found = fitted([1, 2, 4, 8], [1.0, 4.0, 16.0, 64.0])
-    assert found.t0_ns.value < 0
-    assert found.n_half_bytes is None
+    fit = fitted([1, 2, 4, 8], [1.0, 4.0, 16.0, 64.0])
+    assert fit.t0_ns.value < 0
+    assert fit.n_half_bytes is None
 
 
 def test_each_error_stays_with_its_size_in_any_order() -> None:
@@ -112,5 +110,5 @@ def test_each_error_stays_with_its_size_in_any_order() -> None:
 
 def test_known_errors_widen_the_interval_of_three_times() -> None:
     """Three times that are known to 10 % each."""
-    found = fitted([1024, 65536, 1 << 20], line([1024, 65536, 1 << 20]), [0.1] * 3)
-    assert found.r_inf_bytes_per_s is None or found.r_inf_bytes_per_s.low < 0.9 * R_INF
+    fit = fitted([1024, 65536, 1 << 20], line([1024, 65536, 1 << 20]), [0.1] * 3)
+    assert fit.r_inf_bytes_per_s is None or fit.r_inf_bytes_per_s.low < 0.9 * R_INF

@@ -15,9 +15,9 @@ SMALL, LARGE = Machine(), Machine(latency_ns=2500.0, send_ns=700.0, gap_ns=900.0
 
 
 def fitted(trips: list[RoundTrips]) -> tuple[LogGP, ...]:
-    found = fit_loggp(trips)
-    assert not isinstance(found, NoFit), found
-    return found
+    fits = fit_loggp(trips)
+    assert not isinstance(fits, NoFit), fits
+    return fits
 
 
 def check(found: LogGP, truth: Machine, rel: float) -> None:
@@ -38,14 +38,14 @@ def test_each_segment_has_its_own_parameters() -> None:
 @pytest.mark.full
 def test_intervals_cover_the_parameters() -> None:
     """200 machines measured with 1 % noise."""
-    found = loggp_score(noise=0.01).values()
-    intervals, known = sum(one.intervals for one in found), sum(one.known for one in found)
+    parameters = loggp_score(noise=0.01).values()
+    intervals, known = sum(score.intervals for score in parameters), sum(score.known for score in parameters)
     assert intervals >= 5 * 190
-    assert 0.93 <= sum(one.covered for one in found) / intervals <= 0.98
+    assert 0.93 <= sum(score.covered for score in parameters) / intervals <= 0.98
     assert known >= 0.3 * intervals
-    assert sum(one.near for one in found) >= 0.95 * known
-    for one in found:
-        assert one.within == pytest.approx(one.best, abs=0.05 * one.intervals)
+    assert sum(score.near for score in parameters) >= 0.95 * known
+    for score in parameters:
+        assert score.within == pytest.approx(score.best, abs=0.05 * score.intervals)
 
 
 def test_precise_times_weigh_more() -> None:
@@ -53,9 +53,9 @@ def test_precise_times_weigh_more() -> None:
     weighted, unweighted = (
         loggp_score(wide=True, known=known, machines=100, sizes=SUITE_SIZES) for known in (True, False)
     )
-    for name, one in weighted.items():
-        assert one.covered >= 0.93 * one.intervals, name
-    within, without = (sum(one.within for one in found.values()) for found in (weighted, unweighted))
+    for name, score in weighted.items():
+        assert score.covered >= 0.93 * score.intervals, name
+    within, without = (sum(score.within for score in scores.values()) for scores in (weighted, unweighted))
     assert within >= 1.15 * without
 
 
@@ -66,38 +66,38 @@ def test_residuals_by_line_and_size() -> None:
     assert exact.relative_rms < 1e-9
     odd = 10
     trips[odd] = replace(trips[odd], burst_ns=1.2 * trips[odd].burst_ns)  # one of the four times, at one size
-    (found,) = fitted(trips)
-    assert found.sizes_bytes == tuple(sizes)
-    assert set(found.residuals) == {"half_round_trip", "per_message", "send", "busy"}
-    of_bursts = found.residuals["per_message"]
+    (fit,) = fitted(trips)
+    assert fit.sizes_bytes == tuple(sizes)
+    assert set(fit.residuals) == {"half_round_trip", "per_message", "send", "busy"}
+    of_bursts = fit.residuals["per_message"]
     assert max(range(len(sizes)), key=lambda at: of_bursts[at]) == odd
     # Nearly all of the burst's extra time, which is no part of the line.
     assert 0.1 < of_bursts[odd] < 0.2
-    assert all(max(map(abs, found.residuals[name])) < 1e-9 for name in ("half_round_trip", "send", "busy"))
-    squares = [one**2 for missed in found.residuals.values() for one in missed]
-    assert found.relative_rms == pytest.approx((sum(squares) / len(squares)) ** 0.5)
+    assert all(max(map(abs, fit.residuals[name])) < 1e-9 for name in ("half_round_trip", "send", "busy"))
+    squares = [one**2 for missed in fit.residuals.values() for one in missed]
+    assert fit.relative_rms == pytest.approx((sum(squares) / len(squares)) ** 0.5)
 
 
 @pytest.mark.parametrize("part", ["latency_ns", "send_ns", "receive_ns"])
 def test_negative_parameters_stay(part: str) -> None:
-    (found,) = fitted([replace(SMALL, **{part: -100.0}).trips(size) for size in sizes_of(24)])
-    assert getattr(found, part).value == pytest.approx(-100)
-    assert found.holds is False
+    (fit,) = fitted([replace(SMALL, **{part: -100.0}).trips(size) for size in sizes_of(24)])
+    assert getattr(fit, part).value == pytest.approx(-100)
+    assert fit.holds is False
 
 
 def test_an_interval_with_zero_leaves_it_open() -> None:
     rng = np.random.default_rng(4)
-    (found,) = fitted([replace(SMALL, latency_ns=1.0).trips(size, 0.01, rng) for size in sizes_of(24)])
-    assert found.latency_ns.low < 0 < found.latency_ns.high
-    assert found.holds is None
+    (fit,) = fitted([replace(SMALL, latency_ns=1.0).trips(size, 0.01, rng) for size in sizes_of(24)])
+    assert fit.latency_ns.low < 0 < fit.latency_ns.high
+    assert fit.holds is None
 
 
 def test_latency_is_as_uncertain_as_the_busy_times_that_are_taken_off() -> None:
     rng = np.random.default_rng(5)
     trips = [SMALL.trips(size) for size in sizes_of(24)]
     noisy = [replace(trip, one_delayed_ns=trip.one_delayed_ns + rng.normal(0, 5)) for trip in trips]
-    (found,) = fitted(noisy)
-    busy, latency = found.busy_ns, found.latency_ns
+    (fit,) = fitted(noisy)
+    busy, latency = fit.busy_ns, fit.latency_ns
     assert latency.high - latency.low == pytest.approx(busy.high - busy.low, rel=1e-3)
     assert latency.high - latency.low > 1
 
@@ -111,9 +111,9 @@ def test_latency_is_as_uncertain_as_the_busy_times_that_are_taken_off() -> None:
     ],
 )
 def test_no_fit_says_why(change: dict[str, Any], reason: str) -> None:
-    found = fit_loggp([replace(SMALL.trips(size), **change) for size in sizes_of(24)])
-    assert isinstance(found, NoFit)
-    assert found.reason.startswith(reason)
+    fits = fit_loggp([replace(SMALL.trips(size), **change) for size in sizes_of(24)])
+    assert isinstance(fits, NoFit)
+    assert fits.reason.startswith(reason)
 
 
 def test_two_sizes_are_too_few() -> None:

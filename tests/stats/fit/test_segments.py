@@ -30,15 +30,15 @@ def fitted(
     curve: Callable[[float], float], sizes: list[int] = SIZES, blips: dict[int, float] | None = None
 ) -> SegmentFit:
     blips = blips or {}
-    found = fit_segments(sizes, [curve(size) * blips.get(size, 1.0) for size in sizes])
-    assert isinstance(found, SegmentFit)
-    return found
+    fit = fit_segments(sizes, [curve(size) * blips.get(size, 1.0) for size in sizes])
+    assert isinstance(fit, SegmentFit)
+    return fit
 
 
 @pytest.mark.parametrize("sizes", [SIZES, SIZES[::-1], SIZES[:3]])
 def test_a_straight_line_is_one_segment_with_its_parameters(sizes: list[int]) -> None:
-    found = fitted(straight, sizes)
-    (segment,) = found.segments
+    fit = fitted(straight, sizes)
+    (segment,) = fit.segments
     assert segment.t0_ns.value == pytest.approx(800)
     assert segment.ns_per_byte.value == pytest.approx(0.25)
     assert segment.r_inf_bytes_per_s is not None
@@ -48,43 +48,43 @@ def test_a_straight_line_is_one_segment_with_its_parameters(sizes: list[int]) ->
     assert (segment.first_bytes, segment.last_bytes, segment.sizes) == (min(sizes), max(sizes), len(sizes))
     assert segment.time_ns(1000) == pytest.approx(1050)
     assert segment.relative_rms < 1e-9
-    assert found.sizes_bytes == tuple(sorted(sizes))
-    assert (found.switches, found.outliers) == ((), ())
+    assert fit.sizes_bytes == tuple(sorted(sizes))
+    assert (fit.switches, fit.outliers) == ((), ())
 
 
 def test_a_switch_has_its_sizes_and_jump() -> None:
-    found = fitted(eager_then_rendezvous)
-    (switch,) = found.switches
+    fit = fitted(eager_then_rendezvous)
+    (switch,) = fit.switches
     assert (switch.below_bytes, switch.above_bytes) == (4096, 8192)
     jumps_ns = {size: 1200 + size / 11 - (300 + size / 8) for size in (4096, 6144, 8192)}
     assert switch.jump_ns.value == pytest.approx(jumps_ns[6144])
     assert (switch.jump_ns.low, switch.jump_ns.high) == pytest.approx((jumps_ns[8192], jumps_ns[4096]))
     assert switch.relative.value == pytest.approx(jumps_ns[6144] / (300 + 6144 / 8))
     assert switch.relative.high == pytest.approx(jumps_ns[4096] / (300 + 4096 / 8))
-    assert [segment.t0_ns.value for segment in found.segments] == pytest.approx([300, 1200])
+    assert [segment.t0_ns.value for segment in fit.segments] == pytest.approx([300, 1200])
 
 
 def test_a_change_of_slope_alone_is_a_bend() -> None:
     noise = np.random.default_rng(5).normal(1, 0.01, 60)
     sizes = sizes_of(60)
     times = [(1000 + size / 10 + max(0, size - 70000) / 4) * e for size, e in zip(sizes, noise, strict=True)]
-    found = fit_segments(sizes, times)
-    assert isinstance(found, SegmentFit)
-    (switch,) = found.switches
+    fit = fit_segments(sizes, times)
+    assert isinstance(fit, SegmentFit)
+    (switch,) = fit.switches
     assert 32768 <= switch.below_bytes < switch.above_bytes <= 131072
     assert switch.bend
     assert not fitted(eager_then_rendezvous).switches[0].bend
-    assert found.segments[1].ns_per_byte.low > found.segments[0].ns_per_byte.high
+    assert fit.segments[1].ns_per_byte.low > fit.segments[0].ns_per_byte.high
 
 
 @pytest.mark.parametrize("blips", [{4096: 1.4}, {0: 1.3}, {1 << 22: 1.5}, {512: 0.7}, {64: 1.2, 65536: 1.3}])
 def test_outliers_do_not_move_the_line(blips: dict[int, float]) -> None:
-    found = fitted(straight, blips=blips)
-    assert {found.sizes_bytes[i] for i in found.outliers} == set(blips)
-    assert len(found.segments) == 1
-    assert found.segments[0].t0_ns.value == pytest.approx(800)
-    for index in found.outliers:
-        assert found.residuals[index] == pytest.approx(blips[found.sizes_bytes[index]] - 1)
+    fit = fitted(straight, blips=blips)
+    assert {fit.sizes_bytes[i] for i in fit.outliers} == set(blips)
+    assert len(fit.segments) == 1
+    assert fit.segments[0].t0_ns.value == pytest.approx(800)
+    for index in fit.outliers:
+        assert fit.residuals[index] == pytest.approx(blips[fit.sizes_bytes[index]] - 1)
 
 
 @pytest.mark.parametrize("noise", [0.003, 0.03])
@@ -117,11 +117,11 @@ def peak_bytes(count: int) -> int:
     """The most memory in use while a curve of this many sizes is fitted, as a stand-in for its time."""
     sizes = [0, *range(64, 64 * count, 64)]
     tracemalloc.start()
-    found = fitted(eager_then_rendezvous, sizes, {6400: 1.5})
+    fit = fitted(eager_then_rendezvous, sizes, {6400: 1.5})
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert [(switch.below_bytes, switch.above_bytes) for switch in found.switches] == [(4096, 4160)]
-    assert [sizes[at] for at in found.outliers] == [6400]
+    assert [(switch.below_bytes, switch.above_bytes) for switch in fit.switches] == [(4096, 4160)]
+    assert [sizes[at] for at in fit.outliers] == [6400]
     return peak
 
 
@@ -131,10 +131,10 @@ def test_cost_grows_with_the_number_of_sizes() -> None:
 
 
 def test_an_insignificant_slope_has_no_rate() -> None:
-    found = fitted(lambda size: 500 + 5 * (-1) ** len(str(int(size))))
-    assert found.segments[0].ns_per_byte.low <= 0
-    assert found.segments[0].r_inf_bytes_per_s is None
-    assert found.segments[0].n_half_bytes is None
+    fit = fitted(lambda size: 500 + 5 * (-1) ** len(str(int(size))))
+    assert fit.segments[0].ns_per_byte.low <= 0
+    assert fit.segments[0].r_inf_bytes_per_s is None
+    assert fit.segments[0].n_half_bytes is None
 
 
 def test_uncertain_times_weigh_less() -> None:
@@ -146,19 +146,19 @@ def test_uncertain_times_weigh_less() -> None:
         times = [
             straight(size) * max(0.3, rng.normal(1, error / 1.96)) for size, error in zip(SIZES, errors, strict=True)
         ]
-        found = fit_segments(SIZES, times, errors)
-        assert isinstance(found, SegmentFit)
-        off.append(abs(found.segments[0].t0_ns.value / 800 - 1))
+        fit = fit_segments(SIZES, times, errors)
+        assert isinstance(fit, SegmentFit)
+        off.append(abs(fit.segments[0].t0_ns.value / 800 - 1))
     assert np.median(off) < 0.02
 
 
 def test_one_uncertain_time_hides_no_switch() -> None:
     errors = [0.01] * (len(SIZES) - 1) + [25.0]
     times = [eager_then_rendezvous(size) for size in SIZES[:-1]] + [2 * eager_then_rendezvous(SIZES[-1])]
-    found = fit_segments(SIZES, times, errors)
-    assert isinstance(found, SegmentFit)
-    assert [(switch.below_bytes, switch.above_bytes) for switch in found.switches] == [(4096, 8192)]
-    assert found.segments[1].relative_rms < 0.02
+    fit = fit_segments(SIZES, times, errors)
+    assert isinstance(fit, SegmentFit)
+    assert [(switch.below_bytes, switch.above_bytes) for switch in fit.switches] == [(4096, 8192)]
+    assert fit.segments[1].relative_rms < 0.02
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def test_any_times_give_a_finite_fit() -> None:
         sizes = rng.choice(2 ** int(rng.integers(6, 34)), count, replace=False).tolist()
         times = 10 ** rng.uniform(-3, 12, count) if number % 2 else 100 + np.array(sizes) / 8
         errors = rng.uniform(0, 0.5, count).tolist() if number % 3 else [0.0] * count
-        found = fit_segments(sizes, times.tolist(), errors if number % 5 else None)
-        assert isinstance(found, SegmentFit)
-        assert all(map(math.isfinite, found.residuals))
-        assert sum(segment.sizes for segment in found.segments) + len(found.outliers) == count
-        assert len(found.switches) == len(found.segments) - 1
-        for one in found.segments:
-            for estimate in (one.t0_ns, one.ns_per_byte, one.r_inf_bytes_per_s, one.n_half_bytes):
+        fit = fit_segments(sizes, times.tolist(), errors if number % 5 else None)
+        assert isinstance(fit, SegmentFit)
+        assert all(map(math.isfinite, fit.residuals))
+        assert sum(segment.sizes for segment in fit.segments) + len(fit.outliers) == count
+        assert len(fit.switches) == len(fit.segments) - 1
+        for part in fit.segments:
+            for estimate in (part.t0_ns, part.ns_per_byte, part.r_inf_bytes_per_s, part.n_half_bytes):
                 assert estimate is None or -math.inf < estimate.low <= estimate.value <= estimate.high < math.inf
 
 
@@ -217,43 +217,43 @@ def sums(*parts: Score) -> Score:
 
 @pytest.mark.parametrize("noise", matrix(NOISES, short=NOISES[1:2]))
 def test_straight_curves_have_no_switch_and_no_outlier(noise: float) -> None:
-    found = score(noise=noise, switched=False, outliers=0)
-    assert found.invented <= 0.05 * found.curves
-    assert found.outliers_invented <= 0.1 * found.curves
+    counts = score(noise=noise, switched=False, outliers=0)
+    assert counts.invented <= 0.05 * counts.curves
+    assert counts.outliers_invented <= 0.1 * counts.curves
 
 
 @pytest.mark.parametrize("noise", matrix(NOISES, short=NOISES[1:2]))
 def test_strong_switches_are_placed_within_one_size(noise: float) -> None:
-    found = score(noise=noise, switched=True, outliers=0)
-    assert found.strong >= 20
-    assert found.placed >= 0.95 * found.strong
+    counts = score(noise=noise, switched=True, outliers=0)
+    assert counts.strong >= 20
+    assert counts.placed >= 0.95 * counts.strong
 
 
 @pytest.mark.parametrize(("noise", "part"), [(0.01, 0.95), (0.03, 0.9)])
 def test_outliers_hide_few_switches(noise: float, part: float) -> None:
-    found = score(noise=noise, switched=True, outliers=2)
-    assert found.invented <= 0.05 * found.curves
-    assert found.placed >= 0.93 * found.strong  # 95 % of 1,000 curves; these are 200
-    assert found.outliers_found >= part * found.outliers
+    counts = score(noise=noise, switched=True, outliers=2)
+    assert counts.invented <= 0.05 * counts.curves
+    assert counts.placed >= 0.93 * counts.strong  # 95 % of 1,000 curves; these are 200
+    assert counts.outliers_found >= part * counts.outliers
 
 
 @pytest.mark.parametrize("noise", matrix(NOISES, short=NOISES[1:2]))
 def test_intervals_cover_the_truth(noise: float) -> None:
-    found = sums(*(score(noise=noise, switched=switched, outliers=0) for switched in (False, True)))
-    assert 0.93 <= found.covered / found.intervals <= 0.98
+    counts = sums(*(score(noise=noise, switched=switched, outliers=0) for switched in (False, True)))
+    assert 0.93 <= counts.covered / counts.intervals <= 0.98
 
 
 def test_values_known_to_2_percent_are_within_2_percent() -> None:
-    found = sums(*(score(noise=0.01, switched=switched, outliers=0) for switched in (False, True)))
-    assert found.known >= 0.5 * found.intervals
-    assert found.near >= 0.98 * found.known
+    counts = sums(*(score(noise=0.01, switched=switched, outliers=0) for switched in (False, True)))
+    assert counts.known >= 0.5 * counts.intervals
+    assert counts.near >= 0.98 * counts.known
 
 
 def test_values_are_as_precise_as_the_least_possible_error() -> None:
     """Short segments say little about one of their parameters; all of it is used."""
     for switched in (False, True):
-        found = score(noise=0.01, switched=switched, outliers=0)
-        assert found.within == pytest.approx(found.best, abs=0.03 * found.intervals)
+        counts = score(noise=0.01, switched=switched, outliers=0)
+        assert counts.within == pytest.approx(counts.best, abs=0.03 * counts.intervals)
 
 
 def test_the_least_error_of_a_line_is_that_of_its_exact_solution() -> None:
@@ -268,9 +268,9 @@ def test_the_least_error_of_a_line_is_that_of_its_exact_solution() -> None:
 def test_the_best_divisions_find_exact_segments() -> None:
     sizes = np.arange(24.0)
     times = np.where(sizes < 9, 10 + sizes, np.where(sizes < 17, 30 + sizes, 90 + 2 * sizes))
-    found = best_divisions(sizes, times, times, SEGMENT_SIZES)
-    assert [one.starts for one in found[:3]] == [[0], found[1].starts, [0, 9, 17]]
-    assert found[0].squares > found[1].squares > 1e-3
-    assert found[2].squares == pytest.approx(0, abs=1e-12)
-    assert best_division(found, 0.01).starts == [0, 9, 17]
-    assert best_division(found, 10.0).starts == [0]
+    divisions = best_divisions(sizes, times, times, SEGMENT_SIZES)
+    assert [division.starts for division in divisions[:3]] == [[0], divisions[1].starts, [0, 9, 17]]
+    assert divisions[0].squares > divisions[1].squares > 1e-3
+    assert divisions[2].squares == pytest.approx(0, abs=1e-12)
+    assert best_division(divisions, 0.01).starts == [0, 9, 17]
+    assert best_division(divisions, 10.0).starts == [0]

@@ -74,12 +74,12 @@ class Simulated:
 def machines(count: int) -> list[Simulated]:
     """Wires that are slower than the processors: else g is no gap of the wire."""
     rng = np.random.default_rng(1996)
-    found = []
+    made = []
     for _ in range(count):
         latency, send, receive = (10 ** rng.uniform(2.5, 3.5, 3)).tolist()
         gap = float(max(send, receive) * rng.uniform(1.3, 3))
-        found.append(Simulated(latency, send, receive, gap, float(10 ** rng.uniform(-1.5, 0))))
-    return found
+        made.append(Simulated(latency, send, receive, gap, float(10 ** rng.uniform(-1.5, 0))))
+    return made
 
 
 def truth_of(machine: Simulated) -> dict[str, float]:
@@ -95,8 +95,8 @@ def truth_of(machine: Simulated) -> dict[str, float]:
 def fitted(machine: Simulated, seed: int, *, errors: bool) -> LogGP | None:
     rng = np.random.default_rng(seed)
     noises = 10 ** rng.uniform(-2.5, -0.7, len(SIZES))
-    found = fit_loggp(machine.trips(noises.tolist(), rng, errors=errors))
-    return found[0] if isinstance(found, tuple) and len(found) == 1 else None
+    result = fit_loggp(machine.trips(noises.tolist(), rng, errors=errors))
+    return result[0] if isinstance(result, tuple) and len(result) == 1 else None
 
 
 @pytest.fixture(scope="module")
@@ -104,16 +104,16 @@ def fits() -> dict[bool, list[tuple[LogGP, dict[str, float]]]]:
     """The fits, by whether the fit gets the errors."""
     return {
         errors: [
-            (found, truth_of(machine))
+            (fit, truth_of(machine))
             for seed, machine in enumerate(machines(40))
-            if (found := fitted(machine, seed, errors=errors)) is not None
+            if (fit := fitted(machine, seed, errors=errors)) is not None
         ]
         for errors in (True, False)
     }
 
 
 def misses(fits: list[tuple[LogGP, dict[str, float]]]) -> list[float]:
-    return [abs(getattr(found, name).value / value - 1) for found, truth in fits for name, value in truth.items()]
+    return [abs(getattr(fit, name).value / value - 1) for fit, truth in fits for name, value in truth.items()]
 
 
 def test_no_switch_is_invented(fits: dict[bool, list[tuple[LogGP, dict[str, float]]]]) -> None:
@@ -124,10 +124,10 @@ def test_no_switch_is_invented(fits: dict[bool, list[tuple[LogGP, dict[str, floa
 def test_intervals_cover_and_are_no_wider_than_they_need(
     name: str, fits: dict[bool, list[tuple[LogGP, dict[str, float]]]]
 ) -> None:
-    found = [(getattr(fit, name), truth[name]) for fit, truth in fits[True]]
-    assert np.mean([known.low <= value <= known.high for known, value in found]) >= 0.93
-    half = np.median([(known.high - known.low) / 2 / value for known, value in found])
-    missed = np.median([abs(known.value / value - 1) for known, value in found])
+    pairs = [(getattr(fit, name), truth[name]) for fit, truth in fits[True]]
+    assert np.mean([known.low <= value <= known.high for known, value in pairs]) >= 0.93
+    half = np.median([(known.high - known.low) / 2 / value for known, value in pairs])
+    missed = np.median([abs(known.value / value - 1) for known, value in pairs])
     assert half <= 10 * missed  # of a normal value 2.9 times; these errors share one that is the median of all
 
 

@@ -168,8 +168,8 @@ class Score(Parameters):
         self.outliers += len(one.outliers)
         self.outliers_found += len(one.outliers & set(fit.outliers))
         self.outliers_invented += not set(fit.outliers) <= one.outliers
-        for found in _parameters(one, fit, one.noise) if placed and strong else ():
-            self.count(*found)
+        for parameter in _parameters(one, fit, one.noise) if placed and strong else ():
+            self.count(*parameter)
 
 
 def _placed(one: Curve, fit: SegmentFit) -> bool:
@@ -232,8 +232,8 @@ def lines_score(grid: str, *, missed: float, alike: float, unequal: bool, curves
         assert isinstance(segment, Segment)
         total.curves += 1
         covariance = missed**2 * together + np.diag((errors / 1.96) ** 2)
-        for found in _of_segment(segment, (t0, slope), sizes, covariance):
-            total.count(*found)
+        for parameter in _of_segment(segment, (t0, slope), sizes, covariance):
+            total.count(*parameter)
     return total
 
 
@@ -310,15 +310,16 @@ def loggp_score(
             gap = max(send, receive) * float(10 ** rng.uniform(-0.5, 0.7))
         truth = Machine(latency, send, receive, gap, float(10 ** rng.uniform(-2, 0)))
         noises = 10 ** rng.uniform(-2.5, -1, (len(sizes), 4)) if not noise else np.full((len(sizes), 4), noise)
-        trips = [truth.trips(size, own, rng, heavy=wide, known=known) for size, own in zip(sizes, noises, strict=True)]
-        found = fit_loggp(trips)
-        assert not isinstance(found, NoFit)
-        if len(found) > 1:
+        pairs = zip(sizes, noises, strict=True)
+        trips = [truth.trips(size, errors, rng, heavy=wide, known=known) for size, errors in pairs]
+        fits = fit_loggp(trips)
+        assert not isinstance(fits, NoFit)
+        if len(fits) > 1:
             continue  # a switch was invented
         values = [getattr(truth, attribute) for attribute in LOGGP.values()]
         least = errors_of_loggp(np.array(sizes, dtype=float), values, MESSAGES, noises.T.ravel())
         for (name, attribute), value, error in zip(LOGGP.items(), values, least, strict=True):
-            scores[name].count(getattr(found[0], attribute), value, error)
+            scores[name].count(getattr(fits[0], attribute), value, error)
     return scores
 
 
@@ -342,11 +343,11 @@ def found_by_strength(curves: int) -> list[str]:
     every = STRENGTHS[0][0], STRENGTHS[-1][1]
     counts = {ends: np.zeros(4, dtype=int) for ends in (*STRENGTHS, every)}
     for number in range(curves):
-        one = curve(rng, segments=int(rng.integers(2, 5)), noise=NOISES[number % len(NOISES)])
-        if every[0] <= one.strength < every[1]:
-            found = _found_of(one)
+        made = curve(rng, segments=int(rng.integers(2, 5)), noise=NOISES[number % len(NOISES)])
+        if every[0] <= made.strength < every[1]:
+            counted = _found_of(made)
             for (low, high), count in counts.items():
-                count += found * (low <= one.strength < high)
+                count += counted * (low <= made.strength < high)
     named = {f"{low} to {high}": count for (low, high), count in counts.items()}
     named["none, straight"] = np.zeros(4, dtype=int)
     for number in range(curves // 6):
@@ -365,8 +366,8 @@ def _placed_at_best(one: Curve) -> tuple[bool, bool]:
     true_ns = np.array([one.true_ns(at) for at in range(len(one.sizes_bytes))])
     sizes, times = np.array(one.sizes_bytes, dtype=float), np.array(one.times_ns)
     divisions = best_divisions(sizes, times, true_ns, SEGMENT_SIZES)
-    found = divisions[len(one.lines) - 1], best_division(divisions, one.noise)
-    return _are_near(one.starts, found[1].starts), _are_near(one.starts, found[0].starts)
+    best = divisions[len(one.lines) - 1], best_division(divisions, one.noise)
+    return _are_near(one.starts, best[1].starts), _are_near(one.starts, best[0].starts)
 
 
 def _are_near(truth: Sequence[int], found: Sequence[int]) -> bool:
@@ -403,24 +404,24 @@ def main() -> None:
     for switched, kind in kinds.items():
         for noise in NOISES:
             for outliers in (0, 2):
-                found = score(noise=noise, switched=switched, outliers=outliers, curves=1000)
-                print(_curves_row(kind, noise, outliers, found))
+                counts = score(noise=noise, switched=switched, outliers=outliers, curves=1000)
+                print(_curves_row(kind, noise, outliers, counts))
     print(_head(f"sizes | each off its line by about | alike over a factor of | errors of the times | {PARAMETERS}"))
     for grid in LINE_GRIDS:
         for missed, alike, unequal in ((0.1, 0.0, False), (0.1, 0.0, True), (0.1, 1.5, False), (0.1, 3.0, False)):
-            found = lines_score(grid, missed=missed, alike=alike, unequal=unequal, curves=1000)
+            counts = lines_score(grid, missed=missed, alike=alike, unequal=unequal, curves=1000)
             errors = "0.3 to 20 %" if unequal else "1 %"
-            print(_row(grid, f"{100 * missed:.0f} %", f"{2**alike:.3g}" if alike else "-", errors, *found.shares()))
+            print(_row(grid, f"{100 * missed:.0f} %", f"{2**alike:.3g}" if alike else "-", errors, *counts.shares()))
     print(_head(f"LogGP's | noise | {PARAMETERS}"))
     for noise in NOISES[:2]:
         for name, parameters in loggp_score(noise=noise, machines=1000).items():
             print(_row(name, f"{100 * noise:.0f} %", *parameters.shares()))
     for sizes in ((), SUITE_SIZES):
         for noise, known in ((0.01, True), (0.0, False), (0.0, True)):
-            own = f"{100 * noise:.0f} %" if noise else "0.3 to 10 %, " + ("known" if known else "not known")
+            noise_text = f"{100 * noise:.0f} %" if noise else "0.3 to 10 %, " + ("known" if known else "not known")
             wide = loggp_score(noise=noise, machines=300, wide=True, known=known, sizes=sizes)
             for name, parameters in wide.items():
-                print(_row(f"{name}, wide, {len(sizes) or 36} sizes", own, *parameters.shares()))
+                print(_row(f"{name}, wide, {len(sizes) or 36} sizes", noise_text, *parameters.shares()))
 
 
 if __name__ == "__main__":
