@@ -40,8 +40,11 @@ EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
     "mpich": (f"mpiexec -n 3 -bind-to none {WORKER}", f"mpiexec -n 3 -bind-to none -hosts a:2,b:1 {OVERSUBSCRIBED}"),
     "intel": (f"mpiexec -n 3 {WORKER}", f"mpiexec -n 3 -hosts a:2,b:1 {OVERSUBSCRIBED}"),
     "mpiexec": (f"mpiexec -n 3 {WORKER}", None),
-    "pvm": (WORKER, None),
-    "ssh": (None, f"{SSH} a|/w -t T -n 3 --bind socket --oversubscribed --start-limit 60 --rank 0 --here 2 --listen a"),
+    "pvm": (
+        WORKER,
+        f"{SSH} a|env PVM_ROOT=. PVM_DPATH=mpiexec PVM_ALLOW_ROOT=1 {OVERSUBSCRIBED} --rank 0 --here 2 --listen a",
+    ),
+    "ssh": (None, f"{SSH} a|{OVERSUBSCRIBED} --rank 0 --here 2 --listen a"),
     "srun": (
         f"{SRUN} --nodes 1 --ntasks 3 {WORKER}",
         f"{SRUN} --nodes 2 --ntasks 3 --distribution arbitrary --nodelist a,a,b {OVERSUBSCRIBED}",
@@ -88,7 +91,8 @@ def test_argv(name: str) -> None:
         if expected is not None:
             launched = LAUNCHERS[name](Job(**{**vars(job), "program": program(name)}))
             assert launched.argv == words(expected)
-            assert launched.environment == EXPECTED_ENVIRONMENT.get(name, {})
+            is_passed = name == "pvm" and job is SPREAD  # within the command
+            assert launched.environment == ({} if is_passed else EXPECTED_ENVIRONMENT.get(name, {}))
 
 
 def test_a_start_limit_is_passed_to_every_rank() -> None:
@@ -190,8 +194,12 @@ def test_pvm_gets_the_address_of_its_daemon() -> None:
     launched = launch(JOB, pvm)
     assert launched.argv == words(WORKER)
     assert launched.environment == {"PVM_ROOT": "/p", "PVM_DPATH": "/p/lib/pvmd", "PVM_ALLOW_ROOT": "1"}
-    with pytest.raises(UsageError, match="hosts cannot be given to PVM"):
-        launch(SPREAD, pvm)
+    spread = launch(SPREAD, pvm, {"PVM_TMP": "/t", "HOCKNEY_RSH": "agent"})
+    assert len(spread.joins) == 1
+    for argv in (spread.argv, *spread.joins):
+        assert argv[0] == "agent"
+        assert argv[-1].startswith("env PVM_ROOT=/p PVM_DPATH=/p/lib/pvmd PVM_ALLOW_ROOT=1 PVM_TMP=/t /w -t T -n 3 ")
+    assert spread.needs_token
 
 
 def test_native_jobs() -> None:

@@ -37,7 +37,7 @@ _STARTERS = ("children.c", "local.c", "remote.c")  # where no library starts the
 FAMILY_SOURCES = {
     "native": _STARTERS,
     "mpi": tuple(f"transports/mpi{part}.c" for part in ("", "_modes", "_name", "_persistent", "_rma", "_start")),
-    "pvm": (*_STARTERS, "pvm_daemon.c", "transports/pvm.c"),
+    "pvm": (*_STARTERS, "pvm_daemon.c", "pvm_hosts.c", "transports/pvm.c"),
     "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
     "sim": (),  # its own folder has them all
     "smpi": ("transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c"),

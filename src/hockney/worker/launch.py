@@ -41,8 +41,8 @@ class Job:
     core, socket or node; None: not pinned. `interface` is the one that sockets between hosts use; None: any. `program`
     is the launcher's executable, `is_wheel` whether it is from a Python environment. `yields` is the environment's
     setting for Open MPI's waits, if any. `starter` starts ranks on hosts if the library's launcher does not; `pmi` is
-    how they find each other under srun, empty: the site's default. `model`: the lines of the ranks' machine, and `seed`
-    of its noise.
+    how they find each other under srun, empty: the site's default. `pvm_tmp`: where the user wants PVM's sockets.
+    `model`: the lines of the ranks' machine, and `seed` of its noise.
     """
 
     executable: Path
@@ -58,6 +58,7 @@ class Job:
     yields: str | None = None
     starter: Starter = SSH
     pmi: str = ""
+    pvm_tmp: str = ""
     start_limit_s: int = START_LIMIT_S
     model: Path | None = None
     seed: int = 0
@@ -85,16 +86,11 @@ def launch(
 ) -> StartCommand:
     """How a job is started: by its library's own launcher, or as `asked` (starters.check_launcher).
 
-    Native ranks are started host by host, in an allocation by its scheduler, else by ssh. Raises UsageError where a job
-    can't be started so, LaunchFailed for a wrong HOCKNEY_RSH or without a PMI.
+    Native ranks and PVM's are started host by host, in an allocation by its scheduler, else by ssh. Raises UsageError
+    where a job can't be started so, LaunchFailed for a wrong HOCKNEY_RSH or without a PMI.
     """
-    if library is None:
-        if not job.hosts:
-            return local(job)
-        command = ssh(replace(job, starter=find_starter(asked, job.hosts, environment)))
-        # One task starts all ranks of its host, so it needs the CPUs of the job there, not those of a task.
-        of_a_task = dict.fromkeys(name for name in _CPUS_OF_A_TASK if name in environment)
-        return replace(command, environment={**command.environment, **of_a_task})
+    if library is None or library.kind == "pvm":
+        return _host_by_host(job, library, environment, asked)
     known = replace(job, program=str(library.program), is_wheel=library.is_wheel, yields=environment.get(YIELDS))
     name = _launcher_of(library, job, asked, environment)
     if name == "template":
@@ -108,6 +104,19 @@ def launch(
         command = LAUNCHERS[name](known)
     more = {**_of_slurm(environment), **_of_interface(known, environment)}
     return replace(command, environment={**more, **command.environment})
+
+
+def _host_by_host(job: Job, library: Library | None, environment: Mapping[str, str], asked: str) -> StartCommand:
+    """How a job is started whose library, if it has one, starts no ranks."""
+    if library is not None:
+        job = replace(job, program=str(library.program), pvm_tmp=environment.get("PVM_TMP", ""))
+    if not job.hosts:
+        return local(job) if library is None else pvm(job)
+    job = replace(job, starter=find_starter(asked, job.hosts, environment))
+    command = ssh(job) if library is None else pvm(job)
+    # One task starts all ranks of its host, so it needs the CPUs of the job there, not those of a task.
+    of_a_task = dict.fromkeys(name for name in _CPUS_OF_A_TASK if name in environment)
+    return replace(command, environment={**command.environment, **of_a_task})
 
 
 def _of_interface(job: Job, environment: Mapping[str, str]) -> dict[str, str]:
@@ -131,8 +140,6 @@ def _of_slurm(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _launcher_of(library: Library, job: Job, asked: str, environment: Mapping[str, str]) -> str:
     """The name of a launcher, or `template`: the library's own one, unless another is asked for, or it cannot do it."""
-    if library.kind == "pvm":
-        return "pvm"
     if "{" in asked:
         return "template"
     if asked in ("srun", "flux"):
@@ -234,26 +241,29 @@ def mpiexec(job: Job) -> StartCommand:
 
 
 def pvm(job: Job) -> StartCommand:
-    """PVM has no launcher: the worker's first process finds or starts the daemon, and starts the ranks.
+    """PVM has no launcher: on each host the worker's first process or its ranks start the daemon.
 
     PVM refuses to run as root without the variable, and containers do.
     """
-    if job.hosts:
-        raise UsageError("hosts cannot be given to PVM: its ranks are started on this host only")
-    program = Path(job.program)
-    environment = {"PVM_ROOT": str(program.parent.parent), "PVM_DPATH": job.program, "PVM_ALLOW_ROOT": "1"}
-    return StartCommand("worker", _worker(job), environment)
+    variables = {"PVM_ROOT": str(Path(job.program).parent.parent), "PVM_DPATH": job.program, "PVM_ALLOW_ROOT": "1"}
+    variables |= {"PVM_TMP": job.pvm_tmp} if job.pvm_tmp else {}
+    if job.hosts:  # a remote shell passes no variables on
+        return ssh(job, "env", *(f"{name}={value}" for name, value in variables.items()))
+    return StartCommand("worker", _worker(job), variables)
 
 
-def ssh(job: Job) -> StartCommand:
-    """Native ranks on several hosts: ssh, or the allocation's way, starts those of each host; all join rank 0."""
+def ssh(job: Job, *before: str) -> StartCommand:
+    """Ranks on several hosts: ssh, or the allocation's way, starts those of each host; all join rank 0.
+
+    `before`: words before the worker's command line.
+    """
     lines: list[tuple[str, ...]] = []
     rank = 0
     for host, count in zip(job.hosts, spread(job.ranks, job.hosts), strict=True):
         if count:
             meeting = ("--listen", host.name) if rank == 0 else ("--join", JOIN_ADDRESS)
             command = _worker(job, "--rank", str(rank), "--here", str(count), *meeting)
-            lines.append(job.starter.argv(command, [host.name]))
+            lines.append(job.starter.argv((*before, *command), [host.name]))
         rank += count
     demand, places = job.starter.demand, tuple(_places(job))
     return StartCommand(job.starter.name, lines[0], {}, tuple(lines[1:]), demand, places, needs_token=True)

@@ -109,11 +109,11 @@ static bool read_address(char *address, int room)
     return is_read && *address != '\0';
 }
 
-/* Remove PVM's variables from the environment: a rank would take itself for another task. */
+/* Remove PVM's variables from the environment: a rank would take itself for another task, and a daemon start others. */
 static void clear_environment(void)
 {
-    static const char *const names[] = {"PVMEPID",  "PVMSOCK",   "PVMCTX",   "PVMTASK",
-                                        "PVMTMASK", "PVMTRCBUF", "PVMTRCOPT"};
+    static const char *const names[] = {"PVMEPID",   "PVMSOCK",   "PVMCTX",   "PVMTASK",    "PVMTMASK",
+                                        "PVMTRCBUF", "PVMTRCOPT", "PVM_VMID", "PVMHOSTFILE"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         (void)unsetenv(names[i]);
     }
@@ -171,27 +171,37 @@ static void end_with_parent(pid_t parent, int number)
 #endif
 }
 
-/* In the child: become the daemon. The daemon treats SIGTERM as an order to halt. */
-static void become_daemon(const keeper_t *keeper, pid_t parent, int output)
+/* In the child: become the daemon, with these options. */
+static void become_daemon(char *options, pid_t parent, int end_signal, int output)
 {
-    char path[PATH_ROOM];
+    enum { WORDS_MAX = 16 };
+    char program[PATH_ROOM];
+    char *words[WORDS_MAX + 2] = {program};
+    char *rest = NULL;
+    sigset_t none;
     const char *given = getenv("PVM_DPATH");
     const char *root = getenv("PVM_ROOT");
     const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    (void)snprintf(path, sizeof path, "%s/lib/pvmd", root == NULL ? "/usr/lib/pvm3" : root);
+    (void)snprintf(program, sizeof program, "%s%s", given != NULL ? given : root != NULL ? root : "/usr/lib/pvm3",
+                   given != NULL ? "" : "/lib/pvmd");
     (void)dup2(nowhere, STDIN_FILENO);
     (void)dup2(output, STDOUT_FILENO);
     (void)dup2(output, STDERR_FILENO);
-    (void)sigprocmask(SIG_SETMASK, &keeper->before, NULL);
-    end_with_parent(parent, SIGTERM);
-    const char *program = given == NULL ? path : given;
-    (void)execlp(program, program, (char *)NULL);
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    end_with_parent(parent, end_signal);
+    int count = 0;
+    for (char *word = strtok_r(options, " ", &rest); word != NULL && count < WORDS_MAX;
+         word = strtok_r(NULL, " ", &rest)) {
+        words[++count] = word;
+    }
+    (void)execvp(program, words);
     (void)printf("cannot run %s: %s\n", program, strerror(errno));
     (void)fflush(stdout);
     _exit(HK_EXIT_FAILED);
 }
 
-/* The daemon's first line: its address, or an error. */
+/* The daemon's first line: its greeting, or an error. False: there is none. */
 static bool read_first_line(int output, char *line, size_t room)
 {
     size_t len = 0;
@@ -209,34 +219,37 @@ static bool read_first_line(int output, char *line, size_t room)
     return false;
 }
 
-/* An address ends in the file name of a socket or in HOST:PORT with digits. Any other text is an error message. */
-static bool is_address(const char *line)
+/* A master says the name of a socket or HOST:PORT with digits, a slave "ddpro<2316> …". Any other text is an error. */
+static bool is_greeting(const char *line)
 {
     const size_t len = strlen(line);
-    return len > 0 && strpbrk(line, " \t") == NULL && strchr("0123456789abcdef", line[len - 1]) != NULL;
+    const bool is_address = len > 0 && strpbrk(line, " \t") == NULL && strchr("0123456789abcdef", line[len - 1]) != NULL;
+    return is_address || strncmp(line, "ddpro<", 6) == 0;
 }
 
 /* The pipe stays open, because a daemon that cannot write might end. */
-static hk_status_t start_daemon(keeper_t *keeper, char *address, size_t room)
+hk_status_t hk_pvm_start_daemon(int rank, char *options, int end_signal, char *line, size_t room, pid_t *daemon_p)
 {
+    char host[PATH_ROOM] = "";
     int output[2];
     const pid_t me = getpid();
     if (pipe(output) != 0) {
-        return hk_fail(HK_ERR_SYSTEM, 0, "pvm: no pipe: %s", strerror(errno));
+        return hk_fail(HK_ERR_SYSTEM, rank, "pvm: no pipe: %s", strerror(errno));
     }
     (void)fcntl(output[0], F_SETFD, FD_CLOEXEC);
     (void)fcntl(output[1], F_SETFD, FD_CLOEXEC);
-    keeper->daemon = fork();
-    if (keeper->daemon == 0) {
-        become_daemon(keeper, me, output[1]);
+    *daemon_p = fork();
+    if (*daemon_p == 0) {
+        become_daemon(options, me, end_signal, output[1]);
     }
     (void)close(output[1]);
-    if (keeper->daemon < 0) {
-        return hk_fail(HK_ERR_SYSTEM, 0, "pvm: cannot start a process for the daemon: %s", strerror(errno));
+    if (*daemon_p < 0) {
+        return hk_fail(HK_ERR_SYSTEM, rank, "pvm: cannot start a process for the daemon: %s", strerror(errno));
     }
-    if (!read_first_line(output[0], address, room) || !is_address(address)) {
-        return hk_fail(HK_ERR_SYSTEM, 0, "pvm: the daemon did not start: %s",
-                       *address == '\0' ? "it printed nothing" : address);
+    if (!read_first_line(output[0], line, room) || !is_greeting(line)) {
+        (void)gethostname(host, sizeof host - 1);
+        return hk_fail(HK_ERR_SYSTEM, rank, "pvm: on %s the daemon did not start: %s", host,
+                       *line == '\0' ? "it printed nothing" : line);
     }
     return HK_OK;
 }
@@ -302,12 +315,22 @@ static hk_status_t find_daemon(keeper_t *keeper)
     clear_environment();
     HK_TRY(make_folder());
     if (!runs) {
-        HK_TRY(start_daemon(keeper, address, sizeof address));
+        char no_options[] = "";
+        HK_TRY(hk_pvm_start_daemon(0, no_options, SIGTERM, address, sizeof address, &keeper->daemon));
     }
     if (setenv("PVMSOCK", address, 1) != 0) {
         return hk_fail(HK_ERR_MEMORY, 0, "pvm: no memory");
     }
     return HK_OK;
+}
+
+/* Between hosts the ranks start the daemons (pvm_hosts.c): the first rank of each host is told to. */
+static hk_status_t leave_to_ranks(int first_rank)
+{
+    char number[16];
+    clear_environment();
+    (void)snprintf(number, sizeof number, "%d", first_rank);
+    return setenv(HK_PVM_KEEPER, number, 1) != 0 ? hk_fail(HK_ERR_MEMORY, 0, "pvm: no memory") : make_folder();
 }
 
 static int keep_job(keeper_t *keeper, const hk_args_t *args)
@@ -344,7 +367,8 @@ static int start(const hk_args_t *args, int argc, char **argv)
     sigaddset(&keeper.waited, SIGHUP);
     (void)sigprocmask(SIG_BLOCK, &keeper.waited, &keeper.before);
     end_with_parent(getppid(), SIGTERM);
-    const int exit_code = find_daemon(&keeper) == HK_OK ? keep_job(&keeper, args) : HK_EXIT_FAILED;
+    const hk_status_t status = args->rank < 0 ? find_daemon(&keeper) : leave_to_ranks(args->rank);
+    const int exit_code = status == HK_OK ? keep_job(&keeper, args) : HK_EXIT_FAILED;
     end_daemon(&keeper);
     hk_pvm_remove_folder();
     return exit_code;

@@ -1,5 +1,5 @@
-/* PVM 3.4: four ways to send, each over two routes. The ranks are tasks of one daemon (pvm_daemon.c). They exchange
- * task numbers over the control star.
+/* PVM 3.4: four ways to send, each over two routes. The ranks of a host are tasks of one daemon (pvm_daemon.c,
+ * pvm_hosts.c). They exchange task numbers over the control star.
  *
  *   psend    pvm_psend and pvm_precv
  *   inplace  pvm_send directly from the buffer (PvmDataInPlace), pvm_recv and unpacking
@@ -15,9 +15,11 @@
 
 #include <limits.h>
 #include <pvm3.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "../control.h"
 #include "../pvm_daemon.h"
@@ -37,6 +39,7 @@ _Static_assert(sizeof(deferred_t) <= sizeof(hk_req_t), "pvm: a request does not 
 typedef struct pvm_ctx {
     hk_ctx_t base;
     deferred_t *first, *last;
+    pid_t daemon; /* of this host, if this rank keeps it; otherwise -1 */
     char library[LIBRARY_MAX];
     int tids[]; /* indexed by rank */
 } pvm_ctx_t;
@@ -266,6 +269,16 @@ static hk_status_t enrol(pvm_ctx_t *ctx, const hk_job_t *job, int route)
     return status != HK_OK ? status : hk_control_allgather(job->control, &tid, sizeof tid, ctx->tids);
 }
 
+/* It is of no use without this rank, and has no children. */
+static void leave(pvm_ctx_t *ctx)
+{
+    if (ctx->daemon > 0) {
+        (void)kill(ctx->daemon, SIGKILL);
+        (void)waitpid(ctx->daemon, NULL, 0);
+    }
+    free(ctx);
+}
+
 static hk_status_t pvm_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     const int route = tp->variant;
@@ -276,15 +289,19 @@ static hk_status_t pvm_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
         return HK_ERR_MEMORY;
     }
     ctx->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
-    hk_status_t status = enrol(ctx, job, route);
+    ctx->daemon = -1;
+    hk_status_t status = job->remote ? hk_pvm_join_hosts(job, &ctx->daemon) : HK_OK;
+    if (status == HK_OK) {
+        status = enrol(ctx, job, route);
+    }
     if (status == HK_OK) {
         status = hk_control_agree(job->control, connect_all(&ctx->base, route));
     }
-    if (job->rank == 0) {
+    if (job->rank == 0 || ctx->daemon > 0) {
         hk_pvm_remove_folder();
     }
     if (status != HK_OK) {
-        free(ctx);
+        leave(ctx);
         return status;
     }
     snprintf(ctx->library, sizeof ctx->library, "PVM %s, %s", pvm_version(),
@@ -296,7 +313,7 @@ static hk_status_t pvm_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
 static void pvm_close(hk_ctx_t *ctx)
 {
     (void)pvm_exit();
-    free(ctx);
+    leave((pvm_ctx_t *)ctx);
 }
 
 static const char *pvm_library(const hk_ctx_t *ctx)
@@ -307,11 +324,12 @@ static const char *pvm_library(const hk_ctx_t *ctx)
 /* The barrier of PVM's group server is not used: it needs a separate process and only counts. */
 #define TRANSPORT(id, words, text, way, route)                                                                         \
     const hk_transport_t hk_transport_##id = {                                                                         \
-        .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_PROBE,                    \
+        .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_PROBE | HK_CAP_HOSTS,     \
         .name = (words),                                                                                               \
         .summary = (text),                                                                                             \
         .carrier = HK_CARRIER_KERNEL,                                                                                  \
         .below = (route) == PvmRouteDirect ? "unix" : NULL,                                                            \
+        .below_remote = (route) == PvmRouteDirect ? "tcp" : NULL,                                                      \
         .variant = (route),                                                                                            \
         .max_bytes = INT_MAX,                                                                                          \
         .open = pvm_open,                                                                                              \
