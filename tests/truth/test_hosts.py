@@ -160,7 +160,7 @@ def test_the_data_sheet_of_several_hosts(two_hosts: Bed, tmp_path: Path) -> None
     done = two_hosts.run("n1", [*argv, "--store", str(tmp_path / "r.db")], limit_s=120)
     assert done.returncode in (0, 3), done.stderr
     hosts = {launch.transport: launch.hosts for launch in launches_of(tmp_path / "r.db")}
-    for transport in ("tcp", "udp", "mpi@mpich", "mpi@openmpi"):
+    for transport in ("tcp", "udp", "mpi@mpich", "mpi@openmpi", "pvm@"):
         assert ("n1", "n2") in {of_job for name, of_job in hosts.items() if name.startswith(transport)}, transport
 
 

@@ -85,6 +85,16 @@ def test_libraries_are_asked_their_versions(tmp_path: Path) -> None:
     assert host["libraries"] == {"a": "4.1.4", "b": "5.0.2", "c": None}
 
 
+def test_a_daemon_is_not_asked_its_version(tmp_path: Path) -> None:
+    """PVM's takes the option for the name of a file, and stays."""
+    daemon = tmp_path / "pvmd"
+    daemon.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n", encoding="ascii")
+    daemon.chmod(0o755)
+    (host,) = preflight([Host("here")], [], shell(tmp_path), [make_library("pvm@3.4.6", "pvm", daemon)])
+    assert host["libraries"] == {}
+    assert not (tmp_path / "started").exists()
+
+
 def test_a_worker_that_does_not_run_is_told(tmp_path: Path) -> None:
     worker = tmp_path / "worker"
     worker.write_text("#!/bin/sh\necho first\necho libmpi.so.12: cannot open >&2\nexit 127\n", encoding="ascii")

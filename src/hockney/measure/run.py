@@ -205,7 +205,7 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
             refuse_without_interface(known, plan.interface)
         return known
     except HostsUnusable as error:
-        if error.every and all(transport.library for transport in used):
+        if error.every and all(transport.library and transport.library.has_launcher for transport in used):
             return []  # their launchers may have another way to these hosts
         raise
 

@@ -89,7 +89,7 @@ def launch(
     Native ranks and PVM's are started host by host, in an allocation by its scheduler, else by ssh. Raises UsageError
     where a job can't be started so, LaunchFailed for a wrong HOCKNEY_RSH or without a PMI.
     """
-    if library is None or library.kind == "pvm":
+    if library is None or not library.has_launcher:
         return _host_by_host(job, library, environment, asked)
     known = replace(job, program=str(library.program), is_wheel=library.is_wheel, yields=environment.get(YIELDS))
     name = _launcher_of(library, job, asked, environment)

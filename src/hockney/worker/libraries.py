@@ -45,6 +45,11 @@ class Library:
     recipe: Recipe
     is_wheel: bool = False
 
+    @property
+    def has_launcher(self) -> bool:
+        """Whether its program starts ranks and says its version. PVM's is a daemon, which any option starts."""
+        return self.kind != "pvm"
+
 
 @dataclass(frozen=True)
 class Missing:

@@ -98,7 +98,8 @@ def preflight(
     Raises HostsUnusable, naming every host that does not answer or cannot run the workers; UsageError for two names of
     one machine.
     """
-    launchers = [word for library in libraries for word in (library.id, str(library.program))]
+    asked = [library for library in libraries if library.has_launcher]
+    launchers = [word for library in asked for word in (library.id, str(library.program))]
     command = ["sh", "-s", "--", *map(str, workers), "--", *launchers]
     needed = str(native)
     names = [host.name for host in hosts]
