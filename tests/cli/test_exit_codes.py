@@ -134,7 +134,7 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("predict pingpong", "no results"),
         ("predict --validate pingpong", "--validate has fixed points"),
         ("predict --validate --from 1 --time 1m", "leave out --time"),
-        ("predict pingpong --time 1m", "leave out --time"),
+        ("predict pingpong --machine t3d --time 1m", "leave it out with --machine"),
         ("predict pingpong --machine t3d --from 1", "leave out --from"),
         ("run nosuch", " …; list all: `hockney list`"),
         ("run pingpong -t sim", "sim needs a model"),

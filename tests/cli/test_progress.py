@@ -180,3 +180,19 @@ def test_a_check_says_that_it_measures_again(capsys: pytest.CaptureFixture[str])
     display.begun(3, replace(plan, launches=12), goes_on=True, precise=0)
     said = sentences(capsys.readouterr().err)
     assert said[1:] == ["run 3 goes on, as not all is decided: 3 points in 12 more launches, for 1 min 00 s or longer"]
+
+
+def test_a_long_prediction_says_how_long_after_its_first_point(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    tick = ProgressDisplay().simulating("times", 21)
+    now_s = 2.0
+    tick()
+    now_s = 40.0
+    tick()
+    assert sentences(capsys.readouterr().err) == [
+        "  times: about 40 s for 21 points",
+        "  times: 2 of 21 points done, about 6 min 20 s to go",
+    ]

@@ -20,7 +20,7 @@ from hockney.analysis.predict.basics import Basics, Figures
 from hockney.analysis.predict.change import changed, parse_change
 from hockney.analysis.predict.fit import Fit
 from hockney.analysis.predict.tolerance import Tolerance
-from hockney.measure.fitted import predict_fitted
+from hockney.measure.fitted import DRAWS, predict_fitted
 from hockney.measure.on_model import times_of
 from hockney.measure.predict import effects_of, tolerances_of
 from hockney.model import Point
@@ -149,3 +149,16 @@ def test_a_prediction_from_figures_without_an_interval_has_none() -> None:
     of = {prediction.point: prediction for prediction in predictions}
     assert (of[short].low_ns, of[short].high_ns) == (None, None)
     assert (of[long].low_ns or 0) < of[long].time_ns < (of[long].high_ns or 0)
+
+
+def test_the_draws_of_an_interval_are_announced_and_can_be_left_out() -> None:
+    interval, announced = Estimate(5000, 4900, 5100), []
+    sizes = (Basics(8, {"half": interval, "gap": interval}, acknowledged=1000),)
+
+    def refused(points: int, expected_s: float) -> None:
+        announced.append((points, expected_s > 0))
+
+    fit, point = Fit(Figures("shm", None, sizes, {})), make_point(8, "shm")
+    predictions, _ = predict_fitted(fit, [point], lambda fit: fit.content(2), draw_tick=refused)
+    assert announced == [(DRAWS, True)]
+    assert [(each.point, each.low_ns) for each in predictions] == [(point, None)]

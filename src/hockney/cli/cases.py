@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,15 @@ from hockney.cli.progress import ProgressDisplay
 from hockney.cli.rerun import typed
 from hockney.cli.run_options import read_model_options
 from hockney.errors import HockneyError, UsageError, unknown
-from hockney.measure.fitted import DRAWS, predict_fitted
-from hockney.measure.on_model import times_of
+from hockney.measure.fitted import predict_fitted
+from hockney.measure.on_model import Tick, times_of
 from hockney.measure.plan import Plan, make_plan, refuse_empty
 from hockney.measure.predict import Tolerances, effects_of, tolerances_of
 from hockney.model import Point
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import Suite
-from hockney.units import RANKS_MAX, counted
+from hockney.units import RANKS_MAX, counted, format_duration_s
 from hockney.worker.catalogue import load, matches
 from hockney.worker.machine_model import Model, load_model, write_model
 
@@ -129,7 +129,8 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
         return lambda each: {**each.content(ranks), **extended}
 
     catalogue, machine = load(libraries=()), fit.transport.replace(":", "-")  # a colon begins a variant of a model
-    catalogue.add_model(f"sim@{machine}", Model.from_content(fit.transport, content_for(RANKS_MAX)(fit)))
+    name = fit.transport if topology is None else f"{fit.transport} on {topology}"
+    catalogue.add_model(f"sim@{machine}", Model.from_content(name, content_for(RANKS_MAX)(fit)))
     plan = make_plan(suite, read_model_options(machine, words), catalogue)
     refuse_empty(plan, what="predict")
     content_of = content_for(max(point.ranks for point in plan.points))
@@ -142,8 +143,19 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
     return Case(model, plan, {f"sim@{machine}": model}, (fit, content_of), assumptions)
 
 
-def predicted(case: Case, changes: Sequence[Change], *, sensitivity: bool, tolerance: bool, as_json: bool) -> Predicted:
-    """The times of a case, and the requested analyses. Raises UsageError for a change without effect."""
+def predicted(
+    case: Case,
+    changes: Sequence[Change],
+    *,
+    sensitivity: bool,
+    tolerance: bool,
+    as_json: bool,
+    draws_s: float = 60.0,
+) -> Predicted:
+    """The times of a case, and the requested analyses; without intervals, if those take longer than draws_s.
+
+    Raises UsageError for a change without effect.
+    """
     points, after = case.plan.points, changed(case.models, changes)
     with contextlib.closing(ProgressDisplay()) as display:
         if case.fit is None:
@@ -151,11 +163,24 @@ def predicted(case: Case, changes: Sequence[Change], *, sensitivity: bool, toler
             predictions = [Prediction(point, times.time_ns[point]) for point in points if point in times.time_ns]
             failed: Mapping[Point, str] = times.failed
         else:
-            tick = display.simulating(f"times on {case.model.name}", len(points) * (1 + DRAWS))
             fit, content_of = case.fit
+            too_long_s = 0.0
+
+            def draw_tick(number: int, expected_s: float) -> Tick | None:
+                nonlocal too_long_s
+                if expected_s <= draws_s:
+                    return display.simulating(f"intervals on {case.model.name}", number)
+                too_long_s = expected_s
+                return None
+
             if not as_json:
                 display.say(f"Predicting {counted(len(points), 'point')} on {case.model.name}, {fit.title}.")
-            predictions, failed = predict_fitted(fit, points, content_of, tick=tick)
+            tick = display.simulating(f"times on {case.model.name}", len(points))
+            predictions, failed = predict_fitted(fit, points, content_of, tick=tick, draw_tick=draw_tick)
+            if too_long_s:
+                takes, allowed = format_duration_s(too_long_s), format_duration_s(draws_s)
+                why = f"No interval on {case.model.name}: it takes about {takes}, and --time leaves {allowed} for it."
+                case = replace(case, assumptions=[why, *case.assumptions])
         new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
         if changes:
             new_ns = times_of(points, after, tick=display.simulating("changed", len(points))).time_ns

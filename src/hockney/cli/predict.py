@@ -58,7 +58,7 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
     "--tolerance", is_flag=True, help="How much latency is added or bandwidth lost until 1, 2 and 5 % slower."
 )
 @click.option("--validate", is_flag=True, help="Measure points that no fit uses, and compare; --from: of that run.")
-@duration_option("--time", "time_s", help="Time for measuring with --validate. [default: 6m]")
+@duration_option("--time", "time_s", help="Time for intervals, or measuring with --validate. [default: 1m; 6m]")
 @file_option("--write", help="Also write the model, changed, to FILE for --machine.")
 def predict(
     *,
@@ -79,7 +79,8 @@ def predict(
 ) -> int:
     """Predict times of a suite or some patterns on a machine fitted to a run, or on a model.
 
-    Nothing is measured or stored: the patterns run in virtual time, each point once. A model without noise is exact.
+    Nothing is measured or stored: the patterns run in virtual time, each point once, and on a fitted machine 20 times
+    more for its interval, if --time permits. A model without noise is exact.
     NAME is L, o_s, o_r, g, G, bandwidth, link.bandwidth, compute, or a key of the model as docs/machines.md has it.
     """
     from hockney.analysis.predict.change import parse_change
@@ -100,8 +101,8 @@ def predict(
         if what or machine or wanted or sensitivity or tolerance or write or topology or any(words.values()):
             raise UsageError("--validate has fixed points: combine it with --from, --transport and --time only")
         return show_validation(store, reference, named, time_s, as_json=as_json)
-    if time_s is not None:
-        raise UsageError("only --validate measures: leave out --time")
+    if time_s is not None and machine is not None:
+        raise UsageError("--time limits intervals, which a model has none of: leave it out with --machine")
     if not what:
         raise UsageError(f"name what to predict, for example: {typed('predict', 'alltoall', '-n', '64')}")
     if write is not None:
@@ -114,7 +115,9 @@ def predict(
     if len(cases) > 1 and (write is not None or as_json):
         option, known = "--json" if as_json else "--write", ", ".join(case.model.name for case in cases)
         raise UsageError(f"{option} is for one transport: add -t with one of {known}")
-    done = [predicted(case, wanted, sensitivity=sensitivity, tolerance=tolerance, as_json=as_json) for case in cases]
+    asked = {"sensitivity": sensitivity, "tolerance": tolerance, "as_json": as_json}
+    draws_s = (60.0 if time_s is None else time_s) / len(cases)
+    done = [predicted(case, wanted, **asked, draws_s=draws_s) for case in cases]
     if write is not None:
         write_changed(cases[0].model, wanted, write)
     if as_json:

@@ -28,6 +28,7 @@ from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, cur
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 
 _LOG_S = 30.0
+_LONG_S = 10.0  # a step that takes longer says so
 
 
 class ProgressDisplay(Display):
@@ -109,11 +110,16 @@ class ProgressDisplay(Display):
             self._failed.setdefault((curve_of(point), reason), []).append(point)
 
     def simulating(self, step: str, points: int) -> Callable[[], None]:
-        """Show a step of a prediction; call the returned function after each of its points."""
-        done = itertools.count()
+        """Show a step of a prediction, and how long it takes; call the returned function after each of its points."""
+        numbers, begin_s = itertools.count(), time.monotonic()
 
         def show() -> None:
-            self._done = f"{step}: {next(done)} of {counted(points, 'point')} done"
+            done = next(numbers)
+            left_s = (time.monotonic() - begin_s) / max(1, done) * (points - done)
+            if done == 1 and left_s > _LONG_S:
+                self.say(f"  {step}: about {format_duration_s(left_s)} for {counted(points, 'point')}")
+            left = f", about {format_duration_s(left_s)} to go" if done and left_s >= 1 else ""
+            self._done = f"{step}: {done} of {counted(points, 'point')} done{left}"
             self._draw("")
 
         show()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,12 +21,18 @@ DRAWS = 20  # their minimum and maximum enclose about 95 %
 
 
 def predict_fitted(
-    fit: Fit, points: Sequence[Point], content_of: Callable[[Fit], Mapping[str, Any]], *, tick: Tick = lambda: None
+    fit: Fit,
+    points: Sequence[Point],
+    content_of: Callable[[Fit], Mapping[str, Any]],
+    *,
+    tick: Tick = lambda: None,
+    draw_tick: Callable[[int, float], Tick | None] = lambda points, expected_s: lambda: None,
 ) -> tuple[list[Prediction], dict[Point, str]]:
     """The times of points on the model that `content_of` makes of a fit, and why points have none.
 
     The interval is that of the fit's figures: from models fitted to figures that are drawn from theirs. It leaves out
-    by how much such models are wrong. Raises as times_of.
+    by how much such models are wrong. `draw_tick` gets the number of points of all draws and the time that they will
+    take, and returns their tick, or None: no interval. Raises as times_of.
     """
 
     def models(each: Fit) -> Models:
@@ -37,9 +44,11 @@ def predict_fitted(
         for point in points
         if point.bytes < shortest > 64
     }
+    begin_s = time.monotonic()
     times = times_of([point for point in points if point not in missing], models(fit), tick=tick)
-    known = list(times.time_ns)
-    draws = [times_of(known, models(drawn), tick=tick).time_ns for drawn in fit.resampled(DRAWS)]
+    known, drawn = list(times.time_ns), list(fit.resampled(DRAWS))
+    again = draw_tick(len(drawn) * len(known), len(drawn) * (time.monotonic() - begin_s)) if drawn and known else None
+    draws = [] if again is None else [times_of(known, models(each), tick=again).time_ns for each in drawn]
     predictions = []
     for point in known:
         seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
