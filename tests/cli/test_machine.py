@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.cli.support import document
 from hockney.cli import execute
 from hockney.model import Point
 from hockney.results.runs import open_results
+from hockney.worker.machine_model import builtin_models
 
 MODEL = """
 title = "two boards"
@@ -95,7 +97,7 @@ def test_a_suite_runs_on_a_model_with_the_variants_that_it_names(model: Path) ->
         assert {launch.argv[launch.argv.index("--model") + 1] for launch in stored.launches.values()} == {
             launch.transport for launch in stored.launches.values()
         }
-    assert reasons["pairs"] == f"the model {model} has room for 8 ranks"
+    assert str(reasons["pairs"]).startswith(f"the model {model} has 8 nodes, so ")
     assert "put and get" in str(reasons["put"])
     assert "memload" not in reasons
     assert apart == ("node 0", "node 4")
@@ -146,3 +148,11 @@ def test_the_machines_are_listed_with_their_models(capsys: pytest.CaptureFixture
     models = {machine["name"]: machine["models"] for machine in machines}
     assert models["gpmimd"] == ["gpmimd", "gpmimd-calibrated"]
     assert models["t3e"] == []
+
+
+def test_every_machine_of_the_list_is_a_model_or_says_that_it_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["list"]) == 0
+    (listed,) = re.findall("models for --machine: (.*)", capsys.readouterr().out)
+    assert sorted(listed.split(", ")) == builtin_models()
+    assert execute(["run", "atlas", "--machine", "t3e"]) == 2
+    assert "published figures of t3e, but no model of it" in capsys.readouterr().err

@@ -138,7 +138,7 @@ def test_variants_of_a_model_change_too(capsys: pytest.CaptureFixture[str]) -> N
         (("pingpong", "--machine", "m.toml", "--set", "LL=2x"), "unknown parameter 'LL': did you mean 'L'?"),
         (("pingpong", "--machine", "m.toml", "--set", "machine=nosuch"), "unknown machine 'nosuch'"),
         (("pingpong", "--machine", "m.toml", "--set", "link.bandwidth=2x"), "changes nothing"),
-        (("pingpong", "--machine", "m.toml", "-n", "65"), "nothing to predict: the model m.toml has room for 64 ranks"),
+        (("pingpong", "--machine", "m.toml", "-n", "65"), "nothing to predict: the model m.toml has 64 nodes, so 65"),
         (("pingpong", "--machine", "m.toml", "--write", "m.toml"), "would write over m.toml"),
         (("pingpong", "--machine", "m.toml", "--write", "m.txt"), "write m.toml"),
         (("memload", "--machine", "m.toml", "-n", "1"), "memload uses real memory, which a model does not have"),

@@ -107,7 +107,7 @@ def test_real_cpus_are_measured_and_predicted(capsys: pytest.CaptureFixture[str]
             "unknown transport of run 1 'tcp': known are sim@known.toml; --from names another run",
         ),
         (("pingpong", "--topology", "ring:8"), "write torus:4x4x4, mesh:8x8"),
-        (("pingpong", "-n", "16", "--topology", "torus:2x2"), "room for 4 ranks"),
+        (("pingpong", "-n", "16", "--topology", "torus:2x2"), "on torus:2x2 has 4 nodes, so 16 ranks"),
     ],
 )
 def test_questions_that_a_run_cannot_answer(

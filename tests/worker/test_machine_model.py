@@ -133,7 +133,9 @@ def test_a_placement_is_a_variant(tmp_path: Path) -> None:
     plain, apart = (model_of(tmp_path, text, variant) for variant in ("", "apart"))
     assert plain.key != apart.key
     assert why_unfit(apart, 4) is None
-    assert why_unfit(plain, 5) == f"the model {plain.name} has room for 4 ranks"
+    assert why_unfit(plain, 5) == (
+        f"the model {plain.name} has 4 nodes, so 5 ranks do not fit: use -n 4 or fewer, or a larger topology"
+    )
 
 
 def test_a_model_changes_its_base(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
         for name in _KINDS:
             render.title("Machines of the archive" if name == "machines" else name.capitalize(), first=name == "suites")
             items: Sequence[Item] = getattr(inventory, name)
-            (_print_items if name == "suites" else _print_names)(items)
+            {"suites": _print_items, "machines": _print_models}.get(name, _print_names)(items)
         render.say()
         render.note(
             f"What each is, and how to get missing ones: {typed('list', 'transports')}, {typed('list', 'patterns')}, …"
@@ -118,6 +118,12 @@ def _print_names(items: Sequence[Item]) -> None:
         names = dict.fromkeys(item.name.partition(":")[0] for item in items if item.ready is is_ready)
         if names:
             render.note(word + ", ".join(names))
+
+
+def _print_models(machines: Sequence[Item]) -> None:
+    """The models, and the machines that have none."""
+    render.note("models for --machine: " + ", ".join(model for machine in machines for model in machine.more["models"]))
+    render.note("published figures alone: " + ", ".join(each.name for each in machines if not each.more["models"]))
 
 
 def _print_machines(machines: Sequence[Item]) -> None:

@@ -35,7 +35,7 @@ class Model:
         """The model with this content, from a file or not. Raises UsageError with all errors."""
         machine = validated(content, f"{name}:{variant}".rstrip(":"), MachineModel)
         if machine.machine is not None:
-            known = [row["name"] for row in read_toml(MODELS.parent / "reports.toml", "list of reports")["machine"]]
+            known = _machines_of_archive()
             if machine.machine not in known:
                 raise UsageError(f"{name}: {unknown('machine', machine.machine, known)}")
         return cls(name, variant, content, machine)
@@ -84,6 +84,11 @@ def builtin_models() -> list[str]:
     return sorted(path.stem for path in MODELS.glob("*.toml"))
 
 
+def _machines_of_archive() -> list[str]:
+    """Names of the machines that the classic reports measured, also of those without a model."""
+    return [row["name"] for row in read_toml(MODELS.parent / "reports.toml", "list of reports")["machine"]]
+
+
 def load_model(name: str, variant: str = "") -> Model:
     """The model of that name, or in the file whose name ends in .toml. Raises UsageError with all that is wrong."""
     plain = Model.from_content(name, _content(name, bases_left=8))
@@ -106,6 +111,11 @@ def write_model(model: Model, path: Path, head: str) -> None:
 def _content(name: str, bases_left: int) -> dict[str, Any]:
     """The content of a file, on top of its base's."""
     if name not in builtin_models() and not name.endswith(".toml"):
+        if name in _machines_of_archive():
+            raise UsageError(
+                f"the archive has published figures of {name}, but no model of it; the machines with a model",
+                argv=("hockney", "list", "machines"),
+            )
         raise unknown("model", name, builtin_models(), listed_by=("hockney", "list", "machines"))
     path = Path(name) if name.endswith(".toml") else MODELS / f"{name}.toml"
     content = read_toml(path, "model")

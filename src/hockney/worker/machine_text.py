@@ -39,10 +39,15 @@ def ranks_of(machine: MachineModel) -> int:
 
 def why_unfit(model: Model, ranks: int) -> str | None:
     """Why this number of ranks does not fit the machine, or None."""
-    most = ranks_of(model.machine)
+    machine, most = model.machine, ranks_of(model.machine)
     if ranks <= most:
         return None
-    return f"the model {model.name} has room for {counted(most, 'rank')}{' where it places them' * bool(model.variant)}"
+    is_full = machine.topology.node_count * machine.ranks_per_node == most
+    each = f" of {machine.ranks_per_node} ranks" * (machine.ranks_per_node > 1)
+    room = f"{counted(machine.topology.node_count, 'node')}{each}" if is_full else f"room for {counted(most, 'rank')}"
+    where = " where it places them" * bool(model.variant)
+    remedy = f"use -n {most} or fewer, or a larger topology"
+    return f"the model {model.name} has {room}{where}, so {ranks} ranks do not fit: {remedy}"
 
 
 def compiled(model: Model, ranks: int) -> str:
