@@ -1,12 +1,10 @@
 /* Clocks: every rank compares its clock with that of its parent in a binomial tree; the slowest rank's time.
  *
- * The parent reads its clock (t1), sends, and reads it again (t4) when the child's answer is there; between them the
- * child reads its own (t). If t was read in the middle, the child's clock is ahead by t - (t1 + t4) / 2. The middle is
- * unknown by half the round trip at most, so each rank keeps its exchange with the shortest one (Cristian 1989). A
- * child waits before its parent begins, so no exchange includes a wait. */
+ * The parent sends, and the child answers (clock.h). A child waits before its parent begins, so no exchange includes a
+ * wait. */
 #include <stdio.h>
 
-#include "../pattern.h"
+#include "clock.h"
 
 typedef struct clocks_stamp {
     uint64_t sent_ns, answered_ns;
@@ -15,8 +13,8 @@ typedef struct clocks_stamp {
 /* The pattern's state: this rank's clock less its parent's, in the exchange with the shortest round trip. The core
  * subtracts what counters are before the samples, so they are 0 until then: the first look at them begins to count. */
 typedef struct clocks_state {
-    double ahead_ns, error_ns;
-    bool is_counting, is_known;
+    hk_clock_t clock;
+    bool is_counting;
 } clocks_state_t;
 
 static hk_plan_t clocks_plan(const hk_run_t *run)
@@ -40,28 +38,19 @@ static uint64_t clocks_now_ns(hk_ctx_t *ctx)
     return ctx->tp->now_ns == hk_real_now_ns ? hk_time_of_day_ns() : ctx->tp->now_ns(ctx);
 }
 
-static void clocks_note(clocks_state_t *state, const clocks_stamp_t *parent, uint64_t now_ns)
-{
-    const uint64_t trip_ns = parent->answered_ns - parent->sent_ns;
-    const double error_ns = (double)trip_ns / 2;
-    if (state->is_counting && (!state->is_known || error_ns < state->error_ns)) {
-        const int64_t ahead_ns = (int64_t)(now_ns - parent->sent_ns);
-        *state = (clocks_state_t){(double)ahead_ns - error_ns, error_ns, true, true};
-    }
-}
-
 static hk_status_t clocks_answer(hk_run_t *run, int parent)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const clocks_stamp_t *stamp = (const clocks_stamp_t *)(void *)run->in;
+    clocks_state_t *state = run->state;
     HK_TRY(tp->recv(ctx, parent, run->in, sizeof *stamp));
     const uint64_t now_ns = clocks_now_ns(ctx);
     const bool came = stamp->sent_ns > 0; /* a lost message is zeros */
     HK_TRY(tp->send(ctx, parent, run->out, sizeof *stamp));
     HK_TRY(tp->recv(ctx, parent, run->in, sizeof *stamp));
-    if (came && stamp->sent_ns > 0) {
-        clocks_note(run->state, stamp, now_ns);
+    if (came && stamp->sent_ns > 0 && state->is_counting) {
+        hk_clock_note(&state->clock, stamp->sent_ns, now_ns, stamp->answered_ns);
     }
     return HK_OK;
 }
@@ -105,8 +94,8 @@ static bool clocks_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_
 {
     clocks_state_t *state = run->state;
     state->is_counting = true;
-    *counter_p =
-        i == 0 ? (hk_counter_t){"clock_ahead_ns", state->ahead_ns} : (hk_counter_t){"clock_error_ns", state->error_ns};
+    *counter_p = i == 0 ? (hk_counter_t){"clock_ahead_ns", state->clock.ahead_ns}
+                        : (hk_counter_t){"clock_error_ns", state->clock.error_ns};
     return i < 2;
 }
 
