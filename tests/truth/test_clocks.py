@@ -1,15 +1,21 @@
-"""Clocks of hosts that share one clock: no difference within the error, also over a slow cable."""
+"""Clocks of hosts that share one clock: no difference within the error, also over a slow cable.
+
+And the one-way delays that are measured with them.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
+from statistics import median
 
-from tests.truth.bed.bed import Bed, Host
+import pytest
+from tests.truth.bed.bed import Bed, Host, burst_bytes
 from tests.truth.conftest import MakeBed
 
 from hockney.analysis.clocks import clocks_around
+from hockney.model import PointStatus
 from hockney.results.runs import open_results
 
 
@@ -44,3 +50,33 @@ def test_clocks_are_compared_before_and_after_any_run(two_hosts: Bed, tmp_path: 
     assert abs(second.drift_ppm) <= second.drift_error_ppm
     shown = two_hosts.run("n1", [sys.executable, "-m", "hockney", "show", "-v", "--store", str(tmp_path / "r.db")])
     assert "Clocks compared with n1, before and after the run" in shown.stdout
+
+
+@pytest.fixture(scope="module")
+def unequal(make_bed: MakeBed) -> Bed:
+    """A cable on which the first host sends at half the rate at which it receives."""
+    return make_bed(Host(rate_mbit=100, send_mbit=50), Host(rate_mbit=100))
+
+
+@pytest.mark.parametrize(("direction", "rate_mbit"), [("up", 50), ("down", 100)])
+def test_a_delay_is_that_of_its_own_direction(unequal: Bed, tmp_path: Path, direction: str, rate_mbit: int) -> None:
+    words = ("run", "owd", "-t", "tcp", "--per-node", "1", "--bytes", "8,64K,1M", "--time", "5s", "--launches", "1")
+    argv = [sys.executable, "-m", "hockney", *words, "-o", f"direction={direction}", "--store", str(tmp_path / "r.db")]
+    done = unequal.run("n1", [*argv, "--hosts", "n1,n2"], limit_s=120)
+    assert done.returncode == 3, done.stderr  # a point has failed
+    with open_results(tmp_path / "r.db") as results:
+        (short,) = [row for row in results.store.points(1) if row.point.bytes == 8]
+        seen_ns = {
+            one.point.bytes: median(median(each.times_ns()) for each in one.measurements)
+            for one in results.run("last").series
+            if one.measurements
+        }
+    assert short.status is PointStatus.FAILED
+    assert "is not more than twice the clocks' error of" in (short.reason or "")
+    assert "us: send longer messages (--bytes)" in (short.reason or "")
+    assert sorted(seen_ns) == [64 << 10, 1 << 20]  # no figure of 8 B
+    for size, time_ns in seen_ns.items():
+        wire_bytes = size + -(-size // 1448) * 66  # headers of Ethernet, IP and TCP
+        # What the cable lets through at once is less after an earlier message.
+        least_ns, most_ns = ((wire_bytes - at_once) * 8000 / rate_mbit for at_once in (burst_bytes(rate_mbit), 0))
+        assert 0.97 * least_ns <= time_ns <= 1.05 * most_ns

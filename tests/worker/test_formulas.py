@@ -87,6 +87,7 @@ CASES = [
     Case("ringreduce", "shm", 5, 24, {}, "2 (P - 1) bytes / time"),
     Case("paramserver", "shm", 5, 24, {"servers": 2}, "2 `servers` × workers × bytes / time"),
     Case("clocks", "shm", 4, 0, {}),
+    Case("owd", "shm", 2, 1 << 24, {}),  # a millisecond: much longer than an exchange
     Case("memload", "null", 1, 4096, {}, "8 B / time per load or word"),
     Case("memload", "null", 1, 4096, {"access": "stream"}, "8 B / time per load or word"),
     Case("memcpy", "null", 1, 4096, {}),

@@ -53,7 +53,8 @@ class Host:
     receive_mbit: float | None = None
 
 
-def _burst_bytes(rate_mbit: float) -> int:
+def burst_bytes(rate_mbit: float) -> int:
+    """What a cable that was idle lets through at once."""
     return max(_BURST_MIN_BYTES, round(rate_mbit * _BURST_MS * 125))
 
 
@@ -243,13 +244,13 @@ class Bed(PutUp):
             }
             for number, (rate, match) in rates.items():
                 leaf = f"1:{int(number):x}"
-                of_class = ("classid", leaf, "htb", "rate", f"{rate:g}mbit", "burst", f"{_burst_bytes(rate)}")
+                of_class = ("classid", leaf, "htb", "rate", f"{rate:g}mbit", "burst", f"{burst_bytes(rate)}")
                 self._configure(*where, "tc", "class", "add", "dev", device, "parent", "1:", *of_class)
                 if match:
                     chosen = ("protocol", "ip", "parent", "1:", "u32", *match, "flowid", leaf)
                     self._configure(*where, "tc", "filter", "add", "dev", device, *chosen)
         elif rate_mbit is not None:
-            limit = ("rate", f"{rate_mbit:g}mbit", "burst", f"{_burst_bytes(rate_mbit)}", "latency", "50ms")
+            limit = ("rate", f"{rate_mbit:g}mbit", "burst", f"{burst_bytes(rate_mbit)}", "latency", "50ms")
             self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *limit)
 
     def _lose(self, where: Sequence[str], device: str, loss: float, of_source: Mapping[str, float]) -> None:
@@ -295,9 +296,9 @@ class Bed(PutUp):
         self._configure("ip", "link", "set", "far", "up")
 
     def _add_class(self, device: str, parent: str, name: str, rate_mbit: float, most_mbit: float) -> None:
-        rate = ("rate", f"{rate_mbit:g}mbit", "ceil", f"{most_mbit:g}mbit", "burst", f"{_burst_bytes(rate_mbit)}")
+        rate = ("rate", f"{rate_mbit:g}mbit", "ceil", f"{most_mbit:g}mbit", "burst", f"{burst_bytes(rate_mbit)}")
         where = ("dev", device, "parent", parent, "classid", name)
-        more = ("cburst", f"{_burst_bytes(most_mbit)}", "quantum", "3000")
+        more = ("cburst", f"{burst_bytes(most_mbit)}", "quantum", "3000")
         self._configure("tc", "class", "add", *where, "htb", *rate, *more)
 
     def cut(self, host: str) -> None:

@@ -38,6 +38,7 @@
     X(paramserver)          \
     X(eventbuilder)         \
     X(clocks)               \
+    X(owd)                  \
     X(memload)              \
     X(memcpy)               \
     X(ft)
