@@ -412,6 +412,14 @@ def test_a_rank_that_never_comes_is_named(agent: Path) -> None:
     assert "(to wait longer, measure again with --limit above 2 s)" in str(error.value)
 
 
+def test_a_long_start_ends_once_a_host_is_missed(agent: Path) -> None:
+    begun_s = time.monotonic()
+    session = WorkerSession(remote_job(agent, ("127.0.0.1", "silent"), 2), misses_host=lambda: True)
+    with pytest.raises(LaunchFailed), session:
+        session.hello()
+    assert time.monotonic() - begun_s < START_LIMIT_S
+
+
 def test_a_rank_killed_on_another_host_ends_the_job(agent: Path) -> None:
     with WorkerSession(remote_job(agent, ("127.0.0.1", "localhost"), 2)) as session, nothing_stays(session):
         pid = session.hello().ranks[1].pid

@@ -7,10 +7,12 @@ that dies or hangs fails one point, and is started again for the next.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
 
@@ -21,6 +23,7 @@ from hockney.measure.load import Load, LoadFailed
 from hockney.measure.plan import Plan, cpus_for
 from hockney.model import Definition, Launch, Measurement, Place, Point, split_placed
 from hockney.units import counted
+from hockney.worker import diagnose
 from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import (
@@ -46,6 +49,7 @@ class _Live:
     session: WorkerSession
     launch_id: int
     launched: Launch
+    hosts: tuple[Host, ...]
 
 
 @dataclass
@@ -97,6 +101,7 @@ class WorkerPool:
         self._loads: dict[str, Load] = {}  # by transport
         self._starts: Counter[tuple[str, int]] = Counter()
         self._failures = failures
+        self._asked: Future[dict[str, str]] | None = None  # the hosts of a late job
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -104,6 +109,9 @@ class WorkerPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for live in self._live.values():
+            if self._lost_of(live.hosts):  # it would not quit
+                live.session.kill()
         sessions = [held.session for jobs in (self._loads, self._live) for held in jobs.values()]
         for session in sessions:
             if kind is None:
@@ -122,6 +130,7 @@ class WorkerPool:
     def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
         """One measurement. Raises PointFailed."""
         live = self._job(point)
+        self._asked = None
         started_unix_s = time.time()
         limits, most_s = self._failures.limits, self._plan.timeout_s
         limit_s = limits.limit_s(point, batch * samples + warmup, most_s) if self._plan.limit_adapts else most_s
@@ -209,20 +218,23 @@ class WorkerPool:
 
     def _job(self, point: Point) -> _Live:
         key = (point.transport, point.ranks)
-        if key in self._live:
+        lost = self._lost_of(self._hosts_of(point)) if self._failures.lost_hosts else ""
+        if key in self._live and not lost:
             return self._live[key]
         failures, launcher = self._failures, split_placed(point.transport)[0].partition(":")[0]
-        known = failures.reasons.get(key) or failures.reasons.get(launcher) or self._lost_text(point)
+        known = failures.reasons.get(key) or failures.reasons.get(launcher) or lost
         if known:
             raise PointFailed(known)
+        self._asked = None
         try:
             self._live[key] = self._start(point)
         except WorkerError as error:
-            lost = self._lose_hosts(point)
-            if not lost:
+            if not (lost := self._lose_hosts(point)):
                 is_silent = isinstance(error, LaunchFailed) and error.timed_out and launcher not in failures.proven
                 failures.reasons[launcher if is_silent else key] = str(error)
             raise PointFailed(lost or str(error)) from error
+        if self._asked is not None:
+            self._asked.result()  # nothing else may run while it measures
         failures.proven.add(launcher)
         return self._live[key]
 
@@ -234,23 +246,36 @@ class WorkerPool:
     def _lose_hosts(self, point: Point) -> str:
         """After a job has failed: ask its hosts whether they answer, and drop those that do not; names them.
 
-        Jobs on a dropped host are ended: they would wait for their limit. Where no host answers, nothing is known.
+        Where no host answers, nothing is known.
         """
         hosts = self._hosts_of(point)
         if not hosts or not self._failures.asks_hosts:
             return ""
-        lost = lost_hosts([host.name for host in hosts], find_starter(self._plan.launcher, hosts, os.environ))
+        lost = self._ask(hosts).result()
         if len(lost) < len(hosts):
             self._failures.lost_hosts.update(lost)
-        for transport, ranks in list(self._live):
-            if self._lost_text(replace(point, transport=transport, ranks=ranks)):
-                self._live.pop((transport, ranks)).session.kill()
-        return self._lost_text(point)
+        return self._lost_of(hosts)
 
-    def _lost_text(self, point: Point) -> str:
-        """Why a point's hosts cannot be used any more, or an empty string."""
+    def _ask(self, hosts: Sequence[Host]) -> Future[dict[str, str]]:
+        """Those that do not answer. A late job's hosts are asked while it is ended, as either takes seconds."""
+        if self._asked is None:
+            starter = find_starter(self._plan.launcher, hosts, os.environ)
+            thread = ThreadPoolExecutor(1)
+            self._asked = thread.submit(lost_hosts, [host.name for host in hosts], starter)
+            thread.shutdown(wait=False)
+        return self._asked
+
+    def _misses(self, hosts: Sequence[Host]) -> bool:
+        """Whether ssh has said that it cannot reach a host; that one is slow does not end a start."""
+        if not hosts or not self._failures.asks_hosts:
+            return False
+        asked = self._ask(hosts)
+        return asked.done() and any(map(diagnose.unreachable, asked.result().values()))
+
+    def _lost_of(self, hosts: Sequence[Host]) -> str:
+        """Why hosts cannot be used any more, or an empty string."""
         lost = self._failures.lost_hosts
-        names = [host.name for host in self._hosts_of(point) if host.name in lost] if lost else []
+        names = [host.name for host in hosts if host.name in lost]
         return "; ".join(f"{name} does not answer ({lost[name]})" for name in names)
 
     def _start(self, point: Point) -> _Live:
@@ -284,7 +309,8 @@ class WorkerPool:
         library, environment = self._catalogue.transports[transport].library, {**os.environ, **self._environment}
         command = launch(job, library, environment, self._plan.launcher)
         command = replace(command, environment={**self._environment, **command.environment})
-        session = WorkerSession(command, start_limit_s=self._plan.start_limit_s)
+        misses = functools.partial(self._misses, job.hosts if stored else ())  # a background's hosts are others
+        session = WorkerSession(command, start_limit_s=self._plan.start_limit_s, misses_host=misses)
         with contextlib.ExitStack() as undo:
             undo.callback(session.kill)
             session.start()
@@ -313,7 +339,7 @@ class WorkerPool:
             )
             # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
             self._refused(transport, sum(rank.strangers for rank in hello.ranks))
-            live = _Live(session, self._started(launched) if stored else 0, launched)
+            live = _Live(session, self._started(launched) if stored else 0, launched, job.hosts)
             undo.pop_all()
             return live
 

@@ -54,6 +54,7 @@ Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, L
 # ends it.
 GRACE_S = 4.0
 _REPORTS_S = 1.5  # after the limit, and all ranks that live have reported it
+_LONG_START_S = 2.0
 _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
 
@@ -62,11 +63,20 @@ class WorkerSession:
     """One job from its start to its end. Not for use by several threads at once.
 
     `start_limit_s` is the limit from the start of the job to its first answer, in s. Its ranks have the same limit, and
-    a moment more to report missing ranks. `has_option`: the user sets that limit with --limit.
+    a moment more to report missing ranks. `has_option`: the user sets that limit with --limit. `misses_host` is called
+    once the limit of a command has passed, and again and again while a start takes long: True ends the start.
     """
 
-    def __init__(self, launch: StartCommand, *, start_limit_s: float = START_LIMIT_S, has_option: bool = True) -> None:
+    def __init__(
+        self,
+        launch: StartCommand,
+        *,
+        start_limit_s: float = START_LIMIT_S,
+        has_option: bool = True,
+        misses_host: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._launch = launch
+        self._misses_host = misses_host
         self._start_limit_s = start_limit_s
         self._has_option = has_option
         self._started_s = 0.0
@@ -263,12 +273,16 @@ class WorkerSession:
         One that waits for a dead host is not waited for, once the other ranks have reported the time limit.
         """
         while not self._greeted and not diagnose.unreachable(self.said):
-            if time.monotonic() >= deadline_s:
+            now_s = time.monotonic()
+            if now_s >= deadline_s or (now_s >= self._started_s + _LONG_START_S and self._misses_host()):
                 raise TimeoutError
             with suppress(TimeoutError):
                 return self._channel.read_line(min(deadline_s, time.monotonic() + 0.5))
         if not self._greeted:
             return self._channel.read_line(min(deadline_s, time.monotonic() + _LAST_WORDS_S))
+        with suppress(TimeoutError):
+            return self._channel.read_line(deadline_s - GRACE_S)
+        self._misses_host()
         with suppress(TimeoutError):
             return self._channel.read_line(deadline_s - GRACE_S + _REPORTS_S)
         if diagnose.is_late(self._channel.said(self._heard_bytes)):
