@@ -100,13 +100,15 @@ def test_a_stream_that_may_lose_messages_is_acknowledged_after_64() -> None:
     assert measurement.batch * measurement.definition.divisor == 64
 
 
-@pytest.mark.parametrize("budget_s", [1000, 100, 3])
-def test_a_measurement_of_a_slow_stream_takes_up_to_a_third_of_its_limit(budget_s: float) -> None:
+@pytest.mark.parametrize(("budget_s", "most_s"), [(1000, 20), (100, 20), (3, 3)])
+def test_a_measurement_of_a_slow_stream_takes_up_to_a_third_of_its_limit_and_its_share_of_the_time(
+    budget_s: float, most_s: float
+) -> None:
     machine = Machine(lambda point: 0.19e9)
     notes = sample(machine, replace(plan_of(STREAM), timeout_s=60), budget_s=budget_s)
     measurement = all_measurements(notes)[0]
     fill_s = 0.38 * (measurement.batch // 4)
-    assert 12 < measurement.elapsed_ns[0].sum() / 1e9 + fill_s < 20.2
+    assert 0.6 * most_s < measurement.elapsed_ns[0].sum() / 1e9 + fill_s < 1.01 * most_s
 
 
 def test_a_later_launch_measures_with_the_batches_of_the_first() -> None:

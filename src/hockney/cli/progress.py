@@ -8,6 +8,7 @@ minute.
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -44,6 +45,8 @@ class ProgressDisplay(Display):
         self._launches = 1
         self._launch = 0
         self._done = ""  # how far the run is
+        self._unseen: set[Point] = set()  # of the first round
+        self._end_s = math.inf
         self._failed: dict[tuple[CurveKey, str | None], list[Point]] = {}  # not printed yet
         self._first_failed: dict[str | None, str] = {}  # by reason
 
@@ -52,6 +55,7 @@ class ProgressDisplay(Display):
         points = counted(len(plan.points), "point")
         is_known = run_id == self._run_id
         self._run_id, self._launches, self._launch = run_id, plan.launches, 0
+        self._unseen, self._end_s = set(plan.points), time.monotonic() + plan.time_s
         if is_known:  # a check measures again
             launches = counted(plan.launches, "more launch", "more launches")
             self.say(
@@ -95,6 +99,11 @@ class ProgressDisplay(Display):
         if point.transport not in self._seen:
             self._seen.add(point.transport)
             self.say(f"  first figure: {text}")
+        self._unseen.discard(point)
+        if not self._done and time.monotonic() >= self._end_s and self._unseen:
+            self._end_s = math.inf
+            left = counted(len(self._unseen), "point")
+            self.say(f"  the time is up, but the first round is made whole: {left} to go (Ctrl-C keeps what is measured)")
         self._draw(text)
 
     def progressed(self, progress: Progress) -> None:

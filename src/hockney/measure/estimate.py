@@ -25,6 +25,14 @@ def long_ns(points: int, time_s: float) -> float:
     return min(500_000_000, max(50_000_000, share_ns / (MIN_MEASUREMENTS * (SAMPLES_MIN + 1))))
 
 
+def stream_ns(points: int, time_s: float, limit_s: float) -> float:
+    """How long a measurement of a stream may last: its point's share of the time, and a third of its time limit.
+
+    Half a second in any case: the ends of a stream then weigh little.
+    """
+    return 1e9 * min(max(0.5, time_s / max(1, points)), limit_s / 3)
+
+
 def events_on_schedule(rate_hz: int) -> int:
     """How many events a measurement has: those of 50 ms, at least 1,000, but no more than those of half a second.
 

@@ -24,6 +24,7 @@ from hockney.measure.estimate import (
     SPAN_S,
     events_on_schedule,
     long_ns,
+    stream_ns,
 )
 from hockney.measure.interfaces import Instrument, Observer, PointFailed, Progress
 from hockney.measure.plan import Plan
@@ -92,7 +93,7 @@ class Sampler:
         start_s = self._clock()  # only now: judging many earlier measurements may take longer than a short budget
         self._deadline_s = start_s + budget_s
         self._long_ns = long_ns(len(active), budget_s)
-        self._stream_ns = 1e9 * self._plan.timeout_s / 3  # how long a measurement of a stream may last
+        self._stream_ns = stream_ns(len(active), budget_s, self._plan.timeout_s)
         for work in self._work.values():
             self._make_alike(work)
         try:
@@ -241,7 +242,7 @@ class Sampler:
     def _wanted_batch(self, work: Work, measurement: Measurement) -> int:
         """The number of repetitions for which reading the clock costs less than 1 % of a batch.
 
-        Of a stream, also enough for its ends to weigh little, and no more than fit a third of the time limit.
+        Of a stream, also enough for its ends to weigh little, and no more than fit stream_ns.
         """
         if work.point.rate_hz:
             return 1
