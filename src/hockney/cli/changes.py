@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
     """Notes for the reader besides the series, the most important first."""
-    lines = []
-    for label, items, limit in (
-        ("changed: ", changes.differences_texts(comparison), 3),
-        ("", changes.load_sentences(comparison), 1),
-    ):
+
+    def first(items: list[str], limit: int, joint: str) -> str:
         shown = items if everything else items[:limit]
-        more = f" ({len(items) - len(shown)} more in --json)" if len(shown) < len(items) else ""
-        lines += [f"{label}{('; ' if label else ' ').join(shown)}{more}"] if items else []
+        return joint.join(shown) + (f" ({len(items) - len(shown)} more in --json)" if len(shown) < len(items) else "")
+
+    differences, loads = changes.differences_texts(comparison), changes.load_sentences(comparison)
+    lines = [f"changed: {first(differences, 3, '; ')}"] if differences else []
+    lines += [f"Fix: {fix_text(fix)}" for fix in comparison.fixes]
+    lines += [first(loads, 1, " ")] if loads else []
     warning = caution(comparison)
     lines += [warning] if warning else []
-    lines += [f"Fix: {fix_text(fix)}" for fix in comparison.fixes]
     for run, points in ((comparison.base, comparison.only_base), (comparison.new, comparison.only_new)):
         lines += [changes.only_in_sentence(run, points)] if points else []
     listed = (change for change in comparison.changes if everything or not change.is_without_common_state)

@@ -337,6 +337,7 @@ def test_samples_of_a_point_that_failed_decide_nothing(store: Store, side: int) 
 def test_a_reason_common_to_both_runs_names_both(store: Store) -> None:
     runs = [add_run(store, curve(), unsteady={make_point(8)}, seed=seed) for seed in (1, 2)]
     assert reasons_of(store, runs) == [(ReasonCode.NO_STEADY_STATE, run) for run in runs]
+    assert len(compare_runs(store, *runs).fixes) == 2  # each run again, with twice its launches
     runs = [add_run(store, curve(), failed={make_point(131072): f"rank {seed} hung"}, seed=seed) for seed in (1, 2)]
     assert reasons_of(store, runs, 131072) == [(ReasonCode.FAILED, run) for run in runs]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.builders import make_info
 from tests.measure.contended_machine import ContendedMachine
 
 from hockney.analysis.compare.comparison import PAIRS_MIN, judge, launch_ratios, match_pairs
-from hockney.analysis.compare.values import Reason, ReasonCode, SeriesChange, Verdict
+from hockney.analysis.compare.values import Comparison, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.model import Point
 
 
@@ -55,3 +56,11 @@ def test_a_quadruple_that_was_cut_short_does_not_count() -> None:
 def test_a_wild_round_moves_no_launch_pair() -> None:
     rounds = {number: ([1.0, 1.0], [ratio, ratio]) for number, ratio in enumerate((1.1, 1.1, 50.0, 1.1, 1.1))}
     assert launch_ratios({0: rounds}) == pytest.approx([1.1])
+
+
+def test_too_few_launch_pairs_have_a_fix() -> None:
+    info = make_info(command="hockney compare --interleave pingpong --new-env A=1")
+    changes = tuple(judged(1, [2.0], launches=PAIRS_MIN - 1))
+    found = Comparison(1, 2, (5, 5), 1.0, (), changes, (info, info), interleaved=True)
+    (fix,) = found.fixes
+    assert fix.argv == ("hockney", "compare", "--interleave", "pingpong", "--new-env", "A=1", "--launches", "12")

@@ -202,20 +202,22 @@ class Comparison:
     def fixes(self) -> list[Fix]:
         """Fixes for series that are inconclusive, each once: more launches, or a new run for a common machine state.
 
-        A run with enough launches but several states gets twice its launches; wide intervals get more launches of the
-        run with fewer.
+        A run with enough launches but several states, or none that lasts, gets twice its launches; wide intervals get
+        more launches of the run with fewer.
         """
         wanted = [0, 0]
         wide = [change.shift for change in self.changes if change.has(ReasonCode.WIDE_INTERVAL) and change.shift]
-        if wide and self.interleaved:
-            return [more_pairs(self.infos[0], 2 * max(shift.n_new for shift in wide))]
+        if self.interleaved and (wide or any(change.has(ReasonCode.FEW_PAIRS) for change in self.changes)):
+            return [more_pairs(self.infos[0], 2 * max((shift.n_new for shift in wide), default=LAUNCHES))]
         if wide:
             fewest = min(self.launches)
             wanted = [max(LAUNCHES_WANTED, 2 * made) if made == fewest else 0 for made in self.launches]
         for change in self.changes:
             for reason in change.reasons:
                 for side, name in enumerate(("base", "new")):
-                    if reason.code is ReasonCode.FEW_LAUNCHES and reason.facts[name] < LAUNCHES_MIN:
+                    few = reason.code is ReasonCode.FEW_LAUNCHES and reason.facts[name] < LAUNCHES_MIN
+                    unsteady = reason.code is ReasonCode.NO_STEADY_STATE
+                    if few or (unsteady and reason.facts["run"] == (self.base, self.new)[side]):
                         made = change.launches[side]
                         wanted[side] = max(wanted[side], LAUNCHES_WANTED, 2 * made if made >= LAUNCHES_MIN else 0)
         if self.without_common_state:  # launches that are missing anyway may see a common state
