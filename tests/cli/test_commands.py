@@ -242,7 +242,7 @@ def test_errors_of_a_suites_file_have_a_line_each(tmp_path: Path, capsys: pytest
     lines = capsys.readouterr().out.splitlines()
     assert not any(line.startswith("quick ") for line in lines)  # of a file that is named nothing else is listed
     assert f"{path} has 2 errors; correct the file" in next(line for line in lines if re.match(r"bad +wrong ", line))
-    assert lines[lines.index("What is wrong in bad") + 1 :] == [
+    assert lines[lines.index("Errors in bad") + 1 :] == [
         "  transports: unknown transport 'tpc': did you mean 'tcp'?",
         "  pattern of the 1st [[series]]: unknown pattern 'pingpog': did you mean 'pingpong'?",
     ]

@@ -47,7 +47,7 @@ def test_what_is_not_clear_is_said_with_the_command_that_measures_it(tmp_path: P
     store_health(tmp_path / "r.db", 6, rates={(0, 1): 0.5}, measurements=3)
     screen = shown(tmp_path / "r.db")
     assert "No fault found" not in screen
-    assert "bandwidth: insufficient data: n1 to n2 may be bad, with too few measurements" in screen
+    assert "bandwidth: insufficient data: too few measurements to decide whether n1 to n2 is at fault" in screen
     assert "health --hosts 'n[1-6]' --time 10m" in screen
 
 

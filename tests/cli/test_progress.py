@@ -40,7 +40,7 @@ def begun(capsys: pytest.CaptureFixture[str], plan: Plan, *, goes_on: bool = Fal
 def test_begin_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     plan = Plan("test", POINTS, time_s=60, precision=0.005)
     rest = "on 1 transport, until all are known to 0.5 % or for 1 min 00 s, but at least one round"
-    assert begun(capsys, plan) == [f"run 3: 3 points {rest}; Ctrl-C keeps what is measured"]
+    assert begun(capsys, plan) == [f"run 3: 3 points {rest}; Ctrl-C keeps all measurements"]
     assert begun(capsys, plan, goes_on=True, precise=1)[0].startswith(f"run 3 resumed: 2 of its 3 points {rest};")
     several = begun(capsys, replace(plan, launches=2))
     assert "at least one round of each launch;" in several[0]
@@ -190,7 +190,9 @@ def test_a_check_says_that_it_measures_again(capsys: pytest.CaptureFixture[str])
     display.begun(3, plan, goes_on=False, precise=0)
     display.begun(3, replace(plan, launches=12), goes_on=True, precise=0)
     said = sentences(capsys.readouterr().err)
-    assert said[1:] == ["run 3 goes on, as not all is decided: 3 points in 12 more launches, for 1 min 00 s or longer"]
+    assert said[1:] == [
+        "run 3 continues, as some series are inconclusive: 3 points in 12 more launches, for 1 min 00 s or longer"
+    ]
 
 
 def test_a_long_prediction_says_how_long_after_its_first_point(

@@ -66,7 +66,7 @@ def test_without_a_compiler_it_says_so_and_goes_on(
     assert execute(["doctor"]) == 0
     output = capsys.readouterr().out
     assert "not measured: no C compiler found" in output
-    assert "What is missing" in output
+    assert "\nMissing\n" in output
     assert "apt-get install gcc" in output
 
 
@@ -119,7 +119,7 @@ def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytes
         "stolen by a hypervisor    2.0% of the CPU time",
         "busy with other programs  0.1 CPUs",
         "",
-        "What limits precision",
+        "Limits to precision",
         "Nothing was found.",
     ]
     monkeypatch.setattr(checkup, "check_up", lambda: replace(seen, measured=PairFigures(why="one CPU only")))

@@ -38,9 +38,7 @@ def facts(tmp_path: Path) -> dict[str, Any]:
 def test_the_advice_for_more_ranks_than_cpus_names_transports_that_sleep(facts: dict[str, Any]) -> None:
     changed = {**facts, "limits": {**facts["limits"], "usable_cpus": "0-1"}}
     (warning,) = [one for one in warnings_before(changed, ranks=8, moment=QUIET) if one.kind == "oversubscription"]
-    assert warning.remedy.endswith(
-        "prefer pipe and unix: their waiting ranks sleep, while spinning ones take CPU time."
-    )
+    assert warning.remedy.endswith("prefer pipe and unix: their ranks sleep while they wait, others take CPU time.")
 
 
 def test_a_quiet_machine_needs_no_warning(facts: dict[str, Any]) -> None:

@@ -135,7 +135,7 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
     refuse_empty(plan, what="predict")
     content_of = content_for(max(point.ranks for point in plan.points))
     model = Model.from_content(fit.transport, content_of(fit))
-    way = "all hang on one switch" if topology is None else f"topology {topology}"
+    way = "one switch for all" if topology is None else f"topology {topology}"
     assumptions = [
         f"Assumed: a CPU for each rank, and {way}. Between sizes, costs are interpolated.",
         f"For the errors of such models: {typed('predict', '--validate')}",

@@ -32,7 +32,7 @@ def caveat_lines(caveats: Iterable[Caveat], *, verbose: bool = False) -> tuple[l
 
 
 def of_warnings(seen: Sequence[Warning_]) -> list[Caveat]:
-    """Without warnings that a resumed run repeated, and loads before the run that continued during it."""
+    """The caveats of warnings, each kind once; the load before the run is left out if there was load during it."""
     by_kind = {(warning.kind, warning.subject): warning for warning in seen}
     if ("others", "machine") in by_kind:
         by_kind.pop(("load", "machine"), None)

@@ -32,7 +32,7 @@ from hockney.units import parse_increase
 )
 @file_option("--expect", metavar="FILE.toml", help="Check the limits of this file, on RUN or by measuring.")
 @duration_option("--time", "time_s", help="How long to measure at first. [default: the baseline's time]")
-@duration_option("--patience", "patience_s", help="How long to go on measuring what is inconclusive. [default: 2m]")
+@duration_option("--patience", "patience_s", help="How long to measure inconclusive series again. [default: 2m]")
 @file_option("--junit", help="Also write a JUnit file.")
 def check(
     reference: str | None,
@@ -50,7 +50,7 @@ def check(
 
     With --baseline, measures a run's plan again in 6 launches or more. Series that seem slower are judged by as many
     new launches, and by more while --patience lasts. A change that drift of the machine may explain is inconclusive.
-    With --expect, checks the limits of a file. A baseline from a different CPU is never fine: exit code 3.
+    With --expect, checks the limits of a file. A baseline from a different CPU is inconclusive: exit code 3.
     """
     from hockney.cli.junit import reported, write_junit
     from hockney.results.store import default_path

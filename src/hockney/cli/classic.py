@@ -65,7 +65,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     if any(cell.oversubscribed for cell in cells):
         render.note(f"*: more ranks than CPUs, so this is a scheduling time. {OVERSUBSCRIBED}")
     if missing:
-        render.title("What is not here")
+        render.title("Not available here")
         for absent in missing:
             render.note(f"{absent.name}: {absent.why}; {absent.how}")
 
@@ -147,7 +147,7 @@ def _number(reason: str, reasons: dict[str, int]) -> str:
 def _print_conclusions(conclusions: Sequence[Conclusion], reasons: dict[str, int]) -> None:
     """Print the verdicts below each conclusion and its published figures."""
     if conclusions:
-        render.title("What the report concludes, and whether it holds here")
+        render.title("The report's conclusions, and whether they hold here")
     for conclusion in conclusions:
         render.note(f"{conclusion.text}{f' [{conclusion.holds}]' if conclusion.holds else ''}")
         published = conclusion.published or ", ".join(map(_named, conclusion.figures))

@@ -49,7 +49,7 @@ def compare(
 ) -> int:
     """Compare two runs: which series became faster or slower.
 
-    A run is a number, a label, `last` or `last~1`, with 3 launches, better 6. --interleave measures two variants
+    A run is a number, a label, `last` or `last~1`. It needs 3 launches, better 6. --interleave measures two variants
     of a pattern or suite in alternation: both see the same machine.
     """
     from hockney.analysis.compare import Verdict, compare_runs

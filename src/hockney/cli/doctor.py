@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     codes=tuple(ExitCode),
 )
 @click.option("--no-facts", is_flag=True, help="Leave out the description of the machine.")
-@click.option("--self-test", "is_self_test", is_flag=True, help="Measure models of known truth instead, in about 10 s.")
+@click.option("--self-test", "is_self_test", is_flag=True, help="Instead, measure models with known figures (10 s).")
 def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | None) -> int:
     """Show what limits precision here, and how to fix it.
 
@@ -49,10 +49,10 @@ def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | N
         render.table(["", TableColumn("", wrap=True)], _machine_rows(checkup.facts))
     render.title("Measured", first=no_facts)
     render.table(["", TableColumn("", wrap=True)], _measured_rows(checkup))
-    render.title("What limits precision")
+    render.title("Limits to precision")
     render.lines(caveat_lines(of_warnings(checkup.warnings), verbose=True)[0] or ["Nothing was found."])
     if checkup.missing:
-        render.title("What is missing")
+        render.title("Missing")
         rows = [[missing.name, missing.why, missing.how] for missing in checkup.missing]
         render.table(["", TableColumn("why", wrap=True), TableColumn("how to get it", wrap=True)], rows)
     return ExitCode.DONE
@@ -89,7 +89,7 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
         ["caches", caches or "unknown"],
         ["NUMA nodes", _nodes([node["cpus"] for node in facts["topology"]["nodes"]])],
         ["memory", f"{memory['total_bytes'] / 2**30:.1f} GiB" if memory["total_bytes"] else "unknown"],
-        ["governor, boost", f"{', '.join(cpu['governors']) or 'not in our hands'}, boost {boost}"],
+        ["governor, boost", f"{', '.join(cpu['governors']) or 'not readable here'}, boost {boost}"],
         ["clock", facts["clock"]["source"] or "unknown"],
         ["system", f"{facts['os']['name'] or '?'}, {facts['os']['kernel']}{f', {inside}' if inside else ''}"],
         ["compiler", facts["software"]["c_compiler"] or "none"],

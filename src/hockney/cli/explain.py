@@ -35,7 +35,7 @@ _NOTES_MAX, _NAMES_MAX = 3, 6
     help="A machine of the archive instead of a run: its published figures.",
     shell_complete=complete("machine"),
 )
-@click.option("--all", "everything", is_flag=True, help="Every finding, all fits and layers, and every gap.")
+@click.option("--all", "everything", is_flag=True, help="Every finding, fit and layer, and every check not made.")
 def explain(reference: str | None, machine: str | None, everything: bool, *, as_json: bool, store: Path | None) -> None:
     """Explain the figures of a run.
 
@@ -103,7 +103,7 @@ def findings_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 
 def gaps_json(gaps: Iterable[NotChecked]) -> list[dict[str, Any]]:
-    """What was not checked, and why."""
+    """The checks that were not made, and why."""
     from hockney.report.findings import check_name, gap_text
 
     return [
@@ -184,7 +184,7 @@ def _print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
     fits.print_off_lines(explanation.off_lines)
     fits.print_loggp(explanation.loggp)
     if explanation.layers:
-        render.title("What each layer adds to half a round trip")
+        render.title("Time that each layer adds to half a round trip")
     for layer in explanation.layers:
         render.item(layer_text(layer))
     if explanation.not_checked:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete("run"))
 @click.option("--csv", "as_csv", is_flag=True, help="One row per series and machine state. [default]")
 @file_option("--parquet", help="Write the same rows to this Parquet file.")
-@click.option("--osu", is_flag=True, help="Text as of the OSU micro-benchmarks.")
+@click.option("--osu", is_flag=True, help="Write text in the form of the OSU micro-benchmarks.")
 @click.option("--simgrid", "as_platform", is_flag=True, help="A platform of SimGrid, calibrated for its SMPI.")
 @click.option("--samples", is_flag=True, help="With --json and --parquet: every sample of every rank.")
 @click.option(

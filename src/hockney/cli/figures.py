@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class _Row(NamedTuple):
     series: Series
     figure: Figure
-    precision: float | None  # that was asked for
+    precision: float | None  # the precision that was asked for
 
 
 def _known(value: float | None, text: Callable[[float], str]) -> str:

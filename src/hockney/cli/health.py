@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "--transport",
     default="tcp",
     metavar="NAME",
-    help="What carries the messages: tcp, or an MPI. Only tcp counts lost packets. [default: tcp]",
+    help="The transport: tcp or an MPI. Only tcp counts lost packets. [default: tcp]",
     shell_complete=complete("transport"),
 )
 @duration_option("--time", "time_s", help="Time for measuring. [default: 2m]")

@@ -32,11 +32,19 @@ _BYTES_MAX = 1 << 26
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option(
-    "-t", "--transport", metavar="NAME", help="What carried the messages.", shell_complete=complete("transport")
+    "-t",
+    "--transport",
+    metavar="NAME",
+    help="The transport that carried the messages.",
+    shell_complete=complete("transport"),
 )
-@click.option("-n", "--ranks", metavar="N", help="How many ranks there were, where the file does not say it.")
-@click.option("--pattern", metavar="NAME", help="What was measured, likewise.", shell_complete=complete("pattern"))
-@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="Likewise: window=64.")
+@click.option("-n", "--ranks", metavar="N", help="The number of ranks, if the file does not say it.")
+@click.option(
+    "--pattern", metavar="NAME", help="The pattern, if the file does not say it.", shell_complete=complete("pattern")
+)
+@click.option(
+    "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern: window=64."
+)
 @click.option("-l", "--label", metavar="TEXT", help="Name the run.")
 def import_(
     files: Sequence[Path],

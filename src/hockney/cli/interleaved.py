@@ -67,7 +67,7 @@ def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) ->
     environments = [dict(parse_pair("a variable", word) for word in given.pop(f"{side}_env")) for side in _SIDES]
     transports = [given.pop(f"{side}_transport") for side in _SIDES]
     label = given.pop("label")
-    given["hosts"] = given["hosts"] or ("local",)  # in a batch job, too: only run and quick take its hosts unasked
+    given["hosts"] = given["hosts"] or ("local",)  # also in a batch job: its hosts are used only if named
     common = read_options({"refine": False, **given})
     suite = find_suite(what, on_hosts=bool(common.hosts))
     common = replace(

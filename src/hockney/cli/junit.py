@@ -53,7 +53,7 @@ def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]
         yield
     except BaseException as error:
         why = str(error) if isinstance(error, HockneyError) else "the check failed; see what it printed"
-        with contextlib.suppress(OSError):  # then it still says that the check has not finished
+        with contextlib.suppress(OSError):  # then the file still says that the check has not finished
             _write_unfinished(path, why)
         raise
 

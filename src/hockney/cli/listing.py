@@ -58,7 +58,7 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
             {"suites": _print_items, "machines": _print_models}.get(name, _print_names)(items)
         render.say()
         render.note(
-            f"What each is, and how to get missing ones: {typed('list', 'transports')}, {typed('list', 'patterns')}, …"
+            f"Descriptions, and how to get missing ones: {typed('list', 'transports')}, {typed('list', 'patterns')}, …"
         )
     elif kind == _MATRIX:
         _print_matrix(inventory.matrix)
@@ -101,7 +101,7 @@ def _print_items(items: Sequence[Item]) -> None:
     for item in items:
         errors = (item.why or "").splitlines()[1:]
         if errors:
-            render.title(f"What is wrong in {item.name}")
+            render.title(f"Errors in {item.name}")
         for error in errors:
             render.item(error.strip())
 
@@ -134,7 +134,7 @@ def _print_machines(machines: Sequence[Item]) -> None:
         ]
         for item in machines
     ]
-    what, models = TableColumn("what it was", wrap=True), TableColumn("models", wrap=True)
+    what, models = TableColumn("machine", wrap=True), TableColumn("models", wrap=True)
     columns = [
         TableColumn("name", style="bold"),
         TableColumn("figures", right=True),

@@ -23,13 +23,13 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
     "--from",
     "reference",
     metavar="RUN",
-    help="The run whose figures of two ranks a machine is fitted to. [default: the newest that has them]",
+    help="Fit the machine to this run's figures of two ranks. [default: the newest run that has them]",
     shell_complete=complete("run"),
 )
 @click.option(
     "--machine",
     metavar="MODEL",
-    help="A model instead, as `hockney list machines` names it.",
+    help="Use a model instead, as `hockney list machines` names it.",
     shell_complete=complete("model"),
 )
 @click.option(
@@ -53,13 +53,13 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
     help="What if: L=0.5x, o_s=+1us, link.bandwidth=2x, or a key of the model.",
     shell_complete=complete("parameter"),
 )
-@click.option("--sensitivity", is_flag=True, help="Rank the parameters by what each gains where it is twice as good.")
+@click.option("--sensitivity", is_flag=True, help="Rank the parameters by the time gained if each is twice as good.")
 @click.option(
-    "--tolerance", is_flag=True, help="How much latency is added or bandwidth lost until 1, 2 and 5 % slower."
+    "--tolerance", is_flag=True, help="Find the added latency and lost bandwidth that cost 1, 2 and 5 % of time."
 )
-@click.option("--validate", is_flag=True, help="Measure points that no fit uses, and compare; --from: of that run.")
+@click.option("--validate", is_flag=True, help="Compare with points that no fit uses; without --from, measure them.")
 @duration_option("--time", "time_s", help="Time for intervals, or measuring with --validate. [default: 1m; 6m]")
-@file_option("--write", help="Also write the model, changed, to FILE for --machine.")
+@file_option("--write", help="Also write the changed model to FILE, for --machine.")
 def predict(
     *,
     as_json: bool,

@@ -130,7 +130,7 @@ def _print_effects(effects: Sequence[Effect]) -> None:
         columns[TableColumn("largest gain", right=True)] = lambda effect: f"{max(effect.gains.values()):.1%}"
         columns[TableColumn("of", wrap=True)] = lambda effect: f"{_name(largest(effect))} {size_text(largest(effect))}"
     effective = [effect for effect in effects if max(map(abs, effect.gains.values()), default=0.0) >= _GAIN_MIN]
-    render.title("What each parameter gains")
+    render.title("Gain of each change")
     render.records(columns, effective)
     idle = [_parameter(effect) for effect in effects if effect not in effective]
     if idle:

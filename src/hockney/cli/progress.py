@@ -44,14 +44,14 @@ class ProgressDisplay(Display):
         self._run_id: int | None = None
         self._launches = 1
         self._launch = 0
-        self._done = ""  # how far the run is
+        self._done = ""  # the progress of the run
         self._unseen: set[Point] = set()  # of the first round
         self._end_s = math.inf
         self._failed: dict[tuple[CurveKey, str | None], list[Point]] = {}  # not printed yet
         self._first_failed: dict[str | None, str] = {}  # by reason
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
-        """Print the plan, once for a run that gets more launches."""
+        """Print the plan; a run that gets more launches has it only once."""
         points = counted(len(plan.points), "point")
         is_known = run_id == self._run_id
         self._run_id, self._launches, self._launch = run_id, plan.launches, 0
@@ -59,7 +59,7 @@ class ProgressDisplay(Display):
         if is_known:  # a check measures again
             launches = counted(plan.launches, "more launch", "more launches")
             self.say(
-                f"run {run_id} goes on, as not all is decided: {points} in {launches}, "
+                f"run {run_id} continues, as some series are inconclusive: {points} in {launches}, "
                 f"for {format_duration_s(plan.time_s)} or longer"
             )
             return
@@ -73,7 +73,7 @@ class ProgressDisplay(Display):
         self.say(
             f"run {run_id}{' resumed' if goes_on else ''}: {left} on {transports}, until {goal} "
             f"or for {format_duration_s(plan.time_s)}, but at least {least}; "
-            "Ctrl-C keeps what is measured"
+            "Ctrl-C keeps all measurements"
         )
         first_s = first_rounds_s(plan.points, plan.launches)
         idle = idle_hosts_text(plan.as_json(), max((point.ranks for point in plan.points), default=0))
@@ -183,7 +183,7 @@ class ProgressDisplay(Display):
             self._write("".join(f"{line}\n" for line in wrapped(text, rest="    ")))
 
     def _write(self, text: str) -> None:
-        """A reader that left (`2>&1 | head`) does not stop the run."""
+        """Write to standard error. A reader that left (`2>&1 | head`) does not stop the run."""
         try:
             sys.stderr.write(text)
             sys.stderr.flush()
@@ -193,16 +193,16 @@ class ProgressDisplay(Display):
 
 
 class PairsDisplay(ProgressDisplay):
-    """The same for all pairs of hosts: it begins with how many there are and what they cost."""
+    """The same for all pairs of hosts: it begins with their number and the time that they take."""
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
-        """Print what comes; a run of this kind goes on as any other."""
+        """Print the number of pairs and the time; a resumed run has the same line."""
         self._run_id = run_id
         time = format_duration_s(plan.time_s)
-        self.say(f"run {run_id}: {pairs_text(len(plan.hosts))}, at most {time}; Ctrl-C keeps what is measured")
+        self.say(f"run {run_id}: {pairs_text(len(plan.hosts))}, at most {time}; Ctrl-C keeps all measurements")
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """Nothing: the result has each reason why pairs failed."""
+        """Print nothing: the result has each reason why pairs failed."""
 
 
 def short_text(plan: Plan) -> str:

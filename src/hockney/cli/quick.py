@@ -41,7 +41,7 @@ def quick(
 
     asked = replace(read_placement(places), time_s=time_s)
     suite = load_suite("quick")
-    if asked.hosts:  # within one host they would cost the others time, and say little
+    if asked.hosts:  # within one host they show little, and would cost the other transports time
         suite = suite.model_copy(update={"transports": (*suite.transports, "udp", "pvm")})
     output = OutputOptions(as_json, quiet, report=report, verbose=verbose)
     return measure_and_show("quick", output, store, suite=suite, asked=asked, label=label)

@@ -53,7 +53,7 @@ from hockney.units import parse_fraction
 @duration_option("--limit", help="Time limit of one measurement. [default: --time, but 20s to 60s]")
 @click.option("--refine/--no-refine", default=None, help="Add sizes until the size of each jump is known exactly.")
 @click.option("--oversubscribe", is_flag=True, help="Also run points with more ranks than CPUs.")
-@click.option("--background", metavar="NAME[:N]", help="Also under incast, alltoall or bulk by N other ranks.")
+@click.option("--background", metavar="NAME[:N]", help="Also measure under incast, alltoall or bulk by N ranks.")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run.")
 @click.option(
     "--resume",
@@ -65,7 +65,7 @@ from hockney.units import parse_fraction
 )
 @file_option("--csv", help="Also write the figures to FILE, like `hockney export --csv`.")
 @click.option("-q", "--quiet", is_flag=True, help="Show only the result, no progress.")
-@click.option("--dry-run", is_flag=True, help="Show what would be measured and how long it takes.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and the time it needs; measure nothing.")
 def run(
     *,
     as_json: bool,

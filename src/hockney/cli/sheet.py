@@ -109,7 +109,7 @@ def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
 
 
 def _condition(row: Row) -> object:
-    """What rows of a table without a column for it have in common: between hosts each has a reference of its own."""
+    """The state and floor that rows share if the table has no column for them; rows between hosts have no floor."""
     return State(row.state, None).contended if row.is_between_hosts else (row.state, row.floor_ns)
 
 
@@ -224,7 +224,7 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
 
 
 def _caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Finding], *, verbose: bool) -> list[Caveat]:
-    """Unless `verbose`, without warnings that are findings, too."""
+    """The caveats of the sheet; unless `verbose`, without warnings that are findings, too."""
     caveats = list[Caveat]()
     alike: dict[tuple[PointStatus, str], list[Failure]] = {}
     shown = {row.transport for row in sheet.rows}

@@ -68,8 +68,8 @@ def show(
 ) -> None:
     """Show the figures of a run.
 
-    These are the tables of its suite (data sheet, classic report, all pairs). With --all, for a selection, and for
-    other runs, each curve has a table. Figures are of one machine state: the uncontended one with most measurements.
+    Shows the tables of its suite (data sheet, classic report, all pairs). With --all, a selection, or another suite,
+    each curve has a table. Figures are of one machine state: the uncontended one with most measurements.
     RUN is a number, a label, `last` (the default), or `last~1` for the run before.
     """
     from hockney.results.runs import open_results

@@ -39,7 +39,7 @@ Tables = Sheet | ClassicReport | HighestRates | Impacts | Clocks | Health | list
 
 
 def tables_of(run: Run, *, every_state: bool = False) -> Tables:
-    """The tables of the run's suite; an empty list without any. Raises UsageError for states that they don't show."""
+    """The tables of the run's suite, or an empty list. Raises UsageError for states that they don't show."""
     if run.info.suite == "quick":
         return make_sheet(run, every_state=every_state)
     if run.info.suite == SUITE:

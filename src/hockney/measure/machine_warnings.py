@@ -20,7 +20,7 @@ from hockney.worker.build import FAMILY_SOURCES
 
 _BUSY_CPUS_MAX = 0.2
 
-OVERSUBSCRIBED = "Oversubscribed, prefer pipe and unix: their waiting ranks sleep, while spinning ones take CPU time."
+OVERSUBSCRIBED = "If oversubscribed, prefer pipe and unix: their ranks sleep while they wait, others take CPU time."
 """The advice for more ranks than CPUs, and its reason."""
 
 
@@ -36,8 +36,8 @@ def warnings_before(
     """Known faults before `ranks` ranks are started, from `facts()` and a moment of watching.
 
     `cpus`: the user's placement of the ranks, in their order. `mapped`: the ranks place themselves, and warnings_of_map
-    follows when they have. Without a `moment` it observes for 0.3 s; `when` names
-    that time. Facts that an older hockney did not store cause no warning.
+    follows when they have. Without a `moment` it observes for 0.3 s; `when` names that time. Facts that older
+    versions did not store cause no warning.
     """
     usable = parse_cpus(fact(facts, "limits.usable_cpus"))
     moment = moment or observe(cpus=usable or None)
@@ -153,7 +153,7 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
         yield _warning(
             "governor",
             f"The frequency governor is {_list(slow)}: CPUs change speed while they are measured.",
-            "As root: cpupower frequency-set -g performance (and afterwards back).",
+            "As root: cpupower frequency-set -g performance (undo it afterwards).",
         )
     clock = fact(facts, "clock.source")
     if clock in ("hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "xen"):  # the kernel is asked for the time
@@ -167,14 +167,14 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
         yield _warning(
             "congestion",
             "TCP's congestion control is bbr: rates of long messages vary from connection to connection.",
-            "For steadier figures, as root: sysctl net.ipv4.tcp_congestion_control=cubic (and afterwards back).",
+            "For steadier figures, as root: sysctl net.ipv4.tcp_congestion_control=cubic (undo it afterwards).",
         )
     hypervisor, container = fact(facts, "surroundings.hypervisor"), fact(facts, "surroundings.container")
     if hypervisor:
         name = "a hypervisor" if hypervisor == "unknown" else hypervisor
         yield _warning(
             "virtual",
-            f"This is a virtual machine ({name}): its CPUs may move between cores, and figures with them.",
+            f"This is a virtual machine ({name}): its CPUs may move between cores, which changes figures.",
             "Compare figures within one machine state only; the command compare does that for two runs.",
         )
     elif container:

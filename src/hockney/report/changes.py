@@ -19,7 +19,7 @@ NONE = "-"  # no figure
 _REASONS: Mapping[ReasonCode, str] = {
     ReasonCode.FAILED: "failed in run {run}: {message}",
     ReasonCode.SKIPPED: "skipped in run {run}: {message}",
-    ReasonCode.NO_SAMPLES: "run {run} has no samples of it",
+    ReasonCode.NO_SAMPLES: "run {run} has no samples of this series",
     ReasonCode.NO_STEADY_STATE: "the machine state changed during each of its measurements in run {run}",
     ReasonCode.NO_COMMON_STATE: "no machine state in common: run {runs[0]} has {base}, run {runs[1]} has {new}",
     ReasonCode.STATE_UNKNOWN: "another benchmark measured one of the runs, in an unknown machine state",
@@ -140,8 +140,8 @@ def _span(low: Any, high: Any, text: Callable[[Any], str]) -> str:
 
 
 def protocol_text(alike: Range) -> str | None:
-    """`it begins above btl_vader_eager_limit`: the documented limit between it and the size before, if it moved."""
-    return f"it begins above {alike.limit}" if alike.limit and alike.verdict in MOVED else None
+    """`the change begins above btl_vader_eager_limit`: the documented limit just below the range, if it changed."""
+    return f"the change begins above {alike.limit}" if alike.limit and alike.verdict in MOVED else None
 
 
 def range_sentence(alike: Range, comparison: Comparison, *, explain: bool = True) -> str:
