@@ -6,5 +6,5 @@ try:
     from hockney.cli import main
 
     main()
-except KeyboardInterrupt:  # before the command line could take care of it
+except KeyboardInterrupt:  # before the command line handles it
     sys.exit(3)

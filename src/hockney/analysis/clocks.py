@@ -1,4 +1,4 @@
-"""The clocks of hosts, from the pattern `clocks`: how far each is ahead of the first one's, and how fast they part.
+"""The clocks of hosts, from the pattern `clocks`: how far each is ahead of the first one's, and how fast they drift.
 
 Each rank compares its clock with that of its parent in a binomial tree: the rank without its lowest bit. Differences
 and their errors add up along the way to rank 0 (docs/metrics.md).
@@ -54,7 +54,7 @@ class JobClocks:
 
 @dataclass(frozen=True)
 class Clocks:
-    """All that a run found out about clocks."""
+    """All that a run measured about clocks."""
 
     jobs: tuple[JobClocks, ...]
 
@@ -107,7 +107,7 @@ def _hosts(series: Series) -> Iterable[HostClock]:
 
 
 def _best_of_hosts(measurement: Measurement) -> dict[str, Seen]:
-    """By host: its rank that is known best counts."""
+    """The clock of each host, by the rank with the smallest error."""
     along = zip(*(added_up(measurement.counters[name]) for name in (AHEAD, ERROR)), strict=True)
     best: dict[str, Seen] = {}
     for (host, _), (ahead_ns, error_ns) in zip(measurement.places, along, strict=True):
@@ -117,7 +117,7 @@ def _best_of_hosts(measurement: Measurement) -> dict[str, Seen]:
 
 
 def added_up(steps: Sequence[float]) -> list[float]:
-    """The sums from rank 0 to each rank of what ranks know of themselves and their parents."""
+    """For each rank the sum of `steps` over the ranks on the way to it from rank 0, which is itself at 0."""
     sums = [0.0]
     for rank in range(1, len(steps)):
         sums.append(sums[rank & (rank - 1)] + steps[rank])
@@ -125,7 +125,10 @@ def added_up(steps: Sequence[float]) -> list[float]:
 
 
 def drift_ppm(clocks: Sequence[Seen]) -> tuple[float, float, float] | None:
-    """The slope of a line through differences over time, with its 95 % interval; None of fewer than six, or at once."""
+    """The slope of a line through differences over time, with its 95 % interval.
+
+    None with fewer than six differences, or if all are of one time.
+    """
     count = len(clocks)
     middle_s = math.fsum(clock.time_s for clock in clocks) / count
     mean_ns = math.fsum(clock.ahead_ns for clock in clocks) / count

@@ -1,7 +1,7 @@
 """How much a background slows a pattern: its time under load over its time idle.
 
 Each round measures a point idle and loaded one after the other, so the ratio of a round has no drift of the machine in
-it. All rounds count, whatever the machine state.
+it. All rounds count, in any machine state.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Impact:
-    """What a background does to `point`: `factor` is the loaded time over the idle one, over this many rounds.
+    """The effect of a background on `point`: `factor` is the loaded time over the idle time, over this many rounds.
 
     `interval_over` is what the interval of the factor covers, as a figure's.
     """

@@ -76,7 +76,7 @@ def _kinks(row: LawRow) -> list[Odd]:
 
 
 def two_speeds(reading: Reading) -> Iterator[Finding]:
-    """A farm whose messages are faster per byte among more ranks: the messages of the fewer took another path."""
+    """A farm whose messages are faster per byte among more ranks: among fewer, they took another path."""
     # Farms whose messages come one after another.
     for fewer, more in _row_pairs(reading, ("robpush", "robpull")):
         slow, fast = (_slope(curve, curve.ranks - 1) for curve in (fewer, more))
@@ -128,7 +128,7 @@ def _delay_us(curve: MeasuredCurve) -> float:
 
 
 def own_block(reading: Reading) -> Iterator[Finding]:
-    """An all-to-all that moves less for each rank among two than among four: the own block takes its share."""
+    """An all-to-all that moves less per rank among two ranks than among four, as each also copies its own block."""
     for two, four in itertools.permutations(reading.of("alltoall"), 2):
         rates = two.peak_bytes_per_s, four.peak_bytes_per_s
         if (two.ranks, four.ranks) == (2, 4) and two.state == four.state and rates[0] and rates[1]:

@@ -162,7 +162,7 @@ def _run_data(
 
 
 def _is_skipped(point: Point, *sides: RunData) -> bool:
-    """Whether both plans skipped it and neither has samples."""
+    """Whether both plans skipped it and neither run has samples."""
     return all(side.points[point].status is PointStatus.SKIPPED and point not in side.launches for side in sides)
 
 

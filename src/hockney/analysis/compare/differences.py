@@ -62,7 +62,7 @@ def renamed(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
 
 
 def differences(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> tuple[Difference, ...]:
-    """All differences, the most informative first. `names`: a transport of base -> its name in the new run."""
+    """All differences, the most informative first. `names`: the new run's name of each transport of base."""
     facts = base.info.facts, new.info.facts
     values: list[tuple[str, str | None, str | None]] = [("hockney", base.info.version, new.info.version)]
     values += [(what, _text(_fact(facts[0], path)), _text(_fact(facts[1], path))) for what, path in _FACTS.items()]
@@ -75,7 +75,7 @@ def differences(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> tu
     launches = _of_launches(base, new, names)
     values += _of_models(*facts)
     listed = (*launches, *(Difference(what, before, after) for what, before, after in values if before != after))
-    if base.info.is_imported or new.info.is_imported:  # of which little is known, and that is no change
+    if base.info.is_imported or new.info.is_imported:  # little is known of one side, which is no change
         return tuple(difference for difference in listed if difference.base and difference.new)
     return listed
 

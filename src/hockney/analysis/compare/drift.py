@@ -66,7 +66,7 @@ class Drift:
 
 
 def _floors_ns(probe: MachineProbe) -> Iterable[float]:
-    """Not of transports whose own round trip is the floor."""
+    """The floors, except those of transports whose own round trip is the floor."""
     return (probe.floor_ns or ()) if probe.reference is None else ()
 
 

@@ -249,7 +249,7 @@ def _by_class(
         if (point.pattern, options_of) != (table.pattern, options):
             continue
         ids = {measurement.launch_id for measurement, _ in measurements}
-        if not ids or series.status in NOT_MEASURED:  # then it is of each class that it might have been measured in
+        if not ids or series.status in NOT_MEASURED:  # then it is in each class that it might have been measured in
             kind = (point.transport, point.ranks)
             ids |= {id_ for id_, launch in run.launches.items() if (launch.transport, launch.ranks) == kind}
         for id_ in ids or {-1}:

@@ -182,13 +182,13 @@ class Comparison:
 
     @property
     def has_no_cause(self) -> bool:
-        """Whether something moved, and no known difference may be the cause."""
+        """Whether a series moved, and no known difference may be the cause."""
         is_moved = any(change.verdict in MOVED and not change.is_exact for change in self.changes)
         return is_moved and all(difference.what == COMMIT for difference in self.differences)
 
     @property
     def drifting(self) -> list[str]:
-        """The transports on which something moved and whose ranks sleep while they wait."""
+        """The transports on which a series moved and whose ranks sleep while they wait."""
         sleeping = {name for info in self.infos for name in info.facts.get("sleeping", ())}
         moved = (change.point.transport for change in self.changes if change.verdict in MOVED)
         return [name for name in dict.fromkeys(moved) if name in sleeping]

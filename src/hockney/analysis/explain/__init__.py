@@ -43,7 +43,7 @@ SUITES = {detector.what: detector.suite for detector in DETECTORS if detector.su
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that is found out about a run or a machine.
+    """All results of explain for a run or a machine.
 
     Findings within one host come after those between hosts; of these that with the greatest effect is first.
     """

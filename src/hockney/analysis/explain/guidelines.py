@@ -1,4 +1,4 @@
-"""Collectives of a library that are slower than the same made of its other operations, in the same run.
+"""Collectives of a library that are slower than its other operations that do the same, in the same run.
 
 J. L. Traeff, W. Gropp, R. Thakur, Self-consistent MPI performance guidelines, IEEE TPDS 21 (2010) 698-709. Collectives
 that hockney makes of messages itself ("portable") are not judged.
@@ -31,7 +31,7 @@ _PARTS = ("portable", "native parts")  # algorithms made of other operations of 
 
 @dataclass(frozen=True)
 class _Made:
-    """A collective's time and that of its `parts` at one size: of an algorithm in _PARTS, or "round trips"."""
+    """A collective's time and that of its parts at one size; `parts` is an algorithm in _PARTS, or "round trips"."""
 
     curve: MeasuredCurve
     bytes: int

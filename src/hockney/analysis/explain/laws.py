@@ -1,4 +1,4 @@
-"""How a pattern's time grows with messages, rounds, senders or receivers, and which number does not follow the rest.
+"""How a pattern's time grows with messages, rounds, senders or receivers, and which number breaks that law.
 
 A law is a straight line, or a constant, through the times of one size. Fits weigh errors relative to the time.
 """

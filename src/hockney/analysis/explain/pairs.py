@@ -175,7 +175,7 @@ def _slow_when_idle_too(matrices: Sequence[PairMatrix]) -> list[PairMatrix]:
 
 
 def partners(ranks: int, round_: int) -> list[Pair]:
-    """Who meets whom in a round of the pattern rounds, the lower rank first (docs/metrics.md)."""
+    """The pairs of a round of the pattern rounds, the lower rank first (docs/metrics.md)."""
     count = ranks - 1 + ranks % 2
     met = {(min(i, j), max(i, j)) for i in range(count) for j in [(2 * round_ - i) % count] if i != j}
     if ranks % 2 == 0:
@@ -244,7 +244,7 @@ def _medians_of_ranks(series: Series, ranks: Pair) -> _Medians:
 
     medians: _Medians = {}
     for measurement, state in zip(series.measurements, series.states, strict=True):
-        has_all = len(measurement.elapsed_ns) > max(ranks)  # of a large model one row stands for all
+        has_all = len(measurement.elapsed_ns) > max(ranks)  # a large model has one row for all ranks
         if has_all and measurement.elapsed_ns.size and state != MIXED:
             slower = measurement.elapsed_ns[list(ranks)].max(axis=0)
             time_ns = float(np.median(slower)) / (measurement.batch * measurement.definition.divisor)
@@ -370,7 +370,7 @@ def _far_off(pair_class: PairClass, times: Mapping[Pair, Interval]) -> list[Pair
 
     A spread is 1.48 median absolute deviations (P. J. Rousseeuw, C. Croux, JASA 88, 1993).
     """
-    if len(pair_class.pairs) < 4:  # then nobody can say which one is odd
+    if len(pair_class.pairs) < 4:  # then it is unknown which one is odd
         return []
     middle_ns = pair_class.median_ns
     spread_ns = 1.4826 * statistics.median(abs(times[pair].value - middle_ns) for pair in pair_class.pairs)

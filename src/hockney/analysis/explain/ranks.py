@@ -20,7 +20,7 @@ from hockney.stats.interval import Interval
 from hockney.worker.mpi_transport import another_way
 
 # The usual limit of a short message's time in floors: 1.2 is typical in shared memory, 3 to 5 with libraries.
-_USUAL = {"memory": 3.0, "library": 10.0}  # by what carries messages; the cost of a system call has no limit
+_USUAL = {"memory": 3.0, "library": 10.0}  # by the carrier of the messages; the cost of a system call has no limit
 
 
 def slow_links(reading: Reading) -> list[Finding] | NotChecked:
@@ -164,7 +164,7 @@ def slow_pairs(reading: Reading) -> list[Finding] | NotChecked:
 
 
 def _slowest(matrix: PairMatrix, run: int | None) -> Finding:
-    # What is between hosts comes before what is within one.
+    # Links between hosts come before those within one.
     worst, *less = sorted(matrix.outliers, key=lambda each: (not each.class_name.startswith(FARTHEST), -each.factor))
     others = ["-".join(whole_hosts(each.ranks, matrix.hosts) or map(str, each.ranks)) for each in less]
     who: dict[str, object] = {"slow_pair": list(worst.ranks)}

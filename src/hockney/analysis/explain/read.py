@@ -103,7 +103,7 @@ def _curves(
     curves = [
         MeasuredCurve(
             *key,
-            # Rounds of several outputs have nothing in common.
+            # Rounds of several outputs are not the same rounds.
             points=tuple(
                 replace(point, measurements=()) if imported else point
                 for point in sorted(members, key=lambda point: point.bytes)

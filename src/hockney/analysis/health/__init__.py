@@ -30,7 +30,7 @@ UNSAID = "unsaid"  # of a gap that leaves no fault of the network unseen
 
 @dataclass(frozen=True)
 class Health:
-    """What is wrong with hosts, the worst first, and why no verdict was possible. None: not measured."""
+    """The faults of hosts, the worst first, and why no verdict was possible. None: not measured."""
 
     matrices: Matrices
     usual_bytes_per_s: float | None
@@ -40,7 +40,7 @@ class Health:
 
     @property
     def has_fault(self) -> bool:
-        """Whether anything but a host that could not be used was found."""
+        """Whether a fault was found, besides hosts that could not be used."""
         return any(finding.code != "unusable host" for finding in self.findings)
 
 
@@ -84,7 +84,7 @@ def health_of(run: Run) -> Health:
 
 
 def died(lost: Mapping[str, str]) -> dict[str, str]:
-    """Why hosts that answered at first cannot be used, from why they answer no more."""
+    """Why hosts that answered at first cannot be used; `lost` says why they do not answer now."""
     return {host: f"it answered at first, but not later: {cause}" for host, cause in lost.items()}
 
 
@@ -100,9 +100,9 @@ def _unusable(run: Run) -> Iterator[Finding]:
 
 
 def _failures(known: Matrices, run: Run) -> Iterator[NotChecked]:
-    """Why pairs failed, or were measured less; each reason once, and none that another one includes.
+    """Why pairs failed or have fewer measurements; each reason once, without those that another reason includes.
 
-    None where a host was lost after each pair had been measured: it is a finding.
+    Nothing if a host was lost after each pair had been measured: that is a finding.
     """
     if known.measured == known.pairs and _lost(run):
         return
@@ -118,13 +118,13 @@ def _unclear(known: Matrices, what: str, located: Located, plan: Mapping[str, An
     if located.are_many:
         return NotChecked(Absence.INSUFFICIENT_DATA, what, "uneven network", facts)
     carrier = () if transport in ("", "tcp") else ("-t", transport)
-    # With all others, which show what is usual.
+    # With all other hosts, which show the usual values.
     how = Fix("measure longer", ("hockney", "health", *same_hosts(plan), *carrier, "--time", "10m"))
     return NotChecked(Absence.INSUFFICIENT_DATA, what, "few measurements", facts, how)
 
 
 def _two_kinds(known: Matrices, what: str, fast: Sequence[int]) -> tuple[str, dict[str, Any]]:
-    """Why not all is named where some hosts are faster with each other than is usual, and the facts."""
+    """Why the result is inconclusive if some hosts are faster with each other than is usual, and the facts."""
     among = [pair for pair in known.bytes_per_s if set(pair) <= {*fast}]
     facts: dict[str, Any] = {"fast": [known.hosts[host] for host in fast]}
     if what == "latency":

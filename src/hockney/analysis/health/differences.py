@@ -1,4 +1,4 @@
-"""What differs between hosts that should be alike, and clocks that are wrong, from what each host says of itself."""
+"""Differences between hosts that should be alike, and wrong clocks, from each host's description of itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OFF_NS = 10e6
 
 
 def differences(hosts: Sequence[Host], interface: str | None = None) -> tuple[list[Finding], list[str]]:
-    """A finding for each property that is not the same everywhere, and what hosts do not say.
+    """A finding for each property that is not the same everywhere, and the properties that hosts do not report.
 
     MTU and speed are those of `interface`, or of the one in use.
     """
@@ -58,7 +58,7 @@ def _used(host: Host, name: str | None) -> Mapping[str, Any] | None:
 
 
 def _difference(name: str, of_host: Mapping[str, str], fix: str) -> Finding:
-    """The hosts that differ from most; where none are most, all values."""
+    """The hosts that differ from the majority; without a majority, all values."""
     counts = Counter(of_host.values())
     usual, count = counts.most_common(1)[0]
     is_usual = 2 * count > len(of_host)

@@ -13,15 +13,15 @@ from hockney.analysis.health.matrices import Matrices, Sent
 from hockney.analysis.health.places import Located, Place, fast_hosts, locate
 from hockney.errors import Fix
 
-SLOW = 0.85  # of the usual rate: what is certainly below it is a fault
+SLOW = 0.85  # of the usual rate: a rate that is certainly below it is a fault
 LOST = 0.001  # of the segments
 _FIXES = {"host": "inspect interface", "link": "inspect path", "uplink": "inspect uplink"}
 
 
 def usual(values: Mapping[Pair, float]) -> float | None:
-    """The rate of most hosts: the median over hosts of what each sends to most others; None without any.
+    """The usual rate: the median over hosts of the median rate at which each sends; None without rates.
 
-    Half of a matrix of four hosts is of a slow one, but only one of its rows.
+    With four hosts, a slow one is in half of the pairs, but is the sender in only a quarter.
     """
     rows: dict[int, list[float]] = {}
     for (host, _), value in values.items():
@@ -30,12 +30,12 @@ def usual(values: Mapping[Pair, float]) -> float | None:
 
 
 def usual_bytes_per_s(known: Matrices) -> float | None:
-    """The rate of most hosts."""
+    """The usual rate."""
     return usual({pair: rate.value for pair, rate in known.bytes_per_s.items()})
 
 
 def usual_ns(known: Matrices) -> float | None:
-    """The latency of most hosts."""
+    """The usual latency."""
     return usual_of_times_ns({pair: time.value for pair, time in known.latency_ns.items()})
 
 
@@ -62,14 +62,14 @@ def slow_places(known: Matrices) -> Located:
 
 
 def _fast_pairs(known: Matrices) -> list[Pair]:
-    """Those next to which the usual rate is slow; by their values where measurements are too few for intervals."""
+    """Pairs so fast that the usual rate is slow compared with theirs; without an interval the value counts."""
     limit = (usual_bytes_per_s(known) or 0.0) / SLOW
     rates = known.bytes_per_s.items()
     return [pair for pair, rate in rates if (rate.value if rate.low is None else rate.low) > limit]
 
 
 def slow_findings(known: Matrices, located: Located) -> list[Finding]:
-    """With the share of the segments that were lost: the cause, or the effect of a full queue."""
+    """Findings of slow places, with their share of lost segments: it is the cause, or the effect of a full queue."""
     middle = usual_bytes_per_s(known) or 0.0
     findings = []
     for place in located.places:
@@ -102,7 +102,7 @@ def _late_pairs(known: Matrices) -> set[Pair]:
 
 
 def _early_pairs(known: Matrices) -> list[Pair]:
-    """Those next to which the usual latency is late."""
+    """Pairs so fast that the usual latency is late compared with theirs."""
     middle_ns = usual_of_times_ns(known.fastest_ns) or 0.0
     return [pair for pair, time_ns in known.fastest_ns.items() if _is_late(middle_ns, time_ns)]
 
@@ -112,7 +112,7 @@ def _is_late(time_ns: float, usual_ns: float) -> bool:
 
 
 def late_findings(known: Matrices, located: Located) -> list[Finding]:
-    """By the fastest messages. A round trip has no direction."""
+    """Findings of late places, by the fastest messages. A round trip has no direction."""
     middle_ns = usual_of_times_ns(known.fastest_ns) or 0.0
     findings = []
     for place in located.places:
@@ -146,7 +146,7 @@ def lossy_places(known: Matrices, slow: Located) -> Located:
 
 
 def lossy_findings(known: Matrices, located: Located) -> list[Finding]:
-    """By what the senders had to send again, but not for nothing."""
+    """Findings of lossy places, by the segments that senders had to send again and that had not arrived."""
     findings = []
     for place in located.places:
         sent = _sum(known, place)

@@ -1,4 +1,4 @@
-"""What a run of `hockney health` measured between its hosts: rates, latencies and lost segments, by pairs of hosts."""
+"""The measurements of a run of `hockney health`: rates, latencies and lost segments, by pairs of hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LATENCY, RATE = "rounds", "flows"  # the patterns of the suite
 
 @dataclass(frozen=True)
 class Sent:
-    """What the kernel of a host counted as it sent to another one; `times`: measurements in which any was lost."""
+    """Segments that a host's kernel counted as it sent to another host; `times`: measurements in which any was lost."""
 
     segments: float = 0
     lost: float = 0
@@ -71,7 +71,7 @@ class Matrices:
 
 
 def matrices_of(run: Run) -> Matrices:
-    """The median of all measurements of each pair, whatever the state of the machine: networks have no floor."""
+    """The median of all measurements of each pair, in any machine state: networks have no floor."""
     hosts = tuple(host.name for host in parse_hosts(",".join(run.info.plan["hosts"])))
     rates: dict[Pair, list[float]] = {}
     latencies: dict[Pair, list[float]] = {}
@@ -112,14 +112,14 @@ def time_of_rank(measurement: Measurement, rank: int) -> float:
 
 
 def _arrived_share(measurement: Measurement, rank: int) -> float:
-    """Of the messages to a rank: UDP loses some, and one at least counts."""
+    """The share of the messages to a rank that arrived, over UDP; at least one counts as arrived."""
     messages: float = measurement.elapsed_ns.shape[1] * measurement.batch * measurement.definition.divisor
     lost = measurement.counters["lost"][rank] if "lost" in measurement.counters else 0.0
     return max(1.0, messages - lost) / messages
 
 
 def _sent(measurement: Measurement, rank: int) -> Sent:
-    """Not counted on transports other than TCP. A counter of 32 bits may have begun anew."""
+    """The counters of segments; only TCP has them. A counter of 32 bits may have wrapped around."""
     segments, again, needless = (
         max(0.0, measurement.counters[name][rank]) if name in measurement.counters else 0.0
         for name in ("segments", "retransmits", "needless_retransmits")

@@ -1,4 +1,4 @@
-"""Where a fault is, from the pairs of hosts that show it: at a host, for most of its pairs show it, or at a link."""
+"""The place of a fault, from the pairs of hosts that show it: a host if most of its pairs do, else a link."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Located:
-    """`unclear`: pairs that may show the fault, or too many for faults of single links.
+    """The places of one kind of fault. `unclear`: pairs that may show it, or too many for faults of single links.
 
-    `fast`: hosts that are better with each other than what is usual, so that others may show the fault, too.
+    `fast`: hosts that are better with each other than is usual, so that the others may show the fault, too.
     """
 
     places: tuple[Place, ...] = ()

@@ -1,6 +1,6 @@
 """Changes of a model: `L=0.5x`, `link.bandwidth=2x`, `o_s=+1us`, `topology.nodes=128`.
 
-A name of `PARAMETERS` stands for all costs of its kind. Any other key is one of the model's file, where a table of a
+A name of `PARAMETERS` means all costs of its kind. Any other key is one of the model's file, where a table of a
 list may have its number: `class.all.segment[2].latency`.
 """
 
@@ -219,7 +219,7 @@ def _tables(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _of_key(content: dict[str, Any], change: Change) -> Iterator[_Place]:
-    """The values that a key of the file stands for: one of each table of a list."""
+    """The values that a key of the file means: one of each table of a list."""
     *path, last = change.key.split(".")
     top = {field.alias or name for name, field in MachineModel.model_fields.items()}
     if change.value is not None and len(path) == 1 and path[0] in top:

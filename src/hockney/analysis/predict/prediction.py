@@ -54,5 +54,5 @@ class Validation:
         return statistics.median(abs(row.error) for row in self.rows) if self.rows else None
 
     def share_within(self, limit: float) -> float | None:
-        """Which fraction of the points is off by at most so much."""
+        """The fraction of the points with an error of at most this limit."""
         return sum(abs(row.error) <= limit for row in self.rows) / len(self.rows) if self.rows else None

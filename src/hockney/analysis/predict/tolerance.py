@@ -1,4 +1,4 @@
-"""How much latency may be added, or bandwidth lost, until a pattern is slower by so much.
+"""How much latency may be added, or bandwidth lost, until a pattern is slower by a given fraction.
 
 The question of LLAMP (Shen et al., SC 2024), answered by running the pattern on changed models.
 """
