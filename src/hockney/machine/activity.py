@@ -123,7 +123,7 @@ class Watch:
 
 
 def observe(duration_s: float = 0.3, cpus: Iterable[int] | None = None) -> Moment:
-    """Sleep for a moment and return the load of others on the CPUs (None: all)."""
+    """Sleep for a moment and return the load of other programs on the CPUs (None: all)."""
     watch = Watch(cpus=cpus)
     time.sleep(duration_s)
     return watch.read()

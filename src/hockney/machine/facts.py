@@ -156,7 +156,7 @@ def _settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _contents(root: Path, part: str) -> dict[str, Any]:
-    """The facts of a part that each are one file's content."""
+    """The facts of one part whose value is the content of one file."""
     values: dict[str, Any] = {}
     for name, (path, read) in _FILES[part].items():
         values[name] = None
@@ -196,7 +196,7 @@ def _cpu(root: Path) -> dict[str, Any]:
         for state in (folder / "cpu0/cpuidle").glob("state[0-9]*")
         if read_int(state / "disable") == 0
     ]
-    megahertz = cpuinfo.get("cpu mhz")  # a hypervisor that hides the rest may say it
+    megahertz = cpuinfo.get("cpu mhz")  # the only source where a hypervisor hides the rest
     return {
         "model": _model(root, cpuinfo),
         "microcode": cpuinfo.get("microcode"),
@@ -208,7 +208,7 @@ def _cpu(root: Path) -> dict[str, Any]:
 
 
 def _model(root: Path, cpuinfo: Mapping[str, str]) -> str | None:
-    keys = ("model name", "cpu model", "cpu", "uarch")  # of x86, MIPS, POWER, RISC-V
+    keys = ("model name", "cpu model", "cpu", "uarch")  # keys on x86, MIPS, POWER, RISC-V
     named = next((cpuinfo[key] for key in keys if cpuinfo.get(key)), None)
     if named or root != ROOT:
         return named

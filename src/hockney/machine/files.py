@@ -1,4 +1,4 @@
-"""Reads the small files in which Linux describes itself; one that can't be read is None, never an error. And TOML."""
+"""Reads TOML, and the small files in which Linux describes itself; one that can't be read is None, not an error."""
 
 from __future__ import annotations
 

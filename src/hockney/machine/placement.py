@@ -63,7 +63,7 @@ def refuse_unusable(cpus: Iterable[int]) -> None:
 
 @lru_cache(maxsize=1)
 def _this_machine() -> Topology:
-    """Nobody rebuilds a machine while hockney runs."""
+    """The topology, read once: it does not change while hockney runs."""
     return read_topology()
 
 

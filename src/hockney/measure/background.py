@@ -1,4 +1,4 @@
-"""Backgrounds: traffic that other ranks make while a point is measured, on hosts or CPUs of their own."""
+"""Backgrounds: traffic that other ranks make, on separate hosts or CPUs, while a point is measured."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Background:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Background:
-        """As the plan of a run stores it."""
+        """The background that the plan of a run stores."""
         return cls(stored["name"], stored["ranks"], tuple(stored["hosts"]), tuple(stored["cpus"]))
 
     def point(self, transport: str) -> Point:
-        """What its ranks do on a transport."""
+        """The point that its ranks repeat on a transport."""
         kind = BACKGROUNDS[self.name]
         return Point(transport, kind.pattern, self.ranks, kind.bytes, kind.options)
 

@@ -1,4 +1,4 @@
-"""Estimates the time of a plan's first round, before anything of it is measured."""
+"""Estimates the time of a plan's first round before any measurement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two v
 def long_ns(points: int, time_s: float) -> float:
     """The time from which a repetition alone makes a measurement, if this many points share the time of a launch.
 
-    It is half a second, because a repetition without a warm-up then loses little. It is a tenth of it if a point's
+    It is half a second, because a repetition without a warm-up then loses little. It is a tenth of that if a point's
     share of the time is too short for enough measurements of several samples and a warm-up.
     """
     share_ns = 1e9 * time_s / max(1, points)

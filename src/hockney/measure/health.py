@@ -74,7 +74,7 @@ def pairs_text(hosts: int) -> str:
 
 
 def round_of(point: Point) -> int:
-    """Which round a point of the suite is of."""
+    """The round that a point of the suite belongs to."""
     return int(dict(point.options).get("round", "1"))
 
 
@@ -90,7 +90,7 @@ def measure_health(
 ) -> RunOutcome:
     """Measure the hosts that can be used; why others cannot is stored with the plan.
 
-    If a host dies, the others are measured anew in another run, whose outcome this is, as long as there is time.
+    If a host dies, the others are measured in another run if there is time; its outcome is then returned.
     Raises HostsUnusable where less than two can, UsageError, StoreError.
     """
     seed = random.SystemRandom().randrange(1 << 32)
@@ -165,7 +165,7 @@ class PairSampler(Sampler):
         return [work for work in order if work.point in slow or work.point.pattern != RATE]
 
     def _calibrate(self, work: Work) -> None:
-        """As the last point of this pattern: no two rounds differ much."""
+        """Use the batch of the last point of this pattern: no two rounds differ much."""
         alike = next((each for each in self._work.values() if each.probes and _is_alike(each, work)), None)
         if alike is not None and not work.batch:
             work.batch, work.samples, work.is_long = alike.batch, alike.samples, alike.is_long

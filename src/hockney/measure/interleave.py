@@ -89,7 +89,7 @@ class _BothSides:
     """
 
     def __init__(self, sides: Sequence[Side], pools: Sequence[Instrument], names: Mapping[str, str]) -> None:
-        self.side = BASE  # and so the one whose instrument failed last
+        self.side = BASE  # after a failure: the side that failed
         self._recorders = [side.recorder for side in sides]
         self._pools = pools
         self._names: tuple[Mapping[str, str], Mapping[str, str]] = ({}, names)
@@ -99,29 +99,25 @@ class _BothSides:
         return _renamed(point, self._names[side])
 
     def clock_ns(self, point: Point) -> float:
-        """As Instrument."""
         return self._pools[self.side].clock_ns(self._point(point, self.side))
 
     def measure(self, point: Point, **how: Any) -> Measurement:
-        """As Instrument."""
         measurement = self._pools[self.side].measure(self._point(point, self.side), **how)
         self._side_of[measurement.launch_id] = self.side
         return measurement
 
     def measured(self, measurement: Measurement) -> None:
-        """As Observer."""
         self._recorders[self._side_of[measurement.launch_id]].measured(measurement)
 
     def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
-        """As Observer."""
         for side, recorder in enumerate(self._recorders):
             recorder.round_done([each for each in measurements if self._side_of[each.launch_id] == side], progress)
 
     def points_added(self, points: Sequence[Point]) -> None:
-        """As Observer; no size is added."""
+        """Nothing: no size is added."""
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """As Observer. If one side could not measure a point, the other skips it."""
+        """Report the end to both sides. If one side could not measure a point, the other skips it."""
         failed = self.side
         for side, recorder in enumerate(self._recorders):
             if status in NOT_MEASURED and side != failed:
@@ -140,7 +136,7 @@ class _PairSampler(Sampler):
         self._ratios: dict[Point, list[float]] = {}
 
     def _is_exact(self, work: Work) -> bool:
-        """No: ratios decide, also between models without noise."""
+        """Never: ratios decide, also between models without noise."""
         return False
 
     def _calibrate(self, work: Work) -> None:

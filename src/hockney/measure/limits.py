@@ -14,7 +14,7 @@ _PLACES = ("source", "target", "distance", "round", "direction")  # options that
 
 
 def enough_s(known_s: float, most_s: int) -> int:
-    """The limit, in whole seconds, of what has taken that long; never above most_s."""
+    """The limit in whole seconds for a measurement of which earlier ones took up to known_s; never above most_s."""
     return min(most_s, math.ceil(max(_LEAST_S, _TIMES * known_s)))
 
 
@@ -24,10 +24,10 @@ class Limits:
     def __init__(self) -> None:
         self._longest_s: dict[Point, float] = {}
         self._repetition_s: dict[Point, float] = {}
-        self._of_alike_s: defaultdict[Point, float] = defaultdict(float)  # of points that differ in size and place
+        self._of_alike_s: defaultdict[Point, float] = defaultdict(float)  # by points without their size and place
 
     def note(self, point: Point, took_s: float, repetition_s: float) -> None:
-        """A measurement is made; `repetition_s` is of one repetition, without what is around all."""
+        """Note a measurement's time; `repetition_s` is that of a repetition, without the work before and after all."""
         self._longest_s[point] = max(took_s, self._longest_s.get(point, 0.0))
         self._of_alike_s[_alike(point)] = max(took_s, self._of_alike_s[_alike(point)])
         self._repetition_s[point] = repetition_s

@@ -1,6 +1,6 @@
 """Measures points idle and under a background, in turn.
 
-A background is a job of its own. It repeats its pattern for longer than the measurement lasts; a measurement that it
+A background is a separate job. It repeats its pattern for longer than the measurement lasts; a measurement that it
 did not cover from its beginning to its end is made again.
 """
 
@@ -58,19 +58,19 @@ class Load:
         self._clock = clock
         self._sleep = sleep
         self._repetition_s = 0.0
-        self._around_s = 0.0  # what the worker does before and after the traffic, in all
+        self._around_s = 0.0  # the worker's work before and after the traffic, in total
         self._known_s: dict[object, float] = {}  # how long measurements took
 
     def during(self, measure: Callable[[], MeasureAnswer], what: object) -> MeasureAnswer:
-        """What `measure` returns, made wholly under this load; `what`: measurements of one name last equally long.
+        """The result of `measure`, called wholly under this load. Measurements with the same `what` last equally long.
 
-        Raises LoadFailed where the background ends, PointFailed where it cannot last long enough, and what `measure`
-        raises: traffic that is under way then goes on.
+        Raises LoadFailed if the background ends, PointFailed if it cannot last long enough, and any error of
+        `measure`; traffic that is under way then continues.
         """
         if not self._repetition_s:
             self._calibrate()
         for attempt in range(1, _TRIES + 1):
-            spare = attempt * _SPARE  # a busy machine is late by other times at each try
+            spare = attempt * _SPARE  # on a busy machine the delays differ at each try
             lead_s = spare * self._around_s
             length_s = spare * (lead_s + self._known_s.get(what, _FIRST_S))
             sent_s = self._clock()
@@ -91,13 +91,13 @@ class Load:
         raise PointFailed(f"the background ended before the measurement in each of {_TRIES} tries")
 
     def _calibrate(self) -> None:
-        self._repetition_s = self._end(self._begin(0.0))  # a single one
+        self._repetition_s = self._end(self._begin(0.0))  # a single repetition
         began_s = self._clock()
         traffic_s = self._end(self._begin(_FIRST_S))
         self._around_s = self._clock() - began_s - traffic_s
 
     def _begin(self, length_s: float) -> Callable[[], MeasureAnswer]:
-        """Begin traffic that lasts so long."""
+        """Begin traffic that lasts at least length_s; returns a function that waits for its end."""
         if length_s > self._timeout_s:
             longer = how_to_wait_longer(self._timeout_s)
             raise PointFailed(f"the background would have to last longer than a measurement may ({longer})")
@@ -141,7 +141,7 @@ class LoadSampler(Sampler):
     """One launch of a plan with a background: each round measures a point idle and loaded, one after the other."""
 
     def _order(self, active: Sequence[Work]) -> list[Work]:
-        """Drift of the machine then affects both alike."""
+        """Each point next to its loaded one, so that drift of the machine affects both alike."""
         pairs: dict[Point, list[Work]] = {}
         for work in active:
             pairs.setdefault(work.point.idle, []).append(work)
@@ -149,6 +149,6 @@ class LoadSampler(Sampler):
         return [work for pair in shuffled for work in self._random.sample(pair, len(pair))]
 
     def _is_narrow(self, work: Work) -> bool:
-        """Both end together."""
+        """Whether both intervals are narrow: the idle and the loaded point end together."""
         both = (each for each in self._work.values() if each.point.idle == work.point.idle)
         return all(super(LoadSampler, self)._is_narrow(each) for each in both if each.point not in self._given_up)

@@ -33,8 +33,8 @@ Tick = Callable[[], None]
 class ModelTimes:
     """The time of each point in ns as docs/metrics.md defines it, or the reason why there is none.
 
-    `measured` has the measurements behind the times. `has_broken`: a job ended early, could not start or lacked
-    memory, which may succeed the next time.
+    `measured` has the measurements behind the times. `has_broken`: a job ended early, could not start or had too
+    little memory, which may succeed the next time.
     """
 
     time_ns: dict[Point, float] = field(default_factory=dict)

@@ -39,7 +39,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that decides a run; stored with it, so that a resumed run continues with the same plan.
+    """Everything that determines a run; stored with it, so that a resumed run continues with the same plan.
 
     `precision`: the requested half-width of each interval, a fraction. `time_s`: the budget for measuring. `timeout_s`:
     the limit of a measurement, `limit_adapts`: or a shorter one that follows from measurements before it;
@@ -390,8 +390,8 @@ def _refuse_too_many(suite: Suite, count: int, time_s: float) -> None:
 
 
 def _launches(points: Sequence[Point], time_s: float) -> int:
-    """Enough for an interval over launches, if each has the time for a figure of every point; else one."""
-    point_s = 0.25  # of a launch: some ten measurements, and added sizes next to it
+    """Enough launches for an interval over launches, if each has time for a figure of every point; else one."""
+    point_s = 0.25  # of a launch: time for some ten measurements, and for added sizes
     least_s = max(LAUNCHES_WANTED * len(points) * point_s, FIRST_ROUNDS_MIN * first_rounds_s(points, LAUNCHES_WANTED))
     return LAUNCHES_WANTED if time_s >= least_s else 1
 
@@ -405,7 +405,7 @@ def _grid(
     every: int,
     caches: Mapping[int, int],
 ) -> _Grid:
-    """Raises UsageError for unknown words. `every`: how many ranks "cpus" stands for.
+    """Raises UsageError for unknown words. `every`: the number of ranks that "cpus" means.
 
     An option of the command line goes to every pattern that has it, but not to a basic series.
     """
@@ -476,9 +476,10 @@ def _variants(
 
 
 def _transports(suite: Suite, series: SuiteSeries, asked: RunOptions, catalogue: Catalogue) -> list[TransportInfo]:
-    """The transports asked for, or the suite's; of a series' own those asked for, their variants, and the harness.
+    """The transports of a series: those asked for, or the suite's.
 
-    Those missing here are left out of a suite's list (the catalogue says why), but not of the user's.
+    A series with its own list is measured on those of the list that were asked for, their variants, and the harness.
+    Missing transports are left out of a suite's list (the catalogue says why), but not of the user's.
     """
     harness = {info.name for info in catalogue.transports.values() if info.is_harness}
     if asked.machine is not None:

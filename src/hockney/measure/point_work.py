@@ -29,7 +29,7 @@ def reached_text(time: Interval | None, measurements: int, over: str = "measurem
 
 @dataclass
 class Work:
-    """A point under way. Lists hold one item a measurement; `states` and `time` are as judged last."""
+    """A point while it is measured. Lists hold one item per measurement; `states` and `time` are as judged last."""
 
     point: Point
     probes: list[MachineProbe] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Work:
     is_long: bool = False  # a repetition is a measurement by itself
     warm: bool = False  # it was measured in this launch, if only for calibration
     last: Measurement | None = None
-    cost_s: float = 0.0  # of one measurement, all included
+    cost_s: float = 0.0  # of one measurement, with everything around it
     first_s: float | None = None  # when its first measurement was over
     time: Interval | None = None  # in the main state
     narrow_checks: int = 0  # how often in a row the interval was narrow enough

@@ -41,7 +41,7 @@ from hockney.worker.preflight import lost_hosts
 from hockney.worker.session import WorkerSession
 from hockney.worker.starters import find_starter
 
-_STARTS_MAX = 4  # a job that dies more often than this is given up
+_STARTS_MAX = 4  # a job that dies more often is not started again
 
 
 @dataclass
@@ -54,11 +54,12 @@ class _Live:
 
 @dataclass
 class Failures:
-    """Why a job, or each of a launcher that did not answer in time, does not start: no later launch waits for it again.
+    """Jobs and launchers that do not start, with the reason, so that no later launch waits for them again.
 
-    `proven`: launchers that have started a job; only that job fails where one of theirs is late. `lost_hosts`: those
-    that answer no more, with the cause: no job is started on them. `asks_hosts`: after a failure; not if none answered
-    before the run, as only a library's launcher reaches them then. `limits`: of measurements in all launches.
+    `proven`: launchers that have started a job; if a job of theirs is late, only that job fails. `lost_hosts`: hosts
+    that no longer answer, with the cause: no job is started on them. `asks_hosts`: whether hosts are asked after a
+    failure; not if none answered before the run, because then only a library's launcher reaches them. `limits`: of
+    measurements in all launches.
     """
 
     reasons: dict[tuple[str, int] | str, str] = field(default_factory=dict)
@@ -177,7 +178,7 @@ class WorkerPool:
         return measurement
 
     def _under_load(self, point: Point, ask: Callable[[], MeasureAnswer], what: object) -> MeasureAnswer:
-        """What `ask` returns while the background runs; a background that fails is not started again."""
+        """The result of `ask`, called while the background runs; a background that fails is not started again."""
         load = self._loads.get(point.transport) or self._start_load(point.transport)
         try:
             return load.during(ask, what)
@@ -244,7 +245,7 @@ class WorkerPool:
         return fill(point.ranks, listed, point.per_host) if listed else ()
 
     def _lose_hosts(self, point: Point) -> str:
-        """After a job has failed: ask its hosts whether they answer, and drop those that do not; names them.
+        """After a job has failed: ask its hosts whether they answer, and drop those that do not; returns their names.
 
         Where no host answers, nothing is known.
         """
@@ -273,7 +274,7 @@ class WorkerPool:
         return asked.done() and any(map(diagnose.unreachable, asked.result().values()))
 
     def _lost_of(self, hosts: Sequence[Host]) -> str:
-        """Why hosts cannot be used any more, or an empty string."""
+        """Why hosts can no longer be used, or an empty string."""
         lost = self._failures.lost_hosts
         names = [host.name for host in hosts if host.name in lost]
         return "; ".join(f"{name} does not answer ({lost[name]})" for name in names)
@@ -337,7 +338,7 @@ class WorkerPool:
                 clock_ns=hello.clock_ns,
                 index=self._launch_index,
             )
-            # Still inside: a store that fails, or Ctrl-C just now, must not leave the job behind.
+            # Still inside: if the store fails, or Ctrl-C comes just now, the job must end too.
             self._refused(transport, sum(rank.strangers for rank in hello.ranks))
             live = _Live(session, self._started(launched) if stored else 0, launched, job.hosts)
             undo.pop_all()

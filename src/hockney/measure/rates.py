@@ -108,5 +108,5 @@ class RateSampler(Sampler):
         return added
 
     def _measure_again(self, added: Sequence[Work], active: Sequence[Work]) -> list[Work]:
-        """Rates are compared with a deadline, not with each other."""
+        """Nothing: rates are compared with a deadline, not with each other."""
         return []

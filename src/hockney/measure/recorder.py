@@ -60,7 +60,7 @@ class Display:
 class RunOutcome:
     """How a run ended. `failed` counts points, also those that failed before it was resumed.
 
-    `lost_hosts`: those that answered no more, with the cause.
+    `lost_hosts`: those that stopped answering, with the cause.
     """
 
     run_id: int
@@ -142,7 +142,7 @@ class Recorder:
         failed = failed_before + sum(end is PointStatus.FAILED for end in self.statuses.values())
         stored = self.store.run(self.run_id)
         points = (*self.statuses, *(row.point for row in plan.skipped))
-        # What measures the harness is no result.
+        # Points that measure the harness are no results.
         real = [point for point in points if not transport_traits(stored.info.facts, point.transport).is_harness]
         refused = all(self.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
         if status is RunStatus.DONE and (failed or (real and refused) or not self.statuses):

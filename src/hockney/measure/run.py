@@ -211,7 +211,7 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
-    """Continue a run that was killed or interrupted, or ran out of time; without a reference the last such run.
+    """Continue a run that was killed, was interrupted or ran out of time; without a reference the last such run.
 
     Points that are not precise, failed or skipped get the plan's time again, and missing launches are made. Failures
     stay failures, and the run PARTIAL. Raises UsageError for a run that cannot be resumed, with the reason.
@@ -277,7 +277,7 @@ def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, in
     """The plan of a resumed run, and the number of launches left. Raises UsageError if nothing is left."""
     measurable = [row for row in points if row.status not in NOT_MEASURED]
     plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan, f"run {stored.id}")
-    # With its skipped points, so that a run of which all was refused does not end as done.
+    # With its skipped points, so that a run whose points were all refused does not end as done.
     skipped = (Skipped(row.point, row.reason or "") for row in points if row.status is PointStatus.SKIPPED)
     plan = replace(plan, skipped=tuple(skipped))
     begun = _launches_begun(stored)

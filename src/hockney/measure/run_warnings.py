@@ -161,7 +161,7 @@ def refuse_without_interface(hosts: Sequence[Mapping[str, Any]], name: str) -> N
 
 
 def host_warnings(hosts: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[Warning_]:
-    """What the pre-flight found: a library of another version or without a launcher, workers that cannot run."""
+    """Warnings of the pre-flight: a library of another version or without a launcher, workers that cannot run."""
     used = {info.library.id: info.library for info in catalogue.transports.values() if info.library}
     for host in hosts:
         for its_id, version in host["libraries"].items():

@@ -1,6 +1,6 @@
 """Decides the next measurements, and when to stop: rounds over all points until each is precise enough.
 
-Every round measures every unfinished point once, in random order. Contention of some seconds then hits all points
+Every round measures every unfinished point once, in random order. Contention that lasts some seconds then affects all points
 alike, and shows as scatter between rounds (Gropp and Lusk 1999). The replicate is the measurement: its samples are
 neighbours in time. A point ends when the interval of the median over measurements in one machine state is narrow
 enough, or when the time is up.
@@ -33,7 +33,7 @@ from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
 from hockney.stats.fit.refine import sizes_to_add
 from hockney.stats.states import classify
 
-_NARROW_CHECKS = 2  # stopping at the first narrow interval would stop at lucky ones
+_NARROW_CHECKS = 2  # stopping at the first narrow interval would favour lucky ones
 
 
 class Sampler:
@@ -276,7 +276,7 @@ class Sampler:
 
     def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
         """End precise points, add sizes at bends if `refine`, and return the points that continue."""
-        # States are classified over all measurements of the run: more measurements make surer levels.
+        # States are classified over all measurements of the run: more measurements give more certain levels.
         everything = list(self._work.values())
         self._judged = self._measurements_made()
         states = iter(classify([probe for work in everything for probe in work.probes]))

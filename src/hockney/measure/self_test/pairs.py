@@ -78,7 +78,7 @@ def planted(rng: Random, slow: Slow) -> PairsMachine:
         slower = 1 + 2 * rng.uniform(0.3, 1.5) * (far_ns if count > 1 else near_ns) / busy_ns
         content["slower"] = [{"nodes": ranks, "factor": slower, **SOURCE}]
     ns_per_byte = log_uniform(rng, 0.02, 0.5)
-    content["class"] = {  # by the switches on the way; the last one is for all
+    content["class"] = {  # by the number of switches on the way; the last class is for all pairs
         f"over{switches}": _class(busy_ns, time_ns, ns_per_byte) | ({} if switches == 3 else {"switches": switches})
         for switches, time_ns in times_ns.items()
     }
