@@ -281,7 +281,7 @@ def _scale(axes: Axes, chart: Chart, view: View, which: str, colors: dict[str, s
 
 
 def _figure(unit: Unit, value: float) -> str:
-    """A tick without idle zeros: `1 us`, `64 KiB`, `50 %`."""
+    """The text of a tick, without trailing zeros: `1 us`, `64 KiB`, `50 %`."""
     if unit == "bytes":
         return format_bytes(round(value))
     if unit == "share":

@@ -31,7 +31,7 @@ def title_of(finding: Finding) -> str:
 
 
 def evidence_of(finding: Finding) -> str:
-    """The figures that show it; "" where the title says all."""
+    """The figures that show the finding; "" if the title is enough."""
     if finding.code not in WORDING:
         return "; ".join(f"{_words(key)} {fact_text(key, fact)}" for key, fact in finding.facts.items())
     parts = (fill(template, finding) for template in WORDING[finding.code].get("evidence", ()))
@@ -81,7 +81,7 @@ def fix_sentence(fix: Fix) -> str:
 
 
 def check_name(gap: NotChecked) -> str:
-    """What was not checked: `lines through pingpong on tcp`."""
+    """The name of a check that was not made: `lines through pingpong on tcp`."""
     return _worded("checks", gap.what, _subject_facts(gap.subject))
 
 

@@ -25,7 +25,7 @@ from hockney.worker.launch import LAUNCHERS
 from hockney.worker.libraries import side_by_side
 from hockney.worker.machine_model import builtin_models, load_model
 
-# The libraries that launchers belong to, and how to get the programs that aren't there.
+# The libraries that launchers belong to, and how to get missing programs.
 _HOW = {
     "openmpi": "install Open MPI, for example: apt-get install openmpi-bin libopenmpi-dev",
     "mpich": "install MPICH, for example: apt-get install mpich libmpich-dev, or pip install mpich",

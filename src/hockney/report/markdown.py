@@ -84,7 +84,7 @@ def _fix(fix: FixItem | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text in which no character marks up, and no name is called."""
+    """The text with escaped markup, and without mentions of users (`@name`)."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\n", " ")
     escaped = re.sub(r"(?<!\w)@", "&#64;", escaped)
     return _MARKS.sub(r"\\\1", printable(escaped))

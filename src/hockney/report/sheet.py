@@ -128,7 +128,7 @@ class TransportFigures:
         return line if sizes <= curve.keys() and not fit.is_ambiguous(line) else None
 
     def _times(self, pattern: str) -> dict[int, Value]:
-        """By size."""
+        """The times of a pattern without options, by ascending size."""
         times: dict[int, Value] = {}
         for series, figure in self._figures.items():
             point = series.point
@@ -138,7 +138,7 @@ class TransportFigures:
 
 
 def _figure(series: Series, measurements: Sequence[MeasurementSummary]) -> tuple[Value, Definition] | None:
-    """The time and its definition."""
+    """The time of a series and its definition; None without a measurement that has one."""
     known = [each for each in measurements if each.median_ns is not None]
     if not known:
         return None
@@ -150,7 +150,7 @@ def _figure(series: Series, measurements: Sequence[MeasurementSummary]) -> tuple
 
 
 def _without_interval(value: Value | None) -> Value | None:
-    """None of None."""
+    """The value as if there were too few measurements for an interval; None if there is none."""
     return value and replace(value, low=0.0, high=math.inf)
 
 
@@ -188,7 +188,7 @@ class Column:
 
 
 def marks_text(text: str, marks: Mapping[str, str] = MARKS) -> str:
-    """What the marks mean that are in a text, in one sentence; empty without any."""
+    """The meaning of the marks in a text, in one sentence; empty without marks."""
     return "; ".join(f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in text)
 
 
@@ -359,7 +359,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
 
 
 def _states(run: Run) -> tuple[StateCount, ...]:
-    """From the nearest on."""
+    """The states that measurements saw, from the nearest to the farthest."""
     count = Counter(
         (state.name, state.floor_ns)
         for series, of_series in run.summaries()

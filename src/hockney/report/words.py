@@ -54,7 +54,7 @@ def error_cells(validation: Validation) -> list[str]:
 
 
 def placement_text(run: Run) -> str | None:
-    """`2 ranks on CPUs 0 and 2.`: where they ran; None of several hosts, or where it is not known."""
+    """`2 ranks on CPUs 0 and 2.`: where ranks ran; None if they ran on several hosts, or if it is unknown."""
     placed = {
         launch.cpus: None for launch in run.launches.values() if launch.transport not in run.harness and launch.cpus
     }

@@ -35,7 +35,7 @@ def is_model(transport: str) -> bool:
 
 
 def why_not(model: Record, figure: Published | None) -> str | None:
-    """Why a model says nothing of a published figure, or None."""
+    """Why a model has no value for a published figure, or None."""
     if figure is None:
         return None
     for row in model["not_modelled"]:
@@ -120,7 +120,7 @@ def _where(where: Mapping[str, Any]) -> str:
 
 
 def _structure(row: Mapping[str, Any]) -> str:
-    """A sentence, or the points that a variant is for."""
+    """A structure as a sentence, or the points that a variant is for."""
     if "what" in row:
         return str(row["what"])
     parts = [", ".join(row["pattern"]) or "all patterns"]
@@ -130,7 +130,7 @@ def _structure(row: Mapping[str, Any]) -> str:
 
 
 def _off(cells: Sequence[Measured]) -> tuple[Cell, ...]:
-    """How many figures, and their median and largest error."""
+    """The number of figures, and their median and largest error."""
     errors = [100 * abs(cell.error or 0.0) for cell in cells]
     if not errors:
         return ("0", NOTHING, NOTHING)

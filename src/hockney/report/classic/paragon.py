@@ -31,7 +31,7 @@ def ratio_table(bandwidth: Table) -> Table:
 
 
 def _is_pvm(column: ClassicColumn) -> bool:
-    """Whether it is of a way of PVM to send; models of PVM have its name among their distinctions."""
+    """Whether a column is one of PVM's ways to send; models of PVM have its name among their distinctions."""
     transport, *ways = column.parts
     return transport.startswith("pvm") or not {*contents("paragon")["names"].values()}.isdisjoint(ways)
 

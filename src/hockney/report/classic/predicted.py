@@ -124,7 +124,7 @@ def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) ->
             return _all_restored(points, kept)
     times = times_of(points, {points[0].transport: Model.from_content(name, content)})
     kept = {"of": [times.failed.get(point) or _record(times.measured[point]) for point in points]}
-    if not times.has_broken:  # every part of the program may change a prediction
+    if not times.has_broken:  # any part of the program may change a prediction
         probes.put(key, kept, map(str, sorted(Path(__file__).parents[2].rglob("*.py"))))
     return _all_restored(points, kept)
 
@@ -156,7 +156,7 @@ def _restored(point: Point, record: Mapping[str, Any]) -> Measurement:
 
 
 def _within(fit: Fit, measurement: Measurement) -> Measurement | str:
-    """The measurement, or why it says nothing: a fit does not know how messages far longer than its own go on."""
+    """The measurement, or why it is not used: a fit does not cover messages far longer than its own."""
     definition, longest = measurement.definition, fit.sizes_bytes[-1]
     size = definition.bytes_per_rep // max(1, definition.messages_per_rep)
     if size <= 2 * longest:

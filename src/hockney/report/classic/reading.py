@@ -194,7 +194,7 @@ class RunReader:
 
     @property
     def is_exact(self) -> bool:
-        """Whether all is of models without noise."""
+        """Whether all series are of models without noise."""
         return bool(self.run.series) and all(series.is_exact for series in self.run.series)
 
     def median(self, series: Series, figure: Figure, unit: str, of: Callable[[Measurement], float | None]) -> Measured:

@@ -25,7 +25,7 @@ class LeftOut:
     predicted: bool = False
 
     def sentence(self, why: str) -> str:
-        """`Not measured (1): tcp, ring, 2 ranks; …`; `why` stands for the reason."""
+        """`Not measured (1): tcp, ring, 2 ranks; …`; `why` is printed in place of the reason."""
         more = f"; and {len(self.names) - _NAMED_MAX} more" if len(self.names) > _NAMED_MAX else ""
         which = f": {'; '.join(self.names[:_NAMED_MAX])}{more}" if self.names else ""
         return f"Not {'predicted' if self.predicted else 'measured'} {why}{which}."

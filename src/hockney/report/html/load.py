@@ -1,4 +1,4 @@
-"""What a run measured idle and under its background, side by side."""
+"""Times of a run idle and under its background, side by side."""
 
 from __future__ import annotations
 

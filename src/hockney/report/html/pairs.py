@@ -1,4 +1,4 @@
-"""Times between all pairs of ranks: 16-bit numbers, and a copy of nothing."""
+"""Times between all pairs of ranks, embedded as 16-bit numbers."""
 
 from __future__ import annotations
 

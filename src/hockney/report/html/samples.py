@@ -39,7 +39,7 @@ def _named(point: Point) -> str:
 
 
 def distribution_chart(material: Material) -> Chart | None:
-    """The share of samples that take at most so long, where a sample is one repetition; None without such a point."""
+    """The share of samples up to each time, of points with one repetition per sample; None without such a point."""
     single = [
         series
         for series, measurements in material.run.summaries()

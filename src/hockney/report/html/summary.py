@@ -136,7 +136,7 @@ def _verdict(material: Material) -> Iterable[str]:
 
 
 def _verdict_on_hosts(explanation: Explanation) -> Iterable[str]:
-    """What is wrong, the worst first, and what is not clear."""
+    """The faults, the worst first, and what is inconclusive."""
     titles = [title_of(finding) for finding in explanation.findings]
     more = f"; and {len(titles) - _TITLES_MAX} more" if len(titles) > _TITLES_MAX else ""
     if titles:
@@ -249,7 +249,7 @@ def _times(factor: float) -> str:
 
 
 def _gravest(material: Material) -> Finding | None:
-    """The strongest problem that something can be done about, else the strongest."""
+    """The strongest problem that has a fix, else the strongest one."""
     if material.explanation is None:
         return None
     groups = [group[0] for group in grouped(material.explanation.findings)]
