@@ -150,12 +150,12 @@ def bytes_word(count: int) -> str:
 
 
 def percent_digits(fraction: float) -> str:
-    """0.05 -> `5`, 10000.0 -> `1000000`: no idle zeros, never an exponent."""
+    """0.05 -> `5`, 10000.0 -> `1000000`: no trailing zeros after the point, never an exponent."""
     return f"{100 * fraction:.10f}".rstrip("0").rstrip(".")
 
 
 def format_share(share: float) -> str:
-    """`94%`; `<1%` of what is not nothing, but rounds to it."""
+    """`94%`; `<1%` for a share above 0 that rounds to 0."""
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 

@@ -1,4 +1,4 @@
-"""Outputs of other benchmarks into the store, as one run: all of it or nothing.
+"""Stores outputs of other benchmarks as one run, all of them or none.
 
 Each output is a launch. A figure is stored as a measurement of one sample of `SCALE` repetitions, so that its digits
 survive. That number, like every value missing in the output, is shown as unknown.

@@ -1,6 +1,6 @@
 """A run as text of the OSU micro-benchmarks, for programs that read those: a table for each curve.
 
-Only patterns that OSU has, too; each figure is hockney's, in one machine state, as a comment says.
+Only patterns that OSU also has; each figure is hockney's, in one machine state, which a comment names.
 """
 
 from __future__ import annotations

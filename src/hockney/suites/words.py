@@ -35,7 +35,7 @@ def check_option(pattern: PatternInfo, name: str, value: str) -> None:
 
 
 def all_ends(pattern: PatternInfo, ranks: int) -> list[dict[str, str]]:
-    """The options that `pairs = "all"` stands for, one set for each curve. Raises UsageError without such options."""
+    """The options that `pairs = "all"` means, one set for each curve. Raises UsageError without such options."""
     known = {option.name for option in pattern.options}
     numbers = [str(rank) for rank in range(ranks)]
     if {"source", "target"} <= known:
@@ -55,7 +55,7 @@ def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
     wrong: Errors = []
 
     def check(place: str, call: Callable[..., object], *words: Any) -> bool:
-        """Whether a call raises no UsageError; it is noted with its place."""
+        """Whether a call succeeds; a UsageError is noted with its place."""
         try:
             call(*words)
         except UsageError as error:

@@ -1,4 +1,4 @@
-"""Who measures a run: one program at a time, and a run that nobody measures any more was killed."""
+"""The lock of a run: one program at a time measures it, and an unfinished run without a lock was killed."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def alone(store: Path, run_id: int) -> Iterator[None]:
 
 
 def _locked(path: Path) -> IO[str]:
-    """Who only asks whether a run is measured holds its lock for some microseconds: that is waited for.
+    """The open and locked file; raises BlockingIOError after 0.2 s without the lock.
 
-    Who has measured it takes the file away; the lock of a file that nobody else can find any more keeps nobody out.
+    Waits, because a program that only asks whether the run is measured holds the lock for some microseconds. The
+    program that measured the run removes the file: a lock on a removed file would keep no other program out.
     """
     for _ in range(20):
         with contextlib.ExitStack() as closing:

@@ -13,9 +13,9 @@ from hockney.model import Definition, Launch, MachineProbe, Point, PointStatus, 
 class RunSummary:
     """One line of the list of runs. `points` counts them by status; statuses without a point are absent.
 
-    `planned` counts them without those that were skipped, `measured` those of these that were measured once at least.
-    `seen_unix_s` is when it ended or, of one without an end, when it was last heard of; `idle_s` is how long it lay
-    between its end and its going on; None in a run stored before that was noted.
+    `planned` counts the points that were not skipped, `measured` those of them with at least one measurement.
+    `seen_unix_s` is the end of the run, or its last sign of life if it has no end. `idle_s` is the total time between
+    an end and the resumption after it; None in a run of a version that did not store it.
     """
 
     id: int
@@ -43,13 +43,13 @@ class RunSummary:
 
     @property
     def measured_least_s(self) -> float | None:
-        """The same at the least: of one without an end until it was last heard of."""
+        """The same, or without an end the time until its last sign of life, which is a lower bound."""
         return None if self.idle_s is None else self.seen_unix_s - self.started_unix_s - self.idle_s
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """All of a run but its points and measurements; with those a killed run can go on.
+    """Everything about a run except its points and measurements; with these a killed run can continue.
 
     `launches` are keyed by launch id.
     """

@@ -1,6 +1,6 @@
-"""Values of model.py from and to rows. The columns of each table stand here once, each with the SQL that holds for it.
+"""Values of model.py from and to rows. The columns of each table are listed here once, each with an SQL condition.
 
-A row for which it does not hold was damaged by a disk or an editor: its reader raises one of DAMAGE.
+A row that breaks its conditions was damaged by a disk or an editor: its reader raises one of DAMAGE.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def measurement(row: Row, blob: Any, point: Point, launches: Mapping[int, Launch
 
 
 def no_measurement(point: Point, launch_id: int) -> Measurement:
-    """Stands for a damaged one, so that a measurement and its summary keep the same place; no figure counts it."""
+    """Replaces a damaged measurement, so that measurements and summaries keep the same places; no figure counts it."""
     import numpy as np
 
     none = (0,) * point.ranks
@@ -273,7 +273,7 @@ def measurement_summary(
 
 
 def no_summary(row: Row) -> MeasurementSummary:
-    """Stands for a damaged one, as no_measurement does."""
+    """Replaces a damaged summary, as no_measurement does a measurement."""
     return MeasurementSummary._make((*row[:2], 0, 0, 1, _NO_DEFINITION, None, None, MachineProbe(None), {}))
 
 

@@ -174,7 +174,7 @@ class Store:
         On a full disk nothing is half-written and the StoreError says how many rounds are stored. Raises ValueError
         for a measurement to a point that was not added.
         """
-        packed = _packed(measurements)  # before others are kept from writing
+        packed = _packed(measurements)  # before the write lock is taken
         with self._transaction(run_id):
             self._insert_measurements(run_id, measurements, packed)
             self.db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
