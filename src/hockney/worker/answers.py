@@ -70,7 +70,7 @@ class MeasureAnswer(_Answer):
     before and after, `solo_ns` that of rank 0 while rank 1 rests. `started_ns` is when rank 0's wall time began by
     CLOCK_MONOTONIC, None where time is virtual. docs/metrics.md says how samples become a figure.
 
-    Of more than 4,096 ranks of a model one row stands for all (`ranks`): its `elapsed_ns` is the pattern's figure,
+    Above 4,096 ranks of a model one row summarises all (`ranks`): its `elapsed_ns` is the pattern's figure,
     `least_ns` and `most_ns` are the extremes.
     """
 

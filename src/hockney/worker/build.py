@@ -84,7 +84,7 @@ def build_worker(recipe: Recipe = Recipe(), *, folder: Path | None = None) -> Pa
 
 
 def compiler_facts() -> dict[str, str | None]:
-    """The native worker's compiler in its own words, None where there is none, and the options of its timed loops."""
+    """The version line of the native worker's compiler (None without one), and the options of its timed loops."""
     try:
         version = identify(find_c_compiler(), Probes(cache.default_folder()), wrapper=False).version
     except BuildError:

@@ -107,7 +107,7 @@ class TransportInfo(TransportTraits):
     """A transport that is ready here. `name` is `base[@library][:variant][/N]`; native ones have no `library`.
 
     `native`: its own collectives; they take multiples of `grain_bytes` other than 0, or any size where that is 0.
-    `model`: the machine that it stands for, where its clock is virtual.
+    `model`: the machine that it simulates, if its clock is virtual.
     """
 
     name: str

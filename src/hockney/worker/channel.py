@@ -88,7 +88,7 @@ class Channel:
     def read_line(self, deadline_s: float) -> bytes | None:
         """The next answer without its prefix; None at the end. Other lines go to `noise`.
 
-        The end is also when one of several processes has failed: the others then wait for it in vain. Raises
+        The failure of one of several processes is also the end: the others would wait for it forever. Raises
         TimeoutError when `deadline_s` (of time.monotonic) has passed.
         """
         while True:
@@ -188,7 +188,7 @@ class Channel:
     # ---- ending -----------------------------------------------------------------------------------------------------
 
     def said(self, since: int = 0) -> str:
-        """The last that the job's processes have said on standard error; `since`: only after it was said_bytes."""
+        """The last output of the job's processes on standard error; `since`: an earlier said_bytes to begin at."""
         fresh = min(len(self._said), self.said_bytes - since)
         return self._said[len(self._said) - fresh :].decode(errors="replace")
 

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from hockney.worker.answers import PREFIX, Rank
 
 _OURS = "hockney worker: "
-# Messages of ranks after the failure of another one, or after a wait for it in vain.
+# Messages of ranks after another rank has failed, or has not come.
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 _REPORT = re.compile(r"hockney worker: rank (\d+): no end after ")
 _MISSING = re.compile(r"did not join in time, including rank (\d+)")
 _SPEAKER = re.compile(r"hockney worker: rank (\d+): ")
 _LOST = re.compile(r"control: (?:lost )?rank (\d+)(?: is gone|: )")
-_ANSWER = PREFIX.decode()  # of a host whose process is not the one that answers
+_ANSWER = PREFIX.decode()  # of a host other than rank 0's
 # Messages of Open MPI, Hydra (MPICH, Intel MPI) and others about a killed rank.
 _HOW_IT_ENDED = re.compile(r"exited on\s+signal|EXIT STRING|KILLED BY SIGNAL", re.IGNORECASE)
 # Of a backtrace, which is of no use to users: `[host:12] [ 1] ./worker(main+0x2) [0x7f2]`, each library in its own way.
 _FRAME = re.compile(r"\([\w.@]*\+?0x[0-9a-f]+\)\s*\[0x[0-9a-f]+\]\s*$")
-_OF_SRUN = "srun: cluster configuration lacks support for cpu binding"  # which is no harm: ranks pin themselves
+_OF_SRUN = "srun: cluster configuration lacks support for cpu binding"  # harmless: ranks pin themselves
 # What ssh says when it gives up. Hydra (MPICH 4) then waits for that host for ever.
 _UNREACHABLE = re.compile(
     r"^.*(?:ssh: Could not resolve hostname|ssh: connect to host|Permission denied \(|Host key verification failed"

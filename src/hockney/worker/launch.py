@@ -68,8 +68,8 @@ class Job:
 class StartCommand:
     """The commands that start a job: `argv`, and in a job joined over TCP one of `joins` for each further host.
 
-    `environment` has changes to ours; None removes a variable. `demand`: what it takes to reach each host. `places`:
-    the host of each rank, if hockney places them.
+    `environment` has changes to ours; None removes a variable. `demand`: the requirement for reaching each host.
+    `places`: the host of each rank, if hockney places them.
     """
 
     launcher: str
@@ -154,7 +154,7 @@ def _launcher_of(library: Library, job: Job, asked: str, environment: Mapping[st
 
 
 def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -> None:
-    """Raises UsageError for a variable that a library's jobs are started with another value of."""
+    """Raises UsageError for a variable if jobs of a library are started with another value of it."""
     for name, value in launch(Job(Path(), "", 1), library, {}).environment.items():
         if environment.get(name, value) != value:
             raise UsageError(f"hockney sets {name} itself for this library: give another variable")

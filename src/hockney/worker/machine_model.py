@@ -23,7 +23,7 @@ MODELS = Path(__file__).parents[1] / "archive" / "models"
 
 @dataclass(frozen=True)
 class Model:
-    """A model by its name, with the overrides of a variant; `content` is all of its file, `key` stands for it."""
+    """A model by its name, with the overrides of a variant; `content` is its whole file, `key` a hash of that."""
 
     name: str
     variant: str

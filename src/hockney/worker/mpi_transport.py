@@ -23,7 +23,7 @@ def split_library(library: str) -> tuple[str, str | None]:
 
 
 def begins_with(carrier: str, device: str) -> bool:
-    """Whether a device begins with whole words: `ch4:ucx ofi` begins with `ch4` and with `ch4:ucx`."""
+    """Whether a device begins with these whole words: `ch4:ucx ofi` begins with `ch4` and with `ch4:ucx`."""
     return carrier == device or carrier.startswith((f"{device}:", f"{device} "))
 
 

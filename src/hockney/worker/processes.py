@@ -3,7 +3,7 @@
 Launchers put ranks into new process groups and sessions, and a launcher that dies leaves them to init. So every process
 of a job carries a mark in its environment, and every process with the mark is ended.
 
-A library removes its shared memory only when it ends in peace. A file counts as a job's if one of its processes had it
+A library removes its shared memory only when it ends normally. A file counts as a job's if one of its processes had it
 mapped, and its name is one that libraries give to the memory of a single job.
 """
 
@@ -61,7 +61,7 @@ def end_job(roots: Sequence[subprocess.Popen[bytes]], mark: str) -> bool:
     members = {process.pid: process for process in find_members(roots, mark)}
     for root in roots:
         _signal_group(root, signal.SIGTERM)
-        _signal_group(root, signal.SIGCONT)  # who is stopped can't clear up
+        _signal_group(root, signal.SIGCONT)  # a stopped process can't clear up
     _wait_until_gone(roots, members.values(), 2.0)
     deadline_s = time.monotonic() + 3.0
     while True:

@@ -38,7 +38,7 @@ class Starter:
 
     @property
     def demand(self) -> str:
-        """What it takes to reach a host, for people: `reachable by ssh HOST without a password`."""
+        """The requirement for reaching a host, for people: `reachable by ssh HOST without a password`."""
         return f"reachable by `{self.name} HOST` without a password" if self.is_shell else f"reachable by `{self.name}`"
 
     def argv(self, command: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ Errors = list[tuple[str, str]]  # the place in the file, `series[1].bytes`, and 
 
 
 def said(parse: Any, text: str) -> Any:
-    """Our parsers raise UsageError; pydantic gathers ValueErrors."""
+    """Parse a text. A UsageError becomes a ValueError, which pydantic collects."""
     try:
         return parse(text)
     except UsageError as error:
@@ -35,7 +35,7 @@ def said(parse: Any, text: str) -> Any:
 
 
 def some(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    """For lists that may not be empty."""
+    """The list; raises ValueError if it is empty."""
     if not value:
         raise ValueError("it is empty: name one at least")
     return value
@@ -47,7 +47,7 @@ def listed(value: Any) -> Any:
 
 
 def texts(value: Any) -> Any:
-    """Options may be written as numbers."""
+    """Options with their values as texts; files may have numbers."""
     return {name: str(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
