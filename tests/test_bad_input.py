@@ -110,7 +110,7 @@ class DaemonKiller(Silent):
 
 
 @pytest.mark.skipif(not find_pvms()[0], reason="no PVM here: apt-get install pvm pvm-dev")
-def test_a_pvm_daemon_that_dies_costs_a_point_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_pvm_daemon_that_dies_costs_one_point(tmp_path: Path) -> None:
     catalogue = load(libraries=find_pvms()[0])
     pvm = next(name for name in catalogue.transports if name.startswith("pvm@"))
     outcome, ended = measure(

@@ -193,7 +193,7 @@ def test_check_against_a_baseline(tmp_path: Path, read: Read, monkeypatch: pytes
     check_page(documents, "check---baseline", "compare")
 
 
-def test_check_of_what_is_expected(tmp_path: Path, read: Read) -> None:
+def test_check_of_expectations(tmp_path: Path, read: Read) -> None:
     path, expectations = tmp_path / "r.db", tmp_path / "expect.toml"
     with Store.open(path) as store:
         add_run(store, curve())

@@ -300,7 +300,7 @@ def test_package_with_another_hash_is_refused(small: Checkout) -> None:
 
 
 @pytest.mark.full
-def test_goes_on_without_the_mpich_wheel(small: Checkout) -> None:
+def test_works_without_the_mpich_wheel(small: Checkout) -> None:
     with (small.root / "requirements.lock").open("a") as lock:
         lock.write("mpich==0.0.99 \\\n    --hash=sha256:" + "0" * 64 + "\n")
     status, out, err = small.start()

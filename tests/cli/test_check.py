@@ -156,7 +156,7 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
     assert int(suite.get("tests") or 0) == len(list(suite.iter("testcase"))) == len(document["series"])
 
 
-def test_command_prints_what_the_baseline_could_not_tell(tmp_path: Path) -> None:
+def test_command_prints_what_the_baseline_could_not_decide(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve("shm", (8,)), failed={make_point(64): "rank 1\x07 hung"})
         opened.db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm", time_s=0.3).as_json()),))

@@ -176,7 +176,7 @@ def test_a_store_that_was_mistyped_is_wrong_usage_and_makes_nothing(cli: Cli, tm
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_a_store_that_can_be_nowhere_is_said_where_nothing_is_made(cli: Cli) -> None:
+def test_an_impossible_path_of_a_store_is_reported_and_nothing_is_created(cli: Cli) -> None:
     assert cli("runs", "--store", "").returncode == 2
     for ended in (cli("runs", HOCKNEY_STORE="/no/where"), cli("runs", "--store", "/no/where")):
         assert (ended.returncode, ended.stdout) == (2, "")

@@ -43,7 +43,7 @@ def test_many_hosts_have_no_matrix_on_the_screen(tmp_path: Path) -> None:
     assert "n8 is slow" in screen
 
 
-def test_what_is_not_clear_is_said_with_the_command_that_measures_it(tmp_path: Path) -> None:
+def test_an_inconclusive_result_has_the_command_that_measures_more(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 6, rates={(0, 1): 0.5}, measurements=3)
     screen = shown(tmp_path / "r.db")
     assert "No fault found" not in screen
@@ -51,7 +51,7 @@ def test_what_is_not_clear_is_said_with_the_command_that_measures_it(tmp_path: P
     assert "health --hosts 'n[1-6]' --time 10m" in screen
 
 
-def test_why_pairs_failed_is_said_once(tmp_path: Path) -> None:
+def test_the_reason_why_pairs_failed_is_printed_once(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 4, failed="n3 does not answer (no route to host)")
     screen = shown(tmp_path / "r.db")
     assert "4 hosts, 0 of 6 pairs measured" in screen

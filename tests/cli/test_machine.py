@@ -121,7 +121,7 @@ def test_a_model_without_noise_gives_the_same_again_and_is_exact(
     assert execute(["run", "--resume", "1", *store]) == 2
 
 
-def test_one_row_stands_for_thousands_of_ranks(model: Path) -> None:
+def test_one_row_summarises_thousands_of_ranks(model: Path) -> None:
     large = model.with_name("large.toml")
     large.write_text('base = "m.toml"\n[topology]\nnodes_per_board = 2100\n', encoding="utf-8")
     assert run(model.parent, "ring", "-t", f"sim@{large}", "-n", "4100", "--bytes", "8") == 0

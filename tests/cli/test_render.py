@@ -213,7 +213,7 @@ def test_a_typewriter_is_no_terminal(term: str, monkeypatch: pytest.MonkeyPatch)
     assert render.is_terminal()
 
 
-def test_a_command_goes_on_when_its_reader_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_continues_when_its_reader_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its exit code may be a verdict."""
     reading, writing = os.pipe()
     os.close(reading)

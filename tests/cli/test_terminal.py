@@ -71,7 +71,7 @@ def path(tmp_path: Path) -> Path:
     ],
     ids=lambda words: " ".join(words).replace(EVIL, "EVIL"),
 )  # fmt: skip
-def test_no_text_of_a_store_or_of_a_command_line_steers_a_terminal(
+def test_texts_of_a_store_or_a_command_line_cannot_control_a_terminal(
     words: tuple[str, ...],
     terminal: bool,
     path: Path,
@@ -90,7 +90,7 @@ def test_no_text_of_a_store_or_of_a_command_line_steers_a_terminal(
     assert "\\x1b" in output.out + output.err or "\\u001b" in output.out or "a label is" in output.err
 
 
-def test_a_file_of_ones_own_and_the_report_of_a_check_steer_nobody(
+def test_texts_of_a_suite_or_the_report_of_a_check_cannot_control_a_terminal(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     suite, expected, report = tmp_path / "mine.toml", tmp_path / "expect.toml", tmp_path / "junit.xml"
@@ -116,7 +116,7 @@ def test_a_line_has_a_width_whatever_is_asked_for(columns: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("columns", matrix(WIDTHS, short=["999999999"]))
-def test_a_width_that_no_terminal_has_is_taken_for_one_that_some_have(
+def test_an_impossible_width_of_a_terminal_is_replaced_by_a_possible_one(
     columns: str, filled_store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)

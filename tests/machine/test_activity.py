@@ -39,7 +39,7 @@ def test_time_too_short_for_a_tick_counts_next_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "cpu 1 2 3\n", "cpu a b c d e f g h\n", "intr 1\n"])
-def test_steal_is_unknown_where_nobody_counts_it(text: str, tmp_path: Path) -> None:
+def test_steal_is_unknown_if_the_system_does_not_count_it(text: str, tmp_path: Path) -> None:
     assert StealMeter(root=tmp_path).read() is None
     grow(tmp_path, {"proc/stat": text})
     assert StealMeter(root=tmp_path).read() is None

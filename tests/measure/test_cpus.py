@@ -68,7 +68,7 @@ def test_ranks_of_every_kind_of_job_run_where_they_are_placed(tmp_path: Path) ->
 
 
 @needs_two
-def test_a_run_goes_on_and_is_measured_again_on_the_same_cpus(tmp_path: Path) -> None:
+def test_a_run_is_resumed_and_measured_again_on_the_same_cpus(tmp_path: Path) -> None:
     path, catalogue = tmp_path / "r.db", load(libraries=())
     with Store.open(path) as store:
         plan = plan_of(SECOND, FIRST, precision=1e-9)
@@ -126,7 +126,7 @@ def test_quick_and_interleave_take_a_placement_too(tmp_path: Path) -> None:
         assert f"no rank can run on CPU {NONE}" in done.stderr
 
 
-def test_a_stored_placement_that_is_gone_is_said(tmp_path: Path) -> None:
+def test_a_placement_on_a_missing_cpu_is_refused(tmp_path: Path) -> None:
     catalogue = load(libraries=())
     with Store.open(tmp_path / "r.db") as store:
         with pytest.raises(UsageError, match=f"no rank can run on CPU {NONE}"):

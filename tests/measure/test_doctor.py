@@ -55,7 +55,7 @@ def test_a_quiet_machine() -> None:
     assert list(checkup.warnings_after(quiet)) == []
 
 
-def test_without_a_compiler_it_says_so_and_goes_on(
+def test_without_a_compiler_doctor_says_so_and_continues(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> Catalogue:

@@ -103,7 +103,7 @@ def test_the_last_part_of_the_time_is_for_slow_pairs() -> None:
     assert counts[slow] >= 3 + max(count for point, count in counts.items() if point != slow)
 
 
-def test_the_cost_is_said_before_anything_is_measured() -> None:
+def test_the_time_is_printed_before_anything_is_measured() -> None:
     assert pairs_text(8) == "28 pairs of 8 hosts in 7 rounds, about 5 s at 1 Gbit/s"
     assert pairs_text(1000) == "499,500 pairs of 1,000 hosts in 999 rounds, about 11 min 41 s at 1 Gbit/s"
 

@@ -84,7 +84,7 @@ def test_a_comparison_that_fails_is_a_warning_and_not_tried_again(sides: list[Re
         assert readings(side) == []
 
 
-def test_a_host_whose_ranks_stay_away_is_named_without_a_remedy_that_is_none(
+def test_a_host_whose_ranks_do_not_come_is_named_without_a_useless_remedy(
     sides: list[Recorder], started: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = started.with_name("agent")

@@ -154,7 +154,7 @@ def test_ctrl_c_before_the_first_measurement_ends_both_runs(
     assert [store.run(outcome.run_id).status for outcome in outcomes] == [RunStatus.INTERRUPTED] * 2
 
 
-def test_one_side_alone_cannot_go_on(store: Store) -> None:
+def test_one_side_alone_cannot_be_resumed(store: Store) -> None:
     variants = Variant(plan(), {}), Variant(plan(), SLOW)
     stopped = Silent(stop_after_rounds=1)
     _, new = interleave.measure(variants, load_catalogue(), store, stopped, command="hockney compare")

@@ -126,7 +126,7 @@ def test_when_the_time_is_over_no_rate_is_added() -> None:
     assert notes.ends[notes.added[-1]][0] is PointStatus.BUDGET
 
 
-def test_a_search_goes_on_where_it_was_resumed() -> None:
+def test_a_resumed_search_continues_with_its_rates() -> None:
     """With the stored rates, no rate is tried twice and the result is that of an uninterrupted search."""
     queue = Queue(lambda: 10e3)
     first = search(queue, 1e6, budget_s=4)

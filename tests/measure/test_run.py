@@ -261,7 +261,7 @@ def test_ctrl_c_while_launches_are_judged_ends_the_run(
         assert store.run(outcome.run_id).status is outcome.status is RunStatus.INTERRUPTED
 
 
-def test_ctrl_c_keeps_every_round_and_resume_goes_on(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_every_round_and_resume_continues(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     asked: dict[str, Any] = {"precision": 1e-6, "time_s": 60}
     outcome = measure(catalogue, path, SMALL, LARGE, display=Silent(stop_after_rounds=3), **asked)
@@ -438,7 +438,7 @@ def wait_for_rounds(path: Path, rounds: int, limit_s: float = 60) -> None:
     raise AssertionError("the run does not get on")
 
 
-def test_kill_9_leaves_no_orphans_and_resume_goes_on(tmp_path: Path) -> None:
+def test_kill_9_leaves_no_orphans_and_resume_continues(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     arguments = ["run", "pingpong", "-t", "shm,tcp,mpi", "--bytes", "8", "--precision", "0.0001%", "--time", "60s"]
     process = subprocess.Popen(command(*arguments, store=path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -489,7 +489,7 @@ def test_without_a_store_there_is_nothing_to_resume_and_none_is_made(tmp_path: P
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_goes_on_when_nobody_reads_its_progress(tmp_path: Path) -> None:
+def test_a_run_continues_when_nobody_reads_its_progress(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     arguments = command(
         "run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "0.2s", "--precision", "90%", store=path

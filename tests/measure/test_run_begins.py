@@ -66,7 +66,7 @@ def test_a_library_that_yields_gets_a_remedy(catalogue: Catalogue, is_wheel: boo
     assert warning.remedy.startswith(remedy)
 
 
-def test_ctrl_c_before_the_first_measurement_is_an_interruption_that_can_go_on(
+def test_ctrl_c_before_the_first_measurement_leaves_a_run_that_can_be_resumed(
     catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "r.db"
@@ -153,7 +153,7 @@ PLAN = Plan(
     ("statement", "runs"),
     [("INSERT INTO run", 0), ("INSERT OR IGNORE INTO point", 0), ("COMMIT", 0), ("INSERT INTO launch", 1)],
 )
-def test_a_kill_as_a_run_begins_leaves_one_that_can_go_on_or_none(
+def test_a_kill_as_a_run_begins_leaves_a_run_that_can_be_resumed_or_none(
     catalogue: Catalogue, tmp_path: Path, statement: str, runs: int
 ) -> None:
     """Killed just before this statement is carried out."""
@@ -168,7 +168,7 @@ def test_a_kill_as_a_run_begins_leaves_one_that_can_go_on_or_none(
 
 
 @pytest.mark.parametrize("statement", ["INSERT INTO run", "INSERT OR IGNORE INTO point", "COMMIT"])
-def test_ctrl_c_as_a_run_is_stored_leaves_one_that_can_go_on(
+def test_ctrl_c_as_a_run_is_stored_leaves_a_run_that_can_be_resumed(
     catalogue: Catalogue, tmp_path: Path, statement: str
 ) -> None:
     with Store.open(tmp_path / "r.db") as store:
@@ -210,7 +210,7 @@ def test_no_other_program_takes_a_run_that_begins_for_killed(
 
 
 @pytest.mark.parametrize("status", [None, RunStatus.INTERRUPTED, RunStatus.PARTIAL])
-def test_a_run_without_points_of_an_earlier_version_cannot_go_on(
+def test_a_run_without_points_of_an_earlier_version_cannot_be_resumed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, status: RunStatus | None
 ) -> None:
     monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))

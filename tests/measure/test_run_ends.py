@@ -42,7 +42,7 @@ def test_a_failure_stays_one_when_a_run_is_resumed(tmp_path: Path) -> None:
         assert [run.status for run in store.runs()] == [RunStatus.PARTIAL]
 
 
-def test_a_run_all_of_whose_points_failed_has_nothing_to_go_on_with(tmp_path: Path) -> None:
+def test_a_run_whose_points_all_failed_has_nothing_to_resume(tmp_path: Path) -> None:
     """Also while launches are left, which would have no point."""
     path = tmp_path / "r.db"
     call(path, "run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1ms", "--launches", "2")
@@ -54,7 +54,7 @@ def test_a_run_all_of_whose_points_failed_has_nothing_to_go_on_with(tmp_path: Pa
     assert "run 1 has nothing left to measure" in again.stderr
 
 
-def test_a_run_that_measures_the_harness_alone_is_not_done_when_it_goes_on(tmp_path: Path) -> None:
+def test_a_resumed_run_of_the_harness_alone_is_not_done(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     first = call(path, "run", "ancor", "-t", "shm", "--time", "100ms", "--precision", "0.001%")
     again = call(path, "run", "--resume")
@@ -84,7 +84,7 @@ def test_results_that_are_gone_when_a_run_ends_are_not_called_stored(tmp_path: P
             assert [run.status for run in store.runs()] == [RunStatus.DONE]
 
 
-def test_a_damaged_results_file_is_wrong_usage_for_who_would_go_on_too(tmp_path: Path) -> None:
+def test_a_damaged_results_file_is_wrong_usage_also_for_resume(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     with Store.open(path) as store:
         store.create_run(make_info(), [make_point()])

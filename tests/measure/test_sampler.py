@@ -191,7 +191,7 @@ def test_states_are_not_mixed() -> None:
     }
 
 
-def test_a_failed_point_keeps_its_reason_and_the_others_go_on() -> None:
+def test_a_failed_point_keeps_its_reason_and_the_others_continue() -> None:
     machine = Machine(lambda point: 30.0, broken={TCP: "rank 1 was killed by SIGKILL"})
     notes = sample(machine, plan_of(TCP, SHM))
     assert notes.ends[TCP] == (PointStatus.FAILED, "rank 1 was killed by SIGKILL")
@@ -531,7 +531,7 @@ def test_a_size_that_was_measured_in_another_state_than_the_rest_is_measured_aga
     assert notes.progress[-1].finished == notes.progress[-1].points
 
 
-def test_a_state_that_does_not_come_back_is_waited_for_only_so_long() -> None:
+def test_the_wait_for_a_state_that_does_not_return_is_limited() -> None:
     notes = refined(changing_when_refined(lasts_s=1e9), budget_s=300)
     assert notes.added
     assert notes.progress[-1].elapsed_s < 100

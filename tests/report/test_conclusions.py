@@ -221,7 +221,7 @@ def test_conclusions_without_figures_are_not_testable_and_without_intervals_inco
     assert text.count("Intervals are within one launch.") == 1
 
 
-def test_the_best_transport_of_each_kind_stands_for_it(tmp_path: Path) -> None:
+def test_the_best_transport_represents_its_kind(tmp_path: Path) -> None:
     made = [
         Made(point("shm", "putpong", 2, 8), 200, divisor=2),
         Made(point("mpi@a:rma", "putpong", 2, 8), 900, divisor=2),

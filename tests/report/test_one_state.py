@@ -32,7 +32,7 @@ def shown_run(path: Path, suite: str, made: list[Made], capsys: pytest.CaptureFi
 # ---- too few measurements --------------------------------------------------------------------------------------------
 
 
-def test_why_hardly_any_figure_has_an_interval_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_reason_for_missing_intervals_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = (0, 32, 65536)
     seldom = [oneway(size, 100.0, measurements=1) for size in sizes]
     text = shown_run(tmp_path, "scabench", seldom, capsys)
@@ -133,7 +133,7 @@ def test_n_half_of_the_t3d_is_found_among_the_sizes_of_the_suite(tmp_path: Path)
         assert figure(row(tables(tmp_path, "t3d", made)[name], "N 1/2")[2]) == words
 
 
-def test_the_rate_at_which_a_writer_stores_is_called_so(tmp_path: Path) -> None:
+def test_the_rate_of_puts_without_completion_is_a_store_rate(tmp_path: Path) -> None:
     made = [Made(point("shm", "put", 2, 8), 3), Made(point("shm", "put", 2, 8, quiet="each"), 60)]
     table = tables(tmp_path, "t3d", made)["single_pairs"]
     titles = [column.title for column in table.columns[2:]]

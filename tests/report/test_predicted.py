@@ -124,7 +124,7 @@ def test_points_of_a_broken_job_are_predicted_again(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("kept", [{}, {"of": []}, {"of": None}, {"of": [{"batch": 1}]}, {"of": [[7]]}])
-def test_what_was_kept_and_is_damaged_is_predicted_again(
+def test_a_damaged_stored_prediction_is_made_again(
     kept: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, get = [oversubscribed("shm", "funnel", 5, 64)], Probes.get

@@ -306,7 +306,7 @@ def test_a_sheet_without_intervals_says_how_to_get_them(tmp_path: Path, capsys: 
     assert "hockney run --resume 1" in shown(tmp_path, capsys)
 
 
-def test_what_was_measured_in_another_state_alone_has_no_interval(
+def test_a_point_measured_only_in_another_state_has_no_interval(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     barrier = Made(Point("shm", "barrier", 2, 0, ()), 5000.0, timed="slowest", floor_ns=160.0)
@@ -342,7 +342,7 @@ def test_readable_name(transport: str, library: str, name: str) -> None:
     assert readable_name(transport, library) == name
 
 
-def test_transports_that_read_alike_keep_their_exact_names() -> None:
+def test_transports_with_the_same_readable_name_keep_their_exact_names() -> None:
     libraries = {
         "mpi@openmpi-4": "Open MPI 4.1.4 (ob1)",
         "mpi@openmpi-5": "Open MPI 4.1.4 (ucx)",

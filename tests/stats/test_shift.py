@@ -67,7 +67,7 @@ def test_the_margin_is_subtracted_from_the_shift() -> None:
     assert all(chance is not None and chance > 0.05 for _, chance in shifts(pairs, 1.05))
 
 
-def test_launches_alike_by_luck_prove_nothing() -> None:
+def test_launches_that_agree_by_chance_prove_nothing() -> None:
     """All launches of each run of one series fell on one of two levels: seldom in one series, often in one of many."""
     rng = np.random.default_rng(7)
     odd: Pair = ([1.0, 1.001, 0.999, 1.0], [1.15, 1.151, 1.149, 1.15])

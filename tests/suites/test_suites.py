@@ -43,7 +43,7 @@ def test_suites_that_come_with_hockney_are_right(name: str) -> None:
     assert load_suite(name, check=lambda suite: check_words(suite, "series", load())).name == name
 
 
-def test_a_suite_of_ones_own(tmp_path: Path) -> None:
+def test_a_suite_of_the_user(tmp_path: Path) -> None:
     suite = load_suite(write(tmp_path, RIGHT))
     assert (suite.transports, suite.precision, suite.time_s) == (("shm",), 0.02, 60.0)
     first, second = suite.series

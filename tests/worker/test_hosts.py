@@ -156,7 +156,7 @@ def test_a_word_of_libraries_means_its_placement_of_each() -> None:
         ("ant,bee,cat", "ant,bee,cat"),
     ],
 )
-def test_hosts_fold_into_what_names_the_same(hosts: str, folded: str) -> None:
+def test_folded_hosts_name_the_same_hosts(hosts: str, folded: str) -> None:
     assert fold_hosts(parse_hosts(hosts)) == folded
     assert parse_hosts(folded) == parse_hosts(hosts)
 

@@ -323,7 +323,7 @@ def test_words_of_launchers() -> None:
     ["", "mpirun", "tool {ranks}", "tool {worker}x", "tool {worker} {worker}", "{worker}", "{hosts} {worker}",
      "tool {host} {worker}", "tool {worker} {", "tool '{worker}"],
 )  # fmt: skip
-def test_what_is_no_launcher(asked: str) -> None:
+def test_an_unknown_launcher_is_refused(asked: str) -> None:
     with pytest.raises(UsageError, match="HOCKNEY_LAUNCHER"):
         check_launcher(asked, "HOCKNEY_LAUNCHER")
 

@@ -33,7 +33,7 @@ def what_rank_0_does(pattern: str, ranks: int) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("pattern", [*LATENCY, *STREAMS, *BOTH_ACT, "ring"])
-def test_who_is_timed_together_meets_and_never_within_a_stream(pattern: str, ranks: int) -> None:
+def test_ranks_timed_together_meet_but_never_within_a_stream(pattern: str, ranks: int) -> None:
     token, meeting = ("sends", 0), ("puts", 8) if pattern == "putpong" else ("sends", 0)
     barrier = [token] * (1 if ranks == 2 else 2)
     met = [meeting] if pattern in LATENCY + STREAMS else []

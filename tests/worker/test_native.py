@@ -248,7 +248,7 @@ def test_bisection_is_a_round_trip_of_every_pair(transport: str, ranks: int) -> 
     ("transport", "bound"),
     [("tcp", {"127.0.0.1"}), ("udp", {"127.0.0.1"}), ("unix", set()), ("pipe", set()), ("shm", set())],
 )
-def test_nobody_on_another_machine_can_come_in(transport: str, bound: set[str], tmp_path: Path) -> None:
+def test_programs_on_another_machine_cannot_connect(transport: str, bound: set[str], tmp_path: Path) -> None:
     """Sockets that wait for others are bound to the loopback alone, those of unix to no name at all."""
     library, log = tmp_path / "note.so", tmp_path / "binds"
     words = ["-shared", "-fPIC", "-o", str(library), str(HERE / "note_binds.c")]
@@ -309,7 +309,7 @@ def test_sizes_with_suffix_and_a_last_line_without_its_end() -> None:
     assert '"bytes":4096' in done.stdout
 
 
-def test_who_waits_for_other_ranks_has_the_limit_that_is_given() -> None:
+def test_ranks_that_wait_for_others_have_the_given_limit() -> None:
     words = ["-t", "tcp", "-n", "2", "--rank", "0", "--listen", "localhost", "--start-limit", "1"]
     done = subprocess.run(
         [build_worker(), *words],
@@ -432,7 +432,7 @@ def test_a_killed_rank_is_reported_and_no_process_stays(before: str) -> None:
 
 
 @pytest.mark.parametrize("before", INHERITED)
-def test_what_a_worker_inherits_harms_no_job(before: str) -> None:
+def test_inherited_descriptors_and_signals_harm_no_job(before: str) -> None:
     program, *words = becoming(build_worker(), before)
     answers, done = converse(program, [measure("pingpong", 8)], *words, "-t", "shm")
     assert ([a["kind"] for a in answers], done.returncode) == (["measure", "bye"], 0), done.stderr
@@ -440,7 +440,7 @@ def test_what_a_worker_inherits_harms_no_job(before: str) -> None:
 
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
 @pytest.mark.parametrize(("closed", "kinds"), [("<&-", ["bye"]), (">&-", []), ("2>&-", ["measure", "error", "bye"])])
-def test_a_closed_standard_descriptor_is_none_of_the_job(closed: str, kinds: list[str], transport: str) -> None:
+def test_a_closed_standard_descriptor_is_not_reused_by_the_job(closed: str, kinds: list[str], transport: str) -> None:
     commands = [measure("pingpong", 8), measure("paramserver", 1 << 40, timeout_s=5)]  # the log has why not
     words = ("-c", f'exec "$@" {closed}', "sh", str(build_worker()), "-t", transport, "-n", "3", "--oversubscribed")
     answers, done = converse(Path("/bin/sh"), commands, *words, limit_s=60)
@@ -565,6 +565,6 @@ def test_options_that_name_no_rank_are_refused(pattern: str, ranks: int, option:
     assert (answers[1]["code"], answers[1]["message"]) == ("unsupported", why)
 
 
-def test_who_has_no_one_sided_access_says_so() -> None:
+def test_a_transport_without_one_sided_access_says_so() -> None:
     answers, _ = converse(build_worker(), [measure("put", 8)], "-t", "tcp", "-n", "2")
     assert answers[0]["message"] == "put needs put and get, which tcp does not offer"

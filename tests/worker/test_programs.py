@@ -29,7 +29,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def test_what_a_program_has_started_ends_with_it_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_of_a_program_end_with_it_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     number = tmp_path / "number"
 
     def time_is_up_once_it_has_started(program: subprocess.Popen[bytes], data: bytes, timeout: float) -> None:

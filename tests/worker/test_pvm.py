@@ -206,7 +206,7 @@ def test_a_daemon_that_runs_is_used_and_left_alone(room: Path) -> None:
 
 
 @needs_pvm
-def test_the_file_of_a_daemon_that_was_killed_misleads_nobody(room: Path) -> None:
+def test_the_file_of_a_killed_daemon_is_ignored(room: Path) -> None:
     file = room / f"pvmd.{os.getuid()}"
     file.write_text(f"{room}/pvmtmp000001.0\n")
     with job() as session:

@@ -217,7 +217,7 @@ def test_a_word_that_would_break_the_line_is_not_sent(word: str) -> None:
 # ---- faults --------------------------------------------------------------------------------------------------------
 
 
-def test_a_corrupt_payload_is_named_and_the_session_goes_on() -> None:
+def test_a_corrupt_payload_is_named_and_the_session_continues() -> None:
     with WorkerSession(faulty("corrupt 1 17")) as session:
         session.hello()
         with pytest.raises(WorkerRefused, match=r"rank 1.*64 B.*rank 0.*byte 17") as fault:
@@ -388,7 +388,7 @@ def test_the_remote_shell_is_no_remedy_where_it_has_started_a_rank(agent: Path) 
 @pytest.mark.parametrize(
     "address", ['"127.0.0.1;touch made","port":1', '"$(touch made)","port":1', '"::1","port":65536']
 )
-def test_what_rank_0_says_is_no_command_of_other_hosts(
+def test_output_of_rank_0_is_no_command_for_other_hosts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     """Their remote shells read its address as part of a command line."""

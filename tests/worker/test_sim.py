@@ -15,7 +15,7 @@ from hockney.stats.npb import ft_operations
 from hockney.worker.answers import parse
 
 
-def test_who_lives_on_a_model(tmp_path: Path) -> None:
+def test_hello_and_floor_on_a_model(tmp_path: Path) -> None:
     answers, done = simulate(tmp_path, ["name tiny", *lines()], 3, "hello id=5", "floor id=6", "quit id=7")
     hello, floor, bye = answers
     assert (hello["family"], hello["library"], hello["size"], len(hello["ranks"])) == ("sim", "model tiny", 3, 3)
@@ -120,7 +120,7 @@ def test_the_rest_of_a_message_for_a_late_receive(tmp_path: Path) -> None:
         assert receiver[0] == pytest.approx(100 * (10_000 + rest), rel=0.02)
 
 
-def test_a_channel_carries_on_for_those_who_wait_for_several(tmp_path: Path) -> None:
+def test_a_channel_continues_for_ranks_that_wait_for_several_requests(tmp_path: Path) -> None:
     """A synchronous send ends with its receive; several are all with their channels when each has its message."""
     model = protocol("synchronous", latency=100, transfer=900, out=50)
     (source, *_) = times(tmp_path, model, 5, "outfarm", 8, batch=1000, until="sent")

@@ -291,7 +291,7 @@ def test_a_rank_that_reports_the_time_limit_does_not_say_it_again() -> None:
     assert str(WorkerTimedOut("ring of 8 B", 1, "rank 1: out of memory")).endswith("ring of 8 B: rank 1: out of memory")
 
 
-def test_what_was_said_before_a_command_is_no_reason_for_its_failure(stub: Stub) -> None:
+def test_output_before_a_command_is_no_reason_for_its_failure(stub: Stub) -> None:
     said = "print('hockney worker: rank 0: once', file=sys.stderr, flush=True)\n"
     with pytest.raises(WorkerDied) as error:
         ask(stub.launch(said + "hear(); answer(HELLO); hear(); sys.exit(5)"))
@@ -397,7 +397,7 @@ def test_a_job_that_outlives_the_limit_that_its_ranks_reported_is_not_waited_for
         ask(launched)
 
 
-def test_what_a_rank_says_of_its_own_connections_is_no_such_failure() -> None:
+def test_messages_of_a_rank_about_its_connections_are_no_such_failure() -> None:
     assert unreachable("[n1:12] recv failed: Connection reset by peer (104)\nPermission denied\n") == ""
 
 

@@ -174,16 +174,16 @@ def range_sentences(ranges: Iterable[Range], comparison: Comparison) -> list[str
 
 def states_sentence(comparison: Comparison) -> list[str]:
     """One sentence for all series without a common machine state: which states, and which series; none without any."""
-    apart = comparison.without_common_state
+    changes = comparison.without_common_state
     pairs: Counter[str] = Counter()
-    for change in apart:
+    for change in changes:
         facts = next(reason.facts for reason in change.reasons if reason.code is ReasonCode.NO_COMMON_STATE)
         base, new = (" / ".join(facts[side]) for side in ("base", "new"))
         pairs[f"run {comparison.base}: {base}, run {comparison.new}: {new}"] += 1
     states = "; ".join(text for text, _ in pairs.most_common(2)) + ("; …" if len(pairs) > 2 else "")
-    have = f"{counted(len(apart), 'series has', 'series have')} no common machine state ({states})"
-    curves = _curves_text([change.point for change in apart], names_of(comparison))
-    return [f"inconclusive: {have}, so their times cannot be compared: {curves}"] if apart else []
+    have = f"{counted(len(changes), 'series has', 'series have')} no common machine state ({states})"
+    curves = _curves_text([change.point for change in changes], names_of(comparison))
+    return [f"inconclusive: {have}, so their times cannot be compared: {curves}"] if changes else []
 
 
 def nothing_sentence(comparison: Comparison) -> str | None:

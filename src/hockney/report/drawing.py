@@ -302,8 +302,8 @@ def _label_ends(axes: Axes, chart: Chart, view: View, looks: Sequence[tuple[str,
             end = points[-1][:2]
             labels.append((_of_axes(axes, *end)[1], end, line.name.removesuffix(", model"), color))
     labels.sort()
-    apart = 11.5 / 72 / axes.figure.get_figheight()  # type: ignore[union-attr]
-    heights = _apart([label[0] for label in labels], apart)
+    gap = 11.5 / 72 / axes.figure.get_figheight()  # type: ignore[union-attr]
+    heights = _spread_out([label[0] for label in labels], gap)
     for (_, end, name, color), height in zip(labels, heights, strict=True):
         axes.annotate(
             _text(name),
@@ -325,15 +325,15 @@ def _of_axes(axes: Axes, x: float, y: float) -> tuple[float, float]:
     return float(across), float(up)
 
 
-def _apart(values: Sequence[float], apart: float) -> list[float]:
+def _spread_out(values: Sequence[float], gap: float) -> list[float]:
     """Ascending values from 0 to 1, moved until neighbours have the given distance; beyond 1 if there is no room."""
     moved: list[float] = []
     for value in values:
-        moved.append(max(value, moved[-1] + apart) if moved else max(value, 0.0))
-    ceiling = max(1.0, apart * (len(values) - 1))
+        moved.append(max(value, moved[-1] + gap) if moved else max(value, 0.0))
+    ceiling = max(1.0, gap * (len(values) - 1))
     for place in reversed(range(len(moved))):
         moved[place] = min(moved[place], ceiling)
-        ceiling = moved[place] - apart
+        ceiling = moved[place] - gap
     return moved
 
 

@@ -165,7 +165,7 @@ def test_an_interval_that_includes_a_large_change_is_inconclusive(store: Store, 
     assert [fix.argv for fix in comparison.fixes] == [("hockney", "run", "ring", "--launches", "10")] * 2
 
 
-def test_the_figures_of_a_change_are_those_that_it_is_computed_from(store: Store) -> None:
+def test_a_change_holds_the_figures_that_it_is_computed_from(store: Store) -> None:
     """With three launches, of which one is wild, medians would be alike."""
     runs = [add_run(store, slower(curve(), times, 0, 1 << 20), launches=3, scatter=0.3, seed=times) for times in (1, 2)]
     for change in compare_runs(store, *runs).changes:

@@ -224,7 +224,7 @@ def test_a_barrier_that_is_not_there_is_named_without_a_size(catalogue: Catalogu
     }
 
 
-def test_ranks_and_size_that_are_not_given_are_those_that_are_measured(catalogue: Catalogue, tmp_path: Path) -> None:
+def test_ranks_and_size_default_to_those_of_the_pattern(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "expect.toml"
     text = "[[expect]]\ntransports = 'shm'\npattern = '{}'\nlatency = '<= 1 s'\n"
     path.write_text(text.format("memload") + text.format("barrier"))

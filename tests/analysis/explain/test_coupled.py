@@ -32,7 +32,7 @@ def found(of: Reading) -> list[Finding]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pattern", ["ring", "barrier", "alltoall"])
-def test_nobody_is_named_where_all_wait_for_the_slowest(pattern: str, kind: str) -> None:
+def test_no_rank_is_named_if_all_wait_for_the_slowest(pattern: str, kind: str) -> None:
     """A rank that is 3 to 10 times slower takes little longer than those that wait for it."""
     made = score(pattern, kind, 5)
     assert made.unchecked == made.machines

@@ -109,7 +109,7 @@ def test_a_curve_without_a_line_says_why() -> None:
     assert (check_name(gap), gap.reason) == ("lines through pingpong on shm", Absence.INSUFFICIENT_DATA)
 
 
-def test_the_state_that_most_measurements_saw_stands_first_and_one_with_too_few_sizes_is_silent() -> None:
+def test_the_state_with_most_measurements_is_first_and_one_with_too_few_sizes_is_left_out() -> None:
     near = curve(line(500, 0.1))
     far, few = curve(line(900, 0.2), state="far"), curve(sizes=SIZES[:2], state="near, one contended")
     of = reading(

@@ -22,7 +22,7 @@ from hockney.stats.fit import NoFit
 SIZES = [0, 64, 512, 1024, 4096, 16384]
 DELAY_NS = 100_000
 OVER_NS = 20  # the excess of a delay over its setting
-LACKS = "needs prtt with one message and several, with a delay and without, each with an interval"
+NEEDS = "needs prtt with one message and several, with a delay and without, each with an interval"
 NEAR, FAR, MIXED = (27.0, 27.0), (184.0, 184.0), (27.0, 184.0)
 
 Times = Iterable[tuple[Point, float]]
@@ -41,7 +41,7 @@ def points(machine: Machine = SMALL, sizes: Sequence[int] = SIZES, delay_ns: int
 
 def store(
     path: Path,
-    *told: tuple[tuple[float, float], int, Times],
+    *parts: tuple[tuple[float, float], int, Times],
     oversubscribed: bool = False,
     hosts: Sequence[tuple[str, ...]] = (),
 ) -> list[FittedTrips]:
@@ -49,7 +49,7 @@ def store(
 
     With `hosts` each part is a separate launch on these.
     """
-    every = [(floors, measurements, list(times)) for floors, measurements, times in told]
+    every = [(floors, measurements, list(times)) for floors, measurements, times in parts]
     with Store.open(path) as results:
         run_id = results.create_run(
             make_info(), list(dict.fromkeys(point for *_, times in every for point, _ in times))
@@ -103,7 +103,7 @@ def test_each_state_has_its_parameters_or_a_reason(tmp_path: Path) -> None:
     near, far = store(tmp_path / "r.db", (NEAR, 7, points()), (FAR, 6, alone))
     assert (near.state, far.state) == ("near", "far")
     checked(near, SMALL)
-    assert far.fit == NoFit(LACKS)
+    assert far.fit == NoFit(NEEDS)
 
 
 def test_ranks_and_options_are_not_thrown_together(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_each_launch_has_the_class_of_its_ranks(tmp_path: Path) -> None:
     checked(far, LARGE)
 
 
-def test_each_delay_is_the_one_that_was_counted_with_it(tmp_path: Path) -> None:
+def test_another_delay_in_the_same_run_changes_nothing(tmp_path: Path) -> None:
     """A shorter delay that was measured too, and later."""
     (fit,) = store(tmp_path / "r.db", (NEAR, 7, points()), (NEAR, 7, points(delay_ns=DELAY_NS // 2)))
     checked(fit, SMALL)
@@ -134,7 +134,7 @@ def test_each_delay_is_the_one_that_was_counted_with_it(tmp_path: Path) -> None:
 
 def test_too_few_measurements_mixed_ones_and_oversubscribed_ranks_give_no_parameters(tmp_path: Path) -> None:
     (few,) = store(tmp_path / "few.db", (NEAR, 3, points()))
-    assert few.fit == NoFit(LACKS)
+    assert few.fit == NoFit(NEEDS)
     mixed = store(
         tmp_path / "mixed.db", (NEAR, 6, list(points())[:1]), (FAR, 6, list(points())[:1]), (MIXED, 7, points())
     )

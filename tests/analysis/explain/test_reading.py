@@ -104,7 +104,7 @@ def test_a_run_that_ended_early_says_so_and_how_to_resume_it(tmp_path: Path, sta
     assert note.fix.argv == ("hockney", "run", "--resume", "1")
 
 
-def test_a_run_under_way_says_so(tmp_path: Path) -> None:
+def test_a_note_says_that_a_run_is_being_measured(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     store_run(path, "mine", pingpongs())
     with Store.open(path) as store:
@@ -153,7 +153,7 @@ def test_a_library_is_compared_with_tcp_between_hosts_only(tmp_path: Path, hosts
     assert all(layer.low_ns <= 400 <= layer.high_ns for layer in layers)
 
 
-def test_a_difference_that_is_not_seen_is_said_to_be_none() -> None:
+def test_a_layer_without_a_difference_says_so() -> None:
     (layer,) = layers_of(reading(curve(precision=0.02), curve(line(502), transport="threads", precision=0.02)))
     assert not layer.is_seen
     assert layer_text(layer).startswith("threads: no difference from shm (")
@@ -176,7 +176,7 @@ def test_neighbouring_sizes_that_add_time_are_one_range() -> None:
     assert layers_between([sure, saved]) == [(8, 8, True), (16, 16, True)]
 
 
-def test_a_small_difference_is_none_though_an_interval_misses_zero() -> None:
+def test_a_small_difference_does_not_count_even_if_the_interval_excludes_zero() -> None:
     """Of a dozen sizes one or another misses by chance."""
     added = [(20.0, 5.0), (25.0, 5.0), (50.0, 5.0)]
     assert layers_between(added) == [(8, 16, False), (32, 32, True)]

@@ -37,7 +37,7 @@ def widened(of: Reading) -> Reading:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_findings_of_an_archived_machine_vanish_without_certainty(name: str) -> None:
+def test_findings_of_an_archived_machine_need_certain_figures(name: str) -> None:
     findings = explain(widened(read_machine(machines()[name])), (*DETECTORS, *ODDITIES)).findings
     # Derived figures, and parts and wholes, are compared as printed.
     assert {finding.code for finding in findings} <= {"derived figure", "part longer than the whole"}

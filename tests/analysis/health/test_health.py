@@ -84,7 +84,7 @@ def test_a_late_host_and_a_late_link(tmp_path: Path) -> None:
     assert named(read_health(tmp_path / "r.db")) == []
 
 
-def test_what_latency_costs_a_flow_is_no_fault_of_its_own(tmp_path: Path) -> None:
+def test_a_rate_lowered_by_latency_is_no_second_fault(tmp_path: Path) -> None:
     of_host = both(sends(3, 6))
     late = dict.fromkeys(of_host, 5.0)
     store_health(tmp_path / "r.db", 6, latencies=late, rates=dict.fromkeys(of_host, 0.7))
@@ -113,7 +113,7 @@ def test_few_measurements_of_lost_segments(tmp_path: Path) -> None:
     assert [gap.what for gap in health.not_checked] == ["lost messages"]
 
 
-def test_what_a_slow_host_loses_is_evidence_and_no_fault_of_its_own(tmp_path: Path) -> None:
+def test_losses_of_a_slow_host_are_evidence_and_no_second_fault(tmp_path: Path) -> None:
     pairs = receives(2, 6)
     store_health(tmp_path / "r.db", 6, rates=dict.fromkeys(pairs, 0.25), lost=dict.fromkeys(pairs, 30.0))
     (finding,) = read_health(tmp_path / "r.db").findings
@@ -173,7 +173,7 @@ def test_half_of_the_hosts_slow_is_inconclusive(tmp_path: Path, hosts: int, slow
     assert health.not_checked[0].facts["usual_bytes_per_s"] == pytest.approx(RATE / 4, rel=1e-3)
 
 
-def test_what_is_slower_than_the_slow_half_is_named(tmp_path: Path) -> None:
+def test_a_host_slower_than_the_slow_half_is_named(tmp_path: Path) -> None:
     rates = dict.fromkeys(of_hosts((1, 2), 4), 0.5) | dict.fromkeys(of_hosts((2,), 4), 0.1)
     store_health(tmp_path / "r.db", 4, rates=rates)
     health = read_health(tmp_path / "r.db")
@@ -224,7 +224,7 @@ def test_few_measurements_of_many_pairs_name_a_host(tmp_path: Path) -> None:
     assert health.not_checked == ()
 
 
-def test_what_differs_between_hosts(tmp_path: Path) -> None:
+def test_differences_between_hosts(tmp_path: Path) -> None:
     odd = {
         "kernel": "Linux 5.10",
         "libc": "glibc 2.31",
@@ -338,7 +338,7 @@ def test_interfaces_are_compared_by_their_use(
     assert health.not_checked == ()
 
 
-def test_what_hosts_do_not_say_is_not_checked(tmp_path: Path) -> None:
+def test_properties_that_hosts_do_not_report_are_not_checked(tmp_path: Path) -> None:
     several = interfaces(("eth0", 1500, "10.0.0.1"), ("eth1", 9000, "10.1.0.1"))
     hosts = [known_host("n1", cpu=None), known_host("n2", cpu=None), known_host("n3", cpu=None, interfaces=several)]
     store_health(tmp_path / "r.db", 3, known=hosts)
@@ -378,7 +378,7 @@ def test_a_rate_counts_the_datagrams_that_arrived(tmp_path: Path) -> None:
     assert known.bytes_per_s[1, 0].value == pytest.approx(100e6, rel=0.01)
 
 
-def test_a_reason_that_another_one_includes_is_said_once(tmp_path: Path) -> None:
+def test_a_reason_that_another_one_includes_is_printed_once(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 4, failed="n3 does not answer")
     with Store.open(tmp_path / "r.db") as store:
         points = [row.point for row in store.points(1)]

@@ -41,7 +41,7 @@ def segment(*words: str, of: Model | None = None) -> dict[str, Any]:
         ("class.all.segment.late=+1us", "late", 1000.0),
     ],
 )
-def test_a_change_is_of_the_costs_that_its_name_stands_for(word: str, key: str, expected: object) -> None:
+def test_a_change_affects_the_costs_that_its_name_means(word: str, key: str, expected: object) -> None:
     now = segment(word)
     assert now.pop(key) == expected
     assert now.pop("source") == f"made up; {word}"

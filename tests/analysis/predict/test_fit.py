@@ -164,7 +164,7 @@ def test_an_undocumented_switch_lies_half_way() -> None:
     assert [row.get("up_to_bytes") for row in content["class"]["all"]["segment"]] == [1024, 4096, None]
 
 
-def test_a_last_protocol_goes_on_in_proportion() -> None:
+def test_the_last_protocol_is_extended_in_proportion() -> None:
     fit = fit_of(basics(64, 100, 10), basics(4096, 2000, 1800))
     assert time_ns(fit, "pingpong", 4096) == pytest.approx(2000, rel=0.01)
     assert time_ns(fit, "oneway", 8192, STREAM) == pytest.approx(2 * 1800, rel=0.02)

@@ -50,7 +50,7 @@ def test_an_addition_without_effect_has_no_limit() -> None:
     assert (tolerance.limits[0.02], tolerance.limits[0.05]) == (None, None)
 
 
-def test_an_effect_of_more_than_a_thousand_times_the_pattern_is_none() -> None:
+def test_a_tolerance_above_a_thousand_times_the_pattern_is_infinite() -> None:
     near = of_latency(lambda added_ns: PLAIN_NS * (2 if added_ns >= 900 * PLAIN_NS else 1))
     assert None not in near.limits.values()
     far = of_latency(lambda added_ns: PLAIN_NS * (2 if added_ns >= 1200 * PLAIN_NS else 1))

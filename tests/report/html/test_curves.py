@@ -25,7 +25,7 @@ def test_a_rate_is_the_payload_over_the_time_and_lowest_where_that_is_longest() 
     assert curve(None, None).rate_at(1000) == (5e9, None, None)
 
 
-def test_what_moves_no_payload_has_no_rate() -> None:
+def test_a_pattern_without_payload_has_no_rate() -> None:
     assert curve(200.0, 500.0, payload=None).rate_at(1000) is None
     assert curve(200.0, 500.0).rate_at(8) is None
 

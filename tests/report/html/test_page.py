@@ -105,7 +105,7 @@ def test_texts_from_outside_stay_texts(page: str) -> None:
     assert not [each for each in parsed(page).elements if each[0] == "img"]
 
 
-def test_characters_that_steer_a_screen_are_shown_by_their_codes(tmp_path: Path, cli: Cli) -> None:
+def test_characters_that_control_a_screen_are_shown_by_their_codes(tmp_path: Path, cli: Cli) -> None:
     made = [Made(Point("shm", "pingpong", 2, size), 50.0, 2, 2 * size) for size in (8, 64, 512)]
     store_run(
         tmp_path / "results.db", "quick", made, facts={"hostname": "host\u202eevil\x1b[2J", "cpu": {"model": "C"}}
@@ -167,7 +167,7 @@ def test_bandwidth_is_that_of_the_sheet(page: str, store: Path) -> None:
     assert f"Bandwidth {format_rate(best.value)} messages of {messages} on " in text
 
 
-def test_problems_stand_before_notes_and_say_so(page: str) -> None:
+def test_problems_come_before_notes_and_are_marked(page: str) -> None:
     kinds = re.findall(r'<li class="finding( problem)?">\s*<h3><span class="kind">(\w+)</span>', page)
     assert {kind for _, kind in kinds} == {"Problem", "Note"}
     assert all(bool(mark) == (kind == "Problem") for mark, kind in kinds)
@@ -212,7 +212,7 @@ def test_the_table_under_load_is_of_known_data(tmp_path: Path, cli: Cli) -> None
     assert row.startswith("| pingpong on tcp, 2 ranks | 8 B | 3.00x (3.00 to 3.00) | 2.25 ms | 6.76 ms | ")
 
 
-def test_columns_under_load_that_nobody_knows_are_left_out(tmp_path: Path, cli: Cli) -> None:
+def test_columns_under_load_without_values_are_left_out(tmp_path: Path, cli: Cli) -> None:
     """Three rounds are too few for an interval: the run has no findings, but its times."""
     store_impact(tmp_path / "results.db", rounds=3, samples=3)
     assert cli("report", "last", "-o", "r.html").returncode == 0

@@ -36,7 +36,7 @@ def test_run_comes_back(store: Store) -> None:
     assert (dict(stored.launches), stored.warnings) == ({}, ())
 
 
-def test_a_run_comes_with_its_points_and_the_lock_of_who_measures_it(store: Store, path: Path) -> None:
+def test_a_run_is_stored_with_its_points_and_its_lock(store: Store, path: Path) -> None:
     def lock(run_id: int) -> None:
         held.enter_context(alone(path, run_id))
         with Store.open(path, readonly=True) as other:
@@ -53,7 +53,9 @@ def test_a_run_comes_with_its_points_and_the_lock_of_who_measures_it(store: Stor
     assert store.run(run_id).status is RunStatus.KILLED
 
 
-def test_who_waits_for_a_lock_gets_one_that_keeps_others_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_waits_for_a_lock_gets_one_that_others_respect(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who measured the run takes its file away while another waits for the lock of that very file."""
     with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
         first.enter_context(alone(path, 1))
@@ -228,7 +230,7 @@ def test_warnings_are_stored_once(store: Store, run_id: int) -> None:
     assert store.run(run_id).warnings == (governor, steal)
 
 
-def test_run_ends_and_goes_on(store: Store, run_id: int) -> None:
+def test_a_run_ends_and_is_resumed(store: Store, run_id: int) -> None:
     before_s = time.time()
     store.finish_run(run_id, RunStatus.INTERRUPTED)
     stored = store.run(run_id)
@@ -296,7 +298,7 @@ def test_an_unknown_run_among_many_names_the_newest(store: Store) -> None:
     assert str(caught.value) == ("unknown run 'zzz': known are last, a39, a38, a37, a36, a35 …; list all")
 
 
-def test_killed_run_goes_on_in_another_program(store: Store, run_id: int, path: Path) -> None:
+def test_a_killed_run_is_resumed_in_another_program(store: Store, run_id: int, path: Path) -> None:
     store.write_round(run_id, [make_measurement(make_point(8)), make_measurement(make_point(64))])
     store.set_status(run_id, make_point(8), PointStatus.PRECISE)
     with Store.open(path) as other:
