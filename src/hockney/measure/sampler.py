@@ -1,6 +1,6 @@
 """Decides the next measurements, and when to stop: rounds over all points until each is precise enough.
 
-Every round measures every unfinished point once, in random order. Contention that lasts some seconds then affects all points
+Every round measures every unfinished point once, in random order. Contention of some seconds then affects all points
 alike, and shows as scatter between rounds (Gropp and Lusk 1999). The replicate is the measurement: its samples are
 neighbours in time. A point ends when the interval of the median over measurements in one machine state is narrow
 enough, or when the time is up.
