@@ -21,7 +21,8 @@ from hockney.results.store import Store
 
 _NAMED_S = 100  # a wait that has an end, also on a machine so busy that measurements take seconds
 EVERY_TRANSPORT = pytest.mark.parametrize(
-    "transport", ["tcp", *(pytest.param(other, marks=pytest.mark.full) for other in ("mpi@mpich", "mpi@openmpi", "pvm"))]
+    "transport",
+    ["tcp", *(pytest.param(other, marks=pytest.mark.full) for other in ("mpi@mpich", "mpi@openmpi", "pvm"))],
 )
 
 

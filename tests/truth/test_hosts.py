@@ -122,7 +122,7 @@ def sent_bytes(bed: Bed) -> dict[str, int]:
     return {name: int(bed.run("n1", ["cat", file]).stdout) for name, file in files.items()}
 
 
-@pytest.mark.parametrize("transport", ["tcp", "udp", "mpi@openmpi", "mpi@mpich-4"])
+@pytest.mark.parametrize("transport", ["tcp", "udp", "mpi@openmpi", "mpi@mpich-4", "pvm"])
 @pytest.mark.parametrize("interface", matrix(["eth0", SECOND], short=[SECOND]))  # the first is taken by default
 def test_messages_take_the_interface_that_is_named(
     two_networks: Bed, tmp_path: Path, transport: str, interface: str

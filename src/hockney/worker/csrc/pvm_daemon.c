@@ -182,8 +182,11 @@ static void become_daemon(char *options, pid_t parent, int end_signal, int outpu
     const char *given = getenv("PVM_DPATH");
     const char *root = getenv("PVM_ROOT");
     const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    (void)snprintf(program, sizeof program, "%s%s", given != NULL ? given : root != NULL ? root : "/usr/lib/pvm3",
-                   given != NULL ? "" : "/lib/pvmd");
+    if (given != NULL) {
+        (void)snprintf(program, sizeof program, "%s", given);
+    } else {
+        (void)snprintf(program, sizeof program, "%s/lib/pvmd", root == NULL ? "/usr/lib/pvm3" : root);
+    }
     (void)dup2(nowhere, STDIN_FILENO);
     (void)dup2(output, STDOUT_FILENO);
     (void)dup2(output, STDERR_FILENO);
@@ -223,7 +226,8 @@ static bool read_first_line(int output, char *line, size_t room)
 static bool is_greeting(const char *line)
 {
     const size_t len = strlen(line);
-    const bool is_address = len > 0 && strpbrk(line, " \t") == NULL && strchr("0123456789abcdef", line[len - 1]) != NULL;
+    const bool is_address =
+        len > 0 && strpbrk(line, " \t") == NULL && strchr("0123456789abcdef", line[len - 1]) != NULL;
     return is_address || strncmp(line, "ddpro<", 6) == 0;
 }
 

@@ -261,9 +261,10 @@ static hk_status_t join(const hk_job_t *job, hoster_t *hoster, note_t *notes, pi
 hk_status_t hk_pvm_join_hosts(const hk_job_t *job, pid_t *daemon_p)
 {
     hoster_t hoster = {.asker = -1};
-    note_t *notes = job->rank == 0 ? calloc((size_t)job->size, sizeof *notes) : NULL;
-    hk_status_t status = hk_control_agree(job->control, job->rank == 0 && notes == NULL ? HK_ERR_MEMORY : HK_OK);
-    if (status == HK_OK) {
+    note_t *notes = calloc((size_t)job->size, sizeof *notes); /* of all ranks, at rank 0 */
+    hk_status_t status = notes == NULL ? hk_fail(HK_ERR_MEMORY, job->rank, "pvm: no memory") : HK_OK;
+    status = hk_control_agree(job->control, status);
+    if (status == HK_OK && notes != NULL) {
         status = join(job, &hoster, notes, daemon_p);
     }
     if (hoster.asker > 0) {
