@@ -147,7 +147,7 @@ def test_sources_of_families() -> None:
         assert "local.c" not in family
         assert not any(name.startswith("transports/") for name in family - of_base)
     assert smpi - native == {"transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c"}
-    assert pvm - native == {"pvm_daemon.c", "transports/pvm.c"}
+    assert pvm - native == {"pvm_daemon.c", "pvm_hosts.c", "transports/pvm.c"}
     assert "local.c" in pvm
     assert sim - native == {name for name in everything if name.startswith("sim/")}
     assert not {"session.c", "measure.c", "floor.c", "local.c"} & sim
