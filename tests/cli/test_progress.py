@@ -15,7 +15,7 @@ import pytest
 from tests.builders import make_launch
 from tests.cli.support import PINGPONG, Cli, command_line, environment, make_measurement
 
-from hockney.cli import execute, progress
+from hockney.cli import execute
 from hockney.cli.progress import ProgressDisplay, progress_text
 from hockney.measure.estimate import first_rounds_s
 from hockney.measure.interfaces import Progress
@@ -160,7 +160,7 @@ def test_a_terminal_has_one_line_that_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_prediction_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "_LOG_S", 0.0)
+    monkeypatch.setattr("hockney.cli.progress._LOG_S", 0.0)
     assert execute(["predict", "pingpong", "--machine", "t3d", "--bytes", "8,64", "--sensitivity", "--tolerance"]) == 0
     lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
     assert lines[:3] == [f"times: {done} of 2 points done" for done in range(3)]
@@ -174,7 +174,7 @@ def test_a_prediction_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsy
 def test_a_log_has_lines(
     launches: int, said: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_LOG_S", 0.0)
+    monkeypatch.setattr("hockney.cli.progress._LOG_S", 0.0)
     display = ProgressDisplay()
     plan = Plan("test", (PINGPONG,), launches=launches)
     display.begun(1, plan, goes_on=False, precise=0)
@@ -199,7 +199,7 @@ def test_a_long_prediction_says_how_long_after_its_first_point(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = 0.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr("hockney.cli.progress.time.monotonic", lambda: now_s)
     tick = ProgressDisplay().simulating("times", 21)
     now_s = 2.0
     tick()

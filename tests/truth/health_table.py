@@ -10,9 +10,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from hockney.machine import usable_cpus
 from tests.truth.bed.bed import Bed, Host, why_not_here
 from tests.truth.planted import KINDS, RATE_MBIT, health, named_in, plant
+
+from hockney.machine import usable_cpus
 
 
 def run(words: Sequence[str]) -> int:

@@ -85,7 +85,7 @@ def _by_cpus(run: Run, fit: Fit) -> list[tuple[list[Point], int]]:
         if launch.transport == fit.transport and launch.oversubscribed and len(set(launch.hosts)) == 1
     }
     groups: dict[int, list[Point]] = {}
-    for point, time in fit.figures.others.items():
-        if time.value > 0:
+    for point, measured in fit.figures.others.items():
+        if measured.value > 0:
             groups.setdefault(point.ranks if here and point.ranks in oversubscribed else 0, []).append(point)
     return [(points, here if ranks else 0) for ranks, points in sorted(groups.items())]

@@ -208,7 +208,7 @@ class Comparison:
         wanted = [0, 0]
         wide = [change.shift for change in self.changes if change.has(ReasonCode.WIDE_INTERVAL) and change.shift]
         if self.interleaved and (wide or any(change.has(ReasonCode.FEW_PAIRS) for change in self.changes)):
-            return [more_pairs(self.infos[0], 2 * max((shift.n_new for shift in wide), default=LAUNCHES))]
+            return [more_pairs(self.infos[0], 2 * max((shift.n_new for shift in wide), default=LAUNCHES_WANTED))]
         if wide:
             fewest = min(self.launches)
             wanted = [max(LAUNCHES_WANTED, 2 * made) if made == fewest else 0 for made in self.launches]
