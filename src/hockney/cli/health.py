@@ -88,11 +88,11 @@ def health(
     return code
 
 
-def exit_code_of(found: Health, *, is_done: bool = True) -> ExitCode:
+def exit_code_of(result: Health, *, is_done: bool = True) -> ExitCode:
     """1 for a fault; 3 where a host could not be used, or something is not clear or failed."""
     from hockney.analysis.health import UNSAID
 
-    if found.has_fault:
+    if result.has_fault:
         return ExitCode.WORSE
-    is_clear = not found.findings and all(gap.why == UNSAID for gap in found.not_checked)
+    is_clear = not result.findings and all(gap.why == UNSAID for gap in result.not_checked)
     return ExitCode.DONE if is_done and is_clear else ExitCode.INCOMPLETE

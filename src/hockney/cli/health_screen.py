@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from hockney.results.runs import Run
 
 
-def health_json(found: Health) -> dict[str, Any]:
+def health_json(health: Health) -> dict[str, Any]:
     """Everything: `[from][to]`, null where nothing was measured."""
     from hockney.cli.explain import findings_json, gaps_json
 
-    known = found.matrices
+    known = health.matrices
     places = range(len(known.hosts))
 
     def square(values: Any, of: Any) -> list[list[float | None]]:
@@ -26,24 +26,24 @@ def health_json(found: Health) -> dict[str, Any]:
         "hosts": list(known.hosts),
         "pairs": known.pairs,
         "measured_pairs": known.measured,
-        "usual_bytes_per_s": found.usual_bytes_per_s,
-        "usual_ns": found.usual_ns,
+        "usual_bytes_per_s": health.usual_bytes_per_s,
+        "usual_ns": health.usual_ns,
         **{
             f"{name}{suffix}": square(values, of)
             for name, values in (("bytes_per_s", known.bytes_per_s), ("latency_ns", known.latency_ns))
             for suffix, of in (("", lambda v: v.value), ("_low", lambda v: v.low), ("_high", lambda v: v.high))
         },
         "lost_share": square(known.sent, lambda sent: sent.lost_share),
-        "findings": findings_json(found.findings),
-        "not_checked": gaps_json(found.not_checked),
+        "findings": findings_json(health.findings),
+        "not_checked": gaps_json(health.not_checked),
     }
 
 
-def print_health(run: Run, found: Health) -> None:
+def print_health(run: Run, health: Health) -> None:
     """Print the matrices, or of many hosts the slowest ones, and then what is wrong."""
     from hockney.cli.explain import finding_lines, gap_line
 
-    known = found.matrices
+    known = health.matrices
     took_s = (run.finished_unix_s or run.info.started_unix_s) - run.info.started_unix_s
     render.title(
         f"{counted(len(known.hosts), 'host')}, {known.measured:,} of {counted(known.pairs, 'pair')} measured "
@@ -51,29 +51,29 @@ def print_health(run: Run, found: Health) -> None:
         first=True,
     )
     if len(known.hosts) <= 16:
-        _print_matrices(found)
+        _print_matrices(health)
     else:
-        _print_slowest(found)
-    count = f"Findings: {len(found.findings)}"
-    render.title(count if found.findings or found.not_checked else "No fault found")
-    for finding in found.findings:
+        _print_slowest(health)
+    count = f"Findings: {len(health.findings)}"
+    render.title(count if health.findings or health.not_checked else "No fault found")
+    for finding in health.findings:
         render.lines(finding_lines([finding]))
-    if found.not_checked:
+    if health.not_checked:
         render.title("Not checked")
-        for gap in found.not_checked:
+        for gap in health.not_checked:
             render.item(gap_line(gap))
 
 
-def _print_matrices(found: Health) -> None:
-    known = found.matrices
+def _print_matrices(health: Health) -> None:
+    known = health.matrices
     columns = [
         render.TableColumn("from", key=True),
         *(render.TableColumn(f"to {name}", right=True) for name in known.hosts),
     ]
     places = range(len(known.hosts))
     parts = (
-        ("Bandwidth, all pairs of a round at once", known.bytes_per_s, found.usual_bytes_per_s, format_rate),
-        ("Latency of 8 B, half a round trip", known.latency_ns, found.usual_ns, format_ns),
+        ("Bandwidth, all pairs of a round at once", known.bytes_per_s, health.usual_bytes_per_s, format_rate),
+        ("Latency of 8 B, half a round trip", known.latency_ns, health.usual_ns, format_ns),
     )
     for title, values, usual, text in parts:
         if usual is None:
@@ -85,11 +85,11 @@ def _print_matrices(found: Health) -> None:
         )
 
 
-def _print_slowest(found: Health) -> None:
+def _print_slowest(health: Health) -> None:
     """The hosts that are slowest by their medians."""
     from statistics import median
 
-    known = found.matrices
+    known = health.matrices
     rows = []
     for place, name in enumerate(known.hosts):
         sends, receives, waits = (

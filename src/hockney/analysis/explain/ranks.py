@@ -86,10 +86,10 @@ def slow_hosts(reading: Reading) -> list[Finding] | NotChecked:
     if matrices:
         judged = [_slow_hosts(each, reading.run) for each in matrices]
         named = {(each.transport, each.hosts[rank]) for each in matrices for one in each.outliers for rank in one.ranks}
-        found: dict[tuple[str, str], Finding] = {}  # that of the first matrix, which is the idle one
+        by_host: dict[tuple[str, str], Finding] = {}  # that of the first matrix, which is the idle one
         for finding in (finding for findings, _ in judged for finding in findings):
-            found.setdefault((finding.subject.transport, finding.facts["host"]), finding)
-        left = [finding for key, finding in found.items() if key not in named]
+            by_host.setdefault((finding.subject.transport, finding.facts["host"]), finding)
+        left = [finding for key, finding in by_host.items() if key not in named]
         unclear = next((gap for _, gap in judged if gap is not None), None)
         return left if left or named or unclear is None else replace(unclear, how=how)
     if len(hosts) < 2 or any(len(set(matrix.hosts)) > 2 for matrix in reading.matrices):

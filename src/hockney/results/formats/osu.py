@@ -67,8 +67,8 @@ def _read_one(lines: list[str], start: int) -> Output:
         raise FormatError(f"line {at + 1} has no column of a latency or a rate: {lines[at].strip()}")
     is_sized, is_rate = columns[0] == "Size", "MB/s" in titles[column]
     rows: list[OutputRow] = []
-    for line, found in rows_of(lines, at + 1, len(columns)):
-        cells = found if is_sized else ["0", *found]
+    for line, words in rows_of(lines, at + 1, len(columns)):
+        cells = words if is_sized else ["0", *words]
         size = read_size(cells[0], line)
         if "Fail" in cells:
             raise FormatError(f"line {line} says that its data were wrong: 'Fail'")
