@@ -19,6 +19,7 @@ import pytest
 
 if TYPE_CHECKING:
     from hockney.results.store import Store
+    from hockney.worker.catalogue import Catalogue
 
 # Thousands of tests are objects that stay. Looking for garbage among them would take a third of their collection.
 gc.disable()
@@ -60,6 +61,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
     with Store.open(tmp_path / "results.db") as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def catalogue() -> Catalogue:
+    """What can be measured without libraries."""
+    from hockney.worker.catalogue import load
+
+    return load(libraries=())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

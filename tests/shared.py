@@ -6,9 +6,9 @@ import contextlib
 import fcntl
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import AnyStr
+from typing import Any, AnyStr
 
 import pytest
 
@@ -24,6 +24,13 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             make(folder)
             (folder / "done").touch()
     return folder
+
+
+def finished(
+    words: Sequence[str | Path], *, timeout_s: float = 120, check: bool = False, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """A program that has ended, with what it printed."""
+    return subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=check, **more)
 
 
 @contextlib.contextmanager

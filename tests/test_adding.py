@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.builders import copied_tree
 from tests.report.runs import store_quick
+from tests.shared import finished
 
 CSRC = "src/hockney/worker/csrc"
 FILES = {
@@ -188,7 +188,7 @@ def call(tree: Path, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
         "COLUMNS": "140",
     }
     argv = [sys.executable, *arguments]
-    done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=580)
+    done = finished(argv, cwd=tree, env=environment, timeout_s=580)
     assert done.returncode in codes, done.stdout + done.stderr
     return done.stdout
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from tests.shared import finished
 
 from hockney.worker import build
 
@@ -126,5 +126,5 @@ def test_light_commands_load_nothing_heavy(arguments: list[str], tmp_path: Path)
         "assert code == 0 and not heavy, (code, heavy)\n"
     )
     environment = {"HOCKNEY_STORE": str(tmp_path / "none.db"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    done = finished([sys.executable, "-c", program], env=environment)
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 import pytest
 from tests.measure.test_run import Silent, children, command
+from tests.shared import finished
 from tests.worker.extra import EXTRA
 
 from hockney.cli import execute
@@ -90,7 +91,7 @@ def test_a_grid_that_cannot_be_divided_is_known_beforehand_in_the_words_of_the_w
 
 def test_a_run_of_a_grid_that_cannot_be_divided_is_refused_and_not_stored(tmp_path: Path) -> None:
     arguments = command("run", "ft", "-t", "shm", "-n", "3", "--oversubscribe", store=tmp_path / "r.db")
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    done = finished(arguments)
     assert done.returncode == 2
     assert "ft: class S, 64 x 64 x 64, cannot be divided among 3 ranks" in done.stderr
     assert "run 1" not in done.stderr
@@ -134,7 +135,7 @@ def test_messages_that_no_memory_holds_are_refused_before_a_run_is_stored(tmp_pa
 
     def call(sizes: str) -> subprocess.CompletedProcess[str]:
         arguments = ("run", "pingpong", "-t", "shm", "--bytes", sizes, "--time", "1s", "--precision", "90%")
-        return subprocess.run(command(*arguments, store=path), capture_output=True, text=True, check=False)
+        return finished(command(*arguments, store=path))
 
     done = call("1024G")
     assert done.returncode == 2, done.stderr

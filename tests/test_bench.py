@@ -24,6 +24,7 @@ from scripts.benchlib.table import (
     summary,
 )
 from tests.measure.contended_machine import ContendedMachine
+from tests.shared import finished
 
 from hockney.errors import HockneyError
 from hockney.model import MachineProbe
@@ -231,9 +232,7 @@ def test_output_of_a_library_between_the_numbers_is_ignored() -> None:
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [ROOT / "scripts/bench", *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
+    return finished([ROOT / "scripts/bench", *arguments])
 
 
 def test_a_part_prints_its_row() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.cli.support import environment
+from tests.shared import finished
 
 CONTRIB = Path(__file__).parents[1] / "contrib"
 CHECK = CONTRIB / "github-actions/check.sh"
@@ -35,9 +36,7 @@ def hockney(tmp_path: Path) -> str:
 
 def call(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     known = {name: value for name, value in environment(folder).items() if not name.startswith(("SLURM_", "GITHUB_"))}
-    return subprocess.run(
-        words, cwd=folder, env={**known, **variables}, capture_output=True, text=True, timeout=120, check=False
-    )
+    return finished(words, cwd=folder, env={**known, **variables})
 
 
 # ---- ReFrame --------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, get_args
@@ -15,6 +14,7 @@ import click
 import pytest
 from pydantic import BaseModel
 from tests.cli.support import call_here
+from tests.shared import finished
 
 from hockney.analysis.compare.expect import load_expectations
 from hockney.analysis.explain import DETECTORS
@@ -149,9 +149,7 @@ THRESHOLD_OF = {"tcp_receive_buffer_bytes": "net.ipv4.tcp_rmem", "send_buffer_by
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_is_in_the_documents_and_has_help_with_an_example(command: str) -> None:
     assert re.search(rf"hockney {command}\b", EVERYTHING)
-    done = subprocess.run(
-        [sys.executable, "-m", "hockney", command, "--help"], capture_output=True, text=True, check=True
-    )
+    done = finished([sys.executable, "-m", "hockney", command, "--help"], check=True)
     assert "Example" in done.stdout
     assert f"hockney {command}" in done.stdout
 
@@ -335,11 +333,9 @@ def test_the_tutorials_commands_work(place: Path) -> None:
 
 
 def test_the_tutorials_program_works(place: Path) -> None:
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-c", blocks("python")[0]],
         env={**os.environ, "HOCKNEY_STORE": str(place / "results.db")},
-        capture_output=True,
-        text=True,
         check=True,
     )
     assert " ns, " in done.stdout

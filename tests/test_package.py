@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.shared import finished
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.full
@@ -37,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(folder),
         str(ROOT),
     ]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=250, check=False)
+    done = finished(words, timeout_s=250)
     assert done.returncode == 0, done.stderr
     (built,) = folder.iterdir()
     return built
@@ -63,15 +64,7 @@ class Installed:
         return {**known, "HOME": str(self.folder), **homes, **more}
 
     def __call__(self, *words: str, **more: str) -> str:
-        done = subprocess.run(
-            [str(self.folder / "env/bin/hockney"), *words],
-            cwd=self.folder,
-            env=self.environment(**more),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = finished([str(self.folder / "env/bin/hockney"), *words], cwd=self.folder, env=self.environment(**more))
         assert done.returncode in (0, 3), done.stderr
         return done.stdout
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.shared import finished
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = Path(sys.executable).resolve()
@@ -315,12 +316,9 @@ def test_a_skip_fails_where_every_runtime_must_be_there(tmp_path: Path, all_runt
     (tmp_path / "test_one.py").write_text(
         "import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip('no MPI here')\n"
     )
-    done = subprocess.run(
+    done = finished(
         [sys.executable, "-m", "pytest", "-q", "--rootdir", tmp_path, "-p", "no:cacheprovider", tmp_path],
         env=os.environ | {"HOCKNEY_ALL_RUNTIMES": all_runtimes},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == status, done.stdout
     assert ("test_one.py::test_b: Skipped: no MPI here" in done.stdout) == (status == 1)
@@ -329,7 +327,7 @@ def test_a_skip_fails_where_every_runtime_must_be_there(tmp_path: Path, all_runt
 def test_the_help_of_try_hosts_comes_before_anything_is_installed(tmp_path: Path) -> None:
     for name in ("scripts", "src", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
-    done = subprocess.run([tmp_path / "scripts/try-hosts", "--help"], capture_output=True, text=True, check=False)
+    done = finished([tmp_path / "scripts/try-hosts", "--help"])
     assert (done.returncode, done.stderr) == (0, "")
     assert "examples:" in done.stdout
     assert not (tmp_path / ".venv").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ def filled_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cli") / "results.db"
     fill(path)
     return path
+
+
+@pytest.fixture
+def path(tmp_path: Path, filled_store: Path) -> Path:
+    """A results file for one test: run 1 has the label base, run 2 everything that a run can have."""
+    return Path(shutil.copy(filled_store, tmp_path / "results.db"))
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests import builders
+from tests.shared import finished
 
 from hockney.cli import execute
 from hockney.cli.render import JSON_VERSION
@@ -67,15 +68,8 @@ def let_sigint_in() -> None:
 
 def call(folder: Path, *arguments: str, **variables: str) -> Ended:
     """Run `hockney` in a separate process, in `folder`."""
-    return subprocess.run(
-        command_line(*arguments),
-        cwd=folder,
-        env=environment(folder, **variables),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+    return finished(
+        command_line(*arguments), cwd=folder, env=environment(folder, **variables), stdin=subprocess.DEVNULL
     )
 
 

@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 from tests.builders import make_info
 from tests.cli.support import PINGPONG, Cli, document, environment
+from tests.shared import finished
 
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS, hockney
@@ -87,14 +88,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
         f"    loaded = [name for name in {heavy} if name in sys.modules]\n"
         "    assert not loaded, (arguments, loaded)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment(tmp_path, HOCKNEY_STORE=str(tmp_path / "none.db")),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = finished([sys.executable, "-c", code], env=environment(tmp_path, HOCKNEY_STORE=str(tmp_path / "none.db")))
     assert done.returncode == 0, done.stderr
 
 

@@ -6,21 +6,15 @@ import contextlib
 import json
 import os
 import pty
-import shutil
 import sqlite3
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.cli.support import Cli, command_line, environment
+from tests.shared import finished
 
 from hockney.results.store import Store
 from hockney.results.store.lock import alone
-
-
-@pytest.fixture
-def path(tmp_path: Path, filled_store: Path) -> Path:
-    return Path(shutil.copy(filled_store, tmp_path / "results.db"))
 
 
 def rows_in(path: Path) -> dict[str, int]:
@@ -71,15 +65,7 @@ def test_on_a_terminal_it_asks(path: Path, tmp_path: Path, answer: str, left: in
     ours, theirs = pty.openpty()
     try:
         os.write(ours, f"{answer}\n".encode())
-        done = subprocess.run(
-            command_line("delete", "1"),
-            env=environment(tmp_path),
-            stdin=theirs,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = finished(command_line("delete", "1"), env=environment(tmp_path), stdin=theirs)
     finally:
         os.close(ours)
         os.close(theirs)

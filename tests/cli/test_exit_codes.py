@@ -21,7 +21,7 @@ import click
 import pytest
 from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import Cli, command_line, environment, let_sigint_in
-from tests.shared import killed_at_the_end
+from tests.shared import finished, killed_at_the_end
 
 from hockney.cli import commands, execute, render
 from hockney.cli import exit_codes as ending
@@ -267,13 +267,9 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path, filled_store: P
 def test_output_that_is_cut_or_cannot_be_written(
     command: str, redirected: str, code: int, said: str, tmp_path: Path, filled_store: Path
 ) -> None:
-    done = subprocess.run(
+    done = finished(
         ["bash", "-o", "pipefail", "-c", f'"$@" {redirected}', "-", *command_line(command)],
         env=environment(tmp_path, HOCKNEY_STORE=str(filled_store)),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
     )
     assert (done.returncode, done.stderr) == (code, said)
 
@@ -363,7 +359,7 @@ def test_a_user_without_a_home_gets_a_sentence(command: tuple[str, ...]) -> None
     environment = {name: value for name, value in os.environ.items() if name != "HOME" and not name.startswith("XDG_")}
     environment.pop("HOCKNEY_STORE", None)
     words = [*user, sys.executable, "-I", "-m", "hockney", *command]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment, cwd="/")
+    done = finished(words, env=environment, cwd="/")
     assert "this user has no home folder; let HOME name a folder that can be written" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode == 3

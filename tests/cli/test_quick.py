@@ -13,6 +13,7 @@ import pytest
 from tests.cli.support import Cli, document
 from tests.measure.test_run import command
 from tests.report.runs import store_quick
+from tests.shared import finished
 
 from hockney.cli import execute
 from hockney.cli.measuring import OutputOptions
@@ -58,7 +59,7 @@ def test_the_sheet_of_a_recorded_quick_has_every_figure(tmp_path: Path, capsys: 
 def test_quick_measures_every_series_of_its_sheet(tmp_path: Path) -> None:
     """A contended machine may leave a figure without an interval."""
     argv = command("quick", "--time", "15s", "--json", store=tmp_path / "r.db")
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=250)
+    done = finished(argv, timeout_s=250)
     sheet = json.loads(done.stdout)
     assert done.returncode == (0 if sheet["rows"] else 3), done.stderr  # as without --json
     looks = re.findall(r"^  first figure: (.*): [\d.]+ [mnu]?s$", done.stderr, re.MULTILINE)

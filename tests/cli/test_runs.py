@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -16,12 +15,6 @@ from tests.measure.test_run import wait_for_rounds
 from hockney.cli import execute
 from hockney.model import PointStatus, RunStatus
 from hockney.results.store import Store
-
-
-@pytest.fixture
-def path(tmp_path: Path, filled_store: Path) -> Path:
-    """A results file for one test: run 1 has the label base, run 2 everything that a run can have."""
-    return Path(shutil.copy(filled_store, tmp_path / "results.db"))
 
 
 def test_a_run_is_labelled_while_it_is_measured_and_a_killed_one_says_how_long_it_was(cli: Cli, tmp_path: Path) -> None:

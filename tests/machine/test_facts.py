@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.machine.trees import grow, two_sockets
+from tests.shared import finished
 
 from hockney import machine
 from hockney.machine.surroundings import read_container, read_hypervisor, read_quota_cpus
@@ -38,7 +38,7 @@ def test_one_core_of_two_threads_is_smt(siblings: tuple[str, ...], smt: bool | N
 
 def test_niceness_is_a_fact() -> None:
     program = "import os; os.nice(5); from hockney.machine import facts; print(facts()['limits']['nice'])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = finished([sys.executable, "-c", program], check=True)
     assert int(done.stdout) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)
 
 

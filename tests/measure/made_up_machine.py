@@ -15,8 +15,20 @@ from hockney.measure.sampler import Sampler
 from hockney.model import Definition, Measurement, Point, PointStatus, curve_of
 
 
+class OwnClock:
+    """The part of an Instrument that tells the time, from a clock that its measurements advance."""
+
+    now_s = 0.0
+
+    def clock(self) -> float:
+        return self.now_s
+
+    def clock_ns(self, point: Point) -> float:
+        return 25.0
+
+
 @dataclass
-class Machine:
+class Machine(OwnClock):
     """An Instrument whose repetition takes time_ns(point), with some noise, on a clock that it turns itself."""
 
     time_ns: Callable[[Point], float]
@@ -29,12 +41,6 @@ class Machine:
     now_s: float = 0.0
     measurements: list[Measurement] = field(default_factory=list)
     random: random.Random = field(default_factory=lambda: random.Random(7))
-
-    def clock(self) -> float:
-        return self.now_s
-
-    def clock_ns(self, point: Point) -> float:
-        return 25.0
 
     def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
         if point in self.broken:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.shared import finished
 
 from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.pairs import Load, PairMatrix, pair_matrices
@@ -93,13 +94,8 @@ def measure(agent: Path, store: Path, *words: str) -> str:
     """The output of `hockney run` with these words on all ranks, with 8 B over TCP."""
     argv = [sys.executable, "-m", "hockney", "run", *words, "-t", "tcp", "-n", str(RANKS), "--bytes", "8"]
     hosts = ",".join(address(rank) for rank in range(RANKS))
-    done = subprocess.run(
-        [*argv, "--hosts", hosts, "--store", str(store)],
-        env={**os.environ, "HOCKNEY_RSH": str(agent)},
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
+    done = finished(
+        [*argv, "--hosts", hosts, "--store", str(store)], env={**os.environ, "HOCKNEY_RSH": str(agent)}, timeout_s=400
     )
     assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     return done.stdout

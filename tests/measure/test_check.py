@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import random
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from tests.analysis.compare.made import add_run, curve
 from tests.builders import make_point
 from tests.cli.support import call_here
 from tests.measure.test_run import Silent
+from tests.shared import finished
 
 from hockney.analysis.compare import Reason, ReasonCode, SeriesChange, Verdict
 from hockney.errors import HockneyError, UsageError
@@ -270,6 +270,6 @@ def test_ctrl_c_decides_nothing(catalogue: Catalogue, store: Store) -> None:
 )
 def test_check_rates_refuses_unknown_transports(words: list[str], sentence: str) -> None:
     script = Path(__file__).parents[2] / "scripts/check-rates"
-    done = subprocess.run([script, *words], capture_output=True, text=True, timeout=60, check=False)
+    done = finished([script, *words])
     assert done.returncode == 2
     assert done.stderr == f"check-rates: {sentence}\n"

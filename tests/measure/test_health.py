@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.builders import make_measurement
-from tests.measure.made_up_machine import Notes
+from tests.measure.made_up_machine import Notes, OwnClock
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed
@@ -27,20 +27,13 @@ HOSTS = 6
 WINDOW = 16
 
 
-class Network:
+class Network(OwnClock):
     """An Instrument: a message takes 10 us, and more times as long from some hosts to others; its clock is its own."""
 
     def __init__(self, slow: Mapping[Pair, float], pause_s: float) -> None:
         self._slow = slow
         self._pause_s = pause_s
-        self.now_s = 0.0
         self.measured: list[Point] = []
-
-    def clock(self) -> float:
-        return self.now_s
-
-    def clock_ns(self, point: Point) -> float:
-        return 25.0
 
     def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
         times_ns = np.full((HOSTS, samples), 10_000.0 * batch * WINDOW)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.shared import finished
 from tests.worker.test_native import converse, measure
 
 from hockney.results.runs import Run
@@ -46,9 +47,7 @@ def lossy() -> Iterator[str]:
 
 
 def inside(name: str, *argv: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["ip", "netns", "exec", name, *argv], input=text, capture_output=True, text=True, timeout=120, check=False
-    )
+    return finished(["ip", "netns", "exec", name, *argv], input=text)
 
 
 def dropped(name: str) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 from tests.builders import make_measurement
-from tests.measure.made_up_machine import Notes, plan_of
+from tests.measure.made_up_machine import Notes, OwnClock, plan_of
 
 from hockney.analysis.rates import Stream, at_rate, is_sustained, stream_of
 from hockney.measure.interfaces import PointFailed
@@ -21,7 +21,7 @@ FARM = Point("unix", "pushfarm", 3, 1024, (("in_flight", "8"),), traits=PatternT
 
 
 @dataclass
-class Queue:
+class Queue(OwnClock):
     """An Instrument: events of a farm that takes `service_ns` for each, one after the other, and `way_ns` besides."""
 
     service_ns: Callable[[], float]
@@ -29,12 +29,6 @@ class Queue:
     refuses_schedules: bool = False
     now_s: float = 0.0
     rates_hz: list[int] = field(default_factory=list)
-
-    def clock(self) -> float:
-        return self.now_s
-
-    def clock_ns(self, point: Point) -> float:
-        return 25.0
 
     def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
         if point.rate_hz and self.refuses_schedules:

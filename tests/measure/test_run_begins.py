@@ -25,12 +25,7 @@ from hockney.measure.run_warnings import KernelShare
 from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
 from hockney.results.store.lock import alone
-from hockney.worker.catalogue import Catalogue, load
-
-
-@pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
-    return load(libraries=())
+from hockney.worker.catalogue import Catalogue
 
 
 @pytest.mark.parametrize(
@@ -138,7 +133,8 @@ from pathlib import Path
 from hockney.measure import run as running
 from hockney.measure.recorder import Display
 from hockney.results.store import Store
-from tests.measure.test_run_begins import PLAN, load
+from hockney.worker.catalogue import load
+from tests.measure.test_run_begins import PLAN
 path, last_word = sys.argv[1:]
 with Store.open(path) as store:
     store.db.set_trace_callback(lambda sql: sql.startswith(last_word) and os.kill(os.getpid(), signal.SIGKILL))

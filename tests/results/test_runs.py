@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.builders import (
     make_point,
     measurements_with_medians,
 )
+from tests.shared import finished
 
 import hockney
 from hockney.errors import StoreError, UsageError
@@ -83,9 +83,7 @@ def run(results: hockney.Results) -> hockney.Run:
 
 def loaded_by(statement: str) -> set[str]:
     code = f"import sys; {statement}; print(*{{name.partition('.')[0] for name in sys.modules}})"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=True
-    )
+    done = finished([sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT / "src")}, check=True)
     return set(done.stdout.split())
 
 

@@ -9,12 +9,7 @@ import pytest
 
 from hockney.model import PatternTraits
 from hockney.results.traits import pattern_traits, traits_json, transport_traits
-from hockney.worker.catalogue import Catalogue, load
-
-
-@pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
-    return load(libraries=())
+from hockney.worker.catalogue import Catalogue
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.shared import made_once
+from tests.shared import finished, made_once
 from tests.worker.made_up import script
 
 from hockney.worker import build, cache
@@ -66,7 +66,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_worker_is_built_and_runs(folder: Path) -> None:
     worker = build_worker(QUICK, folder=folder)
-    said = subprocess.run([worker, "--version"], capture_output=True, text=True, check=True).stdout
+    said = finished([worker, "--version"], check=True).stdout
     assert "family native" in said
 
 

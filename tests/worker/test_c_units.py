@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.matrix import matrix
-from tests.shared import made_once
+from tests.shared import finished, made_once
 from tests.worker.test_native import HERE, measure
 
 from hockney.worker.build import SOURCES, Recipe, units_of
@@ -43,7 +43,7 @@ def run_unit(
     executable = folder / program.stem
     argv = [compiler, *FLAGS, *checks, *map(str, (program, *parts)), "-o", str(executable), "-lrt", "-lm"]
     subprocess.run(argv, check=True)
-    done = subprocess.run([executable, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    done = finished([executable, *arguments])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -92,5 +92,5 @@ def test_the_parser_withstands_any_bytes(tmp_path: Path) -> None:
     ):
         (seeds / str(number)).write_text(line)
     argv = [str(fuzzer), "-runs=400000", "-max_len=400", "-seed=1", str(seeds)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    done = finished(argv, timeout_s=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -13,13 +13,8 @@ from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import Point
 from hockney.suites import load_suite
 from hockney.worker.build import build_worker
-from hockney.worker.catalogue import Catalogue, load
+from hockney.worker.catalogue import Catalogue
 from hockney.worker.libraries import Missing
-
-
-@pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
-    return load(libraries=())
 
 
 def run(commands: list[str], ranks: int, transport: str = "shm") -> list[dict[str, Any]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
+
+from tests.shared import finished
 
 from hockney.worker.build import build_worker
 
@@ -34,7 +35,7 @@ def with_limits(hard: int, argv: list[str], typed: str = "") -> str:
     """What a program prints that may open SOFT files, or `hard` where it asks for more."""
     build_worker()
     command = ["sh", "-c", LIMITED, str(hard), *argv]
-    done = subprocess.run(command, input=typed, capture_output=True, text=True, check=False, timeout=100)
+    done = finished(command, input=typed, timeout_s=100)
     return done.stdout + done.stderr
 
 

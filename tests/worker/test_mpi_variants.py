@@ -34,6 +34,17 @@ def job(library: Library, transport: str, ranks: int = 2, recipe: Recipe | None 
     return launch(Job(executable, transport, ranks, CPUS, oversubscribed=ranks > len(CPUS)), library)
 
 
+def check_mailbox(library: Library, transport: str, ranks: int) -> WorkerSession:
+    """Messages that are puts, gets and waits of this transport arrive."""
+    with WorkerSession(job(library, "mailbox", ranks, mailbox_over(library, transport))) as session:
+        session.hello()
+        for size in (0, 8, 100, 70_001):
+            assert session.measure("pingpong", bytes=size, batch=3, samples=3, timeout_s=60).verified
+        session.measure("barrier", batch=2, samples=2, timeout_s=60, options=[("algorithm", "portable")])
+        session.close()
+    return session
+
+
 def mailbox_over(library: Library, transport: str) -> Recipe:
     """A worker with a transport `mailbox`, whose messages are puts, gets and waits of another transport."""
     return replace(
@@ -180,12 +191,7 @@ def test_more_pending_persistent_requests_than_are_kept(mpi: Library) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_put_get_and_wait_carry_messages(mpi: Library, ranks: int) -> None:
-    with WorkerSession(job(mpi, "mailbox", ranks, mailbox_over(mpi, "mpi_rma"))) as session:
-        session.hello()
-        for size in (0, 8, 100, 70_001):
-            assert session.measure("pingpong", bytes=size, batch=3, samples=3, timeout_s=60).verified
-        session.measure("barrier", batch=2, samples=2, timeout_s=60, options=[("algorithm", "portable")])
-        session.close()
+    check_mailbox(mpi, "mpi_rma", ranks)
 
 
 @EVERY_MPI

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.matrix import matrix
+from tests.shared import finished
 from tests.worker.extra import EXTRA
 
 from hockney.worker.build import Recipe, build_worker
@@ -42,13 +43,10 @@ def converse(
     worker: Path, commands: list[str], *arguments: str, env: dict[str, str] | None = None, limit_s: float = 600
 ) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
     """The steps of a user: type lines, read answers."""
-    done = subprocess.run(
+    done = finished(
         [worker, *arguments],
         input="".join(f"{line}\n" for line in commands),
-        capture_output=True,
-        text=True,
-        timeout=limit_s,
-        check=False,
+        timeout_s=limit_s,
         env={**os.environ, **(env or {})},
     )
     lines = done.stdout.splitlines()
@@ -299,13 +297,7 @@ def test_an_endless_line_ends_the_job() -> None:
 
 
 def test_sizes_with_suffix_and_a_last_line_without_its_end() -> None:
-    done = subprocess.run(
-        [build_worker(), "-t", "shm"],
-        input="measure bytes=4K pattern=pingpong",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = finished([build_worker(), "-t", "shm"], input="measure bytes=4K pattern=pingpong", check=True)
     assert '"bytes":4096' in done.stdout
 
 

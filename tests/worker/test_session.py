@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.matrix import matrix
+from tests.shared import finished
 from tests.worker.extra import EXTRA
 
 from hockney.errors import UsageError
@@ -441,7 +442,7 @@ def test_an_ended_launcher_is_not_waited_for_though_its_pipes_stay_open() -> Non
 
 @pytest.mark.parametrize("mpi", [mpi for mpi in MPIS if mpi.kind == "mpich"], ids=lambda mpi: mpi.name)
 def test_an_mpich_names_its_device(mpi: Library) -> None:
-    said = subprocess.run([mpi.program.with_name("mpichversion")], capture_output=True, text=True, check=True).stdout
+    said = finished([mpi.program.with_name("mpichversion")], check=True).stdout
     device = re.search(r"^MPICH Device:\s*(.+?)\s*$", said, re.MULTILINE)
     assert device is not None
     with WorkerSession(job(mpi)) as session:
@@ -468,6 +469,6 @@ def test_the_mpiexec_of_another_library_is_recognised(mpi: Library) -> None:
 def test_the_answers_are_json_for_people_too() -> None:
     """The example of docs/protocol.md: type a line, read a line."""
     line = "measure pattern=pingpong bytes=8 batch=10 samples=3\n"
-    done = subprocess.run(job().argv, input=line, capture_output=True, text=True, timeout=60, check=True)
+    done = finished(job().argv, input=line, check=True)
     answers = [json.loads(text[4:]) for text in done.stdout.splitlines() if text.startswith("@hk ")]
     assert [answer["kind"] for answer in answers] == ["measure", "bye"]

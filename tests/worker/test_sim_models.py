@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.shared import finished
 from tests.worker.sim import SIM, lines, refused, simulate
 
 from hockney.worker.build import build_worker
@@ -92,14 +92,14 @@ def test_no_model(tmp_path: Path) -> None:
         (("--model", str(tmp_path / "none")), "No such file"),
         (("--model", "x", "--seed", "-1"), "not a seed: '-1'"),
     ):
-        done = subprocess.run([worker, "-t", "sim", *words], capture_output=True, text=True, check=False)
+        done = finished([worker, "-t", "sim", *words])
         assert done.returncode == 2
         assert says in done.stderr
     (tmp_path / "empty").write_text("")
-    done = subprocess.run([worker, "--model", tmp_path / "empty"], capture_output=True, text=True, check=False)
+    done = finished([worker, "--model", tmp_path / "empty"])
     assert "the model is empty" in done.stderr
     (tmp_path / "other").write_text("hockney-model 2\n")
-    done = subprocess.run([worker, "--model", tmp_path / "other"], capture_output=True, text=True, check=False)
+    done = finished([worker, "--model", tmp_path / "other"])
     assert "begins with the line 'hockney-model 1'" in done.stderr
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.shared import finished
 from tests.worker.test_native import HERE
 
 from hockney.measure.run_warnings import stranger_warnings
@@ -84,5 +85,5 @@ def test_the_hello_of_a_connection_may_be_any_bytes(tmp_path: Path) -> None:
     fuzzer = tmp_path / "fuzz"
     subprocess.run(["clang", *flags, HERE / "fuzz_hello.c", *sources, "-o", fuzzer], check=True)
     argv = [str(fuzzer), "-runs=200000", "-max_len=64", "-seed=1"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    done = finished(argv, timeout_s=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -17,12 +17,7 @@ from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.states import is_state, parse_state
 from hockney.suites.words import as_pairs
-from hockney.worker.catalogue import Catalogue, load
-
-
-@pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
-    return load(libraries=())
+from hockney.worker.catalogue import Catalogue
 
 
 def judged(catalogue: Catalogue, store: Store, run: int, text: str) -> list[Judged]:

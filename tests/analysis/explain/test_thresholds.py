@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 from typing import Any
 
 import pytest
 from tests.analysis.explain.readings import FACTS, curve, found, reading
+from tests.shared import finished
 from tests.worker.test_session import MPIS, job
 
 from hockney.analysis.explain.thresholds import Threshold, thresholds_of
@@ -93,7 +93,7 @@ def test_an_open_mpi_has_the_documented_limit_and_a_switch_there_is_named(mpi: L
         session.close()
     limit = next(thresholds_of(mpi.id, {}, library, str(mpi.program)))
     assert limit.name in ("btl_vader_eager_limit", "btl_sm_eager_limit")
-    said = subprocess.run(shlex.split(limit.see), capture_output=True, text=True, check=True).stdout
+    said = finished(shlex.split(limit.see), check=True).stdout
     assert f'"{limit.name}" (current value: "{limit.default_bytes}"' in said
     switched = curve(lambda size: 300 + 0.1 * size + (1500 if size >= limit.first_bytes else 0), transport=mpi.id)
     findings = found("protocol switches", reading(switched, libraries={mpi.id: library}))

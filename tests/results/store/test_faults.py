@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.builders import make_info, make_launch, make_measurement, make_point
+from tests.shared import finished
 
 from hockney.errors import StoreError
 from hockney.model import Point, RunStatus
@@ -101,7 +102,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     argv = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = finished(argv)
     if done.returncode != 0:
         pytest.skip(f"nothing can be mounted here (`unshare -rm scripts/test` may): {done.stderr.strip()}")
     try:
