@@ -393,6 +393,16 @@ def test_a_corrupted_payload_is_named_by_rank_size_and_offset() -> None:
     assert "byte 17" in error["message"]
 
 
+def test_a_corrupted_byte_is_shown_with_the_expected_one() -> None:
+    """The fault adds 1 to the last byte."""
+    env = {"HOCKNEY_FAULT": "wrong 0 0"}
+    answers, done = converse(build_worker(EXTRA), [measure("pingpong", 64)], "-t", "fault", env=env)
+    shown = re.search(r"byte 63 is (0x..), expected (0x..)$", answers[0]["message"])
+    assert shown is not None, done.stderr
+    found, expected = (int(byte, 16) for byte in shown.groups())
+    assert found == (expected + 1) % 256
+
+
 @pytest.mark.parametrize("algorithm", ["doubling", "parts"])
 def test_a_sum_over_corrupted_vectors_is_wrong(algorithm: str) -> None:
     commands = [measure("allreduce", size, id=size, algorithm=algorithm) for size in (8, 64)]
