@@ -140,6 +140,19 @@ def test_a_session_from_hello_to_quit(mpi: Library | None) -> None:
     assert session.noise == ()
 
 
+@EVERY_MPI
+def test_ranks_with_one_local_number_are_pinned_by_rank(mpi: Library, tmp_path: Path) -> None:
+    """A batch shell of Slurm passes its SLURM_LOCALID to all ranks that an mpiexec starts in it."""
+    if len(CPUS) < 2:
+        pytest.skip("ranks can be pinned apart on two CPUs or more only")
+    worker = tmp_path / "worker"
+    others = "OMPI_COMM_WORLD_LOCAL_RANK MPI_LOCALRANKID MV2_COMM_WORLD_LOCAL_RANK PALS_LOCAL_RANKID"
+    worker.write_text(f'#!/bin/sh\nunset {others}\nSLURM_LOCALID=0 exec {build_worker(mpi.recipe)} "$@"\n')
+    worker.chmod(0o755)
+    with WorkerSession(launch(Job(worker, "mpi", 2, CPUS), mpi)) as session:
+        assert [rank.bound for rank in session.hello().ranks] == list(map(str, CPUS[:2]))
+
+
 @EVERY_JOB
 def test_more_ranks_than_cpus(mpi: Library | None) -> None:
     with WorkerSession(job(mpi, ranks=2 * len(CPUS))) as session, nothing_stays(session):
