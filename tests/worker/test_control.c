@@ -132,10 +132,12 @@ static int connect_raw(const hk_address_t *address)
     return fd;
 }
 
-/* More silent connections than the rendezvous holds, then noise, half a hello, and hellos with wrong contents. */
+/* STRANGERS without the token: more silent connections than the rendezvous holds, then noise, one that is closed, half
+ * a hello, and a wrong token. Then hellos with a wrong rank or size. */
+enum { SILENT = 40, STRANGERS = SILENT + 4 };
+
 static void connect_without_token(const hk_address_t *address)
 {
-    enum { SILENT = 40 };
     int silent[SILENT];
     for (int i = 0; i < SILENT; i++) {
         silent[i] = connect_raw(address);
@@ -182,6 +184,7 @@ static void wrong_tokens_are_refused(void)
         pids[rank] = start_rank(&address, listener, rank, SIZE, collectives);
     }
     CHECK(hk_control_accept(listener, &address, SIZE, LIMIT_S, &control) == HK_OK);
+    CHECK(control.strangers >= STRANGERS);
     collectives(&control);
     hk_control_close(&control);
     for (int rank = 0; rank < SIZE - 1; rank++) {
