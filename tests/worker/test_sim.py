@@ -444,8 +444,9 @@ def test_a_summary_of_many_ranks(tmp_path: Path) -> None:
     """One row for all: the pattern's figure, with the least and the most of any rank."""
     model = lines(send_cpu=100, recv_cpu=20, latency=1000)
     commands = [measure(name, 8, batch=1, samples=2) for name in ("barrier", "ring", "funnel", "pairs", "oneway")]
-    answers, done = simulate(tmp_path, model, 4098, "hello", *commands)
-    hello, barrier, ring, funnel, pairs, oneway = answers[:-1]
+    far = measure("pingpong", 8, batch=1, samples=2, source=4095, target=5)
+    answers, done = simulate(tmp_path, model, 4098, "hello", *commands, far)
+    hello, barrier, ring, funnel, pairs, oneway, pingpong = answers[:-1]
     assert (hello["size"], hello["ranks"], done.returncode) == (4098, [], 0)
     for row in answers[1:-1]:
         parse(json.dumps(row).encode())
@@ -457,6 +458,7 @@ def test_a_summary_of_many_ranks(tmp_path: Path) -> None:
     assert oneway["elapsed_ns"] == [oneway["most_ns"]]
     assert oneway["least_ns"] == [0, 0]  # ranks that have nothing to do
     assert funnel["elapsed_ns"] == [funnel["most_ns"]]
+    assert (pingpong["timed"], pingpong["elapsed_ns"]) == ("root", [[2 * 1120] * 2])  # the only row is the source's
 
 
 def test_counters_of_many_ranks_are_sums(tmp_path: Path) -> None:
