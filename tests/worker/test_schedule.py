@@ -133,6 +133,14 @@ def test_an_event_builder_with_shifted_destinations(transport: str) -> None:
         assert answer["verified"] is (transport != "null")
 
 
+def test_shifted_readouts_begin_with_different_builders(tmp_path: Path) -> None:
+    """The second readout sends the fragment of the first event last, so the second event of a round ends first."""
+    options = {"senders": 2, "in_flight": 2, "shift": "yes", "rate_hz": 1000, "samples": EVENTS}
+    (taken, *_) = times(tmp_path, lines(send_cpu=20_000, latency=W), 5, "eventbuilder", 8, **options)
+    for first, second in zip(taken[::2], taken[1::2], strict=True):
+        assert first - 1_000_000 - second == pytest.approx(20_000, abs=1_100)  # of a poll
+
+
 @pytest.mark.parametrize(
     ("transport", "ranks", "line", "why"),
     [
