@@ -48,6 +48,11 @@ def test_ranks_share_a_core_of_their_host(
     assert shared_cores(launch(cpus, bound), cores_of_hosts(FACTS)) == shared
 
 
+def test_ranks_on_unknown_cpus_have_different_places() -> None:
+    assert len({*launch((-1, 2, -1, -1)).places}) == 4
+    assert launch((0, 2)).places == (("n1", 0), ("n1", 2))
+
+
 def test_hosts_of_one_hostname_are_named_as_they_were_listed() -> None:
     one, two = ({**host, "hostname": "localhost"} for host in FACTS["hosts"])
     hosts = [{**one, "cpus": "0-3"}, {**two, "cpus": "0-1"}]
