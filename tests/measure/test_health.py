@@ -98,6 +98,7 @@ def test_the_last_part_of_the_time_is_for_slow_pairs() -> None:
 
 def test_the_time_is_printed_before_anything_is_measured() -> None:
     assert pairs_text(8) == "28 pairs of 8 hosts in 7 rounds, about 5 s at 1 Gbit/s"
+    assert pairs_text(7) == "21 pairs of 7 hosts in 7 rounds, about 5 s at 1 Gbit/s"  # in each round one rests
     assert pairs_text(1000) == "499,500 pairs of 1,000 hosts in 999 rounds, about 11 min 41 s at 1 Gbit/s"
 
 
