@@ -14,6 +14,7 @@ from hockney.measure.pool import Failures, WorkerPool, _host_names
 from hockney.model import Launch, Measurement
 from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import load
+from hockney.worker.errors import WorkerDied
 from hockney.worker.hosts import Host
 from hockney.worker.launch import Job
 from hockney.worker.session import WorkerSession
@@ -82,6 +83,28 @@ def test_an_unverified_payload_fails_unless_it_may_be_lost(transport: str, monke
                 pool.measure(plan.points[0], **how, verify=True)
         else:
             assert not pool.measure(plan.points[0], **how, verify=True).verified
+
+
+def test_a_job_that_always_dies_is_started_four_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    launches: list[Launch] = []
+
+    def dying(*words: Any, **how: Any) -> MeasureAnswer:
+        raise WorkerDied("rank 1 was killed by SIGKILL")
+
+    def started(launch: Launch) -> int:
+        launches.append(launch)
+        return len(launches)
+
+    monkeypatch.setattr(WorkerSession, "measure", dying)
+    catalogue = load()
+    asked = RunOptions(transports=("shm",), sizes=(64,), oversubscribe=True)
+    plan = make_plan(pattern_suite("pingpong"), asked, catalogue, cpus=2)
+    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": Failures()}
+    with WorkerPool(plan, catalogue, started, refused=lambda *_: None, steal=lambda: None, **asked_of) as pool:
+        for reason in ["^rank 1 was killed"] * 4 + ["^given up after 4 starts of shm, .* killed by SIGKILL"]:
+            with pytest.raises(PointFailed, match=reason):
+                pool.measure(plan.points[0], round_=0, batch=4, samples=3, warmup=1, verify=True)
+    assert len(launches) == 4
 
 
 @pytest.mark.parametrize(

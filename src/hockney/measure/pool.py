@@ -41,7 +41,7 @@ from hockney.worker.preflight import lost_hosts
 from hockney.worker.session import WorkerSession
 from hockney.worker.starters import find_starter
 
-_STARTS_MAX = 4  # a job that dies more often is not started again
+_STARTS_MAX = 4  # a job that has died this often is given up
 
 
 @dataclass
