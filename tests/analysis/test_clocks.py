@@ -105,3 +105,12 @@ def test_a_drift_between_two_comparisons_is_wrong_by_both_their_errors(store: St
     first, second = clocks_around(Run(store, run_id))
     assert (first.drift_ppm, first.drift_error_ppm) == (0.0, 0.0)
     assert (second.drift_ppm, second.drift_error_ppm) == pytest.approx((0.5, 0.1))
+
+
+def test_the_clocks_after_a_resumed_run_are_those_of_its_last_comparison(store: Store) -> None:
+    run_id = store.create_run(make_info(facts=FACTS), [make_point()])
+    for seen in (Seen(1000.0, 0.0, 10.0), Seen(1010.0, 90_000.0, 10.0), Seen(1020.0, 2000.0, 10.0)):
+        store.add_to_facts(run_id, READINGS, {"b": seen._asdict()})
+    (clock,) = clocks_around(Run(store, run_id))
+    assert (clock.before.time_s, clock.after and clock.after.time_s) == (1000.0, 1020.0)
+    assert clock.drift_ppm == pytest.approx(0.1)

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import make_info, make_launch, make_measurement, make_point
 
 from hockney.analysis.impact import impacts_of
-from hockney.model import Definition
+from hockney.model import Definition, Point, PointStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
@@ -54,3 +54,13 @@ def test_percentiles_need_each_repetition_alone_in_its_sample(store: Store, grou
         assert times.p50_ns == pytest.approx(length * 500.5 * 4.5)
         tails_ns = [None, None] if is_loaded == grouped[1] else length * np.quantile(pooled_ns, [0.99, 0.999])
         assert [times.p99_ns, times.p999_ns] == pytest.approx(list(tails_ns))
+
+
+@pytest.mark.parametrize("failed", [IDLE, LOADED])
+def test_a_point_that_failed_has_no_impact(store: Store, failed: Point) -> None:
+    """Its samples may be wrong."""
+    run_id = store_rounds(store, {})
+    store.set_status(run_id, failed, PointStatus.FAILED, "a payload was wrong")
+    impacts = impacts_of(Run(store, run_id))
+    assert impacts is not None
+    assert impacts.impacts == ()
