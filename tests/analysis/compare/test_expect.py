@@ -95,6 +95,12 @@ def test_a_state_with_too_few_measurements_for_an_interval_may_not_break_the_lim
     assert only.outcome is Outcome.MET
 
 
+def test_a_measurement_during_which_the_state_changed_keeps_no_limit(catalogue: Catalogue, store: Store) -> None:
+    run = add_run(store, curve(), unsteady=[make_point(8)])
+    (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"'))
+    assert (found.outcome, found.reason) == (Outcome.INCONCLUSIVE, LimitReason.FEW_MEASUREMENTS)
+
+
 def test_a_point_without_measurements_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     run = add_run(store, curve(sizes=(64,)), failed={make_point(8): "rank 1 hung"})
     text = of_8_bytes('latency = "<= 1 s"') + "\n" + of_8_bytes('latency = "<= 1 s"').replace("8", "1024")

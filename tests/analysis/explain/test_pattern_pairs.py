@@ -82,6 +82,7 @@ def barrier_of(start_ns: float, **more: Any) -> MeasuredCurve:
     [
         (barrier_of(2000), True),
         (barrier_of(1000), False),
+        (barrier_of(1000, ranks=3), False),  # in two rounds, too
         (barrier_of(1100, precision=0.2), False),
     ],
 )

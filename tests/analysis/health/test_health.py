@@ -293,6 +293,12 @@ def test_a_clock_that_the_logins_cannot_tell_to_be_wrong(
     assert all(of["error_ns"] <= 2e4 for of in facts)
 
 
+def test_of_two_equal_halves_it_is_unclear_whose_clocks_are_wrong(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 4, clocks=[compared(n1=0, n2=1, n3=50, n4=51)])
+    found = read_health(tmp_path / "r.db").findings
+    assert [(finding.code, finding.cause) for finding in found] == [("wrong clock", "unclear")] * 2
+
+
 def test_a_comparison_of_clocks_goes_before_what_logins_show(tmp_path: Path) -> None:
     hosts = [known_host(f"n{number}", clock_offset_s=5.0 * (number == 3)) for number in range(1, 5)]
     store_health(tmp_path / "r.db", 4, known=hosts, clocks=[compared(n1=0, n2=0, n3=0, n4=0)])
