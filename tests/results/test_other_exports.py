@@ -14,11 +14,13 @@ from tests.builders import make_info
 from tests.cli.support import fill
 from tests.report.runs import Made, options, store_run
 from tests.results.test_export import csv_of
+from tests.results.test_importing import SAMPLES
 
 from hockney.cli import execute
 from hockney.model import Point
 from hockney.results.export import CSV_COLUMNS
 from hockney.results.formats import read_outputs
+from hockney.results.importing import ImportOptions, store_outputs
 from hockney.results.store import Store
 
 
@@ -80,6 +82,17 @@ def test_parquet_of_samples_has_every_sample(filled: Path, capsys: pytest.Captur
     names = ("pattern", "bytes", "launch_id", "round", "rank", "sample", "elapsed_ns")
     assert [tuple(row[name] for name in names) for row in rows] == expected
     assert len(expected) > 100
+
+
+def test_samples_of_an_imported_run_are_the_times_that_its_output_prints(tmp_path: Path) -> None:
+    name, store = "osu_latency.txt", tmp_path / "r.db"
+    (output,) = read_outputs((SAMPLES / name).read_text(encoding="utf-8"), name)
+    with Store.open(store) as opened:
+        store_outputs(opened, [(name, [output])], ImportOptions(), command="import", label=None)
+    rows = parquet(store, "--samples").to_pylist()
+    times_ns = {row["bytes"]: row["elapsed_ns"] / row["divisor"] for row in rows}
+    assert times_ns == pytest.approx({row.bytes: row.times_ns[0] for row in output.rows}, rel=1e-3)
+    assert {row["batch"] for row in rows} == {None}
 
 
 def test_without_pyarrow_one_sentence_says_how_to_get_it(
