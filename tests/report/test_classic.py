@@ -327,6 +327,18 @@ def test_methods_compared_with_the_fastest_native_one(tmp_path: Path) -> None:
     assert [text_of(cells[1]) for cells in report["jumps"].rows[-2:]] == ["1", "1"]
 
 
+def test_a_ratio_is_as_uncertain_as_both_its_rates(tmp_path: Path) -> None:
+    made = [
+        Made(point(transport, "pingpong", 2, 8), time_ns, divisor=2, bytes_per_rep=16, scatter=scatter)
+        for transport, time_ns, scatter in (("shm", 1000, 0.05), ("tcp", 2000, 0.1))
+    ]
+    found = tables(tmp_path, "paragon", made)
+    ratio = measured(row(found["ratio"], "8")[1])
+    native, other = (measured(cell) for cell in found["bandwidth"].rows[1][3:])
+    assert ratio.low == about((other.low or 0) / (native.high or 1))
+    assert ratio.high == about((other.high or 0) / (native.low or 1))
+
+
 def test_a_size_that_refinement_added_has_no_row(tmp_path: Path) -> None:
     made = [
         Made(Point("shm", "pingpong", 2, size, role=role), 1000 + size, divisor=2, bytes_per_rep=2 * size)

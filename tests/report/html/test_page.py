@@ -22,7 +22,9 @@ from tests.report.runs import Made, options, store_run
 from hockney.analysis.explain.pairs import pair_matrices
 from hockney.measure.background import Background
 from hockney.model import Point
+from hockney.report.html import material_of
 from hockney.report.html.charts import plain
+from hockney.report.html.history import history_chart
 from hockney.report.html.machines import archive_points
 from hockney.report.html.page import json_block
 from hockney.report.html.pairs import MISSING, matrix_json
@@ -267,6 +269,17 @@ def test_a_comparison_shows_the_change(page: str) -> None:
 def test_history_has_every_run_of_the_label(page: str) -> None:
     (view, *_) = figures_of(page)["charts"]["history"]["views"]
     assert {len(line["points"]) for line in view["lines"]} == {3}
+
+
+def test_history_keeps_the_newest_60_runs(tmp_path: Path) -> None:
+    made = [Made(Point("shm", "pingpong", 2, 8), 50.0, 2, 16, measurements=1)]
+    for number in range(62):
+        store_run(tmp_path / "r.db", "mine", made, label="nightly", started_unix_s=1000.0 * number)
+    with open_results(tmp_path / "r.db") as results:
+        chart = history_chart(material_of(results, results.run(), [], lambda fix: " ".join(fix.argv)))
+    assert chart is not None
+    (line,) = chart.views[0].lines
+    assert [point[0] for point in line.points] == [1000.0 * number for number in range(2, 62)]
 
 
 def test_a_matrix_comes_back_within_a_ten_thousandth(store: Path) -> None:

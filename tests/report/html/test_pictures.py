@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import struct
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.dates import num2date
 from tests.report.html.made import store_made
 from tests.report.html.test_page import figures_of
 from tests.shared import made_once
@@ -109,6 +111,14 @@ def test_a_value_of_zero_is_drawn_unless_its_axis_is_logarithmic(scale: Scale, s
     chart = Chart("waits", "Waits", "", "lines", size, Axis("share", "share", scale), (view,))
     (line,) = drawn(Picture("waits", chart, view), {}).axes[0].lines
     assert np.asarray(line.get_xdata()).tolist() == sizes
+
+
+def test_runs_are_drawn_at_their_dates() -> None:
+    days = [datetime(2026, 3, day, 12, tzinfo=timezone.utc) for day in (1, 8)]
+    view = View("", (Line("tcp", [(day.timestamp(), 5.0, None, None) for day in days]),))
+    chart = Chart("history", "Over time", "", "lines", Axis("", "unix_s", "time"), Axis("time", "ns"), (view,))
+    (line,) = drawn(Picture("history", chart, view), {}).axes[0].lines
+    assert num2date(line.get_xdata()) == days  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.full
