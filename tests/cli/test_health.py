@@ -43,6 +43,11 @@ def test_many_hosts_have_no_matrix_on_the_screen(tmp_path: Path) -> None:
     assert "n8 is slow" in screen
 
 
+def test_of_many_hosts_one_that_only_sends_slowly_comes_first(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 20, rates={(7, other): 0.5 for other in range(20) if other != 7})
+    assert "host sends receives latency n8 50.0 MB/s 100 MB/s 20.0 us" in shown(tmp_path / "r.db")
+
+
 def test_an_inconclusive_result_has_the_command_that_measures_more(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 6, rates={(0, 1): 0.5}, measurements=3)
     screen = shown(tmp_path / "r.db")
