@@ -42,6 +42,7 @@ def health_json(health: Health) -> dict[str, Any]:
 def print_health(run: Run, health: Health) -> None:
     """Print the matrices, or of many hosts the slowest ones, and then what is wrong."""
     from hockney.cli.explain import finding_lines, gap_line
+    from hockney.report.hosts import HOSTS_MAX
 
     known = health.matrices
     took_s = (run.finished_unix_s or run.info.started_unix_s) - run.info.started_unix_s
@@ -50,7 +51,7 @@ def print_health(run: Run, health: Health) -> None:
         f"in {format_duration_s(took_s)}",
         first=True,
     )
-    if len(known.hosts) <= 16:
+    if len(known.hosts) <= HOSTS_MAX:
         _print_matrices(health)
     else:
         _print_slowest(health)
@@ -65,24 +66,13 @@ def print_health(run: Run, health: Health) -> None:
 
 
 def _print_matrices(health: Health) -> None:
-    known = health.matrices
-    columns = [
-        render.TableColumn("from", key=True),
-        *(render.TableColumn(f"to {name}", right=True) for name in known.hosts),
-    ]
-    places = range(len(known.hosts))
-    parts = (
-        ("Bandwidth, all pairs of a round at once", known.bytes_per_s, health.usual_bytes_per_s, format_rate),
-        ("Latency of 8 B, half a round trip", known.latency_ns, health.usual_ns, format_ns),
-    )
-    for title, values, usual, text in parts:
-        if usual is None:
-            continue
-        render.title(f"{title}: usually {text(usual)}")
-        render.table(
-            columns,
-            ([known.hosts[a], *(text(values[a, b].value) if (a, b) in values else "" for b in places)] for a in places),
-        )
+    from hockney.report.hosts import host_tables
+
+    for table in host_tables(health):
+        key, *others = table.columns
+        render.title(table.title)
+        columns = [render.TableColumn(key, key=True), *(render.TableColumn(name, right=True) for name in others)]
+        render.table(columns, table.rows)
 
 
 def _print_slowest(health: Health) -> None:

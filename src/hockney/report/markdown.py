@@ -1,11 +1,13 @@
-"""A run as Markdown, for issue trackers: verdict, findings, data sheet, times under load, predictions, and caveats."""
+"""A run as Markdown, for issue trackers: verdict, findings, tables, predictions, and caveats."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 
+from hockney.analysis.health import SUITE, health_of
 from hockney.errors import Fix
+from hockney.report.hosts import HOSTS_MAX, host_tables
 from hockney.report.html import material_of
 from hockney.report.html.findings import FixItem, findings_of
 from hockney.report.html.load import load_table
@@ -52,6 +54,7 @@ def _lines(material: Material) -> Iterable[str]:
         for name, _, cells in sheet.rows:
             yield f"| {_plain(name)} | {' | '.join(map(_cell, cells))} |"
         yield from ("", _plain(sheet.notes[0]))
+    yield from _matrices(material.run)
     load = load_table(material)
     if load is not None:
         yield from ("", "## Under load", "", _plain(load.where), "", f"| {' | '.join(load.columns)} |")
@@ -70,6 +73,15 @@ def _lines(material: Material) -> Iterable[str]:
     if material.run.warnings:
         yield from ("", "## What limits these figures", "")
         yield from (f"- {_plain(str(warning))}" for warning in material.run.warnings)
+
+
+def _matrices(run: Run) -> Iterable[str]:
+    """Those of `hockney health`, as on its screen."""
+    found = health_of(run) if run.info.suite == SUITE else None
+    for table in host_tables(found) if found and len(found.matrices.hosts) <= HOSTS_MAX else ():
+        yield from ("", f"## {_plain(table.title)}", "", f"| {' | '.join(map(_plain, table.columns))} |")
+        yield "| --- |" + " ---: |" * (len(table.columns) - 1)
+        yield from (f"| {' | '.join(map(_plain, row))} |" for row in table.rows)
 
 
 def _cell(cell: Cell) -> str:
