@@ -203,6 +203,16 @@ def test_words_of_the_command() -> None:
             read_hosts(count, [word])
 
 
+def test_hockney_needs_no_folder_and_a_wrong_name_is_said(bed: Bed) -> None:
+    del bed  # where there can be none, this is skipped
+    tried = [str(ROOT / "scripts/try-hosts"), "1", "--"]
+    done = subprocess.run([*tried, "hockney", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[:1]) == (0, ["hockney"]), done.stderr
+    done = subprocess.run([*tried, "hokney", "list"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "try-hosts: there is no program hokney here: check its name after --\n"
+
+
 def test_ctrl_c_ends_the_command_and_not_its_hosts(tmp_path: Path) -> None:
     run = ("run", "pingpong", "-t", "tcp", "--bytes", "8", "--hosts", "n1,n2", "--time", "60s", "--launches", "1")
     hockney = (sys.executable, "-m", "hockney", *run, "--store", str(tmp_path / "r.db"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,10 +53,14 @@ def run(words: Sequence[str]) -> int:
     except UsageError as error:
         print(f"try-hosts: {error}", file=sys.stderr)
         return 2
+    command = words[split + 1 :]
+    os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{_HOCKNEY.parent}"  # if none is installed
+    if command and shutil.which(command[0]) is None:
+        print(f"try-hosts: there is no program {command[0]} here: check its name after --", file=sys.stderr)
+        return 2
     # While there is a network: on the hosts ./hockney could not set itself up.
     if subprocess.run([_HOCKNEY, "--version"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
         return 3
-    command = words[split + 1 :]
     if not command:
         command = [os.environ.get("SHELL", "/bin/sh")]
         print(welcome(asked.hosts, asked.cables), flush=True)
