@@ -148,6 +148,45 @@ def test_many_slow_links_are_inconclusive(tmp_path: Path) -> None:
     assert gap.why == "uneven network"
 
 
+# Of the rounds of eight hosts, one has the pairs 1-6, 2-5, 3-4 and 7-8, counted from 1.
+@pytest.mark.parametrize(
+    "lost",
+    [
+        both([(0, 5), (2, 3), (6, 7)]),
+        [(5, 0), (3, 2)],
+        [*((0, other) for other in range(4, 8)), (0, 1), (1, 6), (2, 5), (4, 3), (6, 5), (5, 6), (3, 7), (2, 7)],
+    ],
+    ids=["three links", "two links one way", "a host whose pairs never lose alone"],
+)
+def test_what_pairs_lose_only_at_once_is_no_fault_of_each(tmp_path: Path, lost: list[Pair]) -> None:
+    """Two groups of hosts behind a narrow uplink lose segments in rounds in which many pairs cross it."""
+    store_health(tmp_path / "r.db", 8, lost=dict.fromkeys(lost, 10.0))
+    found = read_health(tmp_path / "r.db")
+    assert found.findings == ()
+    assert [(gap.what, gap.why) for gap in found.not_checked] == [("lost messages", "uneven network")]
+
+
+def test_slow_links_that_other_pairs_lose_segments_with_are_inconclusive(tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", 8, rates={(0, 5): 0.5}, lost={(0, 5): 30.0, (2, 3): 30.0})
+    found = read_health(tmp_path / "r.db")
+    assert found.findings == ()
+    assert [gap.what for gap in found.not_checked] == ["bandwidth", "lost messages"]
+
+
+def test_faults_that_pairs_show_alone_are_named(tmp_path: Path) -> None:
+    """Two links of different rounds, and two hosts, which are in all rounds."""
+    store_health(tmp_path / "r.db", 8, lost=dict.fromkeys([(0, 5), (1, 2)], 10.0))
+    assert named(read_health(tmp_path / "r.db")) == [
+        ("lossy link", "n1", "n6", "sending"),
+        ("lossy link", "n2", "n3", "sending"),
+    ]
+    store_health(tmp_path / "r.db", 8, lost=dict.fromkeys([*sends(1, 8), *sends(6, 8)], 10.0))
+    assert named(read_health(tmp_path / "r.db")) == [
+        ("lossy host", "n2", "sending"),
+        ("lossy host", "n7", "sending"),
+    ]
+
+
 def of_hosts(slow: Iterable[int], hosts: int) -> list[Pair]:
     """Every pair of some hosts, both ways."""
     return both(pair for host in slow for pair in sends(host, hosts))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.explain.pairs import partners
 from hockney.analysis.finding import Finding, Subject
 from hockney.analysis.health.matrices import Matrices, Sent
 from hockney.analysis.health.places import Located, Place, fast_hosts, locate
@@ -58,7 +59,10 @@ def slow_places(known: Matrices) -> Located:
             return False
         return True if rate.high is not None and rate.high < limit else None
 
-    return replace(locate(known.bytes_per_s, is_slow), fast=fast_hosts(known.bytes_per_s, _fast_pairs(known)))
+    located = locate(known.bytes_per_s, is_slow)
+    slow = {pair for place in located.places for pair in place.pairs if is_slow(pair)}
+    located = _unless_shared(known, located, slow | _losing(known), _single_hosts(located))
+    return replace(located, fast=fast_hosts(known.bytes_per_s, _fast_pairs(known)))
 
 
 def _fast_pairs(known: Matrices) -> list[Pair]:
@@ -142,7 +146,46 @@ def lossy_places(known: Matrices, slow: Located) -> Located:
             return None
         return sent.times >= min(3, sent.measurements)  # a burst is no fault
 
-    return locate(known.sent, is_lossy)
+    located = locate(known.sent, is_lossy)
+    return _unless_shared(known, located, _losing(known), _single_hosts(located) | _single_hosts(slow))
+
+
+def _losing(known: Matrices) -> set[Pair]:
+    """Those that lose segments, if only in two measurements."""
+    return {
+        pair for pair, sent in known.sent.items() if sent.lost_share >= LOST and sent.times >= min(2, sent.measurements)
+    }
+
+
+# ---- shared ----------------------------------------------------------------------------------------------------------
+
+
+def _single_hosts(located: Located) -> set[int]:
+    """The hosts that are named each for itself."""
+    return {place.hosts[0] for place in located.places if place.to is None and len(place.hosts) == 1}
+
+
+def _unless_shared(known: Matrices, located: Located, signs: Collection[Pair], named: Collection[int]) -> Located:
+    """Nothing is named where half of the pairs of a host or a link show the fault only while other pairs do.
+
+    Two groups of hosts behind a narrow uplink are slow, or lose segments, in rounds in which many pairs cross it.
+    `signs` are of pairs; those of `named` hosts are theirs.
+    """
+    others = {pair for pair in signs if not {*pair} & {*named}}
+    shared: set[Pair] = set()
+    for round_ in range(1, len(known.hosts) + len(known.hosts) % 2):
+        met = partners(len(known.hosts), round_)
+        for at_once in ({*met}, {(b, a) for a, b in met}):
+            also = at_once & others
+            shared |= at_once if len(also) > 1 else at_once - also if also else set()
+
+    def is_alone(place: Place) -> bool:
+        return len(place.hosts) > 1 or 2 * len(shared.intersection(place.pairs)) < len(place.pairs)
+
+    if all(map(is_alone, located.places)):
+        return located
+    pairs = {pair for place in located.places for pair in place.pairs}
+    return Located(unclear=tuple(sorted({*located.unclear, *pairs})), are_many=True)
 
 
 def lossy_findings(known: Matrices, located: Located) -> list[Finding]:
