@@ -11,6 +11,7 @@ Only `cli/` prints or exits.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import enum
 from collections.abc import Callable, Iterable, Mapping
@@ -76,6 +77,11 @@ class WrongStoreError(StoreError):
 
 notice: ContextVar[Callable[[str], None]] = ContextVar("notice", default=lambda _: None)
 """Reports what takes long to a user who waits; cli/ prints each text once, on standard error."""
+
+working: ContextVar[Callable[[str], contextlib.AbstractContextManager[None]]] = ContextVar(
+    "working", default=lambda _: contextlib.nullcontext()
+)
+"""Shows on a terminal what is being done, while it is done; cli/ removes the line at the end."""
 
 
 class DamagedRowWarning(UserWarning):

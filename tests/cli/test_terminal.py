@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tests.cli.support import FACTS, make_measurement
 from tests.matrix import matrix
 from tests.report.runs import store_quick
 
-from hockney.cli import execute, render
+from hockney.cli import execute, render, streams
 from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 
@@ -183,3 +184,14 @@ def test_compare_shows_both_times_on_80_columns(
     assert execute(["compare", "last~1", "last", "--all", "--store", str(recorded)]) in (0, 3)
     titles = capsys.readouterr().out.split("verdict")[0].split()
     assert {"series", "base", "new"} <= {*titles}
+
+
+def test_a_passing_line_is_removed_from_a_terminal_and_not_in_a_pipe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with streams.passing("compiling native"):
+        assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with streams.passing("compiling native"):
+        assert capsys.readouterr().err == "compiling native ..."
+    assert capsys.readouterr().err == f"\r{' ' * 20}\r"

@@ -85,10 +85,19 @@ def test_a_worker_that_is_there_costs_no_compiler(folder: Path, monkeypatch: pyt
 def test_compiling_any_family_is_said(family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The native worker may have been there before the others."""
     said: list[str] = []
-    monkeypatch.setattr(build, "_build", lambda *_: None)
+    monkeypatch.setattr(build, "_build", lambda *_: said.append("built"))
     monkeypatch.setattr(build, "notice", SimpleNamespace(get=lambda: said.append))
+
+    @contextmanager
+    def passing(text: str) -> Iterator[None]:
+        said.append(text)
+        yield
+        said.append("over")
+
+    monkeypatch.setattr(build, "working", SimpleNamespace(get=lambda: passing))
     build_worker(Recipe(family), folder=tmp_path)
-    assert ["compiling the workers" in text for text in said] == [True]
+    assert "compiling the workers" in said.pop(0)
+    assert said == [f"compiling {family}", "built", "over"]
 
 
 def test_a_build_leaves_only_results_in_the_folder(folder: Path) -> None:

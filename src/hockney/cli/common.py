@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli.rerun import named_store, program
-from hockney.cli.streams import remark
-from hockney.errors import ExitCode, UsageError, notice, unknown
+from hockney.cli.streams import passing, remark
+from hockney.errors import ExitCode, UsageError, notice, unknown, working
 from hockney.units import parse_duration_s
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ def common_options(function: Function) -> Function:
         named_store.set(None if store is None else str(store))
         say_once = functools.cache(lambda text: remark(f"hockney: {text}"))
         notice.set((lambda _: None) if rest.get("quiet") else say_once)
+        working.set((lambda _: contextlib.nullcontext()) if rest.get("quiet") else passing)
         return function(*args, as_json=as_json or bool(before.get("as_json")), store=store, **rest)
 
     return with_common

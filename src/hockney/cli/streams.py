@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import sys
+from collections.abc import Iterator
 from contextvars import ContextVar
 
 from hockney.units import printable
@@ -47,6 +48,19 @@ def remark(text: str) -> None:
         print(printable(text), file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr.fileno())
+
+
+@contextlib.contextmanager
+def passing(text: str) -> Iterator[None]:
+    """Show a line on standard error until the end of the block, if that is a terminal."""
+    is_shown = sys.stderr.isatty()
+    with contextlib.suppress(OSError):
+        print(f"{text} ..." if is_shown else "", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            print(f"\r{' ' * (len(text) + 4)}\r" if is_shown else "", end="", file=sys.stderr, flush=True)
 
 
 def is_reader_gone() -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hockney.errors import notice
+from hockney.errors import notice, working
 from hockney.worker import cache
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import find_c_compiler, identify
@@ -78,8 +78,9 @@ def build_worker(recipe: Recipe = Recipe(), *, folder: Path | None = None) -> Pa
     folder = folder or cache.default_folder()
     objects, link = _look_up(recipe, folder)
     if not cache.touch(link.path):
-        notice.get()("compiling the workers, once for each version (some seconds) ...")
-        _build(folder, objects, link)
+        notice.get()("compiling the workers, once for each version and library (some seconds each) ...")
+        with working.get()(f"compiling {' '.join((recipe.family, *map(os.path.basename, recipe.compiler[:1])))}"):
+            _build(folder, objects, link)
     return link.path
 
 
