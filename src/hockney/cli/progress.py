@@ -103,8 +103,7 @@ class ProgressDisplay(Display):
         if not self._done and time.monotonic() >= self._end_s and self._unseen:
             self._end_s = math.inf
             left = counted(len(self._unseen), "point")
-            said = f"  the time is up, but the first round is made whole: {left} to go (Ctrl-C keeps what is measured)"
-            self.say(said)
+            self.say(f"  the time is up, but the first round is made whole: {left} to go")
         self._draw(text)
 
     def progressed(self, progress: Progress) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 from hockney.analysis.predict.fit import Fit, fit_machine
@@ -44,10 +44,10 @@ def predict_fitted(
         for point in points
         if point.bytes < shortest > 64
     }
-    begin_s = time.monotonic()
+    begin_s = monotonic()
     times = times_of([point for point in points if point not in missing], models(fit), tick=tick)
     known, drawn = list(times.time_ns), list(fit.resampled(DRAWS))
-    again = draw_tick(len(drawn) * len(known), len(drawn) * (time.monotonic() - begin_s)) if drawn and known else None
+    again = draw_tick(len(drawn) * len(known), len(drawn) * (monotonic() - begin_s)) if drawn and known else None
     draws = [] if again is None else [times_of(known, models(each), tick=again).time_ns for each in drawn]
     predictions = []
     for point in known:
