@@ -27,7 +27,7 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", "
     hockney report last~1 last -o changes.html
     hockney report last --format svg -o pictures""",
 )
-@click.argument("references", nargs=-1, required=True, metavar="RUN [RUN …]", shell_complete=complete("run"))
+@click.argument("references", nargs=-1, metavar="[RUN]...", shell_complete=complete("run"))
 @click.option(
     "-o",
     "--output",
@@ -49,14 +49,14 @@ def report(references: tuple[str, ...], output: Path, form: str | None, *, as_js
 
     The page is one file that needs no network: findings, the data sheet, curves, distributions and more as charts, each
     with its figures as a table. Open it in a browser; it prints, too. It is about the first run; every further one is
-    compared with it. RUN is a number, a label, `last`, or `last~1` for the one before.
+    compared with it. RUN is a number, a label, `last` (the default), or `last~1` for the one before.
     """
     from hockney.results.runs import open_results
 
     with open_results(store) as results:
         refuse_output("--output", output, [results.path], is_folder=form in ("svg", "png"))
         form = form_of(output, form)
-        runs = [results.run(reference) for reference in references]
+        runs = [results.run(reference) for reference in references or ("last",)]
         ids = [run.id for run in runs]
         if len(set(ids)) < len(ids):
             raise UsageError(f"run {max(ids, key=ids.count)} is named twice: name each run once")

@@ -112,7 +112,7 @@ def test_characters_that_control_a_screen_are_shown_by_their_codes(tmp_path: Pat
     store_run(
         tmp_path / "results.db", "quick", made, facts={"hostname": "host\u202eevil\x1b[2J", "cpu": {"model": "C"}}
     )
-    assert cli("report", "last", "-o", "r.html").returncode == 0
+    assert cli("report", "-o", "r.html").returncode == 0
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "\u202e" not in page
     assert "\x1b" not in page

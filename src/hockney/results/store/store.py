@@ -244,6 +244,10 @@ class Store:
             runs = [run_id for run_id, label in labels.items() if label == name or name == "last"]
             if back < len(runs):
                 return runs[back]
+            if back and runs:
+                have = f"{'is' if len(runs) == 1 else 'are'} {counted(len(runs), 'run')}"
+                have += " of that name" * (name != "last")
+                raise UsageError(f"'{reference}' goes back too far: there {have}; list all", argv=("hockney", "runs"))
         if number is not None:
             raise UsageError(f"there is no run {number} in {self.path}; list its runs", argv=("hockney", "runs"))
         names = dict.fromkeys(filter(None, labels.values()))
