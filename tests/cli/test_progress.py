@@ -197,7 +197,7 @@ def test_a_long_prediction_says_how_long_after_its_first_point(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = 0.0
-    monkeypatch.setattr("hockney.cli.progress.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
     tick = ProgressDisplay().simulating("times", 21)
     now_s = 2.0
     tick()

@@ -73,7 +73,10 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
     new = _run_data(runs[1], points[1], measurements[1], states[1], {}, first_launch)
     common = [point for point in new.points if point in base.points and not _is_skipped(point, base, new)]
     if not common or not (base.launches or new.launches):
-        raise UsageError(f"runs {base_id} and {new_id} have no series in common that has samples")
+        raise UsageError(
+            f"runs {base_id} and {new_id} have no series in common that has samples: "
+            "name two of the same patterns, sizes and transports"
+        )
     changed = differences(base.run, new.run, names)
     if pair_names is None:
         series = [_match(point, base, new) for point in common]
