@@ -14,7 +14,7 @@ _PLACES = ("source", "target", "distance", "round", "direction")  # options that
 
 
 def enough_s(known_s: float, most_s: int) -> int:
-    """The limit in whole seconds for a measurement of which earlier ones took up to known_s; never above most_s."""
+    """The limit in whole seconds for something that should take known_s; never above most_s."""
     return min(most_s, math.ceil(max(_LEAST_S, _TIMES * known_s)))
 
 

@@ -141,7 +141,7 @@ class LoadSampler(Sampler):
     """One launch of a plan with a background: each round measures a point idle and loaded, one after the other."""
 
     def _order(self, active: Sequence[Work]) -> list[Work]:
-        """Each point next to its loaded one, so that drift of the machine affects both alike."""
+        """Put each point next to its loaded one, so that drift of the machine affects both alike."""
         pairs: dict[Point, list[Work]] = {}
         for work in active:
             pairs.setdefault(work.point.idle, []).append(work)

@@ -112,7 +112,7 @@ def time_of_rank(measurement: Measurement, rank: int) -> float:
 
 
 def _arrived_share(measurement: Measurement, rank: int) -> float:
-    """The share of the messages to a rank that arrived, over UDP; at least one counts as arrived."""
+    """The share of the messages to a rank that arrived: UDP loses some. At least one counts as arrived."""
     messages: float = measurement.elapsed_ns.shape[1] * measurement.batch * measurement.definition.divisor
     lost = measurement.counters["lost"][rank] if "lost" in measurement.counters else 0.0
     return max(1.0, messages - lost) / messages
