@@ -149,7 +149,7 @@ def test_two_ranks_are_measured_between_hosts_and_within_one(
         ("-t tcp --interface eth0", "--interface is for messages between hosts: name them with --hosts"),
         ("-t tcp/2", "tcp/2 places ranks on hosts: name them with --hosts"),
         ("-t shm/2 --hosts a,b", "the transport works within one host; across hosts use -t mpi or tcp or udp"),
-        ("-t tcp/2 --hosts a:1,b", "a:1 has not the slots for 2 ranks"),
+        ("-t tcp/2 --hosts a:1,b", "a:1 has too few slots for 2 ranks"),
         ("-t tcp/1 --hosts a,b -n 3", "3 ranks are more than 1 on each of 2 hosts"),
     ],
 )

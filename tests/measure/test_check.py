@@ -113,7 +113,7 @@ def test_a_transport_that_is_gone_is_inconclusive(catalogue: Catalogue, store: S
     store.db.execute("UPDATE run SET plan = ?", (json.dumps(plan.as_json()),))  # as a real run has one
     result = delayed.check_again(catalogue, store, base, patience_s=0.1)
     reasons = {change.point.transport: change.reasons for change in result.comparison.changes}
-    facts = {"run": result.run_id, "message": "mpi@gone-1.0 is not here any more"}
+    facts = {"run": result.run_id, "message": "mpi@gone-1.0 is no longer here"}
     assert reasons["mpi@gone-1.0"] == (Reason(ReasonCode.SKIPPED, facts),)
     assert not result.is_whole
 
@@ -127,7 +127,7 @@ def test_only_a_new_library_replaces_one_that_is_gone(catalogue: Catalogue, stor
         store.db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm").as_json()),))
         plans.append(plan_of_baseline(store, base, here))
     assert [[point.transport for point in plan.points] for plan in plans] == [["shm"], [other, "shm"]]
-    assert [skipped.reason for skipped in plans[0].skipped] == [f"{gone} is not here any more"]
+    assert [skipped.reason for skipped in plans[0].skipped] == [f"{gone} is no longer here"]
 
 
 def test_a_run_stores_which_transports_existed(catalogue: Catalogue, store: Store) -> None:

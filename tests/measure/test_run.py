@@ -299,7 +299,7 @@ def test_resume_without_a_run_takes_the_last_that_is_unfinished(catalogue: Catal
     path = tmp_path / "r.db"
     stopped = measure(catalogue, path, SMALL, display=Silent(stop_after_rounds=3), precision=1e-6, time_s=60)
     with Store.open(path) as store:
-        for never in (make_info(suite="health"), make_info(plan={"interleaved": 1})):  # which cannot go on
+        for never in (make_info(suite="health"), make_info(plan={"interleaved": 1})):  # which cannot be resumed
             store.finish_run(store.create_run(never, [SMALL]), RunStatus.INTERRUPTED)
     complete = measure(catalogue, path, SMALL, precision=0.9, time_s=20)
     with Store.open(path) as store:

@@ -216,7 +216,7 @@ def test_a_run_without_points_of_an_earlier_version_cannot_be_resumed(
             store.finish_run(run_id, status)
     assert execute(["run", "--resume"]) == 2
     assert capsys.readouterr().err == (
-        "hockney: run 1 was stopped before its points were stored and cannot go on: begin a new one\n"
+        "hockney: run 1 was stopped before its points were stored and cannot be resumed: begin a new one\n"
     )
 
 

@@ -113,7 +113,7 @@ def test_ranks_fill_hosts(ranks: int, hosts: str, per_host: int | None, filled: 
 def test_more_ranks_than_fit() -> None:
     with pytest.raises(UsageError, match="5 ranks are more than 2 on each of 2 hosts"):
         fill(5, parse_hosts("a,b"), 2)
-    with pytest.raises(UsageError, match="a:1 has not the slots for 2 ranks"):
+    with pytest.raises(UsageError, match="a:1 has too few slots for 2 ranks"):
         fill(2, parse_hosts("a:1,b"), 2)
 
 

@@ -86,7 +86,7 @@ def measure_interleaved(what: str, given: dict[str, Any], store: Path | None) ->
         outcomes = measure((base, new), catalogue, results, display, command=command_line("compare"))
         runs = [str(outcome.run_id) for outcome in outcomes]
         if any(outcome.status is RunStatus.INTERRUPTED for outcome in outcomes):
-            raise HockneyError(f"stopped; what was measured is stored as runs {' and '.join(runs)}")
+            raise HockneyError(f"stopped; the measurements are stored as runs {' and '.join(runs)}")
     return runs[0], runs[1]
 
 

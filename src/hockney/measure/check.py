@@ -207,6 +207,6 @@ def _unless_stopped(outcome: RunOutcome) -> int:
     """The number of a run. Raises HockneyError for one that was stopped."""
     if outcome.status is RunStatus.INTERRUPTED:
         raise HockneyError(
-            f"the check was stopped, so nothing is decided; what was measured is stored as run {outcome.run_id}"
+            f"the check was stopped, so nothing is decided; the measurements are stored as run {outcome.run_id}"
         )
     return outcome.run_id

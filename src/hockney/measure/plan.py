@@ -309,7 +309,7 @@ def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus
             reasons |= {point: f"the background cannot run: {why}" for point in loads if loads[point] == load}
     for point in points:
         if point.transport not in catalogue.transports:
-            reasons[point] = f"{point.transport} is not here any more"
+            reasons[point] = f"{point.transport} is no longer here"
         elif point.pattern not in catalogue.patterns:
             reasons[point] = f"this version of hockney has no pattern {point.pattern}"
         elif point not in reasons and (reason := _misplaced(plan, point, catalogue, cpus)):

@@ -226,7 +226,7 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
             catalogue.add(row.point.transport)
         gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
         if gone:
-            raise UsageError(f"run {run_id} cannot go on: {', '.join(gone)} is not here any more; begin a new run")
+            raise UsageError(f"run {run_id} cannot be resumed: {', '.join(gone)} is no longer here; begin a new run")
         precise = sum(row.status is PointStatus.PRECISE for row in measurable)
         failed = sum(row.status is PointStatus.FAILED for row in points)
         several = plan.launches > 1  # else a launch is judged by its own measurements alone, and earlier ones count
@@ -268,9 +268,11 @@ def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mappi
         raise never
     changed = another_machine(stored.info.facts, known)
     if changed is not None:
-        raise UsageError(f"run {stored.id} cannot go on here, for {changed}: begin a new one")
+        raise UsageError(f"run {stored.id} cannot be resumed here, because {changed}: begin a new one")
     if not points:
-        raise UsageError(f"run {stored.id} was stopped before its points were stored and cannot go on: begin a new one")
+        raise UsageError(
+            f"run {stored.id} was stopped before its points were stored and cannot be resumed: begin a new one"
+        )
 
 
 def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, int]:

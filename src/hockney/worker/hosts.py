@@ -128,7 +128,7 @@ def fill(ranks: int, hosts: Sequence[Host], per_host: int | None = None) -> tupl
     counts = (*[per_host] * (len(used) - 1), ranks - per_host * (len(used) - 1))
     for host, count in zip(used, counts, strict=True):
         if host.slots is not None and count > host.slots:
-            raise UsageError(f"{host} has not the slots for {count} ranks")
+            raise UsageError(f"{host} has too few slots for {count} ranks")
     return tuple(Host(host.name, count) for host, count in zip(used, counts, strict=True))
 
 

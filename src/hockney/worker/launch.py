@@ -236,7 +236,7 @@ def intel(job: Job) -> StartCommand:
 def mpiexec(job: Job) -> StartCommand:
     """Any other MPI's mpiexec, with the options of the MPI standard only."""
     if job.hosts:
-        raise UsageError(f"hosts cannot be given to {job.program}: nobody knows its options for them")
+        raise UsageError(f"hosts cannot be given to {job.program}: its options for them are not known")
     return _mpiexec(job, "-n", str(job.ranks))
 
 

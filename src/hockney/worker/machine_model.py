@@ -123,7 +123,7 @@ def _content(name: str, bases_left: int) -> dict[str, Any]:
     if base is None:
         return content
     if not isinstance(base, str) or not bases_left:
-        raise UsageError(f"{path}: base names the model that this one changes, and none of itself")
+        raise UsageError(f"{path}: base must name another model, which this one changes")
     is_near = base.endswith(".toml") and not Path(base).is_absolute()
     return _merged(_content(str(path.parent / base) if is_near else base, bases_left - 1), content)
 
