@@ -71,7 +71,7 @@ def _lines(material: Material) -> Iterable[str]:
             yield "| --- |" + " ---: |" * (len(predictions.columns) - 1)
         yield from (f"| {' | '.join(map(_plain, row))} |" for row in predictions.rows)
     if material.run.warnings:
-        yield from ("", "## What limits these figures", "")
+        yield from ("", "## Limits of these figures", "")
         yield from (f"- {_plain(str(warning))}" for warning in material.run.warnings)
 
 

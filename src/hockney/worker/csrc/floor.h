@@ -1,6 +1,6 @@
-/* The floor of a machine: half a round trip of one shared cache line between the CPUs of ranks 0 and 1. No exchange
- * between two ranks of one host is faster. On shared machines the floor changes, so every measurement takes it
- * immediately before and after (docs/methods.md). */
+/* The floor of a machine: half a round trip of one shared cache line between the CPUs of ranks 0 and 1. It is no lower
+ * bound: a message that is stored to a fresh line may be slightly faster. On shared machines the floor changes, so
+ * every measurement takes it immediately before and after (docs/methods.md). */
 #ifndef HK_FLOOR_H
 #define HK_FLOOR_H
 
