@@ -268,6 +268,14 @@ def test_a_stopped_rank_ends_at_the_time_limit(mpi: Library | None, victim: int)
             session.measure("pingpong", batch=ENDLESS, timeout_s=1)
 
 
+def test_ranks_that_others_wait_for_at_the_time_limit_are_named() -> None:
+    """The third rank has no part in a pingpong."""
+    with WorkerSession(job(ranks=3)) as session, nothing_stays(session):
+        session.hello()
+        with pytest.raises(WorkerTimedOut, match=r"^no end after 1 s in pingpong of 0 B: ranks 0 and 1 are not done$"):
+            session.measure("pingpong", batch=ENDLESS, samples=1, timeout_s=1)
+
+
 @EVERY_JOB
 def test_a_stopped_launcher_ends_at_the_time_limit(mpi: Library | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hockney.worker.session.GRACE_S", 0.5)  # for a rank that ends the point itself

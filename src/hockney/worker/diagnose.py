@@ -11,6 +11,7 @@ _OURS = "hockney worker: "
 # Messages of ranks after another rank has failed, or has not come.
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 _REPORT = re.compile(r"hockney worker: rank (\d+): no end after ")
+_WAITING = re.compile(r"hockney worker: rank (\d+): no end after .*, waiting for others$", re.MULTILINE)
 _MISSING = re.compile(r"did not join in time, including rank (\d+)")
 _SPEAKER = re.compile(r"hockney worker: rank (\d+): ")
 _LOST = re.compile(r"control: (?:lost )?rank (\d+)(?: is gone|: )")
@@ -91,6 +92,14 @@ def silent_ranks(said: str, ranks: Sequence[Rank]) -> str:
     if not answering or not silent:
         return ""
     return f"{who(silent, ranks)} {'does' if len(silent) == 1 else 'do'} not answer"
+
+
+def late_ranks(said: str, ranks: Sequence[Rank]) -> str:
+    """`ranks 0 and 1 on n1 and n2 are not done`: those that others waited for at a time limit; empty if none waited."""
+    waiting = {int(number) for number in _WAITING.findall(said)}
+    reported = {int(number) for number in _REPORT.findall(said)}
+    late = [rank for rank in ranks if rank.rank in reported - waiting]
+    return f"{who(late, ranks)} {'is' if len(late) == 1 else 'are'} not done" if waiting and late else ""
 
 
 def gone_ranks(said: str, ranks: Sequence[Rank]) -> str:

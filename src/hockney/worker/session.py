@@ -304,8 +304,7 @@ class WorkerSession:
     def _timed_out(self, doing: str, limit_s: float) -> WorkerError:
         self.kill()
         if self._greeted:
-            silent = diagnose.silent_ranks(self._channel.said(self._heard_bytes), self._ranks)
-            return WorkerTimedOut(doing, limit_s, self._reason(), silent)
+            return self._late(doing, limit_s)
         return self._not_started(f"no answer within {self._start_limit_s:g} s", timed_out=True)
 
     def _died(self, doing: str, limit_s: float, deadline_s: float) -> WorkerError:
@@ -325,7 +324,7 @@ class WorkerSession:
         # Each rank has its own watch, and a launcher may end the others before the first has reported.
         said = self._channel.said(self._heard_bytes)
         if 14 in (exit_code, lost and lost.exit) or diagnose.is_late(said):
-            return WorkerTimedOut(doing, limit_s, self._reason(), diagnose.silent_ranks(said, self._ranks))
+            return self._late(doing, limit_s)
         text = diagnose.gone_ranks(said, self._ranks)
         killed = diagnose.killed_rank("\n".join([said, *self.noise]), self._ranks)
         if lost and (lost.signal or not (text or killed)):
@@ -338,6 +337,11 @@ class WorkerSession:
         if killed or (text and diagnose.is_consequence(reason)):
             reason = ""
         return WorkerDied(": ".join(filter(None, (text or f"the worker {_how_it_ended(exit_code)}", reason))))
+
+    def _late(self, doing: str, limit_s: float) -> WorkerTimedOut:
+        said = self._channel.said(self._heard_bytes)
+        late = diagnose.late_ranks(said, self._ranks)
+        return WorkerTimedOut(doing, limit_s, late or self._reason(), diagnose.silent_ranks(said, self._ranks))
 
     def _lost_rank(self) -> LostAnswer | None:
         """The rank that a host's process reported first; one that was killed counts before those that ended."""

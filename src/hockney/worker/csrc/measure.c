@@ -174,7 +174,9 @@ static hk_status_t repeat_and_check(hk_bench_t *bench, const hk_command_t *comma
     memset(run->in, 0, result->plan.in_bytes);
     /* A barrier before the first send: a single-copy transport reads the peer's buffer directly. */
     HK_TRY(hk_control_barrier(bench->control));
+    hk_watch_done(bench->watch, false);
     HK_TRY(pattern->repeat(run, 1));
+    hk_watch_done(bench->watch, true);
     HK_TRY(hk_sync(run->ctx));
     if ((run->ctx->tp->caps & HK_CAP_LOSSY) != 0) {
         HK_TRY(has_lost(bench, lost, &some_lost));
@@ -259,7 +261,11 @@ static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_
     machine_probe_t before, after;
     hk_status_t status = probe_machine(bench, &before);
     if (status == HK_OK) {
-        status = hk_take_samples(command, run, result);
+        status = hk_take_own_samples(command, run, result);
+    }
+    if (status == HK_OK) {
+        hk_watch_done(bench->watch, true);
+        status = hk_sync(run->ctx);
     }
     if (status == HK_OK) {
         status = probe_machine(bench, &after);

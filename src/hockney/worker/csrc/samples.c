@@ -150,7 +150,7 @@ static hk_status_t time_batches(const hk_command_t *command, hk_run_t *run, uint
 
 /* The ranks also meet before a warm-up, so that the resources for this meeting exist before the first sample.
  * Repetitions follow every meeting, because it may have started them. */
-hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
+hk_status_t hk_take_own_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     hk_ctx_t *ctx = run->ctx;
     hk_account_t *account = &result->account;
@@ -175,7 +175,13 @@ hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_resul
     for (size_t i = 0; i < HK_COUNTERS_MAX; i++) {
         account->counter[i] -= counted[i];
     }
-    return hk_sync(ctx);
+    return HK_OK;
+}
+
+hk_status_t hk_take_samples(const hk_command_t *command, hk_run_t *run, hk_result_t *result)
+{
+    HK_TRY(hk_take_own_samples(command, run, result));
+    return hk_sync(run->ctx);
 }
 
 hk_status_t hk_refer(hk_bench_t *bench, double *half_ns_p)

@@ -26,9 +26,10 @@ struct hk_watch {
 #ifdef __linux__
     timer_t timer;
 #endif
-    int64_t due_ms; /* end of the limit, by CLOCK_MONOTONIC */
-    char text[160]; /* message at the time limit, formatted in advance because a signal handler cannot */
-    size_t text_len;
+    int64_t due_ms;    /* end of the limit, by CLOCK_MONOTONIC */
+    char text[2][192]; /* messages at the time limit, formatted in advance because a signal handler cannot */
+    size_t text_len[2];
+    volatile sig_atomic_t is_done; /* chooses one */
 };
 
 /* SIGALRM's handler gets the watch with the signal, so there is no global. Async-signal-safe calls only. */
@@ -40,7 +41,7 @@ static void end_process(int signal_number, siginfo_t *info, void *unused)
     const hk_watch_t *watch = info->si_value.sival_ptr;
     /* One that was stopped has not answered, even if its launcher wakes it up to end it. */
     if (info->si_code == SI_TIMER && watch != NULL && hk_now_ms() <= watch->due_ms + REPORT_MS) {
-        const ssize_t written = write(STDERR_FILENO, watch->text, watch->text_len);
+        const ssize_t written = write(STDERR_FILENO, watch->text[watch->is_done], watch->text_len[watch->is_done]);
         (void)written;
         (void)poll(NULL, 0, REPORT_MS);
     }
@@ -104,9 +105,14 @@ static void set_timer(hk_watch_t *watch, unsigned limit_s)
 
 void hk_watch_arm(hk_watch_t *watch, unsigned limit_s, const char *doing)
 {
-    const int len = snprintf(watch->text, sizeof watch->text, "hockney worker: rank %d: no end after %u s in %s\n",
-                             watch->rank, limit_s, doing);
-    watch->text_len = len < (int)sizeof watch->text ? (size_t)len : sizeof watch->text - 1;
+    static const char *const ends[2] = {"", ", waiting for others"};
+    for (int i = 0; i < 2; i++) {
+        const int len =
+            snprintf(watch->text[i], sizeof watch->text[i], "hockney worker: rank %d: no end after %u s in %s%s\n",
+                     watch->rank, limit_s, doing, ends[i]);
+        watch->text_len[i] = len < (int)sizeof watch->text[i] ? (size_t)len : sizeof watch->text[i] - 1;
+    }
+    watch->is_done = 0;
     watch->due_ms = hk_now_ms() + (int64_t)limit_s * 1000;
     set_timer(watch, limit_s);
 }
@@ -114,6 +120,11 @@ void hk_watch_arm(hk_watch_t *watch, unsigned limit_s, const char *doing)
 void hk_watch_disarm(hk_watch_t *watch)
 {
     set_timer(watch, 0);
+}
+
+void hk_watch_done(hk_watch_t *watch, bool is_done)
+{
+    watch->is_done = is_done;
 }
 
 static void *wait_for_end(void *argument)

@@ -3,6 +3,8 @@
 #ifndef HK_WATCH_H
 #define HK_WATCH_H
 
+#include <stdbool.h>
+
 #include "status.h"
 
 typedef struct hk_watch hk_watch_t;
@@ -15,6 +17,9 @@ void hk_watch_close(hk_watch_t *watch);
  * are threads share one limit, the first. */
 void hk_watch_arm(hk_watch_t *watch, unsigned limit_s, const char *doing);
 void hk_watch_disarm(hk_watch_t *watch);
+
+/* This rank has done its part, and waits for others: what it logs at the time limit then says so. */
+void hk_watch_done(hk_watch_t *watch, bool is_done);
 
 /* End this process when the far end of fd closes; nothing needs to read fd. Call once. */
 hk_status_t hk_watch_end_of(hk_watch_t *watch, int fd);
