@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     shell_complete=complete("transport"),
 )
 @duration_option("--time", "time_s", help="Time for measuring. [default: 2m]")
+@duration_option("--limit", "limit_s", help="Time limit of one measurement: more for a very slow host. [default: 10s]")
 @click.option("-l", "--label", metavar="NAME", help="A name for this run.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
 def health(
@@ -41,6 +42,7 @@ def health(
     store: Path | None,
     transport: str,
     time_s: float | None,
+    limit_s: float | None,
     label: str | None,
     quiet: bool,
     **places: object,
@@ -56,7 +58,7 @@ def health(
     from hockney.cli.measuring import command_line, measuring
     from hockney.cli.progress import PairsDisplay
     from hockney.cli.rerun import typed
-    from hockney.cli.run_options import read_placement
+    from hockney.cli.run_options import read_limit, read_placement
     from hockney.cli.streams import remark
     from hockney.errors import UsageError
     from hockney.measure.health import measure_health
@@ -64,7 +66,7 @@ def health(
     from hockney.results.runs import Run
     from hockney.worker.hosts import parse_hosts
 
-    asked = replace(read_placement(places), transports=(transport,), time_s=time_s)
+    asked = replace(read_placement(places), transports=(transport,), time_s=time_s, timeout_s=read_limit(limit_s))
     if not asked.hosts:
         raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
     check_label(label)

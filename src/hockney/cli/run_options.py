@@ -73,9 +73,7 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     background, background_ranks = _background(words.get("background"))
     options, deadline_ns = _pattern_options(words["options"])
     sizes = parse_sizes(",".join(words["sizes"])) if words["sizes"] else ()
-    launches, limit_s = words.get("launches"), words.get("limit")
-    if limit_s is not None and not 1 <= limit_s <= 86400:
-        raise UsageError("--limit is not a time limit: write 1s to 24h")
+    launches = words.get("launches")
     if background is not None and placement.map_by != "core" and not placement.hosts:
         raise UsageError("--background places all ranks itself: name the CPUs with --cpus, in place of --map")
     return replace(
@@ -88,7 +86,7 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
         time_s=words.get("time_s"),
         launches=None if launches is None else _number("launches", LAUNCHES_MAX, launches),
         oversubscribe=bool(words.get("oversubscribe")),
-        timeout_s=None if limit_s is None else round(limit_s),
+        timeout_s=read_limit(words.get("limit")),
         refine=words.get("refine"),
         machine=machine,
         deadline_ns=deadline_ns,
@@ -119,6 +117,13 @@ def _number(what: str, most: int, word: str) -> int:
     if number is None:
         raise UsageError(f"'{word}' is not a number of {what}: write 1 to {most}, for example --{what} 6")
     return number
+
+
+def read_limit(limit_s: float | None) -> int | None:
+    """--limit in whole seconds. Raises UsageError."""
+    if limit_s is not None and not 1 <= limit_s <= 86400:
+        raise UsageError("--limit is not a time limit: write 1s to 24h")
+    return None if limit_s is None else round(limit_s)
 
 
 def read_placement(words: Mapping[str, Any]) -> RunOptions:

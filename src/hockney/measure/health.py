@@ -57,8 +57,8 @@ def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, 
     order = sorted(points)
     random.Random(seed).shuffle(order)
     listed = tuple(point for number in order for point in points[number])
-    # A host that dies is found soon.
-    return replace(plan, points=listed, refine=frozenset(), timeout_s=min(plan.timeout_s, 10))
+    limit_s = asked.timeout_s or min(plan.timeout_s, 10)  # a host that dies is found soon
+    return replace(plan, points=listed, refine=frozenset(), timeout_s=limit_s)
 
 
 def pairs_text(hosts: int) -> str:
