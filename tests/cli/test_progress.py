@@ -22,6 +22,7 @@ from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
 from hockney.model import Launch, PatternTraits, Point, PointStatus
 
+HOSTS = ("n1:1", "n2:1")
 POINTS = tuple(replace(PINGPONG, bytes=size) for size in (8, 64, 1024))
 
 
@@ -93,6 +94,17 @@ def test_estimate_of_the_first_round() -> None:
     assert first_s(short) < 0.1 < 5 < first_s(long) < 20 < first_s(windowed) < 100
     assert first_s(short, launches=1000) > 10
     assert first_s(short) < first_s(replace(short, transport="mpi@openmpi-4.1.4"))
+    between = first_rounds_s([replace(windowed, bytes=1 << 20)], 1, on_hosts=True)
+    assert 0.5 < between < 0.7  # 16 MiB take 0.13 s at 1 Gbit/s
+    within = replace(windowed, transport="tcp/2")
+    assert first_rounds_s([within], 1, on_hosts=True) == first_s(within)
+
+
+def test_a_time_that_is_too_short_for_a_network_says_of_which(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = Point("tcp", "oneway", 2, 1 << 20, (("window", "16"),))
+    plan = Plan("test", (stream,), time_s=2)
+    assert len(begun(capsys, plan)) == 1
+    assert "one round takes about 572 ms at 1 Gbit/s. Try: --time 6s" in begun(capsys, replace(plan, hosts=HOSTS))[-1]
 
 
 def test_alike_failures_are_printed_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
             "dry_run": True,
             "suite": plan.suite,
             "plan": plan.as_json(),
-            "first_rounds_s": first_rounds_s(plan.points, plan.launches),
+            "first_rounds_s": first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts)),
             "points": [point_json(point) for point in plan.points],
             "skipped": [{"point": point_json(row.point), "reason": row.reason} for row in plan.skipped],
         }
@@ -49,7 +49,7 @@ def _print(plan: Plan) -> None:
             by_reason.setdefault(reasons[curve[0]], []).append(_row(curve, plan))
         texts = [text for reason, rows in by_reason.items() for text in (f"Because {reason}:", *rows)]
         render.table(columns, texts, fits=True)
-    first_s = first_rounds_s(plan.points, plan.launches)
+    first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
     render.say()
     render.note(
         f"Ends when every point is known to {percent_digits(plan.precision)} %, after about "

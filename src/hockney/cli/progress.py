@@ -75,7 +75,7 @@ class ProgressDisplay(Display):
             f"or for {format_duration_s(plan.time_s)}, but at least {least}; "
             "Ctrl-C keeps all measurements"
         )
-        first_s = first_rounds_s(plan.points, plan.launches)
+        first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
         idle = idle_hosts_text(plan.as_json(), max((point.ranks for point in plan.points), default=0))
         if idle:
             self.say(f"{idle}.")
@@ -207,9 +207,10 @@ class PairsDisplay(ProgressDisplay):
 
 def short_text(plan: Plan) -> str:
     """The warning that the time of a plan is too short, with a time that is enough."""
-    first_s = first_rounds_s(plan.points, plan.launches)
+    first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
+    network = " at 1 Gbit/s" if plan.hosts else ""
     return (
-        f"The time is too short for confidence intervals: one round takes about {format_duration_s(first_s)}. "
+        f"The time is too short for confidence intervals: one round takes about {format_duration_s(first_s)}{network}. "
         f"Try: --time {enough_text(first_s)}"
     )
 

@@ -42,14 +42,18 @@ def events_on_schedule(rate_hz: int) -> int:
     return max(1, min(wanted, 5000, int(rate_hz * 0.5)))
 
 
-def first_rounds_s(points: Sequence[Point], launches: int) -> float:
+def first_rounds_s(points: Sequence[Point], launches: int, *, on_hosts: bool = False) -> float:
     """The time of the first round of every launch, which is made whole under any budget.
 
-    Only for long messages are long repetitions known beforehand. Constants are from two virtual CPUs.
+    Only for long messages are long repetitions known beforehand. Constants are from two virtual CPUs, and for ranks
+    that are not all on one of several hosts from a network of 1 Gbit/s.
     """
     jobs = {(point.transport, point.ranks) for point in points}
     starts_s = sum(0.2 if "@" in transport else 0.02 for transport, _ in jobs)
-    points_s = sum(FIRST_POINT_S + _first_bytes_s(point) for point in points)
+    points_s = sum(
+        FIRST_POINT_S + (_first_network_s if on_hosts and point.per_host != point.ranks else _first_bytes_s)(point)
+        for point in points
+    )
     return launches * (starts_s + points_s)
 
 
@@ -65,6 +69,11 @@ def enough_text(first_s: float) -> str:
     """A --time that is enough for intervals, if the first rounds take first_s."""
     enough_s = max(MIN_MEASUREMENTS * first_s, 2 * SPAN_S)
     return f"{math.ceil(enough_s)}s" if enough_s <= 120 else f"{math.ceil(enough_s / 60)}m"
+
+
+def _first_network_s(point: Point) -> float:
+    """Messages of half a second are sent three times, others about as often: 8 ns a byte at 1 Gbit/s."""
+    return 4 * 8.0 * point.bytes * int(dict(point.options).get("window", 1)) / 1e9
 
 
 def _first_bytes_s(point: Point) -> float:
