@@ -179,8 +179,8 @@ def predicted(
             predictions, failed = predict_fitted(fit, points, content_of, tick=tick, draw_tick=draw_tick)
             if too_long_s:
                 takes, allowed = format_duration_s(too_long_s), format_duration_s(draws_s)
-                why = f"No interval on {case.model.name}: it takes about {takes}, and --time leaves {allowed} for it."
-                case = replace(case, assumptions=[why, *case.assumptions])
+                why = f"No interval on {case.model.name}: it takes about {takes}; its share of --time is {allowed}."
+                case = replace(case, assumptions=[*case.assumptions, why])
         new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
         if changes:
             new_ns = times_of(points, after, tick=display.simulating("changed", len(points))).time_ns
