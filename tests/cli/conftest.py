@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 from tests.cli.support import Cli, Ended, call, call_here, fill
 
-from hockney.worker.build import build_worker
+from hockney.worker.build import Recipe, build_worker
+from hockney.worker.catalogue import load
 
 
 @pytest.fixture(scope="session", autouse=True)
 def built() -> None:
-    """The worker is compiled: no command has to say that it does it first."""
-    build_worker()
+    """The workers are compiled: no command has to say that it does it first."""
+    build_worker(Recipe("sim"))
+    load()
 
 
 @pytest.fixture(scope="session")
