@@ -13,7 +13,7 @@ from tests.measure.made_up_machine import Notes, OwnClock
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed
-from hockney.errors import UsageError
+from hockney.errors import UsageError, notice
 from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, round_of
 from hockney.measure.plan import Plan, RunOptions
 from hockney.measure.recorder import RunOutcome
@@ -122,7 +122,13 @@ def test_hosts_without_the_interface_are_left_out_unless_too_few_have_it(monkeyp
         measure_health(parse_hosts(hosts), asked, load(), notes, notes, command="", label=None)
 
     monkeypatch.setattr("hockney.measure.health.measure_variants", measure)
-    health("n[1-3]")
+    said: list[str] = []
+    before = notice.set(said.append)
+    try:
+        health("n[1-3]")
+    finally:
+        notice.reset(before)
+    assert said == [f"n2 cannot be used ({without['n2']}): measuring the other hosts"]
     assert [variant.plan.hosts for variant in measured] == [("n1:1", "n3:1")]
     assert measured[0].link == {UNUSABLE: without, DEMAND: "reachable on eth1"}
     with pytest.raises(UsageError, match=r"n2 has no network interface eth1 .*: name one with --interface that all"):

@@ -110,6 +110,8 @@ def measure_health(
             left = [host for host in hosts if host.name not in error.causes]
             if len(left) < HOSTS_MIN:
                 raise
+            said = "; ".join(f"{name} cannot be used ({cause})" for name, cause in error.causes.items())
+            notice.get()(f"{said}: measuring the other hosts")
             unusable |= error.causes
             link[DEMAND] = error.demand
             hosts = left
