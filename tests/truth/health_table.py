@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.truth.bed.bed import Bed, Host, why_not_here
-from tests.truth.planted import KINDS, RATE_MBIT, health, named_in, plant
-
-from hockney.machine import usable_cpus
+from tests.truth.planted import KINDS, equal_hosts, health, named_in, plant
 
 
 def run(words: Sequence[str]) -> int:
@@ -30,10 +28,8 @@ def run(words: Sequence[str]) -> int:
         print(f"plant-faults: {why}", file=sys.stderr)
         return 3
     failed = 0
-    cpus = usable_cpus()  # in turn: the hosts' ranks do not all wait for the first one
-    hosts = [Host(RATE_MBIT, cpus=[cpus[number % len(cpus)]]) for number in range(asked.hosts)]
     print(f"{'planted':20} {'named':>8} {'also named':>11} {'unclear':>8} {'seconds':>8}")
-    with tempfile.TemporaryDirectory() as folder, Bed(hosts) as bed:
+    with tempfile.TemporaryDirectory() as folder, Bed(equal_hosts(asked.hosts)) as bed:
         for kind, draw_one in KINDS.items():
             if asked.only and asked.only not in kind:
                 continue

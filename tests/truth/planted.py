@@ -13,6 +13,8 @@ from typing import Any
 
 from tests.truth.bed.bed import Bed, Host, Link
 
+from hockney.machine import usable_cpus
+
 RATE_MBIT = 100.0  # of every cable, so that the network is the limit and not the CPUs that all hosts share
 Named = tuple[str, ...]  # the finding's code, the host, the other one of a link, and the direction
 
@@ -70,6 +72,12 @@ KINDS: dict[str, Callable[[list[str], random.Random], Planted]] = {
     "1 % loss": loss,
     "healthy": healthy,
 }
+
+
+def equal_hosts(number: int) -> list[Host]:
+    """Hosts that have the CPUs in turn: the first ranks of all do not wait for one CPU."""
+    cpus = usable_cpus()
+    return [Host(RATE_MBIT, cpus=[cpus[host % len(cpus)]]) for host in range(number)]
 
 
 def plant(bed: Bed, planted: Planted) -> None:

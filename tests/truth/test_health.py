@@ -13,19 +13,19 @@ import pytest
 from tests.shared import killed_at_the_end
 from tests.truth.bed.bed import Bed, Host, Link
 from tests.truth.conftest import MakeBed
-from tests.truth.planted import KINDS, RATE_MBIT, Planted, health, named_in, plant
+from tests.truth.planted import KINDS, RATE_MBIT, Planted, equal_hosts, health, named_in, plant
 
 from hockney.worker.build import build_worker
 
 
 @pytest.fixture(scope="module")
 def four(make_bed: MakeBed) -> Bed:
-    return make_bed(*[Host(RATE_MBIT)] * 4)
+    return make_bed(*equal_hosts(4))
 
 
 @pytest.fixture(scope="module")
 def eight(make_bed: MakeBed) -> Bed:
-    return make_bed(*[Host(RATE_MBIT)] * 8)
+    return make_bed(*equal_hosts(8))
 
 
 def hockney(bed: Bed, store: Path, *arguments: str) -> str:
@@ -47,7 +47,7 @@ def test_a_slow_host_and_a_slow_direction_among_four(four: Bed, tmp_path: Path) 
     assert {finding["code"] for finding in explained["findings"]} == {"slow host", "slow link"}
     hockney(four, tmp_path / "r.db", "report", "last", "--output", str(tmp_path / "r.html"))
     assert "n2 is slow" in (tmp_path / "r.html").read_text()
-    words = ("allpairs", "-t", "tcp", "--bytes", "64K", "--hosts", "n[1-4]", "--time", "15s", "--launches", "1", "-q")
+    words = ("allpairs", "-t", "tcp", "--bytes", "64K", "--hosts", "n[1-4]", "--time", "30s", "--launches", "1", "-q")
     hockney(four, tmp_path / "pairs.db", "run", *words)
     explained = json.loads(hockney(four, tmp_path / "pairs.db", "explain", "--json"))
     assert [each["facts"]["host"] for each in explained["findings"] if each["code"] == "slow host"] == ["n2"]
