@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.truth.bed.bed import Bed, Host, why_not_here
+from tests.truth.bed.bed import Bed, why_not_here
 from tests.truth.planted import KINDS, equal_hosts, health, named_in, plant
 
 
