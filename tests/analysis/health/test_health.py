@@ -12,6 +12,7 @@ from tests.analysis.health.made import RATE, known_host, read_health, store_heal
 from tests.matrix import matrix
 
 from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.explain.pairs import partners
 from hockney.analysis.health import Health
 from hockney.analysis.health.matrices import LOST
 from hockney.analysis.health.places import locate
@@ -171,6 +172,13 @@ def test_slow_links_that_other_pairs_lose_segments_with_are_inconclusive(tmp_pat
     found = read_health(tmp_path / "r.db")
     assert found.findings == ()
     assert [gap.what for gap in found.not_checked] == ["bandwidth", "lost messages"]
+
+
+def test_a_host_slow_with_all_others_is_named_though_pairs_lose_segments_in_every_round(tmp_path: Path) -> None:
+    lost = both([(1, 7), (5, 6), (2, 4), (3, 5), (4, 6), (2, 3), (1, 6)])
+    assert all(not {*partners(8, round_)}.isdisjoint(lost) for round_ in range(1, 8))
+    store_health(tmp_path / "r.db", 8, rates=dict.fromkeys(both(sends(0, 8)), 0.5), lost=dict.fromkeys(lost, 10.0))
+    assert named(read_health(tmp_path / "r.db")) == [("slow host", "n1", "both")]
 
 
 def test_faults_that_pairs_show_alone_are_named(tmp_path: Path) -> None:

@@ -165,11 +165,22 @@ def _single_hosts(located: Located) -> set[int]:
     return {place.hosts[0] for place in located.places if place.to is None and len(place.hosts) == 1}
 
 
+def _pairs_of(known: Matrices, place: Place) -> set[Pair]:
+    """All pairs of a place's hosts, the way that it names."""
+    hosts, way = {*place.hosts}, place.way
+    return {
+        pair
+        for pair in known.bytes_per_s
+        if (way != "receiving" and pair[0] in hosts) or (way != "sending" and pair[1] in hosts)
+    }
+
+
 def _unless_shared(known: Matrices, located: Located, signs: Collection[Pair], named: Collection[int]) -> Located:
     """Nothing is named where half of the pairs of a host or a link show the fault only while other pairs do.
 
     Two groups of hosts behind a narrow uplink are slow, or lose segments, in rounds in which many pairs cross it.
-    `signs` are of pairs; those of `named` hosts are theirs.
+    `signs` are of pairs; those of `named` hosts are theirs. A host all of whose pairs show the fault is named: among
+    many hosts some pair loses segments in almost every round.
     """
     others = {pair for pair in signs if not {*pair} & {*named}}
     shared: set[Pair] = set()
@@ -180,7 +191,8 @@ def _unless_shared(known: Matrices, located: Located, signs: Collection[Pair], n
             shared |= at_once if len(also) > 1 else at_once - also if also else set()
 
     def is_alone(place: Place) -> bool:
-        return len(place.hosts) > 1 or 2 * len(shared.intersection(place.pairs)) < len(place.pairs)
+        is_whole = place.to is None and {*place.pairs} >= _pairs_of(known, place)
+        return len(place.hosts) > 1 or is_whole or 2 * len(shared.intersection(place.pairs)) < len(place.pairs)
 
     if all(map(is_alone, located.places)):
         return located
