@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from hockney.measure.interfaces import PointFailed
-from hockney.measure.plan import RunOptions, make_plan, pattern_suite
+from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.measure.pool import Failures, WorkerPool, _host_names
-from hockney.model import Launch, Measurement
+from hockney.model import Launch, Measurement, Point
 from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import load
 from hockney.worker.errors import WorkerDied
@@ -105,6 +105,23 @@ def test_a_job_that_always_dies_is_started_four_times(monkeypatch: pytest.Monkey
             with pytest.raises(PointFailed, match=reason):
                 pool.measure(plan.points[0], round_=0, batch=4, samples=3, warmup=1, verify=True)
     assert len(launches) == 4
+
+
+@pytest.mark.parametrize(("silent", "is_missed"), [(("n2",), True), (("n1", "n2"), False), ((), False)])
+def test_a_start_ends_early_only_for_a_host_that_is_then_dropped(
+    silent: tuple[str, ...], is_missed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no host answers, another way may lead to them, and nothing is known."""
+    cause = "ssh: connect to host n2 port 22: No route to host"
+    monkeypatch.setattr("hockney.measure.pool.lost_hosts", lambda *_: dict.fromkeys(silent, cause))
+    point = Point("tcp", "pingpong", 2, 8)
+    plan = Plan("test", (point,), hosts=("n1", "n2"))
+    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": Failures()}
+    pool = WorkerPool(plan, load(), lambda _: 1, refused=lambda *_: None, steal=lambda: None, **asked_of)
+    hosts = (Host("n1"), Host("n2"))
+    pool._ask(hosts).result()
+    assert pool._misses(hosts) == is_missed
+    assert bool(pool._lose_hosts(point)) == is_missed
 
 
 @pytest.mark.parametrize(

@@ -245,20 +245,23 @@ class WorkerPool:
         return fill(point.ranks, listed, point.per_host) if listed else ()
 
     def _lose_hosts(self, point: Point) -> str:
-        """After a job has failed: ask its hosts whether they answer, and drop those that do not; returns their names.
-
-        Where no host answers, nothing is known.
-        """
+        """Ask the hosts of a job that has failed whether they answer, and drop those that do not; returns them."""
         hosts = self._hosts_of(point)
         if not hosts or not self._failures.asks_hosts:
             return ""
-        lost = self._ask(hosts).result()
-        if len(lost) < len(hosts):
-            self._failures.lost_hosts.update(lost)
+        self._failures.lost_hosts.update(self._silent(hosts))
         return self._lost_of(hosts)
 
+    def _silent(self, hosts: Sequence[Host]) -> dict[str, str]:
+        """The hosts that do not answer, with the cause; none if no host answers, because then nothing is known."""
+        silent = self._ask(hosts).result()
+        return silent if len(silent) < len(hosts) else {}
+
     def _ask(self, hosts: Sequence[Host]) -> Future[dict[str, str]]:
-        """Those that do not answer. A late job's hosts are asked while it is ended, as either takes seconds."""
+        """Begin to ask hosts whether they answer, once for a job.
+
+        A late job's hosts are asked while it is ended, as either takes seconds.
+        """
         if self._asked is None:
             starter = find_starter(self._plan.launcher, hosts, os.environ)
             thread = ThreadPoolExecutor(1)
@@ -270,8 +273,7 @@ class WorkerPool:
         """Whether ssh has said that it cannot reach a host; that one is slow does not end a start."""
         if not hosts or not self._failures.asks_hosts:
             return False
-        asked = self._ask(hosts)
-        return asked.done() and any(map(diagnose.unreachable, asked.result().values()))
+        return self._ask(hosts).done() and any(map(diagnose.unreachable, self._silent(hosts).values()))
 
     def _lost_of(self, hosts: Sequence[Host]) -> str:
         """Why hosts can no longer be used, or an empty string."""
