@@ -79,6 +79,15 @@ def test_a_first_round_that_is_longer_than_the_time_says_so_once(capsys: pytest.
     assert said == ["  the time is up, but the first round is made whole: 2 points to go"]
 
 
+def test_points_that_have_failed_are_not_to_go(capsys: pytest.CaptureFixture[str]) -> None:
+    display = ProgressDisplay()
+    display.begun(1, Plan("test", POINTS, time_s=0.0001, launches=2), goes_on=False, precise=0)
+    display.point_ended(POINTS[0], PointStatus.FAILED, "it is gone")
+    display.measured(make_measurement(POINTS[1], 1, 0, 50.0, 27.0))
+    said = [line for line in sentences(capsys.readouterr().err) if "the time is up" in line]
+    assert said == ["  the time is up, but each launch makes one whole round: 1 point to go in this one"]
+
+
 def test_time_to_go() -> None:
     now = Progress(round=80, points=2, finished=1, elapsed_s=0.5, left_s=0.25, left_most_s=3)
     assert progress_text(now) == "round 80, 1 of 2 points done, at least 250 ms, at most 3 s to go"

@@ -102,8 +102,9 @@ class ProgressDisplay(Display):
         self._unseen.discard(point)
         if not self._done and time.monotonic() >= self._end_s and self._unseen:
             self._end_s = math.inf
-            left = counted(len(self._unseen), "point")
-            self.say(f"  the time is up, but the first round is made whole: {left} to go")
+            left = f"{counted(len(self._unseen), 'point')} to go"
+            whole = "the first round is made whole" if self._launches == 1 else "each launch makes one whole round"
+            self.say(f"  the time is up, but {whole}: {left}{' in this one' if self._launches > 1 else ''}")
         self._draw(text)
 
     def progressed(self, progress: Progress) -> None:
@@ -115,6 +116,7 @@ class ProgressDisplay(Display):
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Keep failures for the next event, so that alike ones are printed together."""
+        self._unseen.discard(point)
         if status is PointStatus.FAILED:
             self._failed.setdefault((curve_of(point), reason), []).append(point)
 
