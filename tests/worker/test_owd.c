@@ -13,6 +13,7 @@ static const double OUT_NS = 30e3, BACK_NS = 50e3; /* a short message */
 static const double OUT_NS_PER_BYTE = 160;         /* 50 Mbit/s */
 
 static double here_ns, arrived_ns; /* by the source's clock */
+static double busy_ns;             /* of short messages on their way out, while another program has the target's CPU */
 
 static uint64_t now_ns(hk_ctx_t *ctx)
 {
@@ -24,7 +25,7 @@ static hk_status_t send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_by
 {
     (void)buf;
     CHECK(peer == 1 - ctx->rank);
-    arrived_ns = here_ns + OUT_NS + (size_bytes > 8 ? OUT_NS_PER_BYTE * (double)size_bytes : 0);
+    arrived_ns = here_ns + OUT_NS + (size_bytes > 8 ? OUT_NS_PER_BYTE * (double)size_bytes : busy_ns);
     return HK_OK;
 }
 
@@ -58,6 +59,25 @@ static double delay_ns(int source, size_t bytes, uint64_t reps, hk_status_t *ver
     return (here_ns - start_ns - (double)run.untimed_ns) / (double)(reps + 1);
 }
 
+/* Whether a measurement counts in which some batches compare the clocks on a busy machine. */
+static hk_status_t verdict_of(int batches, int busy)
+{
+    static _Alignas(max_align_t) unsigned char state[64], out[70000], in[70000];
+    const hk_transport_t tp = {.name = "scripted", .now_ns = now_ns, .send = send, .recv = recv};
+    hk_ctx_t ctx = {.tp = &tp, .rank = 0, .size = 2};
+    hk_run_t run = {.ctx = &ctx, .pattern = &hk_pattern_owd, .bytes = 65536, .out = out, .in = in, .state = state};
+    memset(state, 0, sizeof state);
+    for (int i = 0; i < batches; i++) {
+        const double start_ns = here_ns;
+        run.untimed_ns = 0;
+        busy_ns = i < busy ? 50e6 : 0; /* much longer than the message */
+        CHECK(hk_pattern_owd.repeat(&run, 3) == HK_OK);
+        CHECK((here_ns - start_ns - (double)run.untimed_ns) / 3 > 65536 * OUT_NS_PER_BYTE); /* never too little */
+    }
+    busy_ns = 0;
+    return hk_pattern_owd.verdict(&run);
+}
+
 int main(void)
 {
     hk_status_t verdict;
@@ -72,5 +92,6 @@ int main(void)
         (void)delay_ns(source, 8, 10, &verdict);
         CHECK(verdict == HK_ERR_CORRUPT);
     }
+    CHECK(verdict_of(4, 1) == HK_OK && verdict_of(4, 2) == HK_OK && verdict_of(4, 3) == HK_ERR_CORRUPT);
     return 0;
 }
