@@ -26,9 +26,9 @@ def long_ns(points: int, time_s: float) -> float:
 
 
 def stream_ns(points: int, time_s: float, limit_s: float) -> float:
-    """How long a measurement of a stream may last: its point's share of the time, and a third of its time limit.
+    """How long a measurement of a stream may last: its point's share of the time, at least half a second.
 
-    Half a second in any case: the ends of a stream then weigh little.
+    The ends of a stream then weigh little. It is no longer than a third of the time limit.
     """
     return 1e9 * min(max(0.5, time_s / max(1, points)), limit_s / 3)
 
@@ -72,7 +72,7 @@ def enough_text(first_s: float) -> str:
 
 
 def _first_network_s(point: Point) -> float:
-    """Messages of half a second are sent three times, others about as often: 8 ns a byte at 1 Gbit/s."""
+    """Messages are sent about four times, counting the warm-up and the verification: 8 ns a byte at 1 Gbit/s."""
     return 4 * 8.0 * point.bytes * int(dict(point.options).get("window", 1)) / 1e9
 
 
