@@ -117,7 +117,7 @@ static int take_command(note_t *notes, int size, char *text)
             note->tid = tid;
         }
     }
-    return note == NULL || note->tid == 0 ? PvmBadParam : code;
+    return code >= 0 && (note == NULL || note->tid == 0) ? PvmBadParam : code;
 }
 
 /* Wait for the master's request, and unpack it. */
