@@ -21,13 +21,13 @@ class HostTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def host_tables(found: Health) -> Iterator[HostTable]:
-    """Those that were measured."""
-    known = found.matrices
+def host_tables(health: Health) -> Iterator[HostTable]:
+    """The bandwidth, then the latency; each only if it was measured."""
+    known = health.matrices
     places = range(len(known.hosts))
     parts = (
-        ("Bandwidth, all pairs of a round at once", known.bytes_per_s, found.usual_bytes_per_s, format_rate),
-        ("Latency of 8 B, half a round trip", known.latency_ns, found.usual_ns, format_ns),
+        ("Bandwidth, all pairs of a round at once", known.bytes_per_s, health.usual_bytes_per_s, format_rate),
+        ("Latency of 8 B, half a round trip", known.latency_ns, health.usual_ns, format_ns),
     )
     for title, values, usual, text in parts:
         if usual is not None:
