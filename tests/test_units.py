@@ -44,6 +44,7 @@ READ: Mapping[Callable[[str], Any], Mapping[str, Any]] = {
         "1.5h": 5400.0,
         "500ms": 0.5,
         " 1s ": 1.0,
+        "8784h": 366 * 86400.0,
     },
     units.parse_fraction: {"1%": 0.01, "0.5 %": 0.005, " .1% ": 0.001, "99%": 0.99},
     units.parse_increase: {"5%": 0.05, ".5%": 0.005, "100%": 1.0, " 250 % ": 2.5},
@@ -87,6 +88,8 @@ REFUSED: Sequence[tuple[Callable[[str], Any], Sequence[str], str]] = [
     (units.parse_sizes, ["8:1E"], "'1E' is not a size"),
     (units.parse_sizes, ["1M:1K"], "runs backwards: write 1K:1M"),
     (units.parse_duration_s, ["", "s", "-1s", "1d", "1h30m", "inf", "nan", "1e3"], NO_DURATION),
+    (units.parse_bytes, ["1025G", "1" * 31], "is too large a message: at most 1024G"),
+    (units.parse_duration_s, ["8784.1h"], "is too long: at most 8784h"),
     (units.parse_duration_s, ["0", "0.0h"], "is too short a duration: write one above 0"),
     (units.parse_fraction, ["", "%", "0", "100", "100%", "-1%", "x", "nan", "inf", "1%5", "1%%"], NO_PRECISION),
     (units.parse_increase, ["", "0%", "-5%", "0"], "is not a percentage above 0: write for example 1%"),
@@ -147,11 +150,28 @@ WRITTEN: Mapping[Callable[[Any], str], Mapping[float, str]] = {
         80.04e3: "80.0 kB/s",
         5.0: "5.00 B/s",
     },
+    units.format_messages: {5.0: "5.00 /s", 920.0: "920 /s", 1.25e3: "1.25 k/s", 1.25e6: "1.25 M/s", 2e9: "2.00 G/s"},
+    units.format_share: {0: "0%", 1e-6: "<1%", 0.005: "<1%", 0.0051: "1%", 0.5: "50%", 1: "100%"},
+    units.ordinal: {
+        1: "1st",
+        2: "2nd",
+        3: "3rd",
+        4: "4th",
+        11: "11th",
+        12: "12th",
+        13: "13th",
+        21: "21st",
+        113: "113th",
+    },
     units.format_hz: {5: "5.00 Hz", 12_500: "12.5 kHz", 2.5e6: "2.50 MHz", 1e9: "1.00 GHz"},
     units.format_duration_s: {
         -3.0: "0 s",
         0.0: "0 s",
+        0.0004: "0 s",
+        0.0006: "1 ms",
         0.4: "400 ms",
+        0.9994: "999 ms",
+        0.9996: "1 s",
         5.0: "5 s",
         59.6: "1 min 00 s",
         80.0: "1 min 20 s",
@@ -176,6 +196,15 @@ def test_invalid_texts_are_refused(parse: Callable[[str], Any], text: str, said:
     with pytest.raises(UsageError, match=re.escape(said)) as refused:
         parse(text)
     assert str(refused.value).startswith("'")
+
+
+@pytest.mark.parametrize(
+    ("text", "limits", "count"),
+    [("0", (3,), None), ("1", (3,), 1), ("3", (3,), 3), ("4", (3,), None), ("0", (3, 0), 0), ("2", (3, 3), None),
+     ("-1", (3, -1), None), ("\N{SUPERSCRIPT TWO}", (3,), None), ("", (3,), None), ("1" * 31, (10**40,), None)],
+)  # fmt: skip
+def test_a_count_lies_between_its_limits(text: str, limits: tuple[int, ...], count: int | None) -> None:
+    assert units.parse_count(text, *limits) == count
 
 
 @pytest.mark.parametrize(

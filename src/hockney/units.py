@@ -156,7 +156,7 @@ def percent_digits(fraction: float) -> str:
 
 def format_share(share: float) -> str:
     """`94%`; `<1%` for a share above 0 that rounds to 0."""
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
+    return "<1%" if 0 < share <= 0.005 else f"{share:.0%}"
 
 
 def format_ns(value_ns: float) -> str:

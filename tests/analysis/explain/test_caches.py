@@ -47,6 +47,16 @@ def test_sizes_that_cost_nothing() -> None:
     assert found("flat latency", reading(curve(line(100, 10)))) == []
 
 
+@pytest.mark.parametrize(("first_bytes", "flat_bytes"), [(1, 16), (4, 16), (8, 32)])
+def test_flat_latency_reaches_four_times_the_shortest_size(first_bytes: int, flat_bytes: int) -> None:
+    """A size below 4 B counts as 4 B."""
+    sizes = [first_bytes << n for n in range(8)]
+    for last_bytes in (flat_bytes // 2, flat_bytes):
+        made = curve(lambda size, last=last_bytes: 500.0 if size <= last else 500 + 10.0 * size, sizes=sizes)
+        ends = [one.subject.sizes_bytes[-1] for one in found("flat latency", reading(made))]
+        assert ends == ([flat_bytes] if last_bytes == flat_bytes else [])
+
+
 @pytest.mark.parametrize(("sizes", "is_found"), [((4, 64, 256, 1024), True), ((4, 512, 2048, 8192), False)])
 def test_a_shortest_message_as_slow_as_the_line_makes_a_longer_one(sizes: tuple[int, ...], is_found: bool) -> None:
     """A line that begins far off says nothing of short messages."""
