@@ -175,6 +175,13 @@ def test_one_launch_has_an_interval_within_itself() -> None:
     assert (single.between_launches, single.launches_needed) == (None, None)
 
 
+def test_a_time_of_zero_has_no_scatter_and_no_number_of_launches() -> None:
+    """The clock may be too coarse for one launch and not for another."""
+    zero = [make_measurement(elapsed_ns=[[0, 0, 0]] * 2, launch_id=9) for _ in range(3)]
+    (figure,) = figures_of([*launches_of(100, 110), *zero], precision=0.01)
+    assert (figure.between_launches, figure.within_launches, figure.launches_needed) == (None, None, None)
+
+
 def test_another_confidence_has_another_interval() -> None:
     widths = []
     for confidence in (0.9, 0.95, 0.99):

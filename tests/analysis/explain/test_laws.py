@@ -9,9 +9,10 @@ import pytest
 from tests.analysis.explain.readings import curve, reading
 
 from hockney.analysis.explain.curve import MeasuredCurve, Reading
-from hockney.analysis.explain.laws import broken_laws
+from hockney.analysis.explain.laws import Odd, broken_laws, is_off, rows
 from hockney.analysis.finding import Absence, NotChecked
 from hockney.archive.grids import kinked_laws
+from hockney.stats.fit import Estimate
 
 SIZES = (4, 64, 256, 1024)
 ATLAS = (2, 4, 6, 8, 16, 26)  # the numbers of senders of the report's farms
@@ -72,6 +73,24 @@ def test_a_number_of_receivers_at_which_a_farm_is_faster() -> None:
     (broken,) = findings
     assert (broken.facts["axis"], broken.facts["at"]) == ("receivers", 16)
     assert broken.facts["most_ratio"] < 1
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "expected"),
+    [
+        (1.30, 1.06, 1.50, True),
+        (1.30, 1.04, 1.50, False),
+        (0.70, 0.50, 0.94, True),
+        (0.70, 0.50, 0.96, False),
+        (1.26, 1.20, 1.30, True),
+        (1.24, 1.20, 1.30, False),
+    ],
+)
+def test_a_figure_is_off_by_five_times_the_others_with_an_interval_beyond_them(
+    value: float, low: float, high: float, expected: bool
+) -> None:
+    row = next(rows(funnels(lawful)))
+    assert is_off(Odd(row, row.items[0], Estimate(value, low, high)), 0.05) is expected
 
 
 def test_laws_that_hold_are_no_finding() -> None:

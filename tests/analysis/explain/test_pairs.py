@@ -14,7 +14,7 @@ from tests.report.runs import Made, options, store_run
 
 from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.clusters import group_name
-from hockney.analysis.explain.pairs import PairMatrix, pair_matrices, partners
+from hockney.analysis.explain.pairs import PAIR_CLASSES, PairMatrix, Share, classify_pairs, pair_matrices, partners
 from hockney.analysis.explain.ranks import slow_pairs
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence
@@ -24,6 +24,7 @@ from hockney.machine.topology import Cache, Topology
 from hockney.model import Point
 from hockney.report.findings import check_name, evidence_of, title_of
 from hockney.results.runs import open_results
+from hockney.stats.interval import Interval
 
 
 def matrices(path: Path, made: list[Made], **how: Any) -> list[PairMatrix]:
@@ -374,6 +375,15 @@ def test_a_slow_host_among_three_or_four_is_named(hosts: tuple[str, ...], tmp_pa
         assert finding.facts["slower_ratio"] == pytest.approx(4, rel=0.01)
         assert evidence_of(finding).endswith(f", with {len(names) - 1} of {len(names) - 1} other hosts (idle).")
         assert "slow hosts" not in [gap.what for gap in explained.not_checked]
+
+
+@pytest.mark.parametrize(("low_ns", "named"), [(1000.0, []), (1090.0, []), (1110.0, [(6, 7)])])
+def test_a_group_is_slow_if_its_interval_lies_a_tenth_above_its_class(low_ns: float, named: list[Any]) -> None:
+    pairs = list(itertools.combinations(range(8), 2))
+    fast, slow = Interval(1000.0, 990.0, 1010.0, 9, 0.95), Interval(1400.0, low_ns, 1500.0, 9, 0.95)
+    times = {pair: slow if pair[1] > 5 else fast for pair in pairs}
+    _, outliers, _ = classify_pairs(times, dict.fromkeys(pairs, Share(PAIR_CLASSES[-1], is_certain=True)))
+    assert [outlier.ranks for outlier in outliers] == named
 
 
 @pytest.mark.parametrize("hosts", [4, 6, 8])

@@ -66,7 +66,9 @@ def test_a_run_becomes_curves(tmp_path: Path) -> None:
     assert first.rate_bytes_per_s is not None
     assert first.rate_bytes_per_s.value == pytest.approx(8 / 500.8 * 1e9, rel=0.01)
     assert barriers.name == "barrier algorithm=portable"
-    assert of.floors["shm", 2].value == pytest.approx(30)
+    floor = of.floors["shm", 2]
+    assert floor.value == pytest.approx(30)
+    assert 0.9 * 30 < floor.low <= 30 <= floor.high < 1.1 * 30
 
 
 def test_only_the_state_with_most_measurements_is_read(tmp_path: Path) -> None:
@@ -131,6 +133,16 @@ def test_shm_may_be_below_the_floor() -> None:
     assert (
         layer_text(layer) == "shm saves 9.20 ns (8.69 ns to 9.71 ns) compared with the floor of 40.0 ns, at 8 B (near)"
     )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "at_bytes"), [((0, 1, 2, 4), [1]), ((0, 64, 128), [64]), ((0, 65, 128), []), ((0,), [])]
+)
+def test_shm_is_compared_with_the_floor_at_its_shortest_message_of_a_cache_line(
+    sizes: tuple[int, ...], at_bytes: list[int]
+) -> None:
+    layers = layers_of(reading(curve(line(90), sizes=sizes), floors={("shm", 2): near(40.0)}))
+    assert [layer.first_bytes for layer in layers] == at_bytes
 
 
 def test_layers_of_different_states_are_not_subtracted() -> None:
