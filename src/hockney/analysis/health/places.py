@@ -56,7 +56,7 @@ def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Lo
     places = []
     for way, hosts in by_way.items():
         among = [is_it for (a, b), is_it in bad.items() if a in hosts and b in hosts]
-        share_uplink = len(hosts) > 1 and bool(among) and not any(is_it is not False for is_it in among)
+        share_uplink = bool(among) and all(is_it is False for is_it in among)
         for group in [hosts] if share_uplink else [[host] for host in hosts]:
             shown = [
                 pair
