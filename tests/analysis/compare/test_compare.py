@@ -431,15 +431,21 @@ def test_a_device_that_only_one_run_names_is_no_difference(
     ("facts", "later", "expected"),
     [
         (
-            {"cpu": {"governors": ["performance"]}, "os": {"kernel": "6.1"}, "environment": {}, "limits": {"nice": 0}},
+            {
+                "cpu": {"governors": ["performance"]},
+                "os": {"kernel": "6.1"},
+                "environment": {},
+                "limits": {"nice": 0, "can_pin": True},
+            },
             {
                 "cpu": {"governors": ["powersave"]},
                 "os": {"kernel": "6.6"},
-                "limits": {"nice": 19},
+                "limits": {"nice": 19, "can_pin": False},
                 "environment": {"OMPI_MCA_btl": "tcp"},
             },
             {
                 "niceness": ("0", "19"),
+                "pinning possible": ("yes", "no"),
                 "governor": ("performance", "powersave"),
                 "kernel": ("6.1", "6.6"),
                 "variable OMPI_MCA_btl": ("not set", "tcp"),

@@ -32,6 +32,23 @@ def test_a_fall_that_a_jump_explains_is_no_caches(last_bytes: int) -> None:
     assert found("cache limits", reading(made, facts=caches(49152))) == []
 
 
+@pytest.mark.parametrize("last_bytes", [128, 65536])
+def test_a_jump_on_one_side_of_a_cache_explains_no_fall(last_bytes: int) -> None:
+    sizes = [8 << n for n in range(18)]
+
+    def time_ns(size: int) -> float:
+        return 10 + 0.05 * size + (0.15 * size if size > 8192 else 0) + (200 if size > last_bytes else 0)
+
+    made = curve(time_ns, sizes=sizes, pattern="oneway")
+    assert [limit.facts["level"] for limit in found("cache limits", reading(made))] == [2]
+
+
+@pytest.mark.parametrize(("beyond", "is_found"), [(0.92, False), (0.88, True)])
+def test_a_cache_limits_by_a_tenth_at_least(beyond: float, is_found: bool) -> None:
+    made = curve(lambda size: 0.1 * size / (beyond if size > 8192 else 1), "oneway")
+    assert bool(found("cache limits", reading(made))) is is_found
+
+
 def test_caches_that_no_size_reaches_are_not_checked() -> None:
     """So of a run of `quick`, whose sizes end at 1 MiB: the fix has sizes on both sides of the cache."""
     none = not_checked("cache limits", reading(curve(), facts=caches(1 << 25)))

@@ -64,6 +64,14 @@ def test_a_path_that_several_pairs_share(ns_per_byte: float, more: dict[str, Any
     assert [finding.facts["sharing"] for finding in findings] == sharing
 
 
+def test_a_shared_path_is_not_checked_without_messages_of_64_kib_alone() -> None:
+    sizes = [*SIZES, 1 << 20]
+    loaded = pattern("pairs", 500, ranks=4, sizes=sizes)
+    for alone in ([], [pattern("oneway", 500, sizes=SIZES[:-1])]):
+        assert isinstance(shared_path(reading(loaded, *alone)), NotChecked)
+    assert shared_path(reading(loaded, pattern("oneway", 500))) == []
+
+
 # ---- collectives and their parts -------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hockney.stats.fit import SegmentFit, fit_segments
+from hockney.stats.fit import Estimate, SegmentFit, Switch, fit_segments
 from hockney.stats.fit.refine import sizes_to_add, steps_of
 from hockney.stats.interval import Interval
 
@@ -86,6 +86,25 @@ def test_each_jump_ends_between_two_neighbours(truth: Truth, places: list[int]) 
     for seed in range(5):
         times, _ = refined(truth, 0.003, seed)
         assert {size + more for size in places for more in (0, 1)} <= set(times)
+
+
+@pytest.mark.parametrize(
+    ("times_ns", "ends", "relative", "steps"),
+    [
+        ([100, 120, 121, 170], (8, 64), 0.5, [(32, 64), (8, 16)]),
+        ([170, 121, 120, 100], (8, 64), -0.5, [(8, 16), (32, 64)]),
+        ([100, 104, 108, 112], (8, 64), 0.1, []),
+        ([100, 104, 108, 112], (16, 32), 0.05, [(16, 32)]),
+        ([100, 104, 108, 112], (16, 32), -0.05, [(16, 32)]),
+        ([100, 150, 200, 250], (16, 32), 0.04, []),
+    ],
+)
+def test_steps_of_a_switch_are_neighbours_with_a_jump(
+    times_ns: list[float], ends: tuple[int, int], relative: float, steps: list[tuple[int, int]]
+) -> None:
+    fit = SegmentFit((), (), (8, 16, 32, 64), tuple(times_ns), (0.0,) * 4, ())
+    switch = Switch(*ends, Estimate(1.0, 1.0, 1.0), Estimate(relative, relative, relative), bend=False)
+    assert steps_of(fit, switch) == steps
 
 
 def test_a_gradual_rise_gets_sizes_until_no_step_is_a_jump() -> None:
