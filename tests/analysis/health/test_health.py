@@ -85,6 +85,26 @@ def test_a_late_host_and_a_late_link(tmp_path: Path) -> None:
     assert named(read_health(tmp_path / "r.db")) == []
 
 
+@pytest.mark.parametrize(
+    ("usual", "late", "is_late"),
+    [(1.0, 3.4, False), (1.0, 3.6, True), (10.0, 19.0, False), (10.0, 21.0, True)],
+    ids=["45 us more", "55 us more", "less than twice 200 us", "more than twice 200 us"],
+)
+def test_late_is_twice_the_usual_and_50_us_more(tmp_path: Path, usual: float, late: float, is_late: bool) -> None:
+    latencies = dict.fromkeys(itertools.permutations(range(6), 2), usual) | {(1, 4): late}
+    store_health(tmp_path / "r.db", 6, latencies=latencies)
+    assert bool(read_health(tmp_path / "r.db").findings) is is_late
+
+
+@pytest.mark.parametrize(("fault", "is_named"), [({"rates": {(1, 4): 0.84}}, True), ({"rates": {(1, 4): 0.86}}, False),
+    ({"lost": {(1, 4): 1.1}}, True), ({"lost": {(1, 4): 0.9}}, False)])  # fmt: skip
+def test_15_percent_slower_or_a_loss_of_one_in_a_thousand_is_a_fault(
+    tmp_path: Path, fault: dict[str, Any], is_named: bool
+) -> None:
+    store_health(tmp_path / "r.db", 6, **fault)
+    assert bool(read_health(tmp_path / "r.db").findings) is is_named
+
+
 def test_a_rate_lowered_by_latency_is_no_second_fault(tmp_path: Path) -> None:
     of_host = both(sends(3, 6))
     late = dict.fromkeys(of_host, 5.0)
@@ -165,6 +185,13 @@ def test_what_pairs_lose_only_at_once_is_no_fault_of_each(tmp_path: Path, lost: 
     found = read_health(tmp_path / "r.db")
     assert found.findings == ()
     assert [(gap.what, gap.why) for gap in found.not_checked] == [("lost messages", "uneven network")]
+
+
+@pytest.mark.parametrize("hosts", [7, 8])
+def test_two_links_that_lose_in_one_round_are_no_faults_in_any_round(tmp_path: Path, hosts: int) -> None:
+    for round_ in range(1, hosts + hosts % 2):
+        store_health(tmp_path / "r.db", hosts, lost=dict.fromkeys(partners(hosts, round_)[:2], 10.0))
+        assert read_health(tmp_path / "r.db").findings == ()
 
 
 def test_slow_links_that_other_pairs_lose_segments_with_are_inconclusive(tmp_path: Path) -> None:
