@@ -15,7 +15,7 @@ import pytest
 from tests.builders import make_info
 from tests.cli.support import Cli
 
-from hockney.analysis.repeat import alternate, more_launches, new_baseline, resume
+from hockney.analysis.repeat import alternate, more_launches, more_pairs, new_baseline, resume
 from hockney.cli import execute
 from hockney.cli.commands import hockney
 from hockney.cli.rerun import command_line, fix_text, named_store, typed
@@ -100,6 +100,20 @@ def test_runs_that_variables_distinguish_can_be_measured_in_alternation(
         compare = hockney.get_command(click.Context(hockney), "compare")
         assert compare is not None
         assert compare.make_context("compare", list(fix.argv[2:])).params["interleave"]
+
+
+@pytest.mark.parametrize(
+    ("command", "plan", "words"),
+    [
+        ("hockney compare a b --time 1m --launches 4", {"time_s": 60.0, "launches": 4}, "--launches 10 --time 150s"),
+        ("hockney compare a b", {"launches": 4}, "--launches 10"),
+        ("hockney run a b", {"time_s": 60.0, "launches": 4}, None),
+        ("hockney 'compare a b", {}, None),
+    ],
+)
+def test_more_launch_pairs_take_proportionally_more_time(command: str, plan: dict[str, Any], words: str | None) -> None:
+    fix = more_pairs(make_info(command=command, plan=plan), 10)
+    assert " ".join(fix.argv) == ("" if words is None else f"hockney compare a b {words}")
 
 
 def test_a_new_baseline_takes_the_name_of_the_old_one() -> None:

@@ -43,6 +43,7 @@ def add_run(
     cpus: tuple[int, ...] = (0, -1),
     cpus_far: tuple[int, ...] | None = None,
     batch: int = 1,
+    counters: Mapping[str, tuple[float, ...]] | None = None,
     **info: Any,
 ) -> int:
     """Store a run with `measurements` (factors of the time) in each launch of each point.
@@ -85,6 +86,7 @@ def add_run(
                     floor_ns=(before_ns, before_ns * (20 if point in unsteady else 1.01)),
                     pace_ns=((0.63,) * len(used),) * 2,
                     batch=batch,
+                    counters=counters or {},
                 )
             ]
         if odd_ns is not None and index == 0:

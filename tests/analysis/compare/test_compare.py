@@ -13,7 +13,7 @@ from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_launch, make_point, me
 from hockney.analysis.compare import Difference, Reason, ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.comparison import MatchedSeries, judge, most_telling
 from hockney.errors import UsageError
-from hockney.model import Point, PointStatus, Warning_
+from hockney.model import DIGITS, IMPORTED, Point, PointStatus, Warning_
 from hockney.results.store import Store
 
 
@@ -121,12 +121,31 @@ def test_one_of_two_hundred_series_that_differs_by_chance_is_counted(store: Stor
 
 
 @pytest.mark.parametrize(
-    ("pattern", "batch", "is_short"), [("oneway", 7, True), ("oneway", 8, False), ("pingpong", 1, False)]
+    ("pattern", "batch", "divisor", "is_short"),
+    [
+        ("oneway", 7, 1, True),
+        ("oneway", 8, 1, False),
+        ("oneway", 3, 2, True),
+        ("oneway", 4, 2, False),
+        ("pingpong", 1, 1, False),
+    ],
 )
-def test_a_stream_of_few_events_is_marked(store: Store, pattern: str, batch: int, is_short: bool) -> None:
-    point = make_point(8, pattern=pattern)
-    runs = [add_run(store, {point: 1000.0}, definition=SLOWEST, batch=size) for size in (64, batch)]
+def test_a_stream_of_few_events_is_marked(store: Store, pattern: str, batch: int, divisor: int, is_short: bool) -> None:
+    point, definition = make_point(8, pattern=pattern), replace(SLOWEST, divisor=divisor)
+    runs = [add_run(store, {point: 1000.0}, definition=definition, batch=size) for size in (64, batch)]
     assert [change.is_short for change in compare_runs(store, *runs).changes] == [is_short]
+
+
+@pytest.mark.parametrize(
+    ("digits_ns", "verdict"), [(1.0, Verdict.SLOWER), (100.0, Verdict.INCONCLUSIVE), (900.0, Verdict.INCONCLUSIVE)]
+)
+def test_rounded_times_are_no_more_precise_than_their_last_digit(
+    store: Store, digits_ns: float, verdict: Verdict
+) -> None:
+    """As of another benchmark's output; a tenth of the time hides a difference of 15 %."""
+    counters = {DIGITS: (digits_ns,)}
+    base, new = (add_run(store, {make_point(): ns}, counters=counters, scatter=0.001) for ns in (1000.0, 1150.0))
+    assert [change.verdict for change in compare_runs(store, base, new).changes] == [verdict]
 
 
 # ---- inconclusive series --------------------------------------------------------------------------------------------
@@ -465,6 +484,14 @@ def test_differences_of_the_environments_are_named(
     new = add_run(store, curve(), facts=later, seed=2)
     differences = {each.what: (each.base, each.new) for each in compare_runs(store, base, new).differences}
     assert differences == {"hockney": ("0.0.9", "0.1.0"), **expected}
+
+
+@pytest.mark.parametrize("imported", [(True, False), (False, True), (True, True)])
+def test_what_an_imported_run_does_not_say_is_no_difference(store: Store, imported: tuple[bool, bool]) -> None:
+    facts = {"cpu": {"model": "A"}}, {"cpu": {"model": "B"}, "os": {"kernel": "6.1"}}
+    plans = ({IMPORTED: []} if is_imported else {"interface": "eth0"} for is_imported in imported)
+    runs = [add_run(store, curve(), facts=of, plan=plan) for of, plan in zip(facts, plans, strict=True)]
+    assert compare_runs(store, *runs).differences == (Difference("CPU", "A", "B"),)
 
 
 def test_another_launcher_or_interface_is_a_difference(store: Store) -> None:

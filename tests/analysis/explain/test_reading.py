@@ -145,6 +145,15 @@ def test_shm_is_compared_with_the_floor_at_its_shortest_message_of_a_cache_line(
     assert [layer.first_bytes for layer in layers] == at_bytes
 
 
+def test_layers_are_of_the_ping_pong_without_options() -> None:
+    """With a source and a target it may be between other CPUs."""
+    lower, upper = curve(line(500), sizes=[8, 64]), curve(line(600), transport="threads", sizes=[8, 64])
+    far = curve(line(2000), transport="threads", sizes=[8, 64], options={"source": 0, "target": 1})
+    assert layers_of(reading(lower, far)) == []
+    (layer,) = layers_of(reading(lower, upper, far))
+    assert layer.low_ns <= 100 <= layer.high_ns
+
+
 def test_layers_of_different_states_are_not_subtracted() -> None:
     assert layers_of(reading(curve(), curve(line(900), transport="mpi@x-1", state="far"))) == []
 
