@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.analysis.explain.readings import found, reading
 from tests.builders import make_info, make_launch, make_measurement, make_point
 
 from hockney.analysis.impact import impacts_of
@@ -54,6 +55,18 @@ def test_percentiles_need_each_repetition_alone_in_its_sample(store: Store, grou
         assert times.p50_ns == pytest.approx(length * 500.5 * 4.5)
         tails_ns = [None, None] if is_loaded == grouped[1] else length * np.quantile(pooled_ns, [0.99, 0.999])
         assert [times.p99_ns, times.p999_ns] == pytest.approx(list(tails_ns))
+
+
+@pytest.mark.parametrize(("batches", "has_tails"), [({}, True), ({(0, False): 2}, False), ({(7, True): 2}, False)])
+def test_a_finding_has_the_tails_of_both_or_none(
+    store: Store, batches: dict[tuple[int, bool], int], has_tails: bool
+) -> None:
+    run = Run(store, store_rounds(store, batches))
+    (finding,) = found("impacts of a background", reading(impacts=impacts_of(run)))
+    assert finding.effect == pytest.approx(3)
+    assert {"idle_p99_ns", "loaded_p99_ns"} & finding.facts.keys() == (
+        {"idle_p99_ns", "loaded_p99_ns"} if has_tails else set()
+    )
 
 
 @pytest.mark.parametrize("failed", [IDLE, LOADED])

@@ -74,7 +74,9 @@ def test_two_levels_are_separated(ratio: float, scatter: float, measurements: in
         assert separated == [(True, 0.0)] * 2
 
 
-@pytest.mark.parametrize("floor", [None, (0.0, 30.0), (30.0, -1.0), (math.nan, 30.0), (30.0, math.inf)])
+@pytest.mark.parametrize(
+    "floor", [None, (0.0, 30.0), (30.0, 0.0), (30.0, -1.0), (math.nan, 30.0), (math.inf, 30.0), (30.0, math.inf)]
+)
 def test_measurement_without_a_floor_is_unknown(floor: Floor) -> None:
     assert of_floors([(30.0, 30.0), floor]) == [State("near", 30.0), UNKNOWN]
     assert of_floors([floor]) == [UNKNOWN]

@@ -41,6 +41,15 @@ def test_duplex_limits(start_ns: float, ns_per_byte: float, cause: str | None) -
     assert [finding.cause for finding in findings] == ([] if cause is None else [cause])
 
 
+@pytest.mark.parametrize(
+    ("ratio", "effect"), [(1.0, 0.98), (0.565, 0.12), (0.545, None), (0.46, None), (0.44, 0.11), (0.2, 0.6)]
+)
+def test_a_duplex_limit_is_a_tenth_off_half_the_time(ratio: float, effect: float | None) -> None:
+    """With the whole interval, of 1 %; its effect is 1 where directions take turns."""
+    findings = duplex_of(pattern("twoway", 500 * ratio, 0.1 * ratio), pattern("oneway", 500))
+    assert [finding.effect for finding in findings] == ([] if effect is None else [pytest.approx(effect, abs=0.01)])
+
+
 def test_patterns_of_different_states_are_not_compared() -> None:
     of = reading(pattern("twoway", 500, state="near"), pattern("oneway", 500, state="far"))
     assert isinstance(duplex(of), NotChecked)

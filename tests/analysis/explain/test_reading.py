@@ -71,6 +71,11 @@ def test_a_run_becomes_curves(tmp_path: Path) -> None:
     assert 0.9 * 30 < floor.low <= 30 <= floor.high < 1.1 * 30
 
 
+def test_only_patterns_between_two_ranks_have_curves_by_class(tmp_path: Path) -> None:
+    ring = [Made(replace(one.point, pattern="ring"), 900.0) for one in pingpongs()]
+    assert {each.curve.pattern for each in read(tmp_path / "r.db", [*pingpongs(), *ring]).by_class} == {"pingpong"}
+
+
 def test_only_the_state_with_most_measurements_is_read(tmp_path: Path) -> None:
     slow = Made(Point("shm", "pingpong", 2, 8), 2000.0, divisor=2, measurements=7, floor_ns=200.0)
     point = Made(Point("shm", "pingpong", 2, 8), 500.0, divisor=2, measurements=9, then=slow)

@@ -33,6 +33,21 @@ def test_a_fit_needs_half_of_its_figures_and_half_of_the_others_in_one_state(
     assert (figures.state, figures.counts) == (state, (1, 2))
 
 
+@pytest.mark.parametrize(
+    ("caps", "state"), [(["syscalls"], None), (["syscalls", "spins"], "near"), (["spins"], "near"), ([], "near")]
+)
+def test_ranks_that_sleep_while_they_wait_have_figures_of_all_states(
+    store: Store, caps: list[str], state: str | None
+) -> None:
+    facts = {"traits": {"transports": {"shm": {"caps": caps}}}}
+    run_id = store.create_run(make_info(facts=facts), [*BASIC, *OTHERS])
+    launch_id = store.add_launch(run_id, make_launch())
+    for point in (*BASIC, *OTHERS):
+        rows = measurements_with_medians([500] * 9, point, launch_id=launch_id, floor_ns=FLOORS_NS["near"])
+        store.write_round(run_id, rows)
+    assert figures_of(Run(store, run_id), "shm").state == state
+
+
 def test_one_state_needs_no_more_than_half(store: Store) -> None:
     run_id = store.create_run(make_info(), [*BASIC, *OTHERS])
     launch_id = store.add_launch(run_id, make_launch())
