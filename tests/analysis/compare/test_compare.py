@@ -489,7 +489,7 @@ def test_differences_of_the_environments_are_named(
 @pytest.mark.parametrize("imported", [(True, False), (False, True), (True, True)])
 def test_what_an_imported_run_does_not_say_is_no_difference(store: Store, imported: tuple[bool, bool]) -> None:
     facts = {"cpu": {"model": "A"}}, {"cpu": {"model": "B"}, "os": {"kernel": "6.1"}}
-    plans = ({IMPORTED: []} if is_imported else {"interface": "eth0"} for is_imported in imported)
+    plans: list[dict[str, Any]] = [{IMPORTED: []} if is_imported else {"interface": "eth0"} for is_imported in imported]
     runs = [add_run(store, curve(), facts=of, plan=plan) for of, plan in zip(facts, plans, strict=True)]
     assert compare_runs(store, *runs).differences == (Difference("CPU", "A", "B"),)
 

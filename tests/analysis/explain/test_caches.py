@@ -69,7 +69,10 @@ def test_flat_latency_reaches_four_times_the_shortest_size(first_bytes: int, fla
     """A size below 4 B counts as 4 B."""
     sizes = [first_bytes << n for n in range(8)]
     for last_bytes in (flat_bytes // 2, flat_bytes):
-        made = curve(lambda size, last=last_bytes: 500.0 if size <= last else 500 + 10.0 * size, sizes=sizes)
+        made = curve(
+            lambda size, last=last_bytes: 500.0 if size <= last else 500 + 10.0 * size,  # type: ignore[misc]
+            sizes=sizes,
+        )
         ends = [one.subject.sizes_bytes[-1] for one in found("flat latency", reading(made))]
         assert ends == ([flat_bytes] if last_bytes == flat_bytes else [])
 
