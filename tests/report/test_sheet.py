@@ -352,6 +352,21 @@ def test_transports_with_the_same_readable_name_keep_their_exact_names() -> None
     assert names == {"mpi@openmpi-4": "mpi@openmpi-4", "mpi@openmpi-5": "mpi@openmpi-5", "mpi@mpich": "MPICH 5"}
 
 
+def test_the_harness_takes_a_whole_repetition_of_its_ping_pong(tmp_path: Path) -> None:
+    """Half of one takes 50 ns, give or take 10 %; shm keeps its row."""
+    null = replace(LATENCY, point=Point("null", "pingpong", 2, 8), scatter=0.1)
+    sheet = sheet_of(tmp_path, null, LATENCY)
+    assert [row.transport for row in sheet.rows] == ["shm"]
+    with open_results(tmp_path / "r.db") as results:
+        (half,) = results.run().select(transport="null").figures()
+    assert half.value_ns == pytest.approx(50, rel=0.05)
+    harness = sheet.harness_ns
+    assert harness is not None
+    assert [harness.value, harness.low, harness.high] == [
+        2 * (time_ns or 0) for time_ns in (half.value_ns, half.low_ns, half.high_ns)
+    ]
+
+
 @pytest.mark.parametrize("status", [PointStatus.BUDGET, PointStatus.PRECISE])
 def test_two_launches_ask_for_a_third_unless_they_are_precise(
     status: PointStatus, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -100,6 +100,30 @@ def test_rates_come_back_from_times() -> None:
     assert of.bytes_per_rep / (row.times_ns[0] * of.divisor) * 1e3 == pytest.approx(51844.46)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "divisor", "messages", "algorithm"),
+    [
+        ("pingpong", 2, 2, None),
+        ("oneway", 16, 16, None),
+        ("twoway", 32, 32, None),
+        ("pairs", 16, 3 * 16, None),
+        ("ring", 1, 6, None),
+        ("alltoall", 1, 6 * 5, "native"),
+        ("allreduce", 1, 2 * 5, "native"),
+        ("multicast", 1, 5, "native"),
+        ("barrier", 1, 0, "native"),
+        ("osu_reduce_latency", 1, 1, None),
+    ],
+)
+def test_the_definition_of_a_pattern_on_six_ranks(
+    pattern: str, divisor: int, messages: int, algorithm: str | None
+) -> None:
+    """With 16 messages of 100 B in flight, where it has a window."""
+    of = definition(pattern, 6, 100, 16, "mean")
+    assert (of.timed, of.divisor, of.messages_per_rep, of.bytes_per_rep) == ("mean", divisor, messages, 100 * messages)
+    assert of.algorithm == algorithm
+
+
 def test_printed_digits_are_known() -> None:
     (output,) = outputs_of("osu_latency.txt")
     assert output.rows[0].digits_ns == pytest.approx(5.0)  # 1.06 us

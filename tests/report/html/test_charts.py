@@ -1,0 +1,125 @@
+"""The values of the page's charts, on runs whose times are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.report.runs import Made, options, store_run
+
+from hockney.model import Point
+from hockney.report.html import material_of
+from hockney.report.html.charts import View
+from hockney.report.html.layers import layers_chart
+from hockney.report.html.material import Material
+from hockney.report.html.ranks import ranks_chart
+from hockney.report.html.samples import cpu_chart, distribution_chart
+from hockney.results.runs import open_results
+
+
+@contextmanager
+def material(path: Path, *made: Made) -> Iterator[Material]:
+    store_run(path / "r.db", "mine", made)
+    with open_results(path / "r.db") as results:
+        yield material_of(results, results.run(), [], lambda fix: " ".join(fix.argv))
+
+
+def pingpong(transport: str, size: int = 8, time_ns: float = 50.0, **more: object) -> Made:
+    return Made(Point(transport, "pingpong", 2, size), time_ns, 2, 2 * size, **more)  # type: ignore[arg-type]
+
+
+def bars(view: View) -> dict[str, dict[str, float]]:
+    """The values of each layer by the name of their bar."""
+    return {line.name: {view.names[int(y)]: x for x, y, _, _ in line.points} for line in view.lines}
+
+
+def test_the_bars_of_cpu_time_are_shares_of_each_rank(tmp_path: Path) -> None:
+    """Of the smallest and the largest size that most transports have, without the empty message."""
+    made = [pingpong("shm", size, cpu_share=(1.0, 0.25)) for size in (0, 8, 64, 512, 4096)]
+    made += [pingpong("tcp", size, cpu_share=(0.5, 0.125)) for size in (0, 8, 64, 512)]
+    made += [pingpong("unix", size, cpu_share=(0.5, 0.125)) for size in (0, 8, 64, 512)]
+    with material(tmp_path, *made) as known:
+        chart = cpu_chart(known)
+    assert chart is not None
+    assert [view.name for view in chart.views] == ["pingpong of 8 B", "pingpong of 512 B"]
+    shares = bars(chart.views[0])
+    assert shares["user"] == pytest.approx(
+        {"shm, rank 0": 1.0, "shm, rank 1": 0.25, "tcp, rank 0": 0.5, "tcp, rank 1": 0.125,
+         "unix, rank 0": 0.5, "unix, rank 1": 0.125}
+    )  # fmt: skip
+    assert {*shares["system"].values()} == {0.0}
+
+
+def test_cpu_time_is_of_the_state_that_tables_show(tmp_path: Path) -> None:
+    far = pingpong("shm", cpu_share=(0.5, 0.5), measurements=4, floor_ns=160.0)
+    with material(tmp_path, replace(far, cpu_share=(1.0, 0.75), measurements=9, floor_ns=30.0, then=far)) as known:
+        chart = cpu_chart(known)
+    assert chart is not None
+    assert bars(chart.views[0])["user"] == pytest.approx({"shm, rank 0": 1.0, "shm, rank 1": 0.75})
+
+
+def test_layers_are_stacked_on_those_below_and_ordered_by_their_sum(tmp_path: Path) -> None:
+    """At the smallest size that most have; threads adds to shm, and shm to the floor of 30 ns."""
+    made = [pingpong("threads", 16, 75.0), pingpong("shm", 16, 50.0), pingpong("shm", 64, 70.0)]
+    with material(tmp_path, *made) as known:
+        chart = layers_chart(known)
+    assert chart is not None
+    assert chart.title.endswith("a message of 16 B")
+    (view,) = chart.views
+    assert view.names == ("shm", "threads")
+    assert bars(view) == {
+        "floor": pytest.approx({"shm": 30.0, "threads": 30.0}),
+        "shm": pytest.approx({"shm": 20.0, "threads": 20.0}, rel=0.01),
+        "threads": pytest.approx({"threads": 25.0}, rel=0.01),
+    }
+
+
+def test_a_layer_that_is_faster_than_the_one_below_is_its_own_bar(tmp_path: Path) -> None:
+    with material(tmp_path, pingpong("unix", 8, 900.0), pingpong("tcp", 8, 800.0), pingpong("pvm", 8, 1000.0)) as known:
+        chart = layers_chart(known)
+    assert chart is not None
+    (view,) = chart.views
+    assert bars(view) == {"unix": {"unix": pytest.approx(900.0), "pvm": pytest.approx(900.0)},
+                          "pvm": {"pvm": pytest.approx(100.0)}}  # fmt: skip
+
+
+@pytest.mark.parametrize(("ranks", "is_drawn"), [((2, 4, 8), True), ((2, 4), True), ((4,), False)])
+def test_scaling_needs_two_numbers_of_ranks(tmp_path: Path, ranks: tuple[int, ...], is_drawn: bool) -> None:
+    made = [Made(Point("shm", "barrier", n, 0), 100.0 * n, timed="slowest") for n in ranks]
+    with material(tmp_path, *made) as known:
+        chart = ranks_chart(known)
+    assert (chart is not None) == is_drawn
+    if chart is not None:
+        (view,) = chart.views
+        assert view.name == "barrier"
+        assert [(x, y) for x, y, _, _ in view.lines[0].points] == [
+            (n, pytest.approx(100.0 * n, rel=1e-3)) for n in ranks
+        ]
+
+
+@pytest.mark.parametrize(("batch", "measurements", "is_drawn"), [(1, 34, True), (2, 34, False), (1, 33, False)])
+def test_distributions_are_of_100_single_repetitions_and_more(
+    tmp_path: Path, batch: int, measurements: int, is_drawn: bool
+) -> None:
+    """A measurement has three samples."""
+    with material(tmp_path, pingpong("shm", 1024, 5000.0, batch=batch, measurements=measurements)) as known:
+        chart = distribution_chart(known)
+    assert (chart is not None) == is_drawn
+    if chart is not None:
+        shares = [share for _, share, _, _ in chart.views[0].lines[0].points]
+        assert shares[-1] <= 1 - 1 / (3 * measurements) < shares[-1] + 0.011
+
+
+def test_at_most_twelve_points_have_a_distribution(tmp_path: Path) -> None:
+    """Evenly chosen among 14 points of one transport: every second one."""
+    sizes = [1 << power for power in range(14)]
+    points = [Point("shm", "oneway", 2, size, options(window=16)) for size in sizes]
+    made = [Made(point, 5000.0 + point.bytes, 16, 16 * point.bytes, batch=1, measurements=40) for point in points]
+    with material(tmp_path, *made) as known:
+        chart = distribution_chart(known)
+    assert chart is not None
+    assert len(chart.views) == 7
+    assert chart.views[1].name == "oneway window=16 of 4 B"
