@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from tests.builders import make_point
+from tests.builders import make_info, make_point
 
 from hockney.analysis.compare import Verdict
-from hockney.analysis.compare.values import Range, SeriesChange
-from hockney.report.changes import change_text
+from hockney.analysis.compare.values import Comparison, Range, Reason, ReasonCode, SeriesChange
+from hockney.report.changes import (
+    change_text,
+    counts_text,
+    names_of,
+    only_in_sentence,
+    range_name,
+    states_sentence,
+    times_text,
+)
 from hockney.stats.shift import Shift
 
 
@@ -20,6 +30,10 @@ from hockney.stats.shift import Shift
         ([(2.5, 1.9, 3.5)], "+150.0 % (+90 to +250)"),  # maybe less than double
         ([(0.25, 0.2, 0.4)], "x0.25 (0.2 to 0.4)"),
         ([(0.5, 0.4, 0.6)], "-50.0 % (-60 to -40)"),  # maybe more than half
+        ([(3.0, 2.0, 4.0)], "x3 (2 to 4)"),
+        ([(0.3, 0.2, 0.5)], "x0.3 (0.2 to 0.5)"),
+        ([(1.05, 1.01, 1.0994)], "+5.0 % (+1.0 to +9.9)"),
+        ([(1.05, 1.01, 1.0996)], "+5.0 % (+1.0 to +10)"),
     ],
 )
 def test_a_range_has_the_median_change_and_the_widest_bounds(
@@ -30,3 +44,95 @@ def test_a_range_has_the_median_change_and_the_widest_bounds(
         for place, ratio in enumerate(ratios)
     )
     assert change_text(Range(tuple(changes))) == text
+
+
+def compared(*changes: SeriesChange, **more: Any) -> Comparison:
+    return Comparison(1, 2, (6, 6), more.pop("margin", 1.05), (), changes, (make_info(), make_info()), **more)
+
+
+def same(high: float, **point: Any) -> SeriesChange:
+    """A series without a difference, whose interval ends here."""
+    return SeriesChange(make_point(**point), Verdict.SAME, shift=Shift(1.0, 0.9, high, 0.95, 5, 5))
+
+
+@pytest.mark.parametrize(
+    ("times_ns", "text"),
+    [
+        ([(100.0, 110.0, False)], ("100 ns", "110 ns")),
+        ([(300.0, 330.0, False), (100.0, 110.0, False), (200.0, None, False)], ("100-300 ns", "110-330 ns")),
+        ([(100.0, None, False), (2000.0, None, False)], ("100 ns-2.00 us", "-")),
+        ([(100.0, 110.0, False), (200.0, 220.0, True)], ("100-200 ns†", "110-220 ns†")),
+    ],
+)
+def test_the_times_of_a_range_are_its_least_and_greatest(
+    times_ns: list[tuple[float, float | None, bool]], text: tuple[str, str]
+) -> None:
+    alike = Range(
+        tuple(
+            SeriesChange(make_point(8 << place), Verdict.SAME, base_ns=base, new_ns=new, is_short=is_short)
+            for place, (base, new, is_short) in enumerate(times_ns)
+        )
+    )
+    assert (times_text(alike, 0), times_text(alike, 1)) == text
+
+
+@pytest.mark.parametrize(
+    ("points", "name"),
+    [
+        ([make_point(8)], "pingpong on shm, 8 B"),
+        ([make_point(8), make_point(64)], "pingpong on shm, 8-64 B"),
+        ([make_point(8), make_point(2048)], "pingpong on shm, 8 B-2 KiB"),
+        ([make_point(8, ranks=3)], "pingpong on shm, 3 ranks, 8 B"),
+        ([make_point(0, pattern="barrier")], "barrier on shm"),
+    ],
+)
+def test_the_name_of_a_range_has_its_sizes_and_ranks_other_than_two(points: list[Any], name: str) -> None:
+    assert range_name(Range(tuple(SeriesChange(point, Verdict.SAME) for point in points))) == name
+
+
+@pytest.mark.parametrize(
+    ("margin", "highs", "text"),
+    [
+        (1.05, (1.02, 1.05), "2 no difference beyond 5 %"),
+        (1.05, (1.02, 1.063, 1.051), "3 no difference beyond 5 % (a slowdown up to 6.3 % could hide)"),
+        (1.0, (1.0,), "1 no difference"),
+    ],
+)
+def test_the_largest_slowdown_that_could_hide(margin: float, highs: tuple[float, ...], text: str) -> None:
+    assert counts_text(compared(*map(same, highs), margin=margin)) == text
+
+
+@pytest.mark.parametrize(("transports", "more"), [(3, ""), (4, ", …")])
+def test_three_curves_are_named_of_those_in_one_run_only(transports: int, more: str) -> None:
+    points = [make_point(size, f"t{place}") for place in range(transports) for size in (8, 64)]
+    named = ", ".join(f"pingpong on t{place}" for place in range(3))
+    assert only_in_sentence(3, points) == f"only in run 3: {2 * transports} series ({named}{more})"
+
+
+@pytest.mark.parametrize(("others", "more"), [((), ""), (("c",), ""), (("c", "d"), "; …")])
+def test_the_two_most_frequent_pairs_of_states_are_named(others: tuple[str, ...], more: str) -> None:
+    reasons = [Reason(ReasonCode.NO_COMMON_STATE, {"runs": (1, 2), "base": ["a"], "new": [new]}) for new in "bb"]
+    reasons += [Reason(ReasonCode.NO_COMMON_STATE, {"runs": (1, 2), "base": ["a"], "new": [new]}) for new in others]
+    (sentence,) = states_sentence(
+        compared(*(SeriesChange(make_point(), Verdict.INCONCLUSIVE, reasons=(reason,)) for reason in reversed(reasons)))
+    )
+    assert sentence.startswith(f"inconclusive: {len(reasons)} series have ")
+    states = sentence.partition("(")[2].partition(")")[0]
+    assert states.startswith("run 1: a, run 2: b")
+    assert states.count("run 2: ") == min(2, 1 + len(others))
+    assert states.endswith(more)
+    assert states_sentence(compared(same(1.0))) == []
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "name"),
+    [
+        ("Open MPI 4.1.4 (ob1)", "Open MPI 5.0.1 (ob1)", "Open MPI 4.1.4 -> Open MPI 5.0.1"),
+        ("Open MPI 5.0.1 (ob1)", "Open MPI 5.0.1 (ob1)", "mpi@a -> mpi@b"),
+    ],
+)
+def test_a_transport_in_place_of_another_has_both_names(base: str, new: str, name: str) -> None:
+    libraries = {"mpi@a": base, "mpi@b": new, "tcp/2": "TCP"}
+    names = names_of(compared(libraries=libraries, renamed={"mpi@a": "mpi@b"}))
+    assert names["mpi@b"] == name
+    assert names["tcp/2"].endswith(", 2 on each host")
