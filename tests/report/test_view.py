@@ -11,9 +11,10 @@ from tests.report.cells import shown
 from tests.report.runs import Made, options, oversubscribed, store_run
 from tests.report.test_classic import stream
 
+from hockney import stats
 from hockney.model import Point
 from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, Measured, Table
-from hockney.report.classic.view import ClassicView, LeftOut, laid_across, view_of
+from hockney.report.classic.view import ClassicView, LeftOut, laid_across, states_note, view_of
 
 MPI = ("mpi@mpich-5.0.2", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2")
 
@@ -167,3 +168,26 @@ def test_a_load_is_below_the_published_figures(tmp_path: Path, capsys: pytest.Ca
     assert [line.split()[:5] for line in lines[place + 1 : place + 3]] == [
         ["get", "of", "8", "B", f"{name}:rma"] for name in MPI[:2]
     ]
+
+
+@pytest.mark.parametrize(
+    ("states", "common", "is_alone"),
+    [
+        (("near", "far", "near"), "near", False),
+        (("far", "mixed", "mixed"), "far", False),
+        (("far", "far"), "far", True),
+        (("mixed", "mixed"), "mixed", True),
+        ((None, None), None, False),
+    ],
+)
+def test_the_note_names_the_most_frequent_steady_state(
+    states: tuple[str | None, ...], common: str | None, is_alone: bool
+) -> None:
+    named, note = states_note([*(Measured("us", 1.0, state=state) for state in states), Measured("us", state="rare")])
+    assert named == common
+    assert (note is None) == (common is None)
+    assert note is None or note.endswith(f": {common}.") == is_alone
+
+
+def test_an_unknown_state_has_no_note() -> None:
+    assert states_note([Measured("us", 1.0, state=stats.UNKNOWN.name)]) == (stats.UNKNOWN.name, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from tests.report.runs import FACTS, Made, options, store_run
 from hockney.analysis.explain.pairs import PairMatrix
 from hockney.measure.background import Background
 from hockney.model import Point, Warning_
-from hockney.report.html import html_report
+from hockney.report.html import html_report, material_of
+from hockney.report.html.material import Material
 from hockney.results.runs import open_results
 from hockney.stats import Interval
 
@@ -77,6 +79,19 @@ def store_made(path: Path, label: str = "weekly", slower: float = 1.0) -> None:
         plan={"precision": 0.01, "background": asdict(BACKGROUND)},
         command=f"hockney quick --label {BREAKOUT}",
     )
+
+
+@contextmanager
+def material(path: Path, *made: Made, suite: str = "mine", **info: Any) -> Iterator[Material]:
+    """What the page of a run of these points is made of."""
+    store_run(path / "r.db", suite, made, **info)
+    with open_results(path / "r.db") as results:
+        yield material_of(results, results.run(), [], lambda fix: " ".join(fix.argv))
+
+
+def pingpong(transport: str, size: int = 8, time_ns: float = 50.0, **more: Any) -> Made:
+    """Half a round trip of a message takes this time."""
+    return Made(Point(transport, "pingpong", 2, size), time_ns, 2, 2 * size, **more)
 
 
 def write_large_page(folder: Path, ranks: int = 512, transports: int = 100) -> Path:

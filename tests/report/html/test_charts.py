@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.runs import Made, options, store_run
+from tests.report.html.made import material, pingpong
+from tests.report.runs import Made, options
 
 from hockney.model import Point
-from hockney.report.html import material_of
 from hockney.report.html.charts import View
 from hockney.report.html.layers import layers_chart
-from hockney.report.html.material import Material
 from hockney.report.html.ranks import ranks_chart
 from hockney.report.html.samples import cpu_chart, distribution_chart
-from hockney.results.runs import open_results
-
-
-@contextmanager
-def material(path: Path, *made: Made) -> Iterator[Material]:
-    store_run(path / "r.db", "mine", made)
-    with open_results(path / "r.db") as results:
-        yield material_of(results, results.run(), [], lambda fix: " ".join(fix.argv))
-
-
-def pingpong(transport: str, size: int = 8, time_ns: float = 50.0, **more: object) -> Made:
-    return Made(Point(transport, "pingpong", 2, size), time_ns, 2, 2 * size, **more)  # type: ignore[arg-type]
 
 
 def bars(view: View) -> dict[str, dict[str, float]]:
