@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.report.cells import about
 from tests.report.html.made import material, pingpong
-from tests.report.runs import Made, options
+from tests.report.runs import Made, options, store_run
 
 from hockney.model import Point
 from hockney.report.html.charts import View
+from hockney.report.html.history import history_chart
 from hockney.report.html.layers import layers_chart
 from hockney.report.html.ranks import ranks_chart
 from hockney.report.html.samples import cpu_chart, distribution_chart
@@ -108,3 +110,23 @@ def test_at_most_twelve_points_have_a_distribution(tmp_path: Path) -> None:
     assert chart is not None
     assert len(chart.views) == 7
     assert chart.views[1].name == "oneway window=16 of 4 B"
+
+
+def test_history_is_of_times_and_rates_in_their_units(tmp_path: Path) -> None:
+    """1 MiB in 524288 ns, in three runs, of which one has another label."""
+    stream = Made(Point("shm", "oneway", 2, 1 << 20, options(window=16)), 524288.0, 16, 16 << 20)
+    for label, started in (("weekly", 1000.0), ("other", 2000.0)):
+        store_run(tmp_path / "r.db", "mine", [pingpong("shm"), stream], label=label, started_unix_s=started)
+    with material(tmp_path, pingpong("shm"), stream, label="weekly", started_unix_s=3000.0) as known:
+        chart = history_chart(known)
+    assert chart is not None
+    times, rates = chart.views
+    assert (times.y or chart.y).unit == "ns"
+    assert [point[:2] for point in times.lines[0].points] == [(1000.0, about(50.0)), (3000.0, about(50.0))]
+    assert (rates.y or chart.y).unit == "bytes/s"
+    assert [point[:2] for point in rates.lines[0].points] == [(1000.0, about(2e9)), (3000.0, about(2e9))]
+
+
+def test_a_label_of_one_run_has_no_history(tmp_path: Path) -> None:
+    with material(tmp_path, pingpong("shm"), label="weekly") as known:
+        assert history_chart(known) is None
