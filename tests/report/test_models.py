@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.cells import about, figure, point, reason, row, shown, tables
+from tests.report.cells import about, figure, point, reason, report_of, row, shown, tables
 from tests.report.runs import FACTS, Made, store_run
 
-from hockney.report.classic.values import Measured, Table
+from hockney.archive import Published
+from hockney.report.classic.models import errors_table
+from hockney.report.classic.plots import plots_of
+from hockney.report.classic.values import ClassicColumn, Measured, Table
 
 RECORD: dict[str, Any] = {
     "name": "gpmimd",
@@ -176,3 +180,37 @@ def test_a_torus_has_hops_and_changes_of_direction(tmp_path: Path) -> None:
     models = {"sim@t3d": {**RECORD, "machine": "t3d", "torus": torus}}
     table = tables_of(tmp_path, "t3d", points, facts={**FACTS, "models": models})["distance"]
     assert [figure(cells[-1]) for cells in table.rows[:3]] == [about(100), about(10), about(3)]
+
+
+def of_model(value: float, published: float, **more: Any) -> Measured:
+    return Measured("us", value, model=True, published=published, **more)
+
+
+def test_the_largest_error_and_the_median_are_of_either_sign() -> None:
+    """A figure that two rows compare counts with the nearer one; a used figure is in neither."""
+    twice = Published("atlas", "", "", "", 10.0, "10", "us", "", {})
+    rows = [
+        ("4", of_model(5.0, 10.0)),
+        ("16", of_model(11.0, 10.0)),
+        ("64", twice, of_model(12.0, 10.0)),
+        ("65", twice, of_model(40.0, 10.0)),
+        ("256", of_model(10.1, 10.0, reproduced=True)),
+        ("1024", Measured("us", 90.0, published=10.0)),
+    ]
+    (table,) = errors_table([Table("a", "A: b", (), tuple(rows)), Table("c", "C", (), (("4", "5"),))])
+    ((title, count, median, largest, reproduced, *of_used),) = table.rows
+    assert (title, count, reproduced) == ("A", "3", "1")
+    assert (figure(median), figure(largest)) == (about(20), about(50))
+    assert list(map(figure, of_used)) == [about(1), about(1)]
+
+
+@pytest.mark.parametrize(("sizes", "is_plotted"), [(("4", "8"), True), (("4",), False), (("4", "best"), False)])
+def test_a_plot_has_two_published_sizes_or_more(tmp_path: Path, sizes: tuple[str, ...], is_plotted: bool) -> None:
+    report = report_of(tmp_path, "atlas", made(), facts=facts())
+    columns = (ClassicColumn("packet size"), ClassicColumn("published", "published"), ClassicColumn("shm", "measured"))
+    published = Published("atlas", "", "", "", 10.0, "10", "us", "", {})
+    rows = tuple((size, published, Measured("us", 5.0)) for size in sizes)
+    plots = plots_of(replace(report, tables=(Table("com-1.1", "One-way", columns, rows),)))
+    assert [plot.curves for plot in plots] == (
+        [{"published": [(4, 10.0), (8, 10.0)], "shm": [(4, 5.0), (8, 5.0)]}] if is_plotted else []
+    )
