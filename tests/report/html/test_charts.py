@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from tests.analysis.health.made import store_health
 from tests.report.cells import about
 from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options, store_run
@@ -14,8 +17,10 @@ from hockney.model import Point
 from hockney.report.html.charts import View
 from hockney.report.html.history import history_chart
 from hockney.report.html.layers import layers_chart
+from hockney.report.html.pairs import MISSING, of_hosts
 from hockney.report.html.ranks import ranks_chart
 from hockney.report.html.samples import cpu_chart, distribution_chart
+from hockney.results.runs import open_results
 
 
 def bars(view: View) -> dict[str, dict[str, float]]:
@@ -130,3 +135,19 @@ def test_history_is_of_times_and_rates_in_their_units(tmp_path: Path) -> None:
 def test_a_label_of_one_run_has_no_history(tmp_path: Path) -> None:
     with material(tmp_path, pingpong("shm"), label="weekly") as known:
         assert history_chart(known) is None
+
+
+@pytest.mark.parametrize(("unmeasured", "missing"), [((), 0), ((2,), 4)])
+def test_pairs_of_hosts_without_a_value_are_counted_in_both_directions(
+    tmp_path: Path, unmeasured: tuple[int, ...], missing: int
+) -> None:
+    """Of four hosts two pairs meet in each round."""
+    store_health(tmp_path / "r.db", 4, unmeasured=unmeasured)
+    with open_results(tmp_path / "r.db") as results:
+        made = of_hosts(results.run())
+    assert [(item.values, item.missing) for item, _ in made] == [
+        ("bandwidths", missing), ("half round trips", missing)
+    ]  # fmt: skip
+    for _, embedded in made:
+        numbers = np.frombuffer(base64.b64decode(embedded["times"]), dtype="<u2")
+        assert np.count_nonzero(numbers == MISSING) == 4 + missing
