@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.builders import make_info, make_point
 
 from hockney.analysis.compare import Verdict
-from hockney.analysis.compare.values import Comparison, Range, Reason, ReasonCode, SeriesChange
+from hockney.analysis.compare.values import Comparison, Difference, Range, Reason, ReasonCode, SeriesChange
+from hockney.cli.changes import notes
 from hockney.report.changes import (
     change_text,
     counts_text,
@@ -136,3 +138,15 @@ def test_a_transport_in_place_of_another_has_both_names(base: str, new: str, nam
     names = names_of(compared(libraries=libraries, renamed={"mpi@a": "mpi@b"}))
     assert names["mpi@b"] == name
     assert names["tcp/2"].endswith(", 2 on each host")
+
+
+@pytest.mark.parametrize(("count", "more"), [(0, None), (3, 0), (5, 2)])
+def test_three_differences_are_named_and_the_others_counted(count: int, more: int | None) -> None:
+    differences = tuple(Difference(f"thing {place}", "a", None) for place in range(count))
+    comparison = replace(compared(same(1.0)), differences=differences)
+    brief, full = (
+        [line for line in notes(comparison, **how) if line.startswith("changed: ")]
+        for how in ({}, {"everything": True})
+    )
+    assert [line.count("thing ") for line in (*brief, *full)] == ([] if more is None else [3, count])
+    assert [f"({more} more in " in line for line in brief] == ([] if more is None else [more > 0])
