@@ -89,3 +89,26 @@ def test_all_pairs_of_the_torus_are_drawn() -> None:
         times_ns = [point.time_ns for point in modelled("t3d") if point.pattern.split()[0] == pattern]
         assert len(times_ns) == 240
         assert [point[1] for point in line.points] == sorted(times_ns)
+
+
+@pytest.mark.parametrize("name", ["ancor", "farms", "sci"])
+def test_published_figures_lie_on_the_line_of_their_model(name: str) -> None:
+    """At the same place; the models are within 12 % of them."""
+    for view in chart(name).views:
+        of_model = {line.name: {x: y for x, y, _, _ in line.points} for line in view.lines}
+        for line in view.lines:
+            if line.kind == "published":
+                model = of_model[line.name.replace("published", "model")]
+                assert [model.get(x) for x, _, _, _ in line.points] == [
+                    pytest.approx(y, rel=0.12) for _, y, _, _ in line.points
+                ], (view.name, line.name)
+
+
+@pytest.mark.parametrize("name", ["ancor", "paragon"])
+def test_published_levels_are_reached_by_a_model(name: str) -> None:
+    for view in chart(name).views:
+        ys = [point[1] for line in view.lines if line.kind == "model" for point in line.points]
+        for line in view.lines:
+            if line.kind == "reference":
+                level = line.points[0][1]
+                assert any(y == pytest.approx(level, rel=0.06) for y in ys), (view.name, line.name)
