@@ -111,6 +111,19 @@ def test_a_caveat_is_a_sentence_with_count_and_reason(tmp_path: Path, capsys: py
     assert f"! {', '.join(names)}: 60 points skipped: {reason}." in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize("count", [0, 3, 5])
+def test_three_missing_libraries_are_named_and_the_others_counted(
+    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path / "r.db", "quick", [LATENCY])
+    missing = [Missing(f"lib{place}", "not here", "install it") for place in range(count)]
+    with open_results(tmp_path / "r.db") as results:
+        print_sheet(make_sheet(results.run()), results.run(), missing)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert re.findall(r"lib\d", printed) == [f"lib{place}" for place in range(min(count, 3))]
+    assert re.findall(r" and (\d+) more ", printed) == (["2"] if count > 3 else [])
+
+
 def two_hosts() -> list[Made]:
     """Two ranks between n1 and n2, and within n1."""
     made = []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from tests.builders import make_info, make_launch, make_measurement, make_point
 
 from hockney.analysis.explain import Explanation
@@ -28,6 +30,11 @@ def test_a_rate_is_the_payload_over_the_time_and_lowest_where_that_is_longest() 
 def test_a_pattern_without_payload_has_no_rate() -> None:
     assert curve(200.0, 500.0, payload=None).rate_at(1000) is None
     assert curve(200.0, 500.0).rate_at(8) is None
+
+
+@pytest.mark.parametrize(("sizes", "is_drawn"), [((8, 64, 512), True), ((0, 8, 64), False)])
+def test_a_curve_has_three_sizes_besides_the_empty_message(sizes: tuple[int, ...], is_drawn: bool) -> None:
+    assert replace(curve(None, None), times_ns=dict.fromkeys(sizes, (100.0, None, None))).is_drawn == is_drawn
 
 
 def test_events_that_start_on_schedule_have_no_rate_of_their_payload(tmp_path: Path) -> None:
