@@ -8,8 +8,10 @@ import pytest
 from tests.analysis.health.made import known_host, read_health, store_health
 from tests.cli.support import call_here
 
+from hockney.analysis.explain.pairs import partners
 from hockney.analysis.health import DEMAND
 from hockney.cli.health import exit_code_of
+from hockney.cli.health_screen import health_json
 from hockney.errors import ExitCode
 
 
@@ -109,3 +111,23 @@ def test_run_does_not_measure_the_suite_health(tmp_path: Path) -> None:
 def test_exit_codes(tmp_path: Path, made: dict[str, object], code: ExitCode) -> None:
     store_health(tmp_path / "r.db", 5, **made)  # type: ignore[arg-type]
     assert exit_code_of(read_health(tmp_path / "r.db")) is code
+
+
+def test_the_matrices_of_json_are_from_and_to(tmp_path: Path) -> None:
+    """n1 sends slowly to n2, and loses one of 100 segments to n3; the round in which n1 meets n4 was not reached."""
+    (unmeasured,) = (round_ for round_ in (1, 2, 3) if (0, 3) in partners(4, round_))
+    latencies = dict.fromkeys(((0, 1), (1, 0)), 2.0)
+    store_health(
+        tmp_path / "r.db", 4, rates={(0, 1): 0.25}, latencies=latencies, lost={(0, 2): 10.0}, unmeasured=(unmeasured,)
+    )
+    known = health_json(read_health(tmp_path / "r.db"))
+    assert known["hosts"] == ["n1", "n2", "n3", "n4"]
+    assert (known["pairs"], known["measured_pairs"]) == (6, 4)
+    for end in ("", "_low", "_high"):
+        rates, latencies_ns = known[f"bytes_per_s{end}"], known[f"latency_ns{end}"]
+        assert rates[0] == [None, pytest.approx(25e6, rel=1e-3), pytest.approx(100e6, rel=1e-3), None]
+        assert rates[1][:2] == [pytest.approx(100e6, rel=1e-3), None]
+        assert latencies_ns[0] == [None, pytest.approx(40e3, rel=1e-3), pytest.approx(20e3, rel=1e-3), None]
+    assert known["bytes_per_s_low"][0][1] < known["bytes_per_s"][0][1] < known["bytes_per_s_high"][0][1]
+    assert known["lost_share"][0] == [None, 0.0, pytest.approx(0.01), None]
+    assert known["lost_share"][2][0] == 0.0
