@@ -16,6 +16,7 @@ from hockney.report.changes import (
     counts_text,
     names_of,
     only_in_sentence,
+    protocol_text,
     range_name,
     states_sentence,
     times_text,
@@ -150,3 +151,13 @@ def test_three_differences_are_named_and_the_others_counted(count: int, more: in
     )
     assert [line.count("thing ") for line in (*brief, *full)] == ([] if more is None else [3, count])
     assert [f"({more} more in " in line for line in brief] == ([] if more is None else [more > 0])
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict", "is_named"),
+    [("a_limit", Verdict.SLOWER, True), ("a_limit", Verdict.SAME, False), (None, Verdict.SLOWER, False)],
+)
+def test_the_limit_below_a_range_is_named_where_it_moved(limit: str | None, verdict: Verdict, is_named: bool) -> None:
+    text = protocol_text(Range((SeriesChange(make_point(), verdict),), limit))
+    assert (text is not None and "a_limit" in text) == is_named
+    assert is_named or text is None

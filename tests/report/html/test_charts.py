@@ -61,7 +61,7 @@ def test_layers_are_stacked_on_those_below_and_ordered_by_their_sum(tmp_path: Pa
     assert chart is not None
     assert chart.title.endswith("a message of 16 B")
     (view,) = chart.views
-    assert view.names == ("shm", "threads")
+    assert (view.name, view.names) == ("on shared memory", ("shm", "threads"))
     assert bars(view) == {
         "floor": pytest.approx({"shm": 30.0, "threads": 30.0}),
         "shm": pytest.approx({"shm": 20.0, "threads": 20.0}, rel=0.01),
@@ -74,6 +74,7 @@ def test_a_layer_that_is_faster_than_the_one_below_is_its_own_bar(tmp_path: Path
         chart = layers_chart(known)
     assert chart is not None
     (view,) = chart.views
+    assert view.name == "on unix"
     assert bars(view) == {"unix": {"unix": pytest.approx(900.0), "pvm": pytest.approx(900.0)},
                           "pvm": {"pvm": pytest.approx(100.0)}}  # fmt: skip
 
@@ -122,7 +123,8 @@ def test_history_is_of_times_and_rates_in_their_units(tmp_path: Path) -> None:
     stream = Made(Point("shm", "oneway", 2, 1 << 20, options(window=16)), 524288.0, 16, 16 << 20)
     for label, started in (("weekly", 1000.0), ("other", 2000.0)):
         store_run(tmp_path / "r.db", "mine", [pingpong("shm"), stream], label=label, started_unix_s=started)
-    with material(tmp_path, pingpong("shm"), stream, label="weekly", started_unix_s=3000.0) as known:
+    made = (pingpong("shm"), pingpong("tcp"), stream)  # tcp is new
+    with material(tmp_path, *made, label="weekly", started_unix_s=3000.0) as known:
         chart = history_chart(known)
     assert chart is not None
     times, rates = chart.views
