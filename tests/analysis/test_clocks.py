@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from hockney.analysis.clocks import (
     clocks_of,
     drift_ppm,
 )
-from hockney.cli.clocks import print_clocks
+from hockney.cli.clocks import print_clocks, print_clocks_around
 from hockney.measure.plan import Plan
 from hockney.model import RunStatus
 from hockney.results.runs import Run
@@ -114,3 +115,40 @@ def test_the_clocks_after_a_resumed_run_are_those_of_its_last_comparison(store: 
     (clock,) = clocks_around(Run(store, run_id))
     assert (clock.before.time_s, clock.after and clock.after.time_s) == (1000.0, 1020.0)
     assert clock.drift_ppm == pytest.approx(0.1)
+
+
+def columns_of(text: str, *hosts: str) -> list[list[str]]:
+    return [re.split(r" {2,}", line.strip()) for line in text.splitlines() if line.startswith(hosts)]
+
+
+def test_a_host_is_ahead_or_behind_the_first_one(capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = (
+        HostClock("n1", 0.0, 0.0, None, None, None),
+        HostClock("n2", -1200.0, 500.0, -0.126, -0.2, 0.05),
+        HostClock("n3", 80.0, 3.0, None, None, None),
+    )
+    print_clocks(Clocks((JobClocks(make_point(0, "tcp", "clocks"), hosts),)))
+    text = capsys.readouterr().out
+    assert "with n1, over tcp" in text
+    assert columns_of(text, "n1 ", "n2 ", "n3 ") == [
+        ["n1", "reference"],
+        ["n2", "-1.20 us", "±500 ns", "-0.13 ppm (-0.20 to +0.05)"],
+        ["n3", "+80.0 ns", "±3.00 ns"],
+    ]
+
+
+def test_clocks_before_and_after_a_run_have_their_drift(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    """n2 drifts by 5 us in 10 s; n3 by -10 ns, which is no drift with two digits."""
+    run_id = store.create_run(make_info(facts=FACTS), [make_point()])
+    for time_s, of_hosts in ((1000.0, (0.0, 4000.0, 100.0)), (1010.0, (0.0, 9000.0, 90.0))):
+        readings = zip(("n1", "n2", "n3"), of_hosts, (0.0, 500.0, 1.0), strict=True)
+        seen = {host: Seen(time_s, ahead_ns, error_ns)._asdict() for host, ahead_ns, error_ns in readings}
+        store.add_to_facts(run_id, READINGS, seen)
+    print_clocks_around(Run(store, run_id))
+    text = capsys.readouterr().out
+    assert "with n1, before" in text
+    assert columns_of(text, "n1 ", "n2 ", "n3 ") == [
+        ["n1", "reference"],
+        ["n2", "+4.00 us ±500 ns", "+9.00 us ±500 ns", "+0.50 ppm ±0.10"],
+        ["n3", "+100 ns ±1.00 ns", "+90.0 ns ±1.00 ns", "+0.00 ppm ±0.00"],
+    ]
