@@ -1,0 +1,77 @@
+"""How screens name the sizes, the interval and the end of a point."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from tests.builders import make_point
+
+from hockney.cli.curves import format_interval, precision_text, sizes_text, status_text
+from hockney.model import PointStatus
+from hockney.stats.figures import Figure
+
+
+def figure(precision: float | None, state: str = "near", needed: int | None = None) -> Figure:
+    return cast(Figure, SimpleNamespace(precision=precision, state=state, launches_needed=needed))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "text"),
+    [((64, 8), "8 B, 64 B"), ((1, 2, 3, 4), "1 B, 2 B, 3 B, 4 B"), ((5, 4, 3, 2, 1), "1 B, 2 B, 3 B, 4 B…")],
+)
+def test_the_four_smallest_sizes_are_named(sizes: tuple[int, ...], text: str) -> None:
+    assert sizes_text(map(make_point, sizes)) == text
+
+
+@pytest.mark.parametrize(
+    ("low_ns", "high_ns", "text"),
+    [
+        (26.9, 27.3, "26.9 - 27.3 ns"),
+        (990.0, 1010.0, "990 ns - 1.01 us"),
+        (27.0, 27.0, "exact"),
+        (None, 27.0, "-"),
+        (27.0, None, "-"),
+    ],
+)
+def test_an_interval_has_one_unit_where_both_ends_do(low_ns: float | None, high_ns: float | None, text: str) -> None:
+    assert format_interval(low_ns, high_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("status", "of", "asked", "text"),
+    [
+        (PointStatus.PRECISE, figure(0.01), 0.01, "precise"),
+        (PointStatus.PRECISE, figure(0.0101), 0.01, "±1.1%"),
+        (PointStatus.PRECISE, figure(0.25), 0.01, "±25.0%"),
+        (PointStatus.PRECISE, figure(1.0), 0.01, "±100.0%"),
+        (PointStatus.PRECISE, figure(1.01), 0.01, "±>100%"),
+        (PointStatus.PRECISE, figure(None), 0.01, "-"),
+        (PointStatus.PRECISE, figure(0.5, "mixed"), 0.01, "-"),
+        (PointStatus.PRECISE, figure(0.5), None, "precise"),
+        (PointStatus.BUDGET, figure(0.5), 0.01, "time up"),
+        (PointStatus.FAILED, figure(0.5), 0.01, "failed"),
+    ],
+)
+def test_a_point_that_is_precise_in_another_state_has_its_precision_here(
+    status: PointStatus, of: Figure, asked: float | None, text: str
+) -> None:
+    assert status_text(status, of, asked) == text
+
+
+@pytest.mark.parametrize(
+    ("figures", "asked", "launches"),
+    [
+        ([figure(0.02, needed=7), figure(0.009, needed=30), figure(0.5, "mixed", 40)], 0.01, " 7 "),
+        ([figure(0.01, needed=7)], 0.01, None),
+        ([figure(0.02, needed=7)], None, None),
+        ([figure(0.02), figure(None, needed=9)], 0.01, None),
+    ],
+)
+def test_only_figures_that_missed_the_precision_need_launches(
+    figures: list[Figure], asked: float | None, launches: str | None
+) -> None:
+    text = precision_text(figures, asked)
+    assert (text is None) == (launches is None)
+    assert launches is None or launches in (text or "")
