@@ -18,6 +18,7 @@ from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
 from tests.report.runs import Made, store_quick, store_run
 
 from hockney.cli import execute
+from hockney.cli.caveats import print_caveats
 from hockney.cli.curves import precision_text, state_text
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.report.words import placement_text
@@ -312,6 +313,29 @@ def test_a_sheet_has_at_most_five_caveats_and_in_full_all(warnings: int, most: i
     for option, count in (((), most), (("-v",), warnings)):
         output = shown(cli, "--tables", *option)
         assert [f"Cause {n}." in output for n in range(warnings)] == [n < count for n in range(warnings)]
+
+
+@pytest.mark.parametrize(
+    ("causes", "fix", "verbose", "has_command"),
+    [
+        (0, "", False, False),
+        (1, "", False, False),
+        (1, "Do it.", False, True),
+        (1, "Do it.", True, False),
+        (5, "", False, False),
+        (6, "", False, True),
+    ],
+)
+def test_the_command_that_prints_every_caveat_is_there_where_one_has_more(
+    causes: int, fix: str, verbose: bool, has_command: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with stored(tmp_path) as (store, number):
+        for place in range(causes):
+            store.add_warning(number, Warning_(f"kind {place}", "machine", f"Cause {place}.", fix))
+        print_caveats(Run(store, number), verbose=verbose)
+    printed = capsys.readouterr().out
+    assert printed.count("Cause ") == min(causes, 5)
+    assert ("hockney show 1 -v" in printed) == has_command
 
 
 def test_ranks_of_several_launches_on_the_same_cpus_are_a_range(tmp_path: Path) -> None:

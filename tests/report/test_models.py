@@ -92,13 +92,16 @@ def test_a_variant_for_some_points_has_no_separate_column(tmp_path: Path) -> Non
     assert figure(cell(table, "4", "4")) == about(13)
 
 
-def test_parameters_that_a_variant_changes_name_it(tmp_path: Path) -> None:
-    parameters = RECORD["parameters"]
-    boards = {**RECORD, "variant": "boards", "parameters": [*parameters, ["placement.nodes", "0,8", "the text"]]}
-    table = tables_of(tmp_path, "atlas", made(), facts={**facts(), "models": {SIM: RECORD, f"{SIM}:boards": boards}})
+@pytest.mark.parametrize(("variants", "name"), [(("", "boards"), "boards: placement"), (("boards", ""), "placement")])
+def test_parameters_that_a_variant_changes_name_it(variants: tuple[str, str], name: str, tmp_path: Path) -> None:
+    """The first model has none to change."""
+    more = [*RECORD["parameters"], ["placement.nodes", "0,8", "the text"]]
+    first, second = ({**RECORD, "variant": variant} for variant in variants)
+    models = {SIM: first, f"{SIM}:boards": {**second, "parameters": more}}
+    table = tables_of(tmp_path, "atlas", made(), facts={**facts(), "models": models})
     assert table["model"].rows == (
         ("cpu", "slice_ns 256000", "the T9000's time slice"),
-        ("boards: placement", "nodes 0,8", "the text"),
+        (name, "nodes 0,8", "the text"),
     )
 
 
