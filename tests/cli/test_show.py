@@ -20,6 +20,7 @@ from tests.report.runs import Made, store_quick, store_run
 from hockney.cli import execute
 from hockney.cli.caveats import print_caveats
 from hockney.cli.curves import precision_text, state_text
+from hockney.cli.figures import print_run_by_size
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.report.words import placement_text
 from hockney.results.runs import Run
@@ -313,6 +314,20 @@ def test_a_sheet_has_at_most_five_caveats_and_in_full_all(warnings: int, most: i
     for option, count in (((), most), (("-v",), warnings)):
         output = shown(cli, "--tables", *option)
         assert [f"Cause {n}." in output for n in range(warnings)] == [n < count for n in range(warnings)]
+
+
+@pytest.mark.parametrize(("plan", "spreads"), [({}, 2), ({"virtual": {"shm": True}}, 0)])
+def test_times_of_a_model_have_no_interval_by_size(
+    plan: dict[str, object], spreads: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [Made(Point("shm", "pingpong", 2, size), 50.0 + size, divisor=2, measurements=9) for size in (8, 64)]
+    store_run(tmp_path / "results.db", "mine", made, plan=plan)
+    with Store.open(tmp_path / "results.db") as store:
+        run = Run(store, 1)
+        print_run_by_size(run, run.series)
+    rows = [line for line in capsys.readouterr().out.splitlines() if re.match(" *(8|64) B ", line)]
+    assert len(rows) == 2
+    assert "".join(rows).count("±") == spreads
 
 
 @pytest.mark.parametrize(
