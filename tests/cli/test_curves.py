@@ -1,4 +1,4 @@
-"""How screens name the sizes, the interval and the end of a point."""
+"""How screens name the sizes, the precision and the end of a point."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from tests.builders import make_point
 
-from hockney.cli.curves import format_interval, precision_text, sizes_text, status_text
+from hockney.cli.curves import precision_text, sizes_text, status_text
 from hockney.model import PointStatus
 from hockney.stats.figures import Figure
 
@@ -23,20 +23,6 @@ def figure(precision: float | None, state: str = "near", needed: int | None = No
 )
 def test_the_four_smallest_sizes_are_named(sizes: tuple[int, ...], text: str) -> None:
     assert sizes_text(map(make_point, sizes)) == text
-
-
-@pytest.mark.parametrize(
-    ("low_ns", "high_ns", "text"),
-    [
-        (26.9, 27.3, "26.9 - 27.3 ns"),
-        (990.0, 1010.0, "990 ns - 1.01 us"),
-        (27.0, 27.0, "exact"),
-        (None, 27.0, "-"),
-        (27.0, None, "-"),
-    ],
-)
-def test_an_interval_has_one_unit_where_both_ends_do(low_ns: float | None, high_ns: float | None, text: str) -> None:
-    assert format_interval(low_ns, high_ns) == text
 
 
 @pytest.mark.parametrize(

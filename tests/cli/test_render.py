@@ -246,6 +246,23 @@ def test_a_plot_has_only_values_with_a_logarithm(
     assert ("this curve" in capsys.readouterr().out) == is_drawn
 
 
+@pytest.mark.parametrize(
+    ("points", "is_hidden"),
+    [
+        ([(8, 1.0), (64, 2.0)], True),
+        ([(8, 1.0), (64, 2.0), (512, 900.0)], True),  # most of its points
+        ([(8, 1.0), (64, 900.0)], False),
+        ([(16, 1.0), (128, 2.0), (8, 1.0)], False),  # at other sizes
+        ([(8, 30.0), (64, 60.0)], False),
+    ],
+)
+def test_a_curve_is_hidden_where_most_of_its_points_are_below_a_later_one(
+    points: list[tuple[int, float]], is_hidden: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_plot("Times", {"first": points, "second": [(8, 1.0), (64, 2.0), (512, 1000.0)]}, "ns")
+    assert ("first under second" in capsys.readouterr().out) == is_hidden
+
+
 def test_marks_of_a_plot_stay_with_their_names(capsys: pytest.CaptureFixture[str]) -> None:
     names = [f"library {number}" for number in range(9)]
     print_plot("Times", {name: [(8, number + 1.0), (64, 2.0)] for number, name in enumerate(names)}, "ns")

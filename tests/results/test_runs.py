@@ -263,6 +263,15 @@ def test_curve_is_refused_where_none_or_several_match(
         run.curve(pattern, transport)
 
 
+@pytest.mark.parametrize(("where", "more"), [({"transport": "shm"}, 0), ({}, 1)])
+def test_three_of_the_series_that_match_are_named(run: hockney.Run, where: dict[str, str], more: int) -> None:
+    """Three are on shm."""
+    with pytest.raises(UsageError, match="several match in run 2: ") as refused:
+        run.select(**where)
+    named = str(refused.value).partition("several match in run 2: ")[2].partition(". Ask")[0].split("; ")
+    assert (len(named), named.count("…")) == (3 + more, more)
+
+
 def test_curve_of_a_state_that_was_not_seen_is_refused(run: hockney.Run) -> None:
     with pytest.raises(UsageError, match="no figure of state 'nera': there are far; near"):
         run.curve("pingpong", "shm", options={}, state="nera")

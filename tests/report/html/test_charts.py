@@ -88,9 +88,7 @@ def test_scaling_needs_two_numbers_of_ranks(tmp_path: Path, ranks: tuple[int, ..
     if chart is not None:
         (view,) = chart.views
         assert view.name == "barrier"
-        assert [(x, y) for x, y, _, _ in view.lines[0].points] == [
-            (n, pytest.approx(100.0 * n, rel=1e-3)) for n in ranks
-        ]
+        assert {x: y for x, y, _, _ in view.lines[0].points} == pytest.approx({n: 100.0 * n for n in ranks}, rel=1e-3)
 
 
 @pytest.mark.parametrize(("batch", "measurements", "is_drawn"), [(1, 34, True), (2, 34, False), (1, 33, False)])
