@@ -155,6 +155,11 @@ def test_an_unknown_suite_is_asked_back() -> None:
         load_suite("quik")
 
 
+def test_a_suite_that_says_nothing_else_asks_for_one_percent_in_two_minutes(tmp_path: Path) -> None:
+    suite = load_suite(write(tmp_path, 'name = "s"\ntitle = "S"\n[[series]]\npattern = "pingpong"\n'))
+    assert (suite.precision, suite.time_s, suite.launches, suite.oversubscribe) == (0.01, 120.0, 1, False)
+
+
 @pytest.mark.parametrize(
     ("words", "sizes"),
     [

@@ -32,7 +32,7 @@ def test_the_bars_of_cpu_time_are_shares_of_each_rank(tmp_path: Path) -> None:
     """Of the smallest and the largest size that most transports have, without the empty message."""
     made = [pingpong("shm", size, cpu_share=(1.0, 0.25)) for size in (0, 8, 64, 512, 4096)]
     made += [pingpong("tcp", size, cpu_share=(0.5, 0.125)) for size in (0, 8, 64, 512)]
-    made += [pingpong("unix", size, cpu_share=(0.5, 0.125)) for size in (0, 8, 64, 512)]
+    made += [pingpong("unix", size, cpu_share=(0.5, 0.125)) for size in (0, 8, 64)]
     with material(tmp_path, *made) as known:
         chart = cpu_chart(known)
     assert chart is not None
