@@ -131,3 +131,12 @@ def test_the_matrices_of_json_are_from_and_to(tmp_path: Path) -> None:
     assert known["bytes_per_s_low"][0][1] < known["bytes_per_s"][0][1] < known["bytes_per_s_high"][0][1]
     assert known["lost_share"][0] == [None, 0.0, pytest.approx(0.01), None]
     assert known["lost_share"][2][0] == 0.0
+
+
+@pytest.mark.parametrize(("hosts", "has_matrix"), [(16, True), (17, False)])
+def test_a_page_has_the_matrix_of_16_hosts_and_less(hosts: int, has_matrix: bool, tmp_path: Path) -> None:
+    store_health(tmp_path / "r.db", hosts)
+    done = call_here(tmp_path, "report", "last", "-o", "r.md", "--store", str(tmp_path / "r.db"))
+    assert done.returncode == 0, done.stderr
+    assert ("| from |" in (tmp_path / "r.md").read_text(encoding="utf-8")) == has_matrix
+    assert ("The slowest hosts" in shown(tmp_path / "r.db")) != has_matrix

@@ -417,3 +417,15 @@ def test_a_run_is_running_while_somebody_measures_it(store: Store, run_id: int) 
         with pytest.raises(UsageError, match="being measured by another"), alone(store.path, run_id):
             pass
     assert (store.run(run_id).status, store.runs()[0].status) == (RunStatus.KILLED, RunStatus.KILLED)
+
+
+def test_a_skipped_point_is_neither_planned_nor_measured(store: Store) -> None:
+    """Though it has measurements: it was skipped later. One of 64 B has none yet, and one failed after its first."""
+    points = [make_point(size) for size in (8, 16, 64, 512)]
+    run_id = store.create_run(make_info(), points)
+    launch_id = store.add_launch(run_id, make_launch())
+    store.write_round(run_id, [make_measurement(points[at], launch_id=launch_id) for at in (0, 1, 3)])
+    store.set_status(run_id, points[1], PointStatus.SKIPPED, "too long")
+    store.set_status(run_id, points[3], PointStatus.FAILED, "rank 1 hung")
+    (run,) = store.runs()
+    assert (run.planned, run.measured) == (3, 2)
