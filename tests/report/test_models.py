@@ -117,6 +117,18 @@ def test_a_figure_of_another_machine_is_not_compared(tmp_path: Path) -> None:
     assert cell(table, "Scali-1", "A", "4").error is not None
 
 
+@pytest.mark.parametrize(("per_node", "has_row"), [(1, True), (2, False)])
+def test_ranks_that_share_nodes_have_no_row_of_nodes_with_one_rank(
+    per_node: int, has_row: bool, tmp_path: Path
+) -> None:
+    """The report has no figure of six nodes."""
+    six = [Made(point(SIM, "ft", 6, 0, **{"class": "A"}), 1e10, measurements=1)]
+    hosts = tuple(f"node {rank // per_node}" for rank in range(6))
+    record = facts(machine="scali", title="Scali cluster")
+    table = tables_of(tmp_path, "scabench", six, facts=record, hosts=hosts)["npb-ft"]
+    assert any("6" in cells[:3] for cells in table.rows) == has_row
+
+
 def test_nodes_of_scali_2_have_two_ranks(tmp_path: Path) -> None:
     made_up = [Made(point(SIM, "ft", 4, 0, **{"class": "A"}), 1e10, measurements=1)]
     record, hosts = facts(machine="scali", title="Scali cluster"), ("node 0", "node 0", "node 1", "node 1")
