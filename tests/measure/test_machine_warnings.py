@@ -72,6 +72,53 @@ def test_warnings(part: str, name: str, value: object, ranks: int, kind: str, sa
 
 
 @pytest.mark.parametrize(
+    ("part", "name", "value", "ranks", "kinds"),
+    [
+        ("limits", "usable_cpus", "0-1", 2, set()),
+        ("limits", "quota_cpus", 2.0, 2, set()),
+        ("limits", "quota_cpus", 1.99, 2, {"quota"}),
+        ("limits", "usable_cpus", "0-3", 2, set()),  # two caches, and room for both ranks on one
+        ("network", "tcp_congestion_control", "cubic", 2, set()),
+        ("network", "tcp_congestion_control", "bbr", 2, {"congestion"}),
+        ("environment", "LD_LIBRARY_PATH", "/elsewhere", 2, set()),
+    ],
+)
+def test_a_limit_that_the_ranks_keep_is_not_warned_of(
+    part: str, name: str, value: object, ranks: int, kinds: set[str], facts: dict[str, Any]
+) -> None:
+    facts[part] = {**facts.get(part, {}), name: value}
+    assert {warning.kind for warning in warnings_before(facts, ranks=ranks, moment=QUIET)} == kinds
+
+
+def test_a_quota_for_all_cpus_limits_no_number_of_ranks(facts: dict[str, Any]) -> None:
+    """More ranks than CPUs are slow without a quota, too."""
+    facts["limits"] |= {"usable_cpus": "0-1", "quota_cpus": 2.0}
+    kinds = [warning.kind for warning in warnings_before(facts, ranks=4, moment=QUIET)]
+    assert kinds == ["oversubscription"]
+
+
+def test_the_cpus_of_a_placement_are_those_of_its_ranks(facts: dict[str, Any]) -> None:
+    def kinds(*cpus: int) -> list[str]:
+        return [warning.kind for warning in warnings_before(facts, ranks=2, moment=QUIET, cpus=cpus)]
+
+    assert kinds(0, 1, 8, 9) == []
+    assert kinds(0, 8, 1, 9) == ["smt"]
+    assert kinds(3, 3) == ["oversubscription"]
+
+
+@pytest.mark.parametrize(
+    ("steal", "busy_cpus", "kinds"),
+    [(0.01, 0.0, []), (0.011, 0.0, ["steal"]), (0.0, 0.19, []), (0.0, 0.2, ["load"]), (None, None, [])],
+)
+def test_load_is_warned_of_above_one_percent_stolen_or_from_a_fifth_of_a_cpu(
+    steal: float | None, busy_cpus: float | None, kinds: list[str], facts: dict[str, Any]
+) -> None:
+    moment = Moment(0.3, steal=steal, busy_cpus=busy_cpus)
+    assert [warning.kind for warning in warnings_before(facts, moment=moment)] == kinds
+    assert len(warnings_during([moment], goes_on=False)) == ("load" in kinds)
+
+
+@pytest.mark.parametrize(
     ("moment", "kind", "said"),
     [
         (Moment(0.3, steal=0.05, busy_cpus=0.0), "steal", "When the run began, the hypervisor took 5% of the CPU time"),
@@ -118,6 +165,15 @@ def test_load_of_others_during_launches(launches: list[Moment], goes_on: bool, s
     (warning,) = warnings_during(launches, goes_on=goes_on)
     assert (warning.kind, warning.cause) == ("others", said)
     assert warning.remedy
+
+
+def test_the_programs_that_used_most_cpu_time_in_all_launches_are_named() -> None:
+    launches = [
+        Moment(9.0, busy_cpus=0.6, programs=(Program("cc1", 7, 0.3), Program("make", 3, 0.2), Program("sh", 4, 0.1))),
+        Moment(1.0, busy_cpus=2.0, programs=(Program("backup", 8, 1.5), Program("cc1", 9, 0.5))),
+    ]
+    (warning,) = warnings_during(launches, goes_on=False)
+    assert warning.cause.endswith("1.3 CPUs busy: cc1, make and backup.")
 
 
 def test_quiet_launches_and_unknown_ones_are_not_warned_of() -> None:
