@@ -195,6 +195,7 @@ WIDE = [100.0, 150.0] * 8
     [
         ([(NARROW, NEAR)], PointStatus.PRECISE),
         ([(NARROW[:4], NEAR)], PointStatus.BUDGET),  # fewer than one launch would need
+        ([(NARROW[:5], NEAR)], PointStatus.PRECISE),
         ([(WIDE, NEAR), (NARROW, FAR)], PointStatus.BUDGET),  # it was there more rarely
         ([(WIDE[:4], NEAR), (NARROW, FAR)], PointStatus.PRECISE),
         ([(NARROW, BETWEEN), (WIDE[:6], NEAR), (WIDE[:2], FAR)], PointStatus.BUDGET),
@@ -216,6 +217,29 @@ def test_launches_are_judged_by_the_state_of_most_measurements(
         store.set_status(run_id, make_point(8), PointStatus.PRECISE)
         judge_over_launches(store, run_id, 0.01)
         assert store.points(run_id)[0].status is end
+
+
+@pytest.mark.parametrize(
+    ("step_ns", "reached", "needed"),
+    [
+        (3, "0.6%", "; about 8 launches would reach 0.5%"),
+        (9, "1.7%", "; about 45 launches would reach 0.5%"),
+        (10, "1.9%", ""),
+    ],
+)
+def test_launches_that_are_not_enough_say_how_many_are(step_ns: int, reached: str, needed: str, tmp_path: Path) -> None:
+    """With the deviation s of their logarithms, n launches reach t(n - 1) s / sqrt(n); above 50 none help."""
+    with Store.open(tmp_path / "r.db") as store:
+        run_id = store.create_run(make_info(), [make_point(8)])
+        for index in range(6):
+            launch_id = store.add_launch(run_id, make_launch(index=index))
+            store.write_round(run_id, measurements_with_medians([1000 + step_ns * index] * 2, launch_id=launch_id))
+        store.set_status(run_id, make_point(8), PointStatus.PRECISE)
+        assert judge_over_launches(store, run_id, 0.005) == {make_point(8)}
+        assert store.points(run_id)[0].reason == (
+            f"all launches were made: the interval is +-{reached} over 6 launches in one state; "
+            f"measurements in all: 12 in 6 launches{needed}"
+        )
 
 
 def test_one_launch_is_called_one(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.builders import make_info, make_launch, make_library, make_measurement, make_point
@@ -21,7 +22,7 @@ from hockney.measure import run as running
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan, Skipped
 from hockney.measure.recorder import Display, Recorder
-from hockney.measure.run_warnings import KernelShare
+from hockney.measure.run_warnings import KernelShare, host_warnings, steal_warning
 from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
 from hockney.results.store.lock import alone
@@ -59,6 +60,69 @@ def test_a_library_that_yields_gets_a_remedy(catalogue: Catalogue, is_wheel: boo
     assert (warning.kind, warning.subject) == ("yield", library.id)
     assert warning.cause == "mpi@mpich-5 spends 100% of its time in system calls."
     assert warning.remedy.startswith(remedy)
+
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("more", "system_ms", "wall_ms", "warned"),
+    [
+        ({}, 20, 100, True),
+        ({}, 19, 100, False),  # a spinning rank stays far below a fifth
+        ({}, 10, 50, True),
+        ({}, 49, 49, False),  # too short for clock ticks of 10 ms
+        ({"size_bytes": 1024}, 20, 100, True),
+        ({"size_bytes": 1025}, 100, 100, False),
+        ({"pattern": "oneway"}, 100, 100, False),
+    ],
+)
+def test_a_fifth_of_the_time_of_short_round_trips_in_the_kernel_is_warned_of(
+    catalogue: Catalogue, more: dict[str, Any], system_ms: int, wall_ms: int, *, warned: bool
+) -> None:
+    library = make_library("mpi@mpich-5", "mpich")
+    info = replace(catalogue.transports["shm"], name=library.id, library=library)
+    share = KernelShare()
+    measurement = make_measurement(make_point(transport=library.id, **more))
+    for _ in range(2):  # rank 0 counts
+        times = {"cpu_system_ns": (system_ms * MS // 2, 0), "wall_ns": (wall_ms * MS // 2, 10**9)}
+        share.add(replace(measurement, **times))
+    assert bool(list(share.warnings(replace(catalogue, transports={library.id: info})))) is warned
+    of_kernel = replace(info, caps=info.caps | {"syscalls"})
+    assert not list(share.warnings(replace(catalogue, transports={library.id: of_kernel})))
+
+
+@pytest.mark.parametrize(
+    ("stolen", "said"),
+    [
+        ((0.0, None, 0.04), ""),
+        ((0.0, None, 0.06), "While this run measured, the hypervisor took 3% of the CPU time."),
+        ((None,), ""),
+    ],
+)
+def test_steal_is_averaged_over_the_measurements_that_know_it(
+    stolen: tuple[float | None, ...], said: str, store: Store
+) -> None:
+    run_id = store.create_run(make_info(), [make_point()])
+    launch_id = store.add_launch(run_id, make_launch())
+    store.write_round(
+        run_id, [make_measurement(launch_id=launch_id, round_=at, steal=s) for at, s in enumerate(stolen)]
+    )
+    assert [warning.cause for warning in steal_warning(store, run_id)] == [said] * bool(said)
+
+
+def test_a_host_with_another_version_or_without_the_library_is_named(catalogue: Catalogue) -> None:
+    library = make_library("mpi@mpich-4", "mpich", Path("/usr/bin/mpiexec"))
+    info = replace(catalogue.transports["shm"], name=library.id, library=library)
+    versions = {"n1": "4.0.2", "n2": "4.0.2", "n3": "4.1", "n4": None}
+    hosts = [
+        {"name": name, "libraries": {library.id: has, "unused": name}, "broken": {}} for name, has in versions.items()
+    ]
+    warnings = list(host_warnings(hosts, replace(catalogue, transports={library.id: info})))
+    assert [(warning.subject, warning.cause) for warning in warnings] == [
+        ("n3", "On n3 /usr/bin/mpiexec is of version 4.1; n1 has 4.0.2."),
+        ("n4", "On n4 there is no working /usr/bin/mpiexec; n1 has 4.0.2."),
+    ]
 
 
 def test_ctrl_c_before_the_first_measurement_leaves_a_run_that_can_be_resumed(

@@ -242,6 +242,24 @@ def test_odd_costs_make_a_platform(tmp_path: Path, costs: str) -> None:
         assert all(0 <= float(part.partition(":")[2]) < 1e12 for part in settings[name].split(";"))
 
 
+@pytest.mark.parametrize(
+    ("nodes", "ranks_per_node", "classes"), [(4, 1, ["all"]), (1, 2, ["near"]), (4, 2, ["near", "all"])]
+)
+def test_costs_within_a_node_count_where_ranks_share_one(
+    nodes: int, ranks_per_node: int, classes: list[str], tmp_path: Path
+) -> None:
+    """SMPI has one class for all pairs, so the other must belong to none."""
+    topology, more = f'kind = "switch"\nnodes = {nodes}', f"ranks_per_node = {ranks_per_node}"
+    near = MEMORY.replace("class.all", "class.near")
+    both = model_of(tmp_path, f"[class.near]\nsame_node = true\n{near}{NETWORK}", topology, more)
+    if len(classes) > 1:
+        with pytest.raises(UsageError, match="SMPI has the same costs for all pairs, and this model 2 classes"):
+            platform_of(both)
+    else:
+        costs = {"near": MEMORY, "all": NETWORK}[classes[0]]
+        assert platform_of(both).xml == platform_of(model_of(tmp_path, costs, topology, more)).xml
+
+
 def test_omissions_are_named(tmp_path: Path) -> None:
     more = 'ranks_per_node = 2\n[noise]\nlaw = "lognormal"\nsigma = 0.1\nsource = "made up"'
     late = NETWORK.replace("latency = 12000", "latency = 12000\nlate = 10")
