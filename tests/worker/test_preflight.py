@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.builders import make_library
@@ -30,6 +31,24 @@ def test_this_host_describes_itself(tmp_path: Path) -> None:
     assert host["name"] == "here"
     assert all(host[key] for key in ("hostname", "machine", "kernel", "cpus"))
     assert abs(host["clock_offset_s"]) <= host["clock_error_s"]
+
+
+@pytest.mark.parametrize(
+    ("clock", "offset_s", "error_s"), [("1005.5", 3.5, 2.0), ("998.0", -4.0, 2.0), ("1005.N", None, None)]
+)
+def test_a_clock_was_read_between_question_and_answer(
+    clock: str, offset_s: float | None, error_s: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = iter((1000.0, 1004.0))
+    monkeypatch.setattr("hockney.worker.preflight.time", SimpleNamespace(time=lambda: next(moments)))
+    (host,) = preflight([Host("here")], [], shell(tmp_path, f"echo clock {clock}\n"))
+    assert (host["clock_offset_s"], host["clock_error_s"]) == (offset_s, error_s)
+
+
+@pytest.mark.parametrize(("speed", "bits_per_s"), [("-1", None), ("0", None), ("1", 1_000_000)])
+def test_the_rate_of_an_interface_is_known_above_zero(speed: str, bits_per_s: int | None, tmp_path: Path) -> None:
+    (host,) = preflight([Host("here")], [], shell(tmp_path, f"echo 'interface eth9 1500 {speed} '\n"))
+    assert host["interfaces"][-1] == {"name": "eth9", "mtu_bytes": 1500, "bits_per_s": bits_per_s, "address": None}
 
 
 def test_an_interface_that_vanishes_while_it_is_read_is_left_out(tmp_path: Path) -> None:
