@@ -59,6 +59,7 @@ class Machine(OwnClock):
             batch=batch,
             definition=Definition("root", 2, 2 * point.bytes, 2),
             floor_ns=(floor_ns, floor_ns),
+            wall_ns=(round(batch_ns * samples),) * 2,
             verified=verify,
         )
         self.measurements.append(measurement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from hockney.measure.recorder import Recorder
 from hockney.model import RunStatus
 from hockney.results.store import Store
 from hockney.worker.catalogue import load
+from hockney.worker.errors import LaunchFailed
+from hockney.worker.launch import Job, StartCommand
 
 FIRST = "127.0.0.1"
 PLAN = Plan("test", (), time_s=1)
@@ -94,6 +97,21 @@ def test_a_host_whose_ranks_do_not_come_is_named_without_a_useless_remedy(
     (warning,) = sides[0].store.run(sides[0].run_id).warnings
     assert "did not join in time, including rank 2 on c" in warning.cause
     assert "--limit" not in warning.cause
+
+
+@pytest.mark.parametrize(("hosts", "asked_s", "limit_s"), [(2, 60, 10), (19, 60, 11), (200, 60, 30), (200, 12, 12)])
+def test_ten_hosts_more_have_a_second_more_to_start(
+    hosts: int, asked_s: int, limit_s: int, sides: list[Recorder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[Job] = []
+
+    def refuse(job: Job, **_: object) -> StartCommand:
+        jobs.append(job)
+        raise LaunchFailed("agent", "not in this test")
+
+    monkeypatch.setattr(host_clocks, "launch", refuse)
+    HostClocks(replace(PLAN, start_limit_s=asked_s), sides, [f"n{number}" for number in range(hosts)]).before()
+    assert [(job.ranks, job.start_limit_s) for job in jobs] == [(hosts, limit_s)]
 
 
 def test_strangers_are_reported(sides: list[Recorder], started: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from hockney.measure.pool import Failures, WorkerPool, _host_names
 from hockney.model import Launch, Measurement, Point
 from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import load
-from hockney.worker.errors import WorkerDied
+from hockney.worker.errors import LaunchFailed, WorkerDied
 from hockney.worker.hosts import Host
-from hockney.worker.launch import Job
+from hockney.worker.launch import Job, StartCommand
 from hockney.worker.session import WorkerSession
 
 
@@ -122,6 +123,42 @@ def test_a_start_ends_early_only_for_a_host_that_is_then_dropped(
     pool._ask(hosts).result()
     assert pool._misses(hosts) == is_missed
     assert bool(pool._lose_hosts(point)) == is_missed
+
+
+@pytest.mark.parametrize(
+    ("lost", "asks_hosts", "reason"),
+    [
+        ({"n2": "no route"}, True, "^n2 does not answer \\(no route\\)$"),
+        ({"n1": "no route", "n2": "no route"}, True, "^agent did not start the worker: it broke$"),
+        ({}, True, "^agent did not start the worker: it broke$"),
+        ({"n2": "no route"}, False, "^agent did not start the worker: it broke$"),
+    ],
+)
+def test_after_a_failed_start_its_hosts_are_asked_and_those_that_do_not_answer_are_named(
+    lost: dict[str, str], *, asks_hosts: bool, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where none answers, only a library's launcher reaches them, so nothing is known. Nothing is tried twice."""
+    jobs: list[Job] = []
+
+    def breaks(job: Job, *_: object) -> StartCommand:
+        jobs.append(job)
+        raise LaunchFailed("agent", "it broke")
+
+    asked: list[Sequence[str]] = []
+    monkeypatch.setattr("hockney.measure.pool.launch", breaks)
+    monkeypatch.setattr("hockney.measure.pool.lost_hosts", lambda names, _: asked.append(names) or lost)
+    catalogue = load()
+    options = RunOptions(transports=("tcp",), sizes=(8, 64), ranks=(2,), hosts=("n1:1", "n2:1", "n3:1"))
+    plan = make_plan(pattern_suite("pingpong"), options, catalogue)
+    failures = Failures(asks_hosts=asks_hosts)
+    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": failures}
+    with WorkerPool(plan, catalogue, lambda _: 1, refused=lambda *_: None, steal=lambda: None, **asked_of) as pool:
+        for point in plan.points:
+            with pytest.raises(PointFailed, match=reason):
+                pool.clock_ns(point)
+    assert len(jobs) == 1
+    assert asked == [["n1", "n2"]] * asks_hosts
+    assert failures.lost_hosts == (lost if "n2 does" in reason else {})
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,13 @@ def test_events_on_schedule_are_samples_of_one(rate_hz: int, events: int) -> Non
     assert {(each.batch, each.elapsed_ns.shape[1]) for each in all_measurements(notes)} == {(1, events)}
 
 
+@pytest.mark.parametrize(("event_ms", "events"), [(1, 1000), (10, 200), (1000, 2), (10_000, 1)])
+def test_events_that_come_too_slowly_for_their_schedule_are_as_many_as_fit_the_time(event_ms: int, events: int) -> None:
+    point = Point("shm", "pushfarm", 3, 8, (("rate_hz", "20000"),), traits=PatternTraits(stream=True))
+    notes = sample(Machine(lambda point: event_ms * 1e6 / 2, noise=0), plan_of(point), budget_s=2)
+    assert {each.elapsed_ns.shape[1] for each in all_measurements(notes)} == {events}
+
+
 def test_a_long_repetition_is_its_own_batch() -> None:
     machine = Machine(lambda point: 5e6)
     notes = sample(machine, plan_of(TCP))
