@@ -53,6 +53,13 @@ def test_a_new_size_may_take_as_long_as_its_messages_on_a_slow_network() -> None
     assert limit_after(0.01, SMALL, replace(SMALL, bytes=1 << 30)) == MOST_S
 
 
+@pytest.mark.parametrize(("traits", "limit_s"), [(PatternTraits(), 4 + 5), (PatternTraits(links="ends"), 4 + 2)])
+def test_messages_of_all_ranks_are_counted_unless_a_pair_sends_alone(traits: PatternTraits, limit_s: int) -> None:
+    """Of 8 ranks each sends 256 KiB, or two do; twice, at 1 MB/s."""
+    short = Point("tcp", "alltoall", 8, 8, traits=traits)
+    assert limit_after(0.01, short, replace(short, bytes=1 << 18)) == limit_s
+
+
 def test_another_pair_is_alike() -> None:
     first, other = (replace(SMALL, options=(("source", "0"), ("target", target))) for target in "12")
     assert limit_after(0.01, first, other) == 5

@@ -31,6 +31,7 @@ class Made:
         self.now_s = 0.0
         self.repetition_s, self.before_s, self.after_s = repetition_s, before_s, after_s
         self.traffic: list[tuple[float, float]] = []  # when it began and ended
+        self.asked: list[tuple[int, int, int]] = []  # batch, samples and limit in s
         self.dies = False
         self.ends: Callable[[int], tuple[int, int]] = lambda wall_ns: (2 * wall_ns, wall_ns)  # a rank alone is no load
 
@@ -44,6 +45,7 @@ class Made:
         begin_s = self.now_s + self.before_s
         end_s = begin_s + batch * samples * self.repetition_s
         self.traffic.append((begin_s, end_s))
+        self.asked.append((batch, samples, how["timeout_s"]))
 
         def end() -> Any:
             if self.dies:
@@ -55,8 +57,11 @@ class Made:
         return end
 
 
-def make_load(made: Any, timeout_s: int = 60, name: str = "bulk") -> Load:
-    return Load(made, Background(name, 2), timeout_s, is_lossy=False, clock=made.clock, sleep=made.sleep)
+def make_load(
+    made: Any, timeout_s: int = 60, name: str = "bulk", *, is_lossy: bool = False, adapts: bool = False
+) -> Load:
+    clock = {"clock": made.clock, "sleep": made.sleep}
+    return Load(made, Background(name, 2), timeout_s, is_lossy=is_lossy, adapts=adapts, **clock)
 
 
 def victim(made: Made, length_s: float, seen: list[tuple[float, float]]) -> Callable[[], Any]:
@@ -80,6 +85,28 @@ def test_what_is_measured_is_wholly_covered(length_s: float, repetition_s: float
         assert first_s <= begin_s
         assert end_s <= last_s
     assert load.is_at_rest
+
+
+@pytest.mark.parametrize(("is_lossy", "most"), [(False, 256), (True, 4)])
+def test_traffic_has_at_most_256_samples_or_ranks_that_meet_after_four_repetitions(is_lossy: bool, most: int) -> None:
+    """Messages that may be lost flood a receiver that does not meet its senders."""
+    made = Made(1e-5)
+    make_load(made, is_lossy=is_lossy).during(victim(made, 1.0, []), "a point")
+    sizes = [batch if is_lossy else samples for batch, samples, _ in made.asked]
+    assert most / 2 < max(sizes) <= most
+
+
+@pytest.mark.parametrize("adapts", [False, True])
+def test_the_limit_of_traffic_of_known_length_may_be_ten_times_that(*, adapts: bool) -> None:
+    made = Made()
+    load = make_load(made, adapts=adapts)
+    for _ in range(2):
+        load.during(victim(made, 1.0, []), "a point")
+    lengths_s = [end_s - begin_s for begin_s, end_s in made.traffic]
+    first, *limits_s = [limit_s for _, _, limit_s in made.asked]
+    assert first == 60  # a single repetition of unknown length
+    for limit_s, length_s in zip(limits_s, lengths_s[1:], strict=True):
+        assert limit_s == (pytest.approx(max(4, 10 * length_s), abs=1) if adapts else 60)
 
 
 def test_an_incast_lasts_until_its_receiver_has_all() -> None:

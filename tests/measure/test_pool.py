@@ -13,7 +13,7 @@ from hockney.measure.interfaces import PointFailed
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.measure.pool import Failures, WorkerPool, _host_names
 from hockney.model import Launch, Measurement, Point
-from hockney.worker.answers import MeasureAnswer, Rank
+from hockney.worker.answers import HelloAnswer, MeasureAnswer, Rank
 from hockney.worker.catalogue import load
 from hockney.worker.errors import LaunchFailed, WorkerDied
 from hockney.worker.hosts import Host
@@ -159,6 +159,85 @@ def test_after_a_failed_start_its_hosts_are_asked_and_those_that_do_not_answer_a
     assert len(jobs) == 1
     assert asked == [["n1", "n2"]] * asks_hosts
     assert failures.lost_hosts == (lost if "n2 does" in reason else {})
+
+
+@pytest.mark.parametrize(("timed_out", "starts"), [(True, 1), (False, 2)])
+def test_a_launcher_that_never_answered_is_not_started_for_another_number_of_ranks(
+    timed_out: bool, starts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[Job] = []
+
+    def breaks(job: Job, *_: object) -> StartCommand:
+        jobs.append(job)
+        raise LaunchFailed("agent", "it broke", timed_out=timed_out)
+
+    monkeypatch.setattr("hockney.measure.pool.launch", breaks)
+    catalogue = load()
+    options = RunOptions(transports=("shm",), ranks=(2, 3), oversubscribe=True)
+    plan = make_plan(pattern_suite("barrier"), options, catalogue)
+    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": Failures()}
+    with WorkerPool(plan, catalogue, lambda _: 1, refused=lambda *_: None, steal=lambda: None, **asked_of) as pool:
+        for point in plan.points:
+            with pytest.raises(PointFailed, match="it broke"):
+                pool.clock_ns(point)
+    assert [job.ranks for job in jobs] == [2, 3][:starts]
+
+
+def came_up(
+    monkeypatch: pytest.MonkeyPatch, found: Sequence[tuple[str, int, int]], hosts: tuple[str, ...] = ()
+) -> list[Launch]:
+    """The launches of a barrier whose ranks say that they are on these machines and CPUs, of so many usable ones."""
+    hello = WorkerSession.hello
+
+    def elsewhere(session: WorkerSession) -> HelloAnswer:
+        answer = hello(session)
+        places = [{"machine": machine, "cpu": cpu, "cpus_usable": usable} for machine, cpu, usable in found]
+        ranks = tuple(rank.model_copy(update=place) for rank, place in zip(answer.ranks, places, strict=True))
+        return answer.model_copy(update={"ranks": ranks})
+
+    monkeypatch.setattr(WorkerSession, "hello", elsewhere)
+    monkeypatch.setattr("hockney.measure.pool.usable_cpus", lambda: tuple(range(64)))
+    monkeypatch.setenv("HOCKNEY_RSH", """sh -c 'exec sh -c "$1"'""")  # leads to this host
+    launches: list[Launch] = []
+    catalogue = load()
+    options = RunOptions(transports=("tcp",), ranks=(len(found),), hosts=hosts, oversubscribe=True)
+    plan = make_plan(pattern_suite("barrier"), options, catalogue)
+    failures = Failures(asks_hosts=False)
+    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": failures}
+    with WorkerPool(
+        plan, catalogue, lambda one: launches.append(one) or 1, refused=lambda *_: None, steal=lambda: None, **asked_of
+    ) as pool:
+        pool.clock_ns(plan.points[0])
+    return launches
+
+
+@pytest.mark.parametrize(
+    ("found", "share"),
+    [
+        ([("a", 0, 1), ("a", 1, 1), ("a", 2, 1)], False),
+        ([("a", 0, 1), ("a", 1, 1), ("a", 0, 1)], True),
+        ([("a", 0, 1), ("a", 1, 1), ("b", 0, 1)], False),
+        ([("a", 0, 3), ("a", 0, 3), ("a", 0, 3)], False),  # not pinned: each has a CPU to move to
+        ([("a", 0, 2), ("a", 0, 2), ("a", 0, 2)], True),
+        ([("a", 0, 2), ("a", 0, 2), ("b", 0, 2)], False),
+    ],
+)
+def test_ranks_that_came_up_on_shared_cpus_are_started_again_to_yield(
+    found: list[tuple[str, int, int]], *, share: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (launch,) = came_up(monkeypatch, found)
+    assert launch.oversubscribed is share
+
+
+@pytest.mark.parametrize("machines", ["aab", "aba", "abb", "aaa"])
+def test_ranks_on_other_hosts_than_asked_for_are_not_measured(machines: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(machine, cpu, 1) for cpu, machine in enumerate(machines)]
+    hosts = ("127.0.0.1:2", "b:1")
+    if len({*machines}) == 2:
+        assert len(came_up(monkeypatch, found, hosts)) == 1
+    else:
+        with pytest.raises(PointFailed, match=r"ranks that belong on 127\.0\.0\.1:2, b:1 came up on"):
+            came_up(monkeypatch, found, hosts)
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,8 @@ def place(
     `ranks`: how many the background has; None: one on each host (or CPU) that the victims leave. `cpus` empty: hockney
     chooses. `share`: the background may use CPUs of the victims. Raises UsageError where there are too few.
     """
-    least, most, step = catalogue.pattern(BACKGROUNDS[name].pattern).ranks
-    if ranks is not None and (ranks < least or (most and ranks > most) or ranks % step):
+    least, _, step = catalogue.pattern(BACKGROUNDS[name].pattern).ranks
+    if ranks is not None and (ranks < least or ranks % step):
         multiple = f", a multiple of {step}" if step > 1 else ""
         raise UsageError(f"--background {name} takes {least} ranks or more{multiple}, not {ranks}")
     count = len(hosts) or len(set(cpus)) or len(usable_cpus())
