@@ -121,6 +121,33 @@ def test_a_short_watch_is_unknown_and_the_next_begins_again(tmp_path: Path) -> N
     assert watch.read().busy_cpus == 0.4
 
 
+@pytest.mark.parametrize(("length_s", "is_known"), [(0.29, False), (0.3, True)])
+def test_a_watch_of_three_tenths_of_a_second_is_long_enough(length_s: float, is_known: bool, tmp_path: Path) -> None:
+    clock = iter((0.0, length_s))
+    grow(tmp_path, {"proc/stat": stat((0, 0, 0))})
+    watch = Watch(lambda: 0.0, root=tmp_path, clock=lambda: next(clock))
+    grow(tmp_path, {"proc/stat": stat((15, 15, 0))})
+    assert (watch.read().busy_cpus is not None) is is_known
+
+
+@pytest.mark.parametrize(
+    ("used", "named"),
+    [
+        ({"more": 300, "most": 400, "least": 100, "less": 200}, ["most", "more", "less"]),
+        ({"hardly": 99, "enough": 100}, ["enough"]),
+    ],
+)
+def test_three_programs_are_named_that_used_a_tenth_of_a_cpu_or_more(
+    used: dict[str, int], named: list[str], tmp_path: Path
+) -> None:
+    """In 10 s, of 100 clock ticks each."""
+    before, after = {"proc/stat": stat((0, 0, 0))}, {"proc/stat": stat((1000, 0, 0))}
+    for pid, (name, ticks) in enumerate(used.items(), 10):
+        before |= program(pid, name, 7)
+        after |= program(pid, name, 7 + ticks)
+    assert [one.name for one in watched(tmp_path, before, after, own_s=0.0).programs] == named
+
+
 def test_a_watch_where_nothing_is_known(tmp_path: Path) -> None:
     assert watched(tmp_path, {}, {}, own_s=1.0) == Moment(10.0)
 
@@ -140,6 +167,7 @@ def test_busy_programs_are_named_without_ours_and_the_kernels(tmp_path: Path) ->
     assert [(each.name, each.pid, each.cpus) for each in moment.programs] == [("a (b) c", 7, 0.9), ("new", 11, 0.2)]
 
 
-def test_a_single_stolen_tick_is_no_evidence(tmp_path: Path) -> None:
-    ticks = {"proc/stat": stat((0, 0, 0))}, {"proc/stat": stat((0, 9, 1))}
-    assert watched(tmp_path, *ticks, own_s=0.0).steal == 0.0
+@pytest.mark.parametrize(("ticks", "steal"), [(1, 0.0), (2, 0.2)])
+def test_a_single_stolen_tick_is_no_evidence(ticks: int, steal: float, tmp_path: Path) -> None:
+    stats = {"proc/stat": stat((0, 0, 10))}, {"proc/stat": stat((0, 10 - ticks, 10 + ticks))}
+    assert watched(tmp_path, *stats, own_s=0.0).steal == steal

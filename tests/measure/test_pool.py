@@ -144,9 +144,13 @@ def test_after_a_failed_start_its_hosts_are_asked_and_those_that_do_not_answer_a
         jobs.append(job)
         raise LaunchFailed("agent", "it broke")
 
+    def lose(names: Sequence[str], _: object) -> dict[str, str]:
+        asked.append(names)
+        return lost
+
     asked: list[Sequence[str]] = []
     monkeypatch.setattr("hockney.measure.pool.launch", breaks)
-    monkeypatch.setattr("hockney.measure.pool.lost_hosts", lambda names, _: asked.append(names) or lost)
+    monkeypatch.setattr("hockney.measure.pool.lost_hosts", lose)
     catalogue = load()
     options = RunOptions(transports=("tcp",), sizes=(8, 64), ranks=(2,), hosts=("n1:1", "n2:1", "n3:1"))
     plan = make_plan(pattern_suite("pingpong"), options, catalogue)
@@ -195,6 +199,10 @@ def came_up(
         ranks = tuple(rank.model_copy(update=place) for rank, place in zip(answer.ranks, places, strict=True))
         return answer.model_copy(update={"ranks": ranks})
 
+    def started(launch: Launch) -> int:
+        launches.append(launch)
+        return 1
+
     monkeypatch.setattr(WorkerSession, "hello", elsewhere)
     monkeypatch.setattr("hockney.measure.pool.usable_cpus", lambda: tuple(range(64)))
     monkeypatch.setenv("HOCKNEY_RSH", """sh -c 'exec sh -c "$1"'""")  # leads to this host
@@ -204,9 +212,7 @@ def came_up(
     plan = make_plan(pattern_suite("barrier"), options, catalogue)
     failures = Failures(asks_hosts=False)
     asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": failures}
-    with WorkerPool(
-        plan, catalogue, lambda one: launches.append(one) or 1, refused=lambda *_: None, steal=lambda: None, **asked_of
-    ) as pool:
+    with WorkerPool(plan, catalogue, started, refused=lambda *_: None, steal=lambda: None, **asked_of) as pool:
         pool.clock_ns(plan.points[0])
     return launches
 

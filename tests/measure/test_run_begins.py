@@ -85,7 +85,7 @@ def test_a_fifth_of_the_time_of_short_round_trips_in_the_kernel_is_warned_of(
     share = KernelShare()
     measurement = make_measurement(make_point(transport=library.id, **more))
     for _ in range(2):  # rank 0 counts
-        times = {"cpu_system_ns": (system_ms * MS // 2, 0), "wall_ns": (wall_ms * MS // 2, 10**9)}
+        times: dict[str, Any] = {"cpu_system_ns": (system_ms * MS // 2, 0), "wall_ns": (wall_ms * MS // 2, 10**9)}
         share.add(replace(measurement, **times))
     assert bool(list(share.warnings(replace(catalogue, transports={library.id: info})))) is warned
     of_kernel = replace(info, caps=info.caps | {"syscalls"})
