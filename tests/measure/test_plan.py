@@ -227,7 +227,8 @@ def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_
         return make_plan(pattern_suite("pingpong"), options, CATALOGUE, cpus=2).launches
 
     assert launches((8,), 3.0) == 6
-    assert launches((8,), 1.0) == 1
+    assert launches((8,), 1.5) == 6  # a quarter of a second of each for the point
+    assert launches((8,), 1.49) == 1
     assert launches((8, 16, 32, 64), 3.0) == 1
     assert launches((8,), 3.0, asked=2) == 2
     assert make_plan(suite(pattern="pingpong"), RunOptions(time_s=600.0), CATALOGUE, cpus=2).launches == 1
@@ -459,8 +460,10 @@ def test_a_plan_whose_first_round_goes_far_beyond_its_time_is_refused_with_the_t
     series = {"pattern": "pingpong", "bytes": "1,2,4", "ranks": list(range(2, 4002)), "transports": ["shm", "tcp"]}
     plan = make_plan(suite(**series), RunOptions(time_s=3600, oversubscribe=True), CATALOGUE, cpus=2)
     assert len(plan.points) == 24_000
-    with pytest.raises(UsageError, match=r"24000 points: .* about 6 min, .* \(--time 6m\)"):
-        make_plan(suite(**series), RunOptions(time_s=1, oversubscribe=True), CATALOGUE, cpus=2)
+    assert make_plan(suite(**series), RunOptions(time_s=36, oversubscribe=True), CATALOGUE, cpus=2).points
+    for time_s in (1, 35):  # a tenth of the round's time is too little, but up to a minute any is enough
+        with pytest.raises(UsageError, match=r"24000 points: .* about 6 min, .* \(--time 6m\)"):
+            make_plan(suite(**series), RunOptions(time_s=time_s, oversubscribe=True), CATALOGUE, cpus=2)
     few = {**series, "ranks": [2, 3]}
     assert len(make_plan(suite(**few), RunOptions(time_s=0.001, oversubscribe=True), CATALOGUE, cpus=2).points) == 12
 
@@ -484,6 +487,28 @@ def test_across_hosts_each_has_a_rank_by_default(hosts: tuple[str, ...], ranks: 
         assert {point.ranks for point in plan.points} == {number}
         asked = make_plan(suited, RunOptions(hosts=hosts, ranks=(2,)), tcp, cpus=8)
         assert {point.ranks for point in asked.points} == {2}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ranks", "per_host", "transports"),
+    [
+        (("n1", "n2"), 2, (), {"tcp", "tcp/2"}),
+        (("n1:2", "n2:1"), 2, (), {"tcp", "tcp/2"}),
+        (("n1:1", "n2:2"), 2, (), {"tcp"}),
+        (("n1",), 2, (), {"tcp"}),
+        (("n1", "n2"), 3, (), {"tcp"}),
+        (("n1", "n2"), 4, (4, 2), {"tcp/4", "tcp/2"}),
+        ((), 2, (), {"tcp"}),
+    ],
+)
+def test_two_ranks_are_measured_between_hosts_and_within_the_first(
+    hosts: tuple[str, ...], ranks: int, per_host: tuple[int, ...], transports: set[str]
+) -> None:
+    tcp = replace(CATALOGUE, transports={"tcp": make_transport("tcp", BOTH | {"hosts"})})
+    asked = RunOptions(hosts=hosts, ranks=(ranks,), per_host=per_host)
+    plan = make_plan(suite(pattern="ring", transports=["tcp"]), asked, tcp, cpus=8)
+    assert {point.transport for point in plan.points} == transports
+    assert not plan.skipped
 
 
 def test_a_pattern_alone_has_a_rank_on_each_host_if_all_ranks_take_part() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,30 @@ from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.measure.pool import Failures, WorkerPool, _host_names
 from hockney.model import Launch, Measurement, Point
 from hockney.worker.answers import HelloAnswer, MeasureAnswer, Rank
-from hockney.worker.catalogue import load
+from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import LaunchFailed, WorkerDied
 from hockney.worker.hosts import Host
 from hockney.worker.launch import Job, StartCommand
 from hockney.worker.session import WorkerSession
+
+
+def pool_of(
+    plan: Plan,
+    catalogue: Catalogue,
+    started: Callable[[Launch], int] = lambda launch: 1,
+    failures: Failures | None = None,
+) -> WorkerPool:
+    return WorkerPool(
+        plan,
+        catalogue,
+        started,
+        refused=lambda *_: None,
+        steal=lambda: None,
+        launch_index=0,
+        seed=1,
+        environment={},
+        failures=failures or Failures(),
+    )
 
 
 @pytest.mark.parametrize("pattern", ["oneway", "allreduce"])
@@ -75,8 +95,7 @@ def test_an_unverified_payload_fails_unless_it_may_be_lost(transport: str, monke
     catalogue = load()
     asked = RunOptions(transports=(transport,), sizes=(64,), oversubscribe=True)
     plan = make_plan(pattern_suite("pingpong"), asked, catalogue, cpus=2)
-    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": Failures()}
-    with WorkerPool(plan, catalogue, lambda launch: 1, refused=lambda *_: None, steal=lambda: None, **asked_of) as pool:
+    with pool_of(plan, catalogue) as pool:
         how: dict[str, Any] = {"round_": 0, "batch": 4, "samples": 3, "warmup": 1}
         assert not pool.measure(plan.points[0], **how, verify=False).verified
         if transport == "shm":
@@ -100,8 +119,7 @@ def test_a_job_that_always_dies_is_started_four_times(monkeypatch: pytest.Monkey
     catalogue = load()
     asked = RunOptions(transports=("shm",), sizes=(64,), oversubscribe=True)
     plan = make_plan(pattern_suite("pingpong"), asked, catalogue, cpus=2)
-    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": Failures()}
-    with WorkerPool(plan, catalogue, started, refused=lambda *_: None, steal=lambda: None, **asked_of) as pool:
+    with pool_of(plan, catalogue, started) as pool:
         for reason in ["^rank 1 was killed"] * 4 + ["^given up after 4 starts of shm, .* killed by SIGKILL"]:
             with pytest.raises(PointFailed, match=reason):
                 pool.measure(plan.points[0], round_=0, batch=4, samples=3, warmup=1, verify=True)
@@ -155,14 +173,50 @@ def test_after_a_failed_start_its_hosts_are_asked_and_those_that_do_not_answer_a
     options = RunOptions(transports=("tcp",), sizes=(8, 64), ranks=(2,), hosts=("n1:1", "n2:1", "n3:1"))
     plan = make_plan(pattern_suite("pingpong"), options, catalogue)
     failures = Failures(asks_hosts=asks_hosts)
-    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": failures}
-    with WorkerPool(plan, catalogue, lambda _: 1, refused=lambda *_: None, steal=lambda: None, **asked_of) as pool:
+    with pool_of(plan, catalogue, failures=failures) as pool:
         for point in plan.points:
             with pytest.raises(PointFailed, match=reason):
                 pool.clock_ns(point)
     assert len(jobs) == 1
     assert asked == [["n1", "n2"]] * asks_hosts
     assert failures.lost_hosts == (lost if "n2 does" in reason else {})
+
+
+@pytest.mark.parametrize(
+    ("cause", "hosts", "asks_hosts", "is_missed"),
+    [
+        ("ssh: connect to host n2 port 22: No route to host", ("n1:1", "n2:1"), True, True),
+        ("no answer within 6 s", ("n1:1", "n2:1"), True, False),  # it may be slow
+        ("ssh: connect to host n2 port 22: No route to host", ("n1:1", "n2:1"), False, False),
+        ("ssh: connect to host n2 port 22: No route to host", (), True, False),
+    ],
+)
+def test_a_start_ends_early_where_ssh_cannot_reach_a_host(
+    cause: str, hosts: tuple[str, ...], *, asks_hosts: bool, is_missed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missed: list[bool] = []
+
+    class Starting(WorkerSession):
+        def __init__(self, command: StartCommand, *, misses_host: Callable[[], bool], **how: Any) -> None:
+            super().__init__(command, **how)
+            self._misses = misses_host
+
+        def start(self) -> None:
+            end_s = time.monotonic() + 0.5  # as while it waits
+            while not (is_missed := self._misses()) and time.monotonic() < end_s:
+                time.sleep(0.01)
+            missed.append(is_missed)
+            raise LaunchFailed("agent", "it broke")
+
+    monkeypatch.setattr("hockney.measure.pool.WorkerSession", Starting)
+    monkeypatch.setattr("hockney.measure.pool.lost_hosts", lambda *_: {"n2": cause})
+    catalogue = load()
+    options = RunOptions(transports=("tcp",), sizes=(8,), ranks=(2,), hosts=hosts, oversubscribe=True)
+    plan = make_plan(pattern_suite("pingpong"), options, catalogue)
+    failures = Failures(asks_hosts=asks_hosts)
+    with pool_of(plan, catalogue, failures=failures) as pool, pytest.raises(PointFailed):
+        pool.clock_ns(plan.points[0])
+    assert missed == [is_missed]
 
 
 @pytest.mark.parametrize(("timed_out", "starts"), [(True, 1), (False, 2)])
@@ -179,8 +233,7 @@ def test_a_launcher_that_never_answered_is_not_started_for_another_number_of_ran
     catalogue = load()
     options = RunOptions(transports=("shm",), ranks=(2, 3), oversubscribe=True)
     plan = make_plan(pattern_suite("barrier"), options, catalogue)
-    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": Failures()}
-    with WorkerPool(plan, catalogue, lambda _: 1, refused=lambda *_: None, steal=lambda: None, **asked_of) as pool:
+    with pool_of(plan, catalogue) as pool:
         for point in plan.points:
             with pytest.raises(PointFailed, match="it broke"):
                 pool.clock_ns(point)
@@ -211,8 +264,7 @@ def came_up(
     options = RunOptions(transports=("tcp",), ranks=(len(found),), hosts=hosts, oversubscribe=True)
     plan = make_plan(pattern_suite("barrier"), options, catalogue)
     failures = Failures(asks_hosts=False)
-    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": failures}
-    with WorkerPool(plan, catalogue, started, refused=lambda *_: None, steal=lambda: None, **asked_of) as pool:
+    with pool_of(plan, catalogue, started, failures=failures) as pool:
         pool.clock_ns(plan.points[0])
     return launches
 
