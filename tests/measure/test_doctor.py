@@ -16,9 +16,10 @@ from hockney.measure import doctor as checkup
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures, check_up, summarize_floor
 from hockney.measure.self_test import Check
 from hockney.stats.fit import Estimate
-from hockney.worker.answers import FloorAnswer
+from hockney.worker.answers import FloorAnswer, HelloAnswer
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import NoCompiler
+from hockney.worker.launch import launch
 from hockney.worker.session import WorkerSession
 
 
@@ -137,6 +138,35 @@ def test_this_machine() -> None:
     assert measured.harness_ns > 0
     assert measured.why or measured.floor
     assert sum(seen.share for seen in measured.floor) == pytest.approx(1 if measured.floor else 0)
+
+
+@pytest.mark.parametrize(
+    ("places", "chosen", "pinned"),
+    [
+        ([(3, 1), (5, 1)], (3, 5), True),
+        ([(3, 1), (4, 1)], (3, 5), False),  # on another CPU
+        ([(3, 1), (5, 2)], (3, 5), False),  # on its CPU, but it may move
+        ([(3, 2), (5, 2)], (), None),
+    ],
+)
+def test_ranks_are_pinned_that_are_on_their_cpu_and_may_use_no_other(
+    places: list[tuple[int, int]], chosen: tuple[int, ...], pinned: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hello = WorkerSession.hello
+
+    def placed(session: WorkerSession) -> HelloAnswer:
+        answer = hello(session)
+        ranks = (
+            rank.model_copy(update={"cpu": cpu, "cpus_usable": usable})
+            for rank, (cpu, usable) in zip(answer.ranks, places, strict=True)
+        )
+        return answer.model_copy(update={"ranks": tuple(ranks)})
+
+    monkeypatch.setattr(WorkerSession, "hello", placed)
+    monkeypatch.setattr(checkup, "choose_cpus", lambda _: chosen)
+    monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))
+    monkeypatch.setattr(checkup, "launch", lambda job: launch(replace(job, cpus=())))  # this machine has no CPU 5
+    assert check_up(0.0).measured.pinned is pinned
 
 
 def test_doctor_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,6 +138,22 @@ def test_a_placement_is_a_variant(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("nodes", "placed"),
+    [('"0-3"', [0, 1, 2, 3]), ('"3,0-1"', [3, 0, 1]), ('"0-7/3, 5"', [0, 3, 6, 5]), ("[2, 1]", [2, 1])],
+)
+def test_nodes_are_numbers_and_ranges_with_a_step(nodes: str, placed: list[int], tmp_path: Path) -> None:
+    text = SWITCH.replace("nodes = 4", "nodes = 8") + COSTS + f'[placement]\nnodes = {nodes}\nsource = "s"\n'
+    at = [line for line in lines(tmp_path, text, len(placed)) if line.startswith("place")]
+    assert at == [f"place {rank} {node}" for rank, node in enumerate(placed)]
+    model = model_of(tmp_path, text)
+    assert why_unfit(model, len(placed)) is None
+    assert why_unfit(model, len(placed) + 1) == (
+        f"the model {model.name} has room for {len(placed)} ranks, so {len(placed) + 1} ranks do not fit: "
+        f"use -n {len(placed)} or fewer, or a larger topology"
+    )
+
+
 def test_a_model_changes_its_base(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text(SWITCH + COSTS, encoding="utf-8")
     changed = 'base = "base.toml"\ntitle = "changed"\n[topology]\nnodes = 7\n'

@@ -267,6 +267,21 @@ def test_omissions_are_named(tmp_path: Path) -> None:
     assert platform_of(model_of(tmp_path, late, more=more)).left_out == ("noise", "ranks_per_node", "class.late")
 
 
+@pytest.mark.parametrize(
+    ("key", "is_omitted"),
+    [
+        ("flops_per_s = 2e9", False),
+        ("compute_factor = 1", False),
+        ("compute_factor = 1.2", True),
+        ("compute_fixed_ns = 5", True),
+        ("slice_ns = 1e6", True),
+    ],
+)
+def test_a_cpu_that_simgrid_has_not_is_an_omission(key: str, is_omitted: bool, tmp_path: Path) -> None:
+    cpu = f'[cpu]\n{key}\nsource = "made up"'
+    assert platform_of(model_of(tmp_path, NETWORK, more=cpu)).left_out == ("cpu",) * is_omitted
+
+
 def test_hosts_sort_as_ranks_do(tmp_path: Path) -> None:
     """Without a file of hosts, SMPI places ranks in the order of names."""
     model = model_of(
