@@ -1,0 +1,146 @@
+"""Which ranks ended a job, from the messages of ranks and launchers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from hockney.worker.answers import Rank
+from hockney.worker.diagnose import (
+    gone_ranks,
+    is_consequence,
+    killed_rank,
+    late_ranks,
+    reason,
+    silent_ranks,
+    summary,
+    who,
+    with_hosts,
+)
+
+LATE = "hockney worker: rank {}: no end after 5 s in pingpong of 8 B"
+WAITING = f"{LATE}, waiting for others"
+SHM = "hockney worker: rank {}: shm: the segment is too small"
+
+
+def ranks_on(*hosts: str, pids: Sequence[int] | None = None) -> list[Rank]:
+    """A rank on each of these hosts; a process each."""
+    return [
+        Rank(rank=number, host=host, machine=host, pid=pid, cpu=0, cpus_usable=1, bound="0", strangers=0)
+        for number, (host, pid) in enumerate(zip(hosts, pids or range(100, 100 + len(hosts)), strict=True))
+    ]
+
+
+FOUR = ranks_on("n1", "n1", "n2", "n3")
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (["mpiexec: starting", SHM.format(1), "mpiexec: aborting"], SHM.format(1)),
+        (["mpiexec: no slots", "hockney worker: rank 0: control: rank 1 is gone"],
+         "mpiexec: no slots hockney worker: rank 0: control: rank 1 is gone"),
+        ([SHM.format(1), LATE.format(0)], SHM.format(1)),
+        (["a", "b", "a", "c", "d", "e"], "a b c d"),
+    ],
+)  # fmt: skip
+def test_a_failed_start_is_what_the_ranks_say_else_the_launcher(said: list[str], expected: str) -> None:
+    assert summary("\n".join(said)) == expected
+
+
+@pytest.mark.parametrize(("letters", "length"), [(600, 600), (601, 600)])
+def test_a_long_message_is_cut(letters: int, length: int) -> None:
+    text = summary("x" * letters)
+    assert len(text) == length
+    assert text.endswith("…") is (letters > length)
+
+
+def test_the_cause_comes_before_its_consequences() -> None:
+    gone = "hockney worker: rank 0: control: lost rank 1: "
+    assert reason("\n".join([gone, SHM.format(1), "KILLED BY SIGNAL"])) == "rank 1: shm: the segment is too small"
+    assert reason("\n".join(["mpiexec: bye", gone])) == "rank 0: control: lost rank 1:"
+    assert is_consequence("rank 0: control: lost rank 1: ")
+    assert not is_consequence("rank 1: shm: the segment is too small")
+
+
+@pytest.mark.parametrize(
+    ("reported", "expected"),
+    [
+        ([0, 1, 2, 3], ""),
+        ([], ""),
+        ([0, 1, 2], "rank 3 on n3 does not answer"),
+        ([2], "ranks 0, 1 and 3 on n1 and n3 do not answer"),
+    ],
+)
+def test_ranks_that_did_not_report_a_limit_do_not_answer(reported: list[int], expected: str) -> None:
+    said = "\n".join(LATE.format(number) for number in reported)
+    assert silent_ranks(said, FOUR) == expected
+
+
+def test_threads_of_a_process_report_once() -> None:
+    threads = ranks_on("n1", "n1", "n2", "n2", pids=[7, 7, 7, 7])
+    assert silent_ranks(LATE.format(0), threads) == "ranks 2 and 3 on n2 do not answer"
+    assert silent_ranks(f"{LATE.format(1)}\n{LATE.format(2)}", threads) == ""
+
+
+@pytest.mark.parametrize(
+    ("waiting", "late", "expected"),
+    [
+        ([0, 1], [2], "rank 2 on n2 is not done"),
+        ([0], [2, 3], "ranks 2 and 3 on n2 and n3 are not done"),
+        ([], [0, 1], ""),
+        ([0, 1], [], ""),
+    ],
+)
+def test_ranks_that_others_waited_for_are_not_done(waiting: list[int], late: list[int], expected: str) -> None:
+    said = [*map(WAITING.format, waiting), *map(LATE.format, late)]
+    assert late_ranks("\n".join(said), FOUR) == expected
+
+
+def test_ranks_that_others_lost_and_that_said_nothing_are_gone() -> None:
+    lost = "hockney worker: rank 0: control: lost rank {}: Connection reset by peer"
+    assert gone_ranks(lost.format(2), FOUR) == "rank 2 on n2 is gone"
+    assert gone_ranks(f"{lost.format(2)}\n{lost.format(3)}", FOUR) == "ranks 2 and 3 on n2 and n3 are gone"
+    assert gone_ranks(f"{lost.format(2)}\n{SHM.format(2)}", FOUR) == ""
+    assert gone_ranks("hockney worker: rank 0: control: rank 1 is gone", FOUR) == "rank 1 on n1 is gone"
+
+
+@pytest.mark.parametrize(
+    ("said", "number", "signal"),
+    [
+        ("mpirun noticed that process rank 2 with PID 0 on node n2 exited on signal 9 (Killed).", 2, 9),
+        ("=   PID 103 RUNNING AT n3\n=   EXIT CODE: 11\n", 3, 11),
+        ("=   PID 103 RUNNING AT n3.cluster\n=   EXIT CODE: 9\n", 3, 9),
+        ("=   PID 103 RUNNING AT elsewhere\n=   EXIT CODE: 9\n", 3, 9),  # a name that ranks do not have
+        ("=   PID 100 RUNNING AT n2\n=   EXIT CODE: 9\n", 2, 9),
+        ("=   PID 103 RUNNING AT n3\n=   EXIT CODE: 1\n", None, 0),  # no signal
+        ("process rank 7 with PID 1 on node n2 exited on signal 9", None, 0),
+        ("mpirun has exited", None, 0),
+    ],
+)
+def test_the_rank_that_a_launcher_saw_killed(said: str, number: int | None, signal: int) -> None:
+    """Two hosts may have the same process number, so the host decides."""
+    ranks = ranks_on("n1", "n1", "n2", "n3", pids=[100, 101, 100, 103])
+    assert killed_rank(said, ranks) == (None if number is None else (ranks[number], signal))
+
+
+@pytest.mark.parametrize(
+    ("count", "hosts", "text"),
+    [
+        (1, 1, "rank 0"),
+        (1, 2, "rank 0 on n0"),
+        (2, 1, "ranks 0 and 1"),
+        (4, 4, "ranks 0, 1, 2 and 3 on n0, n1, n2 and n3"),
+        (5, 5, "ranks 0, 1, 2 and 2 more on n0, n1, n2 and 2 more hosts"),
+    ],
+)
+def test_many_ranks_and_hosts_are_counted(count: int, hosts: int, text: str) -> None:
+    ranks = ranks_on(*(f"n{number % hosts}" for number in range(max(count, hosts))))
+    assert who(ranks[:count], ranks) == text
+
+
+def test_a_missing_rank_is_named_with_its_host() -> None:
+    said = "1 of 2 ranks did not join in time, including rank {}"
+    assert with_hosts(said.format(1), ["n1", "n2"]) == f"{said.format(1)} on n2"
+    assert with_hosts(said.format(2), ["n1", "n2"]) == said.format(2)
