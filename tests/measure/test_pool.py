@@ -41,6 +41,18 @@ def pool_of(
     )
 
 
+def broken(monkeypatch: pytest.MonkeyPatch, *, timed_out: bool = False) -> list[Job]:
+    """The jobs that a pool tries to start; none comes up."""
+    jobs: list[Job] = []
+
+    def breaks(job: Job, *_: object) -> StartCommand:
+        jobs.append(job)
+        raise LaunchFailed("agent", "it broke", timed_out=timed_out)
+
+    monkeypatch.setattr("hockney.measure.pool.launch", breaks)
+    return jobs
+
+
 @pytest.mark.parametrize("pattern", ["oneway", "allreduce"])
 def test_a_measurement_holds_the_workers_answer(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[MeasureAnswer] = []
@@ -156,18 +168,13 @@ def test_after_a_failed_start_its_hosts_are_asked_and_those_that_do_not_answer_a
     lost: dict[str, str], *, asks_hosts: bool, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where none answers, only a library's launcher reaches them, so nothing is known. Nothing is tried twice."""
-    jobs: list[Job] = []
-
-    def breaks(job: Job, *_: object) -> StartCommand:
-        jobs.append(job)
-        raise LaunchFailed("agent", "it broke")
+    jobs = broken(monkeypatch)
 
     def lose(names: Sequence[str], _: object) -> dict[str, str]:
         asked.append(names)
         return lost
 
     asked: list[Sequence[str]] = []
-    monkeypatch.setattr("hockney.measure.pool.launch", breaks)
     monkeypatch.setattr("hockney.measure.pool.lost_hosts", lose)
     catalogue = load()
     options = RunOptions(transports=("tcp",), sizes=(8, 64), ranks=(2,), hosts=("n1:1", "n2:1", "n3:1"))
@@ -219,17 +226,41 @@ def test_a_start_ends_early_where_ssh_cannot_reach_a_host(
     assert missed == [is_missed]
 
 
+@pytest.mark.parametrize(
+    ("asked", "map_by", "cpus", "oversubscribed"),
+    [
+        ({}, None, (0, 1, 2), False),
+        ({"cpus": (5, 3, 3)}, None, (5, 3, 3), True),
+        ({"cpus": (5, 4, 3, 3)}, None, (5, 4, 3, 3), False),
+        ({"map_by": "node"}, "node", (), False),
+        ({"hosts": ("n1", "n2")}, "core", (), False),
+        ({"hosts": ("n1", "n2"), "map_by": "node"}, "node", (), False),
+    ],
+)
+def test_hockney_names_the_cpus_of_ranks_unless_hosts_or_a_map_do(
+    asked: dict[str, Any],
+    map_by: str | None,
+    cpus: tuple[int, ...],
+    oversubscribed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jobs = broken(monkeypatch)
+    monkeypatch.setattr("hockney.measure.pool.choose_cpus", lambda ranks: tuple(range(ranks)))
+    monkeypatch.setattr("hockney.measure.pool.usable_cpus", lambda: tuple(range(8)))
+    catalogue = load()
+    options = RunOptions(transports=("tcp",), ranks=(3,), oversubscribe=True, **asked)
+    plan = make_plan(pattern_suite("barrier"), options, catalogue)
+    with pool_of(plan, catalogue, failures=Failures(asks_hosts=False)) as pool, pytest.raises(PointFailed):
+        pool.clock_ns(plan.points[0])
+    (job,) = jobs
+    assert (job.map_by, job.cpus, job.oversubscribed) == (map_by, cpus, oversubscribed)
+
+
 @pytest.mark.parametrize(("timed_out", "starts"), [(True, 1), (False, 2)])
 def test_a_launcher_that_never_answered_is_not_started_for_another_number_of_ranks(
     timed_out: bool, starts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jobs: list[Job] = []
-
-    def breaks(job: Job, *_: object) -> StartCommand:
-        jobs.append(job)
-        raise LaunchFailed("agent", "it broke", timed_out=timed_out)
-
-    monkeypatch.setattr("hockney.measure.pool.launch", breaks)
+    jobs = broken(monkeypatch, timed_out=timed_out)
     catalogue = load()
     options = RunOptions(transports=("shm",), ranks=(2, 3), oversubscribe=True)
     plan = make_plan(pattern_suite("barrier"), options, catalogue)
