@@ -8,7 +8,7 @@ import pytest
 
 from hockney.errors import UsageError
 from hockney.worker.machine_model import Model, builtin_models, load_model
-from hockney.worker.machine_text import compiled, why_unfit
+from hockney.worker.machine_text import compiled, grid_edges, why_unfit
 
 SWITCH = 'title = "a machine"\n[topology]\nkind = "switch"\nnodes = 4\nsource = "made up"\n'
 FAR = '[class.far]\nswitches = 99\n[[class.far.segment]]\nlatency = 100\nsource = "made up"\n'
@@ -152,6 +152,70 @@ def test_nodes_are_numbers_and_ranges_with_a_step(nodes: str, placed: list[int],
         f"the model {model.name} has room for {len(placed)} ranks, so {len(placed) + 1} ranks do not fit: "
         f"use -n {len(placed)} or fewer, or a larger topology"
     )
+
+
+@pytest.mark.parametrize(
+    ("limit", "placement", "most"),
+    [
+        ("", "", 8),
+        ("ranks = 3", "", 3),
+        ("", 'nodes = "0-2"', 3),
+        ("ranks = 2", 'nodes = "0-2"', 2),
+        ("", 'nodes = "0-2"\nsecond_half = [3]', 2),  # as many in either half
+        ("", 'nodes = [0]\nsecond_half = "1-3"', 2),
+    ],
+)
+def test_a_machine_takes_as_many_ranks_as_nodes_places_and_its_limit_allow(
+    limit: str, placement: str, most: int, tmp_path: Path
+) -> None:
+    table = f'[placement]\n{placement}\nsource = "s"\n' if placement else ""
+    text = f"{limit}\nranks_per_node = {1 if placement else 2}\n{SWITCH}{COSTS}{table}"
+    model = model_of(tmp_path, text)
+    assert f"ranks {most}" in lines(tmp_path, text)
+    assert why_unfit(model, most) is None
+    assert why_unfit(model, most + 1) is not None
+
+
+def test_of_an_odd_number_of_ranks_the_first_half_has_one_more(tmp_path: Path) -> None:
+    text = SWITCH + COSTS + '[placement]\nnodes = "0-1"\nsecond_half = [3, 2]\nsource = "s"\n'
+    placed = [line for line in lines(tmp_path, text, 3) if line.startswith("place")]
+    assert placed == ["place 0 0", "place 1 1", "place 2 3"]
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        ('[noise]\nlaw = "exponential"\nmean_ns = 50', "noise exponential 50"),
+        ("[[link]]\nlevel = 1\nlatency_ns = 0.5", "link 1 0 0.5"),
+        ("[alltoall]\nown_per_byte_ns = 2", "alltoall 2"),
+        ('[[slower]]\nfactor = 1.5\nnodes = "1,3"', "node_factor 1.5 1 3"),
+    ],
+)
+def test_tables_become_lines(table: str, line: str, tmp_path: Path) -> None:
+    assert line in lines(tmp_path, f'{SWITCH}{COSTS}{table}\nsource = "s"\n')
+
+
+@pytest.mark.parametrize(
+    ("switches", "condition"), [("1", "switches 1 1"), ("[0, 1]", "switches 0 1"), ("[1, 0]", "switches 0 1")]
+)
+def test_a_class_holds_from_the_fewest_switches_to_the_most(switches: str, condition: str, tmp_path: Path) -> None:
+    assert f"class far {condition}" in lines(tmp_path, SWITCH + FAR.replace("99", switches) + COSTS)
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "is_ring", "edges"),
+    [
+        ([2], True, {(0, 1, 1)}),  # one link leads both ways
+        ([3], False, {(0, 1, 1), (1, 2, 1)}),
+        ([3], True, {(0, 1, 1), (1, 2, 1), (2, 0, 1)}),
+        ([2, 2], True, {(0, 1, 1), (2, 3, 1), (0, 2, 2), (1, 3, 2)}),
+        ([1, 3], True, {(0, 1, 2), (1, 2, 2), (2, 0, 2)}),
+    ],
+)
+def test_edges_of_a_grid(dimensions: list[int], *, is_ring: bool, edges: set[tuple[int, int, int]]) -> None:
+    listed = list(grid_edges(dimensions, is_ring=is_ring))
+    assert set(listed) == edges
+    assert len(listed) == len(edges)
 
 
 def test_a_model_changes_its_base(tmp_path: Path) -> None:
