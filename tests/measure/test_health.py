@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -30,15 +31,17 @@ WINDOW = 16
 class Network(OwnClock):
     """An Instrument: a message takes 10 us, and more times as long from some hosts to others; its clock is its own."""
 
-    def __init__(self, slow: Mapping[Pair, float], pause_s: float) -> None:
+    def __init__(self, slow: Mapping[Pair, float], pause_s: float, unsteady: Pair | None = None) -> None:
         self._slow = slow
+        self._unsteady = unsteady
         self._pause_s = pause_s
         self.measured: list[Point] = []
 
     def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
         times_ns = np.full((HOSTS, samples), 10_000.0 * batch * WINDOW)
         for a, b in directed(point):
-            times_ns[[a, b]] *= self._slow.get((a, b), 1.0) * (1 + 0.01 * (len(self.measured) % 3))
+            luck = len(self.measured) * 0.618 % 1 if (a, b) == self._unsteady else 0.01 * (len(self.measured) % 3)
+            times_ns[[a, b]] *= self._slow.get((a, b), 1.0) * (1 + luck)
         self.measured.append(point)
         self.now_s += self._pause_s
         return make_measurement(
@@ -75,6 +78,58 @@ def test_all_pairs_are_measured_until_they_are_precise() -> None:
     assert network.now_s < 20
     for point, (status, reason) in notes.ends.items():
         assert status is (PointStatus.PRECISE if point.pattern == RATE else PointStatus.BUDGET), reason
+
+
+def test_latencies_end_after_ten_measurements() -> None:
+    notes = sample(Network({}, pause_s=0.02), 60)
+    counts = Counter(each.point for measurements in notes.rounds for each in measurements)
+    assert {count for point, count in counts.items() if point.pattern != RATE} == {10}
+    assert min(counts.values()) == 10
+
+
+def test_a_round_goes_on_until_the_last_of_its_pairs_is_precise() -> None:
+    network = Network({}, pause_s=0.02, unsteady=(0, 3))
+    sample(network, 20)
+    counts = Counter(point for point in network.measured if point.pattern == RATE)
+    (unsteady,) = [point for point in counts if (0, 3) in directed(point)]
+    assert counts.pop(unsteady) > 3 * max(counts.values())
+
+
+@pytest.mark.parametrize(("asked_s", "limit_s"), [(None, 10), (5, 5), (30, 30)])
+def test_a_host_that_dies_is_found_within_ten_seconds_unless_a_limit_is_given(
+    asked_s: int | None, limit_s: int
+) -> None:
+    asked = RunOptions(transports=("tcp",), timeout_s=asked_s)
+    assert plan_health(parse_hosts("n1,n2"), asked, load(), seed=1).timeout_s == limit_s
+
+
+@pytest.mark.parametrize(
+    ("took_s", "hosts", "status", "runs"),
+    [
+        (66, "n[1-3]", RunStatus.PARTIAL, [3, 2]),  # a third of the time is left
+        (67, "n[1-3]", RunStatus.PARTIAL, [3]),
+        (10, "n[1-2]", RunStatus.PARTIAL, [2]),  # one host is no pair
+        (10, "n[1-3]", RunStatus.INTERRUPTED, [3]),
+    ],
+)
+def test_the_other_hosts_are_measured_again_where_enough_of_the_time_is_left(
+    took_s: float, hosts: str, status: RunStatus, runs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[tuple[int, float]] = []
+    now_s = 1000.0
+
+    def measure(variants: list[Variant], *_: object, **__: object) -> list[RunOutcome]:
+        nonlocal now_s
+        (variant,) = variants
+        measured.append((len(variant.plan.hosts), variant.plan.time_s))
+        now_s += took_s
+        return [RunOutcome(1, status, 0, {"n2": "no route"} if len(measured) == 1 else {})]
+
+    monkeypatch.setattr("hockney.measure.health.measure_variants", measure)
+    monkeypatch.setattr("hockney.measure.health.time", SimpleNamespace(monotonic=lambda: now_s))
+    asked, notes = RunOptions(transports=("tcp",), time_s=100), cast("Any", Notes())
+    measure_health(parse_hosts(hosts), asked, load(), notes, notes, command="", label=None)
+    assert measured == list(zip(runs, (100, 100 - took_s), strict=False))
 
 
 def test_the_first_pass_ends_after_a_whole_round() -> None:
