@@ -17,7 +17,8 @@ from tests.measure.test_run import Silent, command
 from hockney.analysis.compare.differences import contention_of
 from hockney.machine import Moment
 from hockney.measure import run as running
-from hockney.measure.plan import Plan
+from hockney.measure.plan import Plan, Skipped
+from hockney.measure.recorder import Display, Recorder
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.store import Store
 from hockney.worker.catalogue import load
@@ -40,6 +41,68 @@ def test_a_failure_stays_one_when_a_run_is_resumed(tmp_path: Path) -> None:
     assert (ended["status"], ended["failed_points"]) == ("partial", 1)
     with Store.open(path, readonly=True) as store:
         assert [run.status for run in store.runs()] == [RunStatus.PARTIAL]
+
+
+P, B, S, F = PointStatus.PRECISE, PointStatus.BUDGET, PointStatus.SKIPPED, PointStatus.FAILED
+
+
+@pytest.mark.parametrize(
+    ("ends", "stored"),
+    [
+        ([P, P], (P, "2")),
+        ([P, B], (B, "2")),
+        ([B, P], (B, "1")),
+        ([F, B, F, P], (F, "3")),
+        ([PointStatus.STOPPED, S], (S, "2")),
+    ],
+)
+def test_the_worst_end_of_a_point_over_launches_is_stored_with_the_last_of_its_reasons(
+    ends: list[PointStatus], stored: tuple[PointStatus, str], store: Store
+) -> None:
+    recorder = Recorder(store, store.create_run(make_info(), [make_point()]), Display())
+    for number, status in enumerate(ends, 1):
+        recorder.point_ended(make_point(), status, str(number))
+    (row,) = store.points(recorder.run_id)
+    assert (row.status, row.reason) == stored
+
+
+@pytest.mark.parametrize(
+    ("ends", "skipped", "before", "status", "failed"),
+    [
+        ([P, B], [], 0, RunStatus.DONE, 0),
+        ([P, S], [], 0, RunStatus.DONE, 0),
+        ([P, F], [], 0, RunStatus.PARTIAL, 1),
+        ([P, P], [], 2, RunStatus.PARTIAL, 2),
+        ([F, F], [], 1, RunStatus.PARTIAL, 3),
+        ([S, S], [], 0, RunStatus.PARTIAL, 0),
+        ([P], ["tcp"], 0, RunStatus.DONE, 0),
+        ([], ["tcp"], 0, RunStatus.PARTIAL, 0),
+        ([], [], 0, RunStatus.PARTIAL, 0),
+    ],
+)
+def test_a_run_is_done_if_no_point_failed_and_one_was_measured(
+    ends: list[PointStatus], skipped: list[str], before: int, status: RunStatus, failed: int, store: Store
+) -> None:
+    points = [make_point(8 << at) for at in range(len(ends))]
+    plan = Plan("test", (), skipped=tuple(Skipped(make_point(8, name), "no") for name in skipped))
+    recorder = Recorder(store, store.create_run(make_info(), points), Display())
+    for point, end in zip(points, ends, strict=True):
+        recorder.point_ended(point, end, None)
+    outcome = recorder.finish(plan, RunStatus.DONE, load(["shm"]), [], failed_before=before)
+    assert (outcome.status, outcome.failed) == (status, failed)
+    assert store.run(recorder.run_id).status is status
+    interrupted = recorder.finish(plan, RunStatus.INTERRUPTED, load(["shm"]), [], failed_before=before)
+    assert interrupted.status is RunStatus.INTERRUPTED
+
+
+def test_a_run_of_the_harness_alone_is_done(store: Store) -> None:
+    """Without results of a transport that was asked for, a run whose harness was measured is not."""
+    null, shm = make_point(8, "null"), make_point(8)
+    for ends, status in (({null: P}, RunStatus.DONE), ({null: P, shm: S}, RunStatus.PARTIAL)):
+        recorder = Recorder(store, store.create_run(make_info(), list(ends)), Display())
+        for point, end in ends.items():
+            recorder.point_ended(point, end, None)
+        assert recorder.finish(Plan("test", ()), RunStatus.DONE, load(["shm"]), []).status is status
 
 
 def test_a_run_whose_points_all_failed_has_nothing_to_resume(tmp_path: Path) -> None:

@@ -52,6 +52,17 @@ def test_invalid_hosts(text: str) -> None:
         parse_hosts(text)
 
 
+@pytest.mark.parametrize(("text", "count"), [("n[1-4096]", 4096), ("n[0-63]m[1-64]", 4096), ("n[7-7]", 1)])
+def test_a_word_names_up_to_4096_hosts(text: str, count: int) -> None:
+    assert len(parse_hosts(text)) == count
+
+
+@pytest.mark.parametrize("text", ["n[1-4097]", "n[0-63]m[1-65]"])
+def test_a_word_of_more_hosts_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"more than 4096 hosts|is not a host"):
+        parse_hosts(text)
+
+
 def test_a_host_is_named_once() -> None:
     with pytest.raises(UsageError, match="names n2 twice: name it once, or write n2:2 for two ranks"):
         parse_hosts("n[1-3],n2")
@@ -146,6 +157,7 @@ def test_a_word_of_libraries_means_its_placement_of_each() -> None:
     ("hosts", "folded"),
     [
         ("n1,n2", "n1,n2"),
+        ("n1,n2,n3", "n[1-3]"),
         ("n1,n2,n3,n4", "n[1-4]"),
         ("n08,n09,n10,n12", "n[08-10,12]"),
         ("n8,n9,n10,n011", "n[8-10,011]"),
