@@ -20,7 +20,7 @@ from tests.shared import finished
 
 from hockney.analysis.compare import Reason, ReasonCode, SeriesChange, Verdict
 from hockney.errors import HockneyError, UsageError
-from hockney.measure.check import may_be_decided, or_not_slower, plan_of_baseline, settled
+from hockney.measure.check import may_be_decided, or_not_slower, plan_of_baseline, settled, suspicious
 from hockney.model import Launch, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -197,6 +197,28 @@ def test_a_slowdown_without_certainty_is_inconclusive() -> None:
 
 
 @pytest.mark.parametrize(
+    ("verdict", "ratio", "is_suspicious"),
+    [
+        (Verdict.SAME, 1.06, True),  # it may be chance: new launches decide
+        (Verdict.SAME, 1.05, False),
+        (Verdict.SLOWER, 1.06, True),
+        (Verdict.FASTER, 0.9, False),
+        (Verdict.INCONCLUSIVE, 0.9, True),
+        (Verdict.INCONCLUSIVE, None, True),
+        (Verdict.SAME, None, False),
+    ],
+)
+def test_series_slower_than_allowed_and_inconclusive_ones_are_judged_again(
+    verdict: Verdict, ratio: float | None, *, is_suspicious: bool
+) -> None:
+    shift = None if ratio is None else Shift(ratio, 0.9 * ratio, 1.1 * ratio, 0.95, 6, 6)
+    change = replace(looked(), verdict=verdict, shift=shift)
+    assert suspicious([change], margin=1.05) == [change.point] * is_suspicious
+    if verdict is Verdict.SAME:
+        assert (settled(change, margin=1.05, among=8).verdict is Verdict.INCONCLUSIVE) is is_suspicious
+
+
+@pytest.mark.parametrize(
     ("code", "facts", "is_open"),
     [
         (ReasonCode.FEW_LAUNCHES, {}, True),
@@ -237,7 +259,9 @@ def test_a_point_that_fails_now_is_inconclusive(
     assert Run(store, result.run_id).status is RunStatus.PARTIAL
 
 
-@pytest.mark.parametrize(("high", "verdict"), [(1.04, Verdict.SAME), (1.06, Verdict.INCONCLUSIVE)])
+@pytest.mark.parametrize(
+    ("high", "verdict"), [(1.04, Verdict.SAME), (1.05, Verdict.SAME), (1.06, Verdict.INCONCLUSIVE)]
+)
 def test_a_wide_interval_without_a_slowdown_is_fine(high: float, verdict: Verdict) -> None:
     reason, shift = Reason(ReasonCode.WIDE_INTERVAL, {"by": 0.25}), Shift(0.9, 0.7, high, 0.95, 6, 6)
     change = SeriesChange(make_point(8), Verdict.INCONCLUSIVE, (reason,), "near", shift, 1.0)

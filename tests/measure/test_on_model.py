@@ -25,11 +25,12 @@ def test_times_are_exact() -> None:
         assert times.time_ns[point] == pytest.approx(rounds * half_round_trip_ns(0), rel=0.03)
 
 
-def test_a_time_shorter_than_the_clock_shows_is_known() -> None:
+@pytest.mark.parametrize("latency_ns", [0.137, 1.37, 123.456, 4321.1])
+def test_a_time_that_is_no_whole_number_of_ns_is_known(latency_ns: float) -> None:
     quick = content()
-    quick["class"]["all"]["segment"] = [{"source": "made up", "latency": 0.137}]
+    quick["class"]["all"]["segment"] = [{"source": "made up", "latency": latency_ns}]
     (time_ns,) = times_of([make_point(8)], {"shm": Model.from_content("quick", quick)}).time_ns.values()
-    assert time_ns == pytest.approx(0.137, rel=0.01)
+    assert time_ns == pytest.approx(latency_ns, rel=1e-4)
 
 
 def test_with_noise_it_is_the_mean_and_depends_on_the_seed() -> None:
@@ -48,6 +49,8 @@ def test_a_failure_has_its_reason_and_leaves_the_others() -> None:
     assert times.time_ns == {trip: pytest.approx(SEND + LATENCY + RECEIVE + 34, rel=1e-4)}
     assert "put" in times.failed[put]
     assert "64" in times.failed[crowd]
+    assert times.has_broken  # the job could not start
+    assert not times_of([put, trip], {"shm": model()}).has_broken  # no other time would help
 
 
 def test_a_wrong_content_is_refused_with_its_place() -> None:
