@@ -80,6 +80,7 @@ def test_no_sysfs(tmp_path: Path) -> None:
             (0, 2),
         ),
         ({"sys/devices/system/cpu/cpu0/cpu_capacity": "1024"}, ()),
+        ({"sys/devices/cpu_atom/cpus": "0-5"}, ()),  # all are of one kind
         ({}, ()),
     ],
 )
@@ -121,6 +122,13 @@ def test_fast_cores_are_taken_before_slow_ones() -> None:
     shared = Cache(3, "unified", 1 << 20, 64, (0, 1, 2, 3))
     mixed = Topology("sysfs", cores=((0,), (1,), (2,), (3,)), caches=(shared,), slower=(0, 1))
     assert machine.choose_cpus(3, mixed, range(4)) == (2, 3, 0)
+
+
+def test_ranks_that_fit_no_package_fill_one_first() -> None:
+    caches = tuple(Cache(3, "unified", 1 << 20, 64, (cpu,)) for cpu in range(4))
+    cores = tuple((cpu,) for cpu in range(4))
+    spread = Topology("sysfs", cores=cores, packages=((0, 2), (1, 3)), caches=caches)
+    assert machine.choose_cpus(3, spread, range(4)) == (0, 2, 1)
 
 
 def test_the_smallest_cache_of_a_level_counts() -> None:

@@ -16,6 +16,7 @@ STREAM = PatternTraits(stream=True)
 @pytest.mark.parametrize(
     ("traits", "batch", "repetition_ns", "samples"),
     [
+        (PatternTraits(), 10, 1000, 40),
         (PatternTraits(), 100, 1000, 40),
         (PatternTraits(), 101, 1000, 39),
         (PatternTraits(), 1000, 1000, 4),

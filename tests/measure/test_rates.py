@@ -155,6 +155,11 @@ def test_a_bracket_closes_around_the_highest_rate(highest_hz: int) -> None:
     assert len({*tried}) == len(tried)
 
 
+@pytest.mark.parametrize(("missed_hz", "next_hz"), [(10_200, None), (10_300, 10_149)])
+def test_rates_within_two_percent_are_close_enough(missed_hz: int, next_hz: int | None) -> None:
+    assert Bracket(10_000.0, sustained_hz=10_000, missed_hz=missed_hz).next_hz() == next_hz
+
+
 def test_a_bracket_gives_up_where_no_rate_is_sustained() -> None:
     bracket = Bracket(1e5)
     tried = []

@@ -244,6 +244,16 @@ def test_time_to_go_is_no_less_than_a_point_must_be_watched(budget_s: float) -> 
     assert all(p.left_s >= end_s - p.elapsed_s - 0.05 for p in notes.progress)
 
 
+def test_time_to_go_shrinks_with_the_interval_however_long_the_budget_is() -> None:
+    """An interval is as narrow as asked for after 25 s."""
+    machine = Machine(lambda point: 30.0, noise=0.05, pause_s=0.1)
+    progress = sample(machine, plan_of(SHM), budget_s=1000).progress
+    end_s = progress[-1].elapsed_s
+    assert 20 < end_s < 30
+    assert max(each.left_s for each in progress if each.elapsed_s > 5) < 3 * end_s
+    assert max(each.left_s for each in progress if each.elapsed_s > end_s - 3) < end_s / 2
+
+
 def test_sizes_are_added_around_a_jump_and_nowhere_else() -> None:
     sizes = [0, 8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]
     points = [Point("mpi", "pingpong", 2, size) for size in sizes]
