@@ -440,6 +440,17 @@ def test_no_descriptor_leaks(stub: Stub) -> None:
     assert psutil.Process().num_fds() == before
 
 
+def test_output_is_heard_until_its_end_or_the_limit() -> None:
+    channel = Channel()
+    channel.spawn(["sh", "-c", "sleep 0.3; echo late >&2"], {})
+    channel.hear(0.01)
+    early = channel.said()
+    channel.hear(60.0)
+    late = channel.said()
+    channel.end()
+    assert (early, late) == ("", "late\n")
+
+
 def test_orphans_that_print_do_not_delay_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hockney.worker.channel, "_CHUNK_BYTES", 16)  # slower than they print
     channel = Channel()
