@@ -70,3 +70,9 @@ def test_series_without_figures_are_counted_by_reason(tmp_path: Path) -> None:
 def test_the_cpus_of_a_launch_are_unknown_where_one_is(tmp_path: Path, cpus: tuple[int, int], text: str) -> None:
     with material(tmp_path, pingpong("shm"), launches=({"cpus": cpus},)) as known:
         assert [launch[4] for launch in environment_of(known).launches] == [text]
+
+
+def test_facts_within_facts_are_rows_with_their_path(tmp_path: Path) -> None:
+    with material(tmp_path, pingpong("shm")) as known:
+        facts = dict(environment_of(known).facts)
+    assert (facts["software.c_compiler"], facts["software.commit"]) == ("cc 12.2", "abc")
