@@ -63,6 +63,7 @@ def test_quick_measures_between_the_hosts_of_its_job(slurm: Slurm, tmp_path: Pat
     for wanted in ("tcp", "mpi@openmpi", "mpi@mpich"):
         (launch, *_) = (launch for name, launch in names.items() if name.startswith(wanted))
         assert set(launch.hosts) == {"n1", "n2"}
+        assert set(launch.cpus) == {usable_cpus()[0], usable_cpus()[-1]}  # no step of Slurm binds them elsewhere
     assert names["tcp"].argv[0] == "srun"
 
 

@@ -180,7 +180,8 @@ def test_a_wheel_does_not_see_the_systems_libraries(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["openmpi", "mpich", "intel", "mpiexec"])
 def test_a_job_that_waits_does_not_hold_the_cpus_of_an_allocation(kind: str) -> None:
-    assert launch(JOB, mpi(kind), {"SLURM_JOB_ID": "7"}).environment["SLURM_OVERLAP"] == "1"
+    environment = launch(JOB, mpi(kind), {"SLURM_JOB_ID": "7"}).environment
+    assert (environment["SLURM_OVERLAP"], environment["SLURM_CPU_BIND"]) == ("1", "none")
     assert "SLURM_OVERLAP" not in launch(JOB, mpi(kind), {}).environment
 
 
