@@ -131,7 +131,7 @@ def _of_slurm(environment: Mapping[str, str]) -> dict[str, str]:
     """What an mpiexec needs within Slurm, where it starts its ranks as a step."""
     if "SLURM_JOB_ID" not in environment:
         return {}
-    # A job that waits would keep others from the CPUs, and its step would bind all ranks of a host to those of one task.
+    # A job that waits would keep others from the CPUs, and its step would bind all ranks of a host to one task's.
     shared = {"SLURM_OVERLAP": "1", "SLURM_CPU_BIND": "none"}
     if "SLURM_STEP_ID" in environment:  # srun has started us, and Open MPI would take our step for the whole job
         of_job = {"SLURM_NNODES": "SLURM_JOB_NUM_NODES", "SLURM_TASKS_PER_NODE": "SLURM_JOB_CPUS_PER_NODE"}
