@@ -237,6 +237,7 @@ def test_a_column_and_a_finding_are_on_every_screen(tree: Path) -> None:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.full
 def test_all_tests_of_each_kind_pass(tree: Path) -> None:
     """Those that CONTRIBUTING.md names, whole."""
     call(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", *TESTS)
