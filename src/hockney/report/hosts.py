@@ -1,11 +1,13 @@
-"""The matrices of a run of `hockney health` as texts: the bandwidth and the latency from each host to each other."""
+"""The matrices of a run of `hockney health`, also as texts: bandwidth and latency from each host to each other one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.health import Health
+from hockney.stats.interval import Interval
 from hockney.units import format_ns, format_rate
 
 HOSTS_MAX = 16
@@ -21,21 +23,42 @@ class HostTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def host_tables(health: Health) -> Iterator[HostTable]:
+@dataclass(frozen=True)
+class HostMatrix:
+    """What was measured between hosts, by pairs of their places; `text` prints a value of this unit."""
+
+    title: str
+    unit: str
+    usual: float
+    values: Mapping[Pair, Interval]
+    text: Callable[[float], str]
+
+    @property
+    def usually(self) -> str:
+        """The usual value."""
+        return f"usually {self.text(self.usual)}"
+
+
+def host_matrices(health: Health) -> Iterator[HostMatrix]:
     """The bandwidth, then the latency; each only if it was measured."""
-    known = health.matrices
-    places = range(len(known.hosts))
-    parts = (
-        ("Bandwidth, all pairs of a round at once", known.bytes_per_s, health.usual_bytes_per_s, format_rate),
-        ("Latency of 8 B, half a round trip", known.latency_ns, health.usual_ns, format_ns),
-    )
-    for title, values, usual, text in parts:
-        if usual is not None:
-            yield HostTable(
-                f"{title}: usually {text(usual)}",
-                ("from", *(f"to {name}" for name in known.hosts)),
-                tuple(
-                    (known.hosts[a], *(text(values[a, b].value) if (a, b) in values else "" for b in places))
-                    for a in places
-                ),
-            )
+    known, usual_bytes_per_s, usual_ns = health.matrices, health.usual_bytes_per_s, health.usual_ns
+    if usual_bytes_per_s is not None:
+        title = "Bandwidth, all pairs of a round at once"
+        yield HostMatrix(title, "bytes/s", usual_bytes_per_s, known.bytes_per_s, format_rate)
+    if usual_ns is not None:
+        yield HostMatrix("Latency of 8 B, half a round trip", "ns", usual_ns, known.latency_ns, format_ns)
+
+
+def host_tables(health: Health) -> Iterator[HostTable]:
+    """The matrices as texts."""
+    hosts = health.matrices.hosts
+    places = range(len(hosts))
+    for matrix in host_matrices(health):
+        yield HostTable(
+            f"{matrix.title}: {matrix.usually}",
+            ("from", *(f"to {name}" for name in hosts)),
+            tuple(
+                (hosts[a], *(matrix.text(matrix.values[a, b].value) if (a, b) in matrix.values else "" for b in places))
+                for a in places
+            ),
+        )

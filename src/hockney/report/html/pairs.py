@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from hockney.analysis.explain.pairs import PairMatrix
 from hockney.analysis.health import health_of
 from hockney.report.findings import class_text, inconclusive_text, outlier_text
+from hockney.report.hosts import host_matrices
 from hockney.report.html.charts import plain
 from hockney.report.html.material import Material
 from hockney.results.runs import Run
-from hockney.units import format_bytes, format_ns, format_rate
+from hockney.units import format_bytes
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
@@ -106,25 +107,15 @@ def of_hosts(run: Run) -> list[tuple[MatrixItem, dict[str, Any]]]:
     import numpy as np
 
     health = health_of(run)
-    known, made = health.matrices, []
-    for title, what, unit, usual, intervals in (
-        (
-            "Bandwidth, all pairs of a round at once",
-            "bandwidths",
-            "bytes/s",
-            health.usual_bytes_per_s,
-            known.bytes_per_s,
-        ),
-        ("Latency of 8 B, half a round trip", "half round trips", "ns", health.usual_ns, known.latency_ns),
-    ):
-        if usual is None:
-            continue
-        values = np.full((len(known.hosts),) * 2, np.nan)
-        for pair, interval in intervals.items():
+    hosts, made = health.matrices.hosts, []
+    for matrix in host_matrices(health):
+        values = np.full((len(hosts),) * 2, np.nan)
+        for pair, interval in matrix.values.items():
             values[pair] = interval.value
-        usually = (f"usually {format_rate(usual) if unit == 'bytes/s' else format_ns(usual)}",)
-        missing = values.size - len(known.hosts) - len(intervals)
-        item = MatrixItem(title, usually, (), (), missing, oversubscribed=False, values=what, ends="hosts")
-        words = {"name": title, "unit": unit, "hosts": list(known.hosts), "cpus": [], "floor": None, "outliers": []}
+        missing = values.size - len(hosts) - len(matrix.values)
+        what = "bandwidths" if matrix.unit == "bytes/s" else "half round trips"
+        title = matrix.title
+        item = MatrixItem(title, (matrix.usually,), (), (), missing, oversubscribed=False, values=what, ends="hosts")
+        words = {"name": title, "unit": matrix.unit, "hosts": list(hosts), "cpus": [], "floor": None, "outliers": []}
         made.append((item, {**_encoded(values), **words}))
     return made
