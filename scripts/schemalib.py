@@ -1,16 +1,17 @@
-"""From the keys of docs/json.md to one JSON Schema (2020-12) for each format of a document."""
+"""The keys on docs/json.md, and from them one JSON Schema (2020-12) for each format of a document."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
-
-FOLDER = Path(__file__).parents[2] / "src/hockney/schemas"
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/json.md").read_text(encoding="utf-8")
+FOLDER = ROOT / "src/hockney/schemas"
 _TABLES = ("data-sheet", "classic-reports", "matrix-of-pairs", "highest-rates", "under-load", "health-of-hosts")
 _SHOWN = (("show-run-and-quick",), _TABLES)
 # Of each document the alternatives: the sections of its keys, and those whose keys may be missing.
@@ -35,6 +36,49 @@ DOCUMENTS: dict[str, tuple[tuple[Sequence[str], Sequence[str]], ...]] = {
     "show": (_SHOWN,),
 }
 _PLAIN = {"text": "string", "int": "integer", "num": "number", "bool": "boolean", "object": "object"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A key of the page: its path, its type, and its meaning."""
+
+    key: str
+    type: str
+    meaning: str
+
+    @property
+    def may_be_absent(self) -> bool:
+        """Whether documents without it are complete."""
+        return "absent" in self.meaning
+
+
+def anchor(title: str) -> str:
+    """The link target of a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def read_page() -> dict[str, list[Row]]:
+    """The keys in the blocks of the page, by the anchor of the heading above them; indentation nests them."""
+    sections: dict[str, list[Row]] = {}
+    name, is_block, parents = "", False, [""]
+    for line in PAGE.splitlines():
+        if line.startswith("```"):
+            is_block = not is_block
+        elif line.startswith("#") and not is_block:
+            name = anchor(line.lstrip("# "))
+        elif is_block:
+            match = re.fullmatch(r"( *)(\w+(?:, \w+)*) {2,}(\S+)(?: {2,}(.*))?", line)
+            if match is None:
+                raise ValueError(f"docs/json.md: {line!r} is not a key, its type and its meaning")
+            del parents[len(match[1]) // 2 + 1 :]
+            keys = [f"{parents[-1]}{key}" for key in match[2].split(", ")]
+            sections.setdefault(name, []).extend(Row(key, match[3], match[4] or "") for key in keys)
+            parents.append(f"{keys[0]}.")
+    return sections
+
+
+SECTIONS = read_page()
+EVERY = "json"  # the keys of every document stand below the title
 
 
 def version() -> int:
