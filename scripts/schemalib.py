@@ -159,16 +159,17 @@ def texts() -> dict[str, str]:
     return {f"hockney-{name}.json": json.dumps(schema_of(name), indent=1) + "\n" for name in DOCUMENTS}
 
 
-def differing() -> list[str]:
-    """The names of files that are not those of the page."""
+def run(arguments: Sequence[str]) -> str | int:
+    """Write all schemas, and remove obsolete ones; with --check only name those that are not those of the page."""
     found = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
-    return sorted({name for name, _ in found.items() ^ texts().items()})
-
-
-def write() -> None:
-    """Write all schemas, and remove obsolete ones."""
+    wanted = texts()
+    differing = sorted({name for name, _ in found.items() ^ wanted.items()})
+    if "--check" in arguments:
+        return "\n".join(f"scripts/fmt would write {name}" for name in differing) or 0
     FOLDER.mkdir(exist_ok=True)
-    for path in FOLDER.glob("*.json"):
-        path.unlink()
-    for name, text in texts().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    for name in differing:
+        if name in wanted:
+            (FOLDER / name).write_text(wanted[name], encoding="utf-8")
+        else:
+            (FOLDER / name).unlink()
+    return 0
