@@ -13,8 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
-from scripts.schemalib.schemas import DOCUMENTS, schema_of
+from scripts.schemalib import DOCUMENTS, EVERY, PAGE, SECTIONS, Row, schema_of
 from tests.analysis.compare.delayed import plan
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.health.made import known_host, store_health

@@ -86,7 +86,7 @@ def measured(
     with Store.open(path) as store:
         run_id = running.measure(plan, CATALOGUE, store, Silent(), command="test", seed=5).run_id
         rows = store.points(run_id)
-        seen = {row.id: {measurement.launch_id for measurement in store.measurements(row)} for row in rows}
+        seen = {row.id: {measurement.launch_id for measurement in store.measurements(row).values()} for row in rows}
     precise = sum(row.status is PointStatus.PRECISE for row in rows)
     return precise, clock(), [len(launches) for launches in seen.values()]
 

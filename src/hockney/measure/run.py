@@ -333,7 +333,7 @@ def _go_on(
     """Measure a plan into a stored run, after its launches and rounds so far; `known`: the facts to warn of."""
     refuse_unusable(plan.cpus)
     points = set(plan.points)
-    before = {row.point: store.measurements(row) for row in store.points(stored.id) if row.point in points}
+    before = {row.point: [*store.measurements(row).values()] for row in store.points(stored.id) if row.point in points}
     start = replace(
         start,
         seed=stored.info.seed + stored.rounds,
