@@ -23,7 +23,8 @@ from tests.analysis.compare.delayed import DELAYED, SIZES, check_again, delayed,
 from hockney.analysis.compare import Verdict
 from hockney.cli.baseline import report_of
 from hockney.errors import ExitCode, UsageError
-from hockney.machine import facts, usable_cpus
+from hockney.machine.facts import facts
+from hockney.machine.placement import usable_cpus
 from hockney.measure.check import PATIENCE_S, CheckResult
 from hockney.measure.plan import Plan
 from hockney.model import Point

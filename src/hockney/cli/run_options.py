@@ -13,7 +13,7 @@ from hockney.cli.common import names
 from hockney.cli.rerun import typed
 from hockney.cli.streams import remark
 from hockney.errors import UsageError, unknown
-from hockney.machine import can_pin, refuse_unusable
+from hockney.machine.placement import can_pin, refuse_unusable
 from hockney.measure.background import BACKGROUNDS
 from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite

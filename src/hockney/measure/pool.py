@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
 
-from hockney.machine import choose_cpus, usable_cpus
+from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.measure.interfaces import PointFailed
 from hockney.measure.limits import Limits
 from hockney.measure.load import Load, LoadFailed
