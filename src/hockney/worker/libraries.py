@@ -48,7 +48,11 @@ class Library:
     @property
     def has_launcher(self) -> bool:
         """Whether its program starts ranks and says its version. PVM's is a daemon, which any option starts."""
-        return self.kind != "pvm"
+        return self.kind not in ("local", "pvm")
+
+
+NATIVE = Library("", "native", "local", Path(), Recipe())
+"""In place of a library: the worker starts its ranks itself."""
 
 
 @dataclass(frozen=True)
