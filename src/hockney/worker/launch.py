@@ -10,13 +10,14 @@ import functools
 import os
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hockney.errors import UsageError
 from hockney.worker.errors import LaunchFailed
-from hockney.worker.hosts import Host, spread
+from hockney.worker.hosts import Host, fill
 from hockney.worker.libraries import NATIVE, Library
 from hockney.worker.programs import run_program
 from hockney.worker.starters import SRUN, find_starter, read_template
@@ -163,8 +164,7 @@ def _worker(job: Job, *more: str) -> tuple[str, ...]:
 
 def _host_list(job: Job) -> str:
     """`a:2,b:1`: hosts with their numbers of ranks, as every mpiexec takes them."""
-    counts = spread(job.ranks, job.hosts)
-    return ",".join(f"{host.name}:{count}" for host, count in zip(job.hosts, counts, strict=True) if count)
+    return ",".join(map(str, fill(job.ranks, job.hosts)))
 
 
 def _mpiexec(job: Job, *options: str, **environment: str) -> StartCommand:
@@ -251,16 +251,14 @@ def ssh(job: Job, *before: str) -> StartCommand:
     `before`: words before the worker's command line.
     """
     starter = find_starter(job.asked, job.hosts, job.environment)
-    lines: list[tuple[str, ...]] = []
-    rank = 0
-    for host, count in zip(job.hosts, spread(job.ranks, job.hosts), strict=True):
-        if count:
-            meeting = ("--listen", host.name) if rank == 0 else ("--join", JOIN_ADDRESS)
-            command = _worker(job, "--rank", str(rank), "--here", str(count), *meeting)
-            lines.append(starter.argv((*before, *command), [host.name]))
-        rank += count
-    places = tuple(_places(job))
-    return StartCommand(starter.name, lines[0], {}, tuple(lines[1:]), starter.demand, places, needs_token=True)
+    places = _places(job)
+    lines = []
+    for host, here in Counter(places).items():
+        rank = places.index(host)
+        meeting = ("--listen", host) if rank == 0 else ("--join", JOIN_ADDRESS)
+        command = _worker(job, "--rank", str(rank), "--here", str(here), *meeting)
+        lines.append(starter.argv((*before, *command), [host]))
+    return StartCommand(starter.name, lines[0], {}, tuple(lines[1:]), starter.demand, tuple(places), needs_token=True)
 
 
 def srun(job: Job) -> StartCommand:
@@ -322,8 +320,7 @@ def _places(job: Job) -> list[str]:
     """The host of each rank."""
     if not job.hosts:
         return ["localhost"] * job.ranks
-    counts = spread(job.ranks, job.hosts)
-    return [host.name for host, count in zip(job.hosts, counts, strict=True) for _ in range(count)]
+    return [host.name for host in fill(job.ranks, job.hosts) for _ in range(host.slots or 0)]
 
 
 def _settings(job: Job) -> dict[str, str | None]:
