@@ -26,16 +26,7 @@ from typing import Any, TypeVar
 from hockney.errors import UsageError
 from hockney.units import format_bytes
 from hockney.worker import answers, diagnose, processes
-from hockney.worker.answers import (
-    ByeAnswer,
-    ErrorAnswer,
-    FloorAnswer,
-    HelloAnswer,
-    ListeningAnswer,
-    LostAnswer,
-    MeasureAnswer,
-    Rank,
-)
+from hockney.worker.answers import ErrorAnswer, FloorAnswer, HelloAnswer, LostAnswer, MeasureAnswer, Rank
 from hockney.worker.channel import FILES_OF_PROCESS, Channel
 from hockney.worker.errors import (
     LaunchFailed,
@@ -48,7 +39,7 @@ from hockney.worker.errors import (
 )
 from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, StartCommand
 
-Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, ListeningAnswer)
+Answer = TypeVar("Answer", bound=answers.Answer)
 
 # At the limit of a command or of its start the worker ends itself, and reports its wait. This much later the session
 # ends it.
@@ -179,7 +170,7 @@ class WorkerSession:
             return
         try:
             if self._greeted:
-                self._ask("quit", [], 10.0, "quit", ByeAnswer)
+                self._ask("quit", [], 10.0, "quit", answers.ByeAnswer)
             else:
                 self._channel.close_input()  # after hello this ends it immediately, even in its last steps
             left = self._channel.wait_exit(_LAST_WORDS_S) is None
@@ -202,8 +193,7 @@ class WorkerSession:
             processes.remove_unused(self._files)
         return gone
 
-    # ---- output of libraries
-    # --------------------------------------------------------------------------------------------
+    # ---- output of libraries ----------------------------------------------------------------------------------------
 
     @property
     def noise(self) -> tuple[str, ...]:
@@ -237,8 +227,7 @@ class WorkerSession:
                 raise UsageError(f"'{word}' cannot stand in a command to a worker")
         self._id += 1
         self._heard_bytes = self._channel.said_bytes
-        line = " ".join([verb, *words, f"id={self._id}"])
-        return self._send(line, kind, doing, limit_s)
+        return self._send(" ".join([verb, *words, f"id={self._id}"]), kind, doing, limit_s)
 
     def _send(self, line: str, kind: type[Answer], doing: str, limit_s: float) -> Callable[[], Answer]:
         deadline_s = time.monotonic() + limit_s + GRACE_S
@@ -369,7 +358,7 @@ class WorkerSession:
     def _join(self) -> None:
         """Start the other ranks as soon as rank 0 has said where it listens; all share a fresh secret."""
         token = f"token {secrets.token_hex(16)}"
-        answer = self._send(token, ListeningAnswer, "start", self._start_limit_s)()
+        answer = self._send(token, answers.ListeningAnswer, "start", self._start_limit_s)()
         try:
             processes.allow_files(FILES_OF_PROCESS * len(self._launch.joins))
         except OSError as error:
