@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.errors import UsageError
-from hockney.worker.allocation import find_allocation
 from hockney.worker.compiler import split_words
 from hockney.worker.errors import LaunchFailed
-from hockney.worker.hosts import Host
+from hockney.worker.hosts import Host, find_allocation
 
 LAUNCHER_WORDS = ("auto", "mpiexec", "srun", "ssh", "flux")
 """The words that --launcher accepts, besides a template."""
