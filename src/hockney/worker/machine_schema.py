@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -180,17 +180,16 @@ class Link(_Table):
     latency_ns: Ns = 0.0
 
 
+class Shape(NamedTuple):
+    """The nodes of a topology, the most switches on a route, and the levels of its links; None: they are edges."""
+
+    nodes: int
+    switches: int
+    levels: int | None = None
+
+
 class _Topology(_Table):
-    """`node_count`: of all its nodes. `levels`: of its links, counted from below; None: they are edges.
-
-    `switches_max`: no route has more.
-    """
-
     source: Text
-
-    @property
-    def levels(self) -> int | None:
-        return None
 
 
 class Tree(_Topology):
@@ -202,16 +201,9 @@ class Tree(_Topology):
         """How many children a switch of each level has, and how many parents each child has."""
 
     @property
-    def node_count(self) -> int:
-        return math.prod(self.branches[0])
-
-    @property
-    def levels(self) -> int:
-        return len(self.branches[0])
-
-    @property
-    def switches_max(self) -> int:
-        return 2 * self.levels - 1
+    def shape(self) -> Shape:
+        down = self.branches[0]
+        return Shape(math.prod(down), 2 * len(down) - 1, len(down))
 
 
 class SingleSwitch(Tree):
@@ -274,42 +266,34 @@ class Hierarchy(Tree):
         return [level.holds for level in self.level], [1] * len(self.level)
 
 
-class _GridTopology(_Topology):
+class Torus(_Topology):
+    """A ring in each dimension; a message goes along the first, then the second … `turn_ns`: each change between."""
+
+    kind: Literal["torus"] = "torus"
     dimensions: Numbers
     turn_ns: Ns = 0.0
 
     @property
-    def node_count(self) -> int:
-        return math.prod(self.dimensions)
+    def shape(self) -> Shape:
+        longest = sum(length // 2 for length in self.dimensions)
+        return Shape(math.prod(self.dimensions), 1 + longest, len(self.dimensions))
 
 
-class Torus(_GridTopology):
-    """A ring in each dimension; a message goes along the first, then the second … `turn_ns`: each change between."""
-
-    kind: Literal["torus"] = "torus"
-
-    @property
-    def levels(self) -> int:
-        return len(self.dimensions)
-
-    @property
-    def switches_max(self) -> int:
-        return 1 + sum(length // 2 for length in self.dimensions)
-
-
-class Mesh(_GridTopology):
+class Mesh(_Topology):
     """A torus whose ends are open. The worker gets it as a graph."""
 
     kind: Literal["mesh"] = "mesh"
+    dimensions: Numbers
+    turn_ns: Ns = 0.0
 
     @property
-    def switches_max(self) -> int:
-        return 1 + sum(length - 1 for length in self.dimensions)
+    def shape(self) -> Shape:
+        return Shape(math.prod(self.dimensions), 1 + sum(length - 1 for length in self.dimensions))
 
     @model_validator(mode="after")
     def _fits(self) -> Mesh:
-        if self.node_count > 4096:
-            raise ValueError(f"dimensions: a mesh has at most 4096 places, not {self.node_count}")
+        if self.shape.nodes > 4096:
+            raise ValueError(f"dimensions: a mesh has at most 4096 places, not {self.shape.nodes}")
         return self
 
 
@@ -323,16 +307,8 @@ class Dragonfly(_Topology):
     global_links: Positive
 
     @property
-    def node_count(self) -> int:
-        return self.groups * self.routers_per_group * self.nodes_per_router
-
-    @property
-    def levels(self) -> int:
-        return 3
-
-    @property
-    def switches_max(self) -> int:
-        return 4
+    def shape(self) -> Shape:
+        return Shape(self.groups * self.routers_per_group * self.nodes_per_router, 4, levels=3)
 
 
 class Graph(_Topology):
@@ -345,12 +321,8 @@ class Graph(_Topology):
     via: tuple[Annotated[tuple[Count, ...], Field(min_length=3)], ...] = ()
 
     @property
-    def node_count(self) -> int:
-        return self.nodes
-
-    @property
-    def switches_max(self) -> int:
-        return self.switches
+    def shape(self) -> Shape:
+        return Shape(self.nodes, self.switches)
 
     @model_validator(mode="after")
     def _has_its_edges(self) -> Graph:
@@ -508,7 +480,7 @@ class MachineModel(_Table):
             for word in words:
                 if word not in known:
                     raise ValueError(str(unknown(what, word, known)))
-        last = self.topology.levels
+        last = self.topology.shape.levels
         for link in self.link:
             if last is not None and isinstance(link.level, int) and link.level > last:
                 raise ValueError(f"link: there is no level {link.level}: a {self.topology.kind} like this has {last}")
@@ -516,7 +488,7 @@ class MachineModel(_Table):
 
     @model_validator(mode="after")
     def _places_are_known(self) -> MachineModel:
-        placement, nodes = self.placement, self.topology.node_count
+        placement, nodes = self.placement, self.topology.shape.nodes
         for key in ("nodes", "second_half") if placement is not None else ():
             last = max(getattr(placement, key) or (0,))
             if last >= nodes:
@@ -529,7 +501,7 @@ class MachineModel(_Table):
 
     @model_validator(mode="after")
     def _routes_are_long_enough(self) -> MachineModel:
-        most = self.topology.switches_max
+        most = self.topology.shape.switches
         for kind, classes in (("class", self.classes), ("put", self.put), ("get", self.get)):
             for name, pair_class in classes.items():
                 least = min(pair_class.switches or (0,))

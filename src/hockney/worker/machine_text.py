@@ -29,7 +29,7 @@ def ranks_of(machine: MachineModel) -> int:
     """The most ranks that a machine takes."""
     placement = machine.placement
     if placement is None:
-        most = machine.topology.node_count * machine.ranks_per_node
+        most = machine.topology.shape.nodes * machine.ranks_per_node
     elif placement.second_half is None:
         most = len(placement.nodes)
     else:
@@ -42,9 +42,9 @@ def why_unfit(model: Model, ranks: int) -> str | None:
     machine, most = model.machine, ranks_of(model.machine)
     if ranks <= most:
         return None
-    is_full = machine.topology.node_count * machine.ranks_per_node == most
+    is_full = machine.topology.shape.nodes * machine.ranks_per_node == most
     each = f" of {machine.ranks_per_node} ranks" * (machine.ranks_per_node > 1)
-    room = f"{counted(machine.topology.node_count, 'node')}{each}" if is_full else f"room for {counted(most, 'rank')}"
+    room = f"{counted(machine.topology.shape.nodes, 'node')}{each}" if is_full else f"room for {counted(most, 'rank')}"
     where = " where it places them" * bool(model.variant)
     remedy = f"use -n {most} or fewer, or a larger topology"
     return f"the model {model.name} has {room}{where}, so {ranks} ranks do not fit: {remedy}"
@@ -119,7 +119,7 @@ def _topology(machine: MachineModel) -> Iterator[str]:
             yield f"topology torus {_listed(topology.dimensions)}"
             yield f"turn {_number(topology.turn_ns)}"
         case Mesh():  # as a graph: on switch s hangs node s
-            count = topology.node_count
+            count = topology.shape.nodes
             yield f"topology graph {count} {count}"
             yield from (f"edge {node} {count + node}" for node in range(count))
             yield from (f"edge {count + a} {count + b}" for a, b, _ in grid_edges(topology.dimensions, is_ring=False))

@@ -119,7 +119,7 @@ def _pairs_of(model: Model) -> tuple[str, CostClass]:
         if pairs.same_node and not _shares_nodes(machine):
             continue
         names.append(name)
-        if pairs.is_for_all or (pairs.same_node and machine.topology.node_count == 1):
+        if pairs.is_for_all or (pairs.same_node and machine.topology.shape.nodes == 1):
             break
     if len(names) > 1:
         raise _refusal(model, f"class: SMPI has the same costs for all pairs, and this model {len(names)} classes")
@@ -252,7 +252,7 @@ def _fit(times: Sequence[_Times], low: float, high: float) -> tuple[float, float
 
 
 def _network(model: Model) -> _Network:
-    topology, count = model.machine.topology, model.machine.topology.node_count
+    topology, count = model.machine.topology, model.machine.topology.shape.nodes
     match topology:
         case Tree():
             return _tree(*topology.branches)
