@@ -11,20 +11,18 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hockney.errors import UsageError
 from hockney.worker.errors import WorkerError
 from hockney.worker.hosts import Host, fold_hosts
-from hockney.worker.libraries import Library
+from hockney.worker.libraries import Library, side_by_side
 from hockney.worker.programs import run_program
 from hockney.worker.starters import Starter
 
 Answer = TypeVar("Answer")
 
-_AT_ONCE = 64
 _WORDS = ("hostname", "machine", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
 # Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with its library's name.
 # An interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
@@ -135,8 +133,7 @@ def _of_each(hosts: Sequence[str], ask: Callable[[str], Answer]) -> tuple[dict[s
         except Unusable as cause:
             return cause
 
-    with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
-        outcomes = dict(zip(hosts, pool.map(outcome, hosts), strict=True))
+    outcomes = dict(zip(hosts, side_by_side(outcome, hosts), strict=True))
     causes = {host: str(known) for host, known in outcomes.items() if isinstance(known, Unusable)}
     return {host: known for host, known in outcomes.items() if not isinstance(known, Unusable)}, causes
 
