@@ -198,7 +198,7 @@ class Catalogue:
             executable = build_worker(Recipe("sim"))
             (row,) = describe(executable)["transports"]
         except (BuildError, ProtocolError) as error:
-            raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy}") from error
+            raise UsageError(f"{word} is not usable: {error}") from error
         plain, machine = _transport(row, executable), model.machine
         self.transports[word] = replace(
             plain,

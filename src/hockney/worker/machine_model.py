@@ -15,8 +15,7 @@ from typing import Any
 
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.worker.machine_schema import MachineModel, Torus
-from hockney.worker.toml_models import read_toml, validated
-from hockney.worker.toml_text import toml
+from hockney.worker.toml_models import read_toml, toml, validated
 
 MODELS = Path(__file__).parents[1] / "archive" / "models"
 
