@@ -51,7 +51,7 @@ class _Network:
     edges: Sequence[tuple[int, int, int]]
 
 
-class _Line(NamedTuple):
+class _CostLine(NamedTuple):
     """Messages of more than `above_bytes` (-1: all): ns, and ns for each byte.
 
     Of the network: a latency, and ns for each byte with the envelope's.
@@ -67,9 +67,9 @@ class _SmpiCosts:
     """`eager_bytes`: the longest eager message, -1 for none, None for all."""
 
     eager_bytes: int | None
-    send: Sequence[_Line]
-    receive: Sequence[_Line]
-    network: Sequence[_Line]
+    send: Sequence[_CostLine]
+    receive: Sequence[_CostLine]
+    network: Sequence[_CostLine]
 
 
 @dataclass(frozen=True)
@@ -207,18 +207,18 @@ def _times(pairs: CostClass, size: int, eager: int | None, link_latency_ns: floa
     return _Times(number, size, send, receive, whole, (transfer - room, transfer + room))
 
 
-def _lines(times: Sequence[_Times], of: Callable[[_Times], float]) -> Iterator[_Line]:
+def _lines(times: Sequence[_Times], of: Callable[[_Times], float]) -> Iterator[_CostLine]:
     """A line for sizes of the same segment and of the same cost."""
     above = 0
     for _, group in itertools.groupby(times, lambda at: (at.segment, at.paced_by)):
         sizes = list(group)
         first, last = sizes[0], sizes[-1]
         per_byte_ns = (of(last) - of(first)) / max(1, last.bytes - first.bytes)
-        yield _Line(above, max(0.0, of(first) - per_byte_ns * first.bytes), per_byte_ns)
+        yield _CostLine(above, max(0.0, of(first) - per_byte_ns * first.bytes), per_byte_ns)
         above = last.bytes
 
 
-def _ranges(times: Sequence[_Times]) -> Iterator[_Line]:
+def _ranges(times: Sequence[_Times]) -> Iterator[_CostLine]:
     """Ranges from the shortest message on, each as long as one latency and one rate fit all of its sizes."""
     first = 0
     while first < len(times):
@@ -231,7 +231,7 @@ def _ranges(times: Sequence[_Times]) -> Iterator[_Line]:
             if wider is None:
                 break
             end, fitting = end + 1, wider
-        yield _Line(times[first - 1].bytes if first else -1, *fitting)
+        yield _CostLine(times[first - 1].bytes if first else -1, *fitting)
         first = end
 
 
@@ -297,7 +297,7 @@ def _latency_ns(costs: _SmpiCosts) -> float:
     return max(costs.network[0].fixed_ns, max(each.fixed_ns for each in costs.network) / 4)
 
 
-def _overheads(overheads: Sequence[_Line]) -> str:
+def _overheads(overheads: Sequence[_CostLine]) -> str:
     return ";".join(f"{each.above_bytes}:{each.fixed_ns / 1e9:g}:{each.per_byte_ns / 1e9:g}" for each in overheads)
 
 
