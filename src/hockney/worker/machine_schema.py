@@ -107,10 +107,7 @@ class CostSegment(_Table):
 
 
 class CostClass(_Table):
-    """The pairs of ranks with these costs: the first class that holds counts. Without a condition: all pairs.
-
-    `switches`: their number on the route, or [least, most]; `within`: the name of a level of the hierarchy.
-    """
+    """The pairs of ranks with these costs: the first class that holds counts. Without a condition: all pairs."""
 
     same_node: bool = False
     switches: Annotated[tuple[Count, ...], BeforeValidator(listed), Field(min_length=1, max_length=2)] | None = None
@@ -142,10 +139,7 @@ Classes = Annotated[dict[str, CostClass], AfterValidator(_classes_end)]
 
 
 class Cpu(_Table):
-    """The CPUs of a node. `slice_ns`: 0, none. `compute`: the time to compute for d ns, fixed + factor * d.
-
-    `flops_per_s`: by which the operations of `ft` are charged; None, they are not known.
-    """
+    """The CPUs of a node. To compute for d ns takes compute_fixed_ns + compute_factor * d."""
 
     source: Text
     per_node: Positive = 1
@@ -367,12 +361,7 @@ class Alltoall(_Table):
 
 
 class StreamCosts(_Table):
-    """Costs of a byte stream between two ranks.
-
-    `write`, `read`: the CPU, for a call that moves something; `poll`: for one that moves nothing. `drain`: from when
-    the receiver's node has a write's bytes, one write after another, until they can be read. `ack`: how long a write
-    that blocks waits in addition to its CPU time.
-    """
+    """Costs of a byte stream between two ranks."""
 
     source: Text
     buffer_bytes: Positive
@@ -436,10 +425,7 @@ class NotModelled(_Table):
 
 
 class MachineModel(_Table):
-    """A whole model. `machine`: the archive's name of the machine whose report it rebuilds.
-
-    `default_ranks`: the number of ranks of a suite that names none, with `--machine`; 0: without `--machine`.
-    """
+    """A whole model. `machine`: the archive's name of the machine whose report it rebuilds."""
 
     title: Text
     about: str = ""
