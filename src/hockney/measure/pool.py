@@ -35,7 +35,7 @@ from hockney.worker.errors import (
     WorkerTimedOut,
     how_to_wait_longer,
 )
-from hockney.worker.hosts import Host, fill, parse_hosts, spread
+from hockney.worker.hosts import Host, fill, parse_hosts
 from hockney.worker.launch import Job, launch
 from hockney.worker.preflight import lost_hosts
 from hockney.worker.session import WorkerSession
@@ -379,7 +379,7 @@ def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
     """Raises LaunchFailed where hosts have other numbers of ranks: a launcher may know fewer hosts than it is given."""
     if not job.hosts:
         return
-    wanted = sorted(count for count in spread(job.ranks, job.hosts) if count)
+    wanted = sorted(host.slots or 0 for host in fill(job.ranks, job.hosts))
     if sorted(Counter(rank.machine for rank in ranks).values()) != wanted:
         hosts, came = ", ".join(map(str, job.hosts)), ", ".join(rank.host for rank in ranks)
         raise LaunchFailed(launcher, f"ranks that belong on {hosts} came up on {came}")

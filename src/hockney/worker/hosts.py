@@ -105,37 +105,28 @@ def read_hostfile(path: Path) -> tuple[Host, ...]:
     return tuple(hosts.values())
 
 
-def spread(ranks: int, hosts: Sequence[Host]) -> tuple[int, ...]:
-    """How many ranks each host gets, as evenly as slots allow: 5 ranks on two hosts are (3, 2).
-
-    Raises UsageError for more ranks than slots.
-    """
-    counts = [0] * len(hosts)
-    while (left := ranks - sum(counts)) > 0:
-        free = [place for place, host in enumerate(hosts) if host.slots is None or counts[place] < host.slots]
-        if not free:
-            raise UsageError(f"there are more ranks than slots ({sum(counts)}) in --hosts")
-        for place in free[:left]:
-            counts[place] += 1
-    return tuple(counts)
-
-
 def fill(ranks: int, hosts: Sequence[Host], per_host: int | None = None) -> tuple[Host, ...]:
-    """The hosts that ranks get, each with their number: `per_host` on each in turn, None: spread evenly.
+    """The hosts that ranks get, each with their number: `per_host` on each in turn, None: as evenly as slots allow.
 
     Raises UsageError for more ranks than slots.
     """
     if per_host is None:
-        counts = spread(ranks, hosts)
-        return tuple(Host(host.name, count) for host, count in zip(hosts, counts, strict=True) if count)
-    used = hosts[: -(-ranks // per_host)]
-    if ranks > per_host * len(used):
-        raise UsageError(f"{ranks} ranks are more than {per_host} on each of {len(hosts)} hosts")
-    counts = (*[per_host] * (len(used) - 1), ranks - per_host * (len(used) - 1))
-    for host, count in zip(used, counts, strict=True):
+        counts = [0] * len(hosts)
+        while (left := ranks - sum(counts)) > 0:
+            free = [place for place, host in enumerate(hosts) if host.slots is None or counts[place] < host.slots]
+            if not free:
+                raise UsageError(f"there are more ranks than slots ({sum(counts)}) in --hosts")
+            for place in free[:left]:
+                counts[place] += 1
+    else:
+        counts = [max(0, min(per_host, ranks - per_host * place)) for place in range(len(hosts))]
+        if sum(counts) < ranks:
+            raise UsageError(f"{ranks} ranks are more than {per_host} on each of {len(hosts)} hosts")
+    filled = [(host, count) for host, count in zip(hosts, counts, strict=True) if count]
+    for host, count in filled:
         if host.slots is not None and count > host.slots:
             raise UsageError(f"{host} has too few slots for {count} ranks")
-    return tuple(Host(host.name, count) for host, count in zip(used, counts, strict=True))
+    return tuple(Host(host.name, count) for host, count in filled)
 
 
 def _expand(word: str) -> Iterable[Host]:
