@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hockney.units import counted
@@ -52,29 +52,7 @@ def why_unfit(model: Model, ranks: int) -> str | None:
 
 def compiled(model: Model, ranks: int) -> str:
     """The lines for a job of this number of ranks."""
-    machine = model.machine
-    lines = [
-        "hockney-model 1",
-        f"name {re.sub(r'[^A-Za-z0-9_.-]', '_', Path(model.name).stem)[:40]}",
-        f"ranks {ranks_of(machine)}",
-        f"ranks_per_node {machine.ranks_per_node}",
-        *_cpu(machine),
-        *_topology(machine),
-        *(
-            f"link {level_of(link, machine)} {_number(link.bytes_per_s or 0.0)} {_number(link.latency_ns)}"
-            for link in machine.link
-        ),
-        *(f"place {rank} {node}" for rank, node in enumerate(places(machine, ranks)) if machine.placement is not None),
-    ]
-    for prefix, classes in (("", machine.classes), ("put:", machine.put), ("get:", machine.get)):
-        lines += _classes(prefix, classes, machine)
-    if machine.barrier is not None:
-        lines.append(f"barrier {_number(machine.barrier.fixed_ns)} {_number(machine.barrier.per_round_ns)}")
-    if machine.alltoall is not None:
-        lines.append(f"alltoall {_number(machine.alltoall.own_per_byte_ns)}")
-    for slower in machine.slower:
-        lines.append(f"node_factor {_number(slower.factor)} {_listed(slower.nodes)}")
-    return "\n".join([*lines, *_stream(machine)]) + "\n"
+    return "".join(f"{' '.join(map(_word, line))}\n" for line in _lines(model, ranks))
 
 
 @contextlib.contextmanager
@@ -88,52 +66,89 @@ def compiled_file(model: Model, ranks: int) -> Iterator[Path]:
         yield path  # outside: the errors of what uses it are not the folder's
 
 
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+_Line = Sequence[str | int | float]
 
 
-def _cpu(machine: MachineModel) -> Iterator[str]:
-    cpu, noise = machine.cpu, machine.noise
-    if cpu is not None:
-        yield f"node_cpus {cpu.per_node}"
-        yield f"slice_ns {_number(cpu.slice_ns)}"
-        yield f"compute {_number(cpu.compute_fixed_ns)} {_number(cpu.compute_factor)}"
+def _word(word: str | float) -> str:
+    if isinstance(word, int | str):
+        return str(word)
+    return str(int(word)) if word.is_integer() and abs(word) < 1e15 else repr(word)
+
+
+def _lines(model: Model, ranks: int) -> Iterator[_Line]:
+    machine = model.machine
+    yield "hockney-model", 1
+    yield "name", re.sub(r"[^A-Za-z0-9_.-]", "_", Path(model.name).stem)[:40]
+    yield "ranks", ranks_of(machine)
+    yield "ranks_per_node", machine.ranks_per_node
+    if (cpu := machine.cpu) is not None:
+        yield "node_cpus", cpu.per_node
+        yield "slice_ns", cpu.slice_ns
+        yield "compute", cpu.compute_fixed_ns, cpu.compute_factor
         if cpu.flops_per_s is not None:
-            yield f"flops_per_s {_number(cpu.flops_per_s)}"
-    if noise is not None:
-        yield f"noise {noise.law} {_number(noise.sigma or noise.mean_ns or 0.0)}"
+            yield "flops_per_s", cpu.flops_per_s
+    if (noise := machine.noise) is not None:
+        yield "noise", noise.law, noise.sigma or noise.mean_ns or 0.0
+    yield from _topology(machine)
+    for link in machine.link:
+        yield "link", level_of(link, machine), link.bytes_per_s or 0.0, link.latency_ns
+    if machine.placement is not None:
+        yield from (("place", rank, node) for rank, node in enumerate(places(machine, ranks)))
+    for prefix, classes in (("", machine.classes), ("put:", machine.put), ("get:", machine.get)):
+        for name, pair_class in classes.items():
+            yield "class", f"{prefix}{name}", *_condition(pair_class, machine)
+            for segment in pair_class.segment:
+                yield "segment", segment.up_to_bytes, segment.protocol, segment.packet_bytes
+                for which, cost in segment.costs().items():
+                    yield "cost", which, cost.fixed_ns, cost.per_byte_ns, cost.per_packet_ns
+    if machine.barrier is not None:
+        yield "barrier", machine.barrier.fixed_ns, machine.barrier.per_round_ns
+    if machine.alltoall is not None:
+        yield "alltoall", machine.alltoall.own_per_byte_ns
+    for slower in machine.slower:
+        yield "node_factor", slower.factor, *slower.nodes
+    if (stream := machine.stream) is not None:
+        yield "stream", stream.buffer_bytes
+        for which in ("write", "read", "poll", "drain", "ack"):
+            cost = getattr(stream, which)
+            yield "stream_cost", which, cost.fixed_ns, cost.per_byte_ns
 
 
-# ---- topology ------------------------------------------------------------------------------------------------------
-
-
-def _topology(machine: MachineModel) -> Iterator[str]:
+def _topology(machine: MachineModel) -> Iterator[_Line]:
     topology = machine.topology
     match topology:
         case SingleSwitch():
-            yield "topology switch"
+            yield "topology", "switch"
         case Tree():
-            down, up = topology.branches
-            yield f"topology tree {len(down)} down:{','.join(map(str, down))} width:{','.join(map(str, up))}"
+            down, up = (",".join(map(str, numbers)) for numbers in topology.branches)
+            yield "topology", "tree", topology.shape.levels or 0, f"down:{down}", f"width:{up}"
         case Torus():
-            yield f"topology torus {_listed(topology.dimensions)}"
-            yield f"turn {_number(topology.turn_ns)}"
+            yield "topology", "torus", *topology.dimensions
+            yield "turn", topology.turn_ns
         case Mesh():  # as a graph: on switch s hangs node s
             count = topology.shape.nodes
-            yield f"topology graph {count} {count}"
-            yield from (f"edge {node} {count + node}" for node in range(count))
-            yield from (f"edge {count + a} {count + b}" for a, b, _ in grid_edges(topology.dimensions, is_ring=False))
+            yield "topology", "graph", count, count
+            yield from (("edge", node, count + node) for node in range(count))
+            edges = grid_edges(topology.dimensions, is_ring=False)
+            yield from (("edge", count + a, count + b) for a, b, _ in edges)
         case Dragonfly():
-            size = (topology.groups, topology.routers_per_group, topology.nodes_per_router, topology.global_links)
-            yield f"topology dragonfly {_listed(size)}"
+            routers = topology.routers_per_group, topology.nodes_per_router, topology.global_links
+            yield "topology", "dragonfly", topology.groups, *routers
         case Graph():
-            yield f"topology graph {topology.switches} {topology.nodes}"
-            yield from (f"edge {a} {b}" for a, b in topology.edges)
-            yield from (f"via {route[0]} {route[-1]} {_listed(route[1:-1])}" for route in topology.via)
+            yield "topology", "graph", topology.switches, topology.nodes
+            yield from (("edge", a, b) for a, b in topology.edges)
+            for first, *way, last in topology.via:
+                yield "via", first, last, *way
 
 
-def _listed(numbers: Iterable[int]) -> str:
-    return " ".join(map(str, numbers))
+def _condition(pair_class: CostClass, machine: MachineModel) -> _Line:
+    if pair_class.same_node:
+        return ("same_node",)
+    if pair_class.within is not None:
+        return "switches", 0, 2 * _level_names(machine).index(pair_class.within) + 1
+    if pair_class.switches is not None:
+        return "switches", min(pair_class.switches), max(pair_class.switches)
+    return ("any",)
 
 
 def grid_edges(dimensions: Sequence[int], *, is_ring: bool) -> Iterator[tuple[int, int, int]]:
@@ -158,9 +173,6 @@ def _level_names(machine: MachineModel) -> list[str]:
     return [level.name for level in machine.topology.level] if isinstance(machine.topology, Hierarchy) else []
 
 
-# ---- places and costs ----------------------------------------------------------------------------------------------
-
-
 def places(machine: MachineModel, ranks: int) -> list[int]:
     """The node of each rank."""
     placement = machine.placement
@@ -170,32 +182,3 @@ def places(machine: MachineModel, ranks: int) -> list[int]:
         return list(placement.nodes[:ranks])
     half = ranks // 2
     return [*placement.nodes[: ranks - half], *placement.second_half[:half]]
-
-
-def _classes(prefix: str, classes: Mapping[str, CostClass], machine: MachineModel) -> Iterator[str]:
-    for name, pair_class in classes.items():
-        yield f"class {prefix}{name} {_condition(pair_class, machine)}"
-        for segment in pair_class.segment:
-            yield f"segment {segment.up_to_bytes} {segment.protocol} {segment.packet_bytes}"
-            for which, cost in segment.costs().items():
-                numbers = (cost.fixed_ns, cost.per_byte_ns, cost.per_packet_ns)
-                yield f"cost {which} {' '.join(map(_number, numbers))}"
-
-
-def _stream(machine: MachineModel) -> Iterator[str]:
-    stream = machine.stream
-    if stream is not None:
-        yield f"stream {stream.buffer_bytes}"
-        for which in ("write", "read", "poll", "drain", "ack"):
-            cost = getattr(stream, which)
-            yield f"stream_cost {which} {_number(cost.fixed_ns)} {_number(cost.per_byte_ns)}"
-
-
-def _condition(pair_class: CostClass, machine: MachineModel) -> str:
-    if pair_class.same_node:
-        return "same_node"
-    if pair_class.within is not None:
-        return f"switches 0 {2 * _level_names(machine).index(pair_class.within) + 1}"
-    if pair_class.switches is not None:
-        return f"switches {min(pair_class.switches)} {max(pair_class.switches)}"
-    return "any"
