@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from hockney.errors import UsageError
-from hockney.worker.machine_model import Model, builtin_models, load_model
-from hockney.worker.machine_text import compiled, grid_edges, why_unfit
+from hockney.worker.machine_model import Model, builtin_models, compiled, grid_edges, load_model, why_unfit
 
 SWITCH = 'title = "a machine"\n[topology]\nkind = "switch"\nnodes = 4\nsource = "made up"\n'
 FAR = '[class.far]\nswitches = 99\n[[class.far.segment]]\nlatency = 100\nsource = "made up"\n'

@@ -286,7 +286,7 @@ class WorkerPool:
         self._starts[transport, ranks] += 1
         info = self._catalogue.transports[transport]
         if info.model is not None:
-            from hockney.worker.machine_text import compiled_file
+            from hockney.worker.machine_model import compiled_file
 
             with compiled_file(info.model, ranks) as path:
                 job = Job(info.executable, info.worker_name, ranks, model=path, seed=self._seed & 0x7FFFFFFF)
@@ -362,7 +362,7 @@ class WorkerPool:
         model = self._catalogue.transports[transport].model
         if model is None:
             return _host_names(job, ranks)
-        from hockney.worker.machine_text import places
+        from hockney.worker.machine_model import places
 
         return tuple(f"node {place}" for place in places(model.machine, len(ranks)))
 

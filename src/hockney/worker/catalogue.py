@@ -226,7 +226,7 @@ class Catalogue:
 
         `one_host`: all ranks share this host's memory, which their buffers must fit. Raises ProtocolError.
         """
-        from hockney.worker.machine_text import why_unfit
+        from hockney.worker.machine_model import why_unfit
 
         by_worker: dict[Path, list[Point]] = {}
         obstacles: dict[Point, str] = {}

@@ -20,9 +20,8 @@ from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from hockney.errors import UsageError
-from hockney.worker.machine_model import Model
+from hockney.worker.machine_model import Model, grid_edges, level_of, places, ranks_of
 from hockney.worker.machine_schema import Cost, CostClass, Graph, Link, MachineModel, Mesh, Torus, Tree
-from hockney.worker.machine_text import grid_edges, level_of, places, ranks_of
 
 _SIZE_MAX = (1 << 31) - 1  # of an int, as SMPI has sizes in its settings
 _UNLIMITED_BPS = 1e18
