@@ -55,6 +55,10 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
+class _Sourced(_Table):
+    source: Text
+
+
 class Cost(_Table):
     """A time of a message: fixed + bytes * per_byte + packets * per_packet. A number alone is the fixed part."""
 
@@ -72,10 +76,9 @@ def _as_cost(value: Any) -> Any:
 Costs = Annotated[Cost, BeforeValidator(_as_cost)]
 
 
-class CostSegment(_Table):
+class CostSegment(_Sourced):
     """The costs of a message of at most `up_to_bytes` (0: of any size)."""
 
-    source: Text
     up_to_bytes: Count = 0
     protocol: Literal["eager", "rendezvous", "synchronous"] = "eager"
     packet_bytes: Count = 0
@@ -138,10 +141,9 @@ def _classes_end(classes: dict[str, CostClass]) -> dict[str, CostClass]:
 Classes = Annotated[dict[str, CostClass], AfterValidator(_classes_end)]
 
 
-class Cpu(_Table):
+class Cpu(_Sourced):
     """The CPUs of a node. To compute for d ns takes compute_fixed_ns + compute_factor * d."""
 
-    source: Text
     per_node: Positive = 1
     slice_ns: Ns = 0.0
     compute_fixed_ns: Ns = 0.0
@@ -149,10 +151,9 @@ class Cpu(_Table):
     flops_per_s: Rate | None = None
 
 
-class NoiseModel(_Table):
+class NoiseModel(_Sourced):
     """Each CPU cost and latency times a lognormal factor, or plus an exponential time."""
 
-    source: Text
     law: Literal["lognormal", "exponential"]
     sigma: Annotated[float, Field(gt=0, le=5)] | None = None
     mean_ns: Annotated[float, Field(gt=0, le=1e12)] | None = None
@@ -165,10 +166,9 @@ class NoiseModel(_Table):
         return self
 
 
-class Link(_Table):
+class Link(_Sourced):
     """The links of a level or dimension, counted from 1, or of a hierarchy's level by name; 0: all of them."""
 
-    source: Text
     level: Count | str = 0
     bytes_per_s: Rate | None = None
     latency_ns: Ns = 0.0
@@ -182,11 +182,7 @@ class Shape(NamedTuple):
     levels: int | None = None
 
 
-class _Topology(_Table):
-    source: Text
-
-
-class Tree(_Topology):
+class Tree(_Sourced):
     """A tree in other terms: level by level from below, the children of a switch and the parents of each."""
 
     @property
@@ -260,7 +256,7 @@ class Hierarchy(Tree):
         return [level.holds for level in self.level], [1] * len(self.level)
 
 
-class Torus(_Topology):
+class Torus(_Sourced):
     """A ring in each dimension; a message goes along the first, then the second … `turn_ns`: each change between."""
 
     kind: Literal["torus"] = "torus"
@@ -273,7 +269,7 @@ class Torus(_Topology):
         return Shape(math.prod(self.dimensions), 1 + longest, len(self.dimensions))
 
 
-class Mesh(_Topology):
+class Mesh(_Sourced):
     """A torus whose ends are open. The worker gets it as a graph."""
 
     kind: Literal["mesh"] = "mesh"
@@ -291,7 +287,7 @@ class Mesh(_Topology):
         return self
 
 
-class Dragonfly(_Topology):
+class Dragonfly(_Sourced):
     """Groups of routers that are all connected; `global_links` leave each router."""
 
     kind: Literal["dragonfly"] = "dragonfly"
@@ -305,7 +301,7 @@ class Dragonfly(_Topology):
         return Shape(self.groups * self.routers_per_group * self.nodes_per_router, 4, levels=3)
 
 
-class Graph(_Topology):
+class Graph(_Sourced):
     """Nodes 0 … nodes-1, then switches; edges between two of them, and routes that are not the shortest."""
 
     kind: Literal["graph"] = "graph"
@@ -345,25 +341,22 @@ Topology = Annotated[
 ]
 
 
-class Barrier(_Table):
+class Barrier(_Sourced):
     """The machine's own barrier: fixed + rounds * per_round, with log2(ranks) rounds."""
 
-    source: Text
     fixed_ns: Ns = 0.0
     per_round_ns: Ns = 0.0
 
 
-class Alltoall(_Table):
+class Alltoall(_Sourced):
     """The library's all-to-all: all messages concurrently, and then a copy of the rank's block."""
 
-    source: Text
     own_per_byte_ns: Ns
 
 
-class StreamCosts(_Table):
+class StreamCosts(_Sourced):
     """Costs of a byte stream between two ranks."""
 
-    source: Text
     buffer_bytes: Positive
     write: Costs
     read: Costs
@@ -372,18 +365,16 @@ class StreamCosts(_Table):
     ack: Costs
 
 
-class Slower(_Table):
+class Slower(_Sourced):
     """Nodes whose CPU, ports and streams take `factor` times as long."""
 
-    source: Text
     nodes: Nodes
     factor: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 
 
-class Placement(_Table):
+class Placement(_Sourced):
     """The nodes of the ranks in order; with `second_half`, that is where the second half of the ranks goes."""
 
-    source: Text
     nodes: Nodes
     second_half: Nodes | None = None
 
