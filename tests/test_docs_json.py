@@ -37,8 +37,8 @@ from hockney.cli.commands import COMMANDS
 from hockney.cli.explain import explanation_json
 from hockney.cli.render import JSON_VERSION
 from hockney.errors import Fix
-from hockney.machine import facts
 from hockney.machine.activity import Moment, Program
+from hockney.machine.facts import facts
 from hockney.machine.files import read_toml
 from hockney.measure.check import CheckResult
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures

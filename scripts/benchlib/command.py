@@ -24,7 +24,7 @@ from scripts.benchlib.place import Place
 from scripts.benchlib.table import UNKNOWN, WHOLE, Row, markdown, put_between, summary
 
 from hockney.errors import HockneyError
-from hockney.machine import facts
+from hockney.machine.facts import facts
 from hockney.units import printable
 from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import load

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hockney.errors import HockneyError
-from hockney.machine import choose_cpus, observe
+from hockney.machine.activity import observe
+from hockney.machine.placement import choose_cpus
 from hockney.worker import answers
 from hockney.worker.catalogue import Catalogue, TransportInfo
 from hockney.worker.compiler import find_c_compiler

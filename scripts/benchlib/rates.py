@@ -25,7 +25,8 @@ from tests.analysis.compare.simulated import print_rates
 from hockney.analysis.compare import Verdict
 from hockney.cli.baseline import report_of
 from hockney.errors import ExitCode, UsageError
-from hockney.machine import facts, usable_cpus
+from hockney.machine.facts import facts
+from hockney.machine.placement import usable_cpus
 from hockney.measure.check import PATIENCE_S, CheckResult
 from hockney.measure.plan import Plan
 from hockney.report.changes import range_sentence

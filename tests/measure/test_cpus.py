@@ -14,7 +14,7 @@ from tests.measure.test_run import Silent
 
 from hockney.cli.run_options import read_cpus
 from hockney.errors import UsageError
-from hockney.machine import can_pin, usable_cpus
+from hockney.machine.placement import can_pin, usable_cpus
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite, plan_again
 from hockney.report.words import placement_text

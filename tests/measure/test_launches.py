@@ -14,7 +14,7 @@ from tests.measure.contended_machine import ContendedMachine
 from tests.measure.made_up_machine import Machine
 from tests.measure.test_run import Silent
 
-from hockney.machine import Moment
+from hockney.machine.activity import Moment
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
 from hockney.model import Measurement, Point, PointStatus

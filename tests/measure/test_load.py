@@ -11,7 +11,7 @@ from tests.builders import make_pattern, make_point
 from tests.measure.made_up_machine import Machine, Notes
 
 from hockney.errors import UsageError
-from hockney.machine import choose_cpus, usable_cpus
+from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.measure.background import BACKGROUNDS, Background, place
 from hockney.measure.interfaces import PointFailed
 from hockney.measure.load import Load, LoadFailed, LoadSampler

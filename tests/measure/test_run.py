@@ -21,7 +21,7 @@ from tests.worker.extra import EXTRA
 
 from hockney.cli import execute
 from hockney.errors import StoreError, UsageError
-from hockney.machine import facts
+from hockney.machine.facts import facts
 from hockney.measure import run as running
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan

@@ -17,7 +17,7 @@ from tests.builders import make_info, make_launch, make_library, make_measuremen
 
 from hockney.cli import execute
 from hockney.errors import UsageError
-from hockney.machine import facts
+from hockney.machine.facts import facts
 from hockney.measure import run as running
 from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan, Skipped

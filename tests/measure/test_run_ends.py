@@ -15,7 +15,7 @@ from tests.matrix import matrix
 from tests.measure.test_run import Silent, command
 
 from hockney.analysis.compare.differences import contention_of
-from hockney.machine import Moment
+from hockney.machine.activity import Moment
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, Skipped
 from hockney.measure.recorder import Display, Recorder

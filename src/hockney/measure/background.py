@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hockney.errors import UsageError
-from hockney.machine import choose_cpus, usable_cpus
+from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.model import Point
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue

@@ -89,7 +89,7 @@ def _measure_in_a_job(left: list[Point], model: Model, seed: int, times: ModelTi
 @contextlib.contextmanager
 def _session(model: Model, ranks: int, seed: int) -> Iterator[WorkerSession]:
     """A job on a model. Raises UsageError, BuildError, LaunchFailed, ProtocolError."""
-    from hockney.worker.machine_text import compiled_file
+    from hockney.worker.machine_model import compiled_file
 
     with contextlib.ExitStack() as stack:
         with compiled_file(model, ranks) as path:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockney.analysis.repeat import LAUNCHES_WANTED
 from hockney.errors import UsageError
-from hockney.machine import usable_cpus
+from hockney.machine.placement import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.measure.background import Background, Places, place
 from hockney.measure.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s

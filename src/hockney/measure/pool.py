@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
 
-from hockney.machine import choose_cpus, usable_cpus
+from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.measure.interfaces import PointFailed
 from hockney.measure.limits import Limits
 from hockney.measure.load import Load, LoadFailed
@@ -35,7 +35,7 @@ from hockney.worker.errors import (
     WorkerTimedOut,
     how_to_wait_longer,
 )
-from hockney.worker.hosts import Host, fill, parse_hosts, spread
+from hockney.worker.hosts import Host, fill, parse_hosts
 from hockney.worker.launch import Job, launch
 from hockney.worker.preflight import lost_hosts
 from hockney.worker.session import WorkerSession
@@ -286,7 +286,7 @@ class WorkerPool:
         self._starts[transport, ranks] += 1
         info = self._catalogue.transports[transport]
         if info.model is not None:
-            from hockney.worker.machine_text import compiled_file
+            from hockney.worker.machine_model import compiled_file
 
             with compiled_file(info.model, ranks) as path:
                 job = Job(info.executable, info.worker_name, ranks, model=path, seed=self._seed & 0x7FFFFFFF)
@@ -362,7 +362,7 @@ class WorkerPool:
         model = self._catalogue.transports[transport].model
         if model is None:
             return _host_names(job, ranks)
-        from hockney.worker.machine_text import places
+        from hockney.worker.machine_model import places
 
         return tuple(f"node {place}" for place in places(model.machine, len(ranks)))
 
@@ -379,7 +379,7 @@ def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
     """Raises LaunchFailed where hosts have other numbers of ranks: a launcher may know fewer hosts than it is given."""
     if not job.hosts:
         return
-    wanted = sorted(count for count in spread(job.ranks, job.hosts) if count)
+    wanted = sorted(host.slots or 0 for host in fill(job.ranks, job.hosts))
     if sorted(Counter(rank.machine for rank in ranks).values()) != wanted:
         hosts, came = ", ".join(map(str, job.hosts)), ", ".join(rank.host for rank in ranks)
         raise LaunchFailed(launcher, f"ranks that belong on {hosts} came up on {came}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
-from hockney.machine import Moment
+from hockney.machine.activity import Moment
 from hockney.measure.interfaces import Progress
 from hockney.measure.machine_warnings import warnings_during, warnings_of_map
 from hockney.measure.plan import Plan

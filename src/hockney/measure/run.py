@@ -19,15 +19,9 @@ from hockney.analysis import repeat
 from hockney.analysis.health.matrices import LOST
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError
-from hockney.machine import (
-    Moment,
-    StealMeter,
-    Watch,
-    another_machine,
-    facts,
-    refuse_unusable,
-    usable_cpus,
-)
+from hockney.machine.activity import Moment, StealMeter, Watch
+from hockney.machine.facts import another_machine, facts
+from hockney.machine.placement import refuse_unusable, usable_cpus
 from hockney.measure.host_clocks import HostClocks
 from hockney.measure.load import LoadSampler
 from hockney.measure.machine_warnings import warnings_before
