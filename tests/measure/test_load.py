@@ -13,9 +13,9 @@ from tests.measure.made_up_machine import Machine, Notes
 from hockney.errors import UsageError
 from hockney.machine import choose_cpus, usable_cpus
 from hockney.measure.background import BACKGROUNDS, Background, place
-from hockney.measure.interfaces import PointFailed
 from hockney.measure.load import Load, LoadFailed, LoadSampler
 from hockney.measure.plan import Plan
+from hockney.measure.sampler import PointFailed
 from hockney.model import Point, PointStatus
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import WorkerDied

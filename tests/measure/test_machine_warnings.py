@@ -14,7 +14,7 @@ from hockney.machine import Moment
 from hockney.machine import facts as machine_facts
 from hockney.machine.activity import Program
 from hockney.machine.topology import read_topology
-from hockney.measure.machine_warnings import warnings_before, warnings_during, warnings_of_map
+from hockney.measure.warnings import warnings_before, warnings_during, warnings_of_map
 from hockney.results.store import Store
 from hockney.worker.build import FAMILY_SOURCES
 

@@ -9,7 +9,7 @@ from tests.analysis.predict.machines import LATENCY, RECEIVE, SEND, content, hal
 from tests.builders import make_point
 
 from hockney.errors import UsageError
-from hockney.measure.on_model import times_of
+from hockney.measure.predict import times_of
 from hockney.worker.machine_model import Model
 
 

@@ -26,8 +26,7 @@ from hockney.measure.plan import Plan, RunOptions, make_plan
 from hockney.measure.point_work import Work
 from hockney.measure.pool import WorkerPool
 from hockney.measure.recorder import Display, RunOutcome
-from hockney.measure.run import Side, Variant, measure_variants
-from hockney.measure.run_warnings import InterfaceMissing
+from hockney.measure.run import InterfaceMissing, Side, Variant, measure_variants
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store

@@ -40,7 +40,7 @@ class HostClocks:
             self._hosts = []
             cause = f"The clocks of the hosts could not be compared: {error}."
             for recorder in self._recorders:
-                recorder.store.add_warning(recorder.run_id, Warning_("hosts", "clocks", cause, ""))
+                recorder.warn([Warning_("hosts", "clocks", cause, "")])
 
     def after(self, lost: Collection[str]) -> None:
         """Compare those that are not lost; none if that is the first one, the reference. Ctrl-C ends only this."""
@@ -56,7 +56,7 @@ class HostClocks:
         seen, strangers = _read(self._plan, self._hosts)
         reading = {name: clock._asdict() for name, clock in seen.items()}
         for recorder in self._recorders:
-            recorder.refused("tcp", strangers)
+            recorder.tally.strangers["tcp"] += strangers
             recorder.store.add_to_facts(recorder.run_id, READINGS, reading)
 
 

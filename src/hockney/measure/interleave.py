@@ -17,12 +17,11 @@ from typing import Any
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
 from hockney.measure.estimate import MIN_MEASUREMENTS
-from hockney.measure.interfaces import Instrument, Progress
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
 from hockney.measure.recorder import Display, RunOutcome
 from hockney.measure.run import Side, Variant, measure_variants
-from hockney.measure.sampler import Sampler
+from hockney.measure.sampler import Instrument, Progress, Sampler
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus
 from hockney.results.store import Store
 from hockney.stats import median

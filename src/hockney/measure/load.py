@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from hockney.measure.background import BACKGROUNDS, Background
-from hockney.measure.interfaces import PointFailed
 from hockney.measure.limits import enough_s
 from hockney.measure.point_work import Work
-from hockney.measure.sampler import Sampler
+from hockney.measure.sampler import PointFailed, Sampler
 from hockney.model import Point
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.errors import WorkerError, WorkerTimedOut, how_to_wait_longer

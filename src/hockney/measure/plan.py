@@ -22,7 +22,7 @@ from hockney.suites import CacheShare, Suite, SuiteSeries
 from hockney.suites.words import all_ends, as_pairs, check_option, filled
 from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
-from hockney.worker.hosts import fill, parse_hosts
+from hockney.worker.hosts import Host, fill, parse_hosts
 from hockney.worker.launch import START_LIMIT_S
 
 if TYPE_CHECKING:
@@ -80,6 +80,10 @@ class Plan:
     deadline_ns: float | None = None
     background: Background | None = None
 
+    def hosts_of(self, point: Point) -> tuple[Host, ...]:
+        """The hosts of a point's ranks, each with their number; () for this host. Raises UsageError."""
+        return fill(point.ranks, listed_hosts(self.hosts), point.per_host) if self.hosts else ()
+
     def as_json(self) -> dict[str, Any]:
         """Everything but the points, which the store keeps by themselves."""
         return {
@@ -100,6 +104,11 @@ class Plan:
             return cls(suite, tuple(points), refine=refine, background=background, **known)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{run} was stored by another version of hockney: begin a new one") from error
+
+
+def listed_hosts(words: Sequence[str]) -> tuple[Host, ...]:
+    """Hosts by their words in a plan; () for none."""
+    return parse_hosts(",".join(words)) if words else ()
 
 
 def _stored_names() -> list[str]:
@@ -206,7 +215,7 @@ def make_plan(
     names_caches = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_caches() if names_caches else {}
     cpus = len(set(asked.cpus)) or cpus or len(usable_cpus())
-    hosts = parse_hosts(",".join(asked.hosts)) if asked.hosts and asked.background is None else ()
+    hosts = listed_hosts(asked.hosts) if asked.background is None else ()
     every = sum(1 if asked.one_per_host else host.slots or 1 for host in hosts) or cpus
     grids = [
         _grid(suite, series, pattern, asked, catalogue, every, caches)
@@ -334,11 +343,10 @@ def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str
         every = catalogue.transports.items()
         able = {*(split_name(name)[0] for name, info in every if "hosts" in info.caps), "mpi"}
         return f"the transport works within one host; across hosts use -t {' or '.join(sorted(able))}"
-    if plan.hosts:
-        try:
-            fill(point.ranks, parse_hosts(",".join(plan.hosts)), point.per_host)
-        except UsageError as error:
-            return str(error)
+    try:
+        plan.hosts_of(point)
+    except UsageError as error:
+        return str(error)
     return None
 
 
@@ -462,7 +470,7 @@ def _placements(
         return [transport]
     if asked.per_host:
         return [catalogue.place(transport, number) for number in asked.per_host]
-    first, *others = parse_hosts(",".join(asked.hosts))
+    first, *others = listed_hosts(asked.hosts)
     has_both = ranks == 2 and others and first.slots != 1 and not series.basic
     return [transport, catalogue.place(transport, 2)] if has_both else [transport]
 

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockney.analysis.rates import Stream, at_rate, is_sustained, stream_of
-from hockney.measure.interfaces import Instrument, Observer
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
-from hockney.measure.sampler import Sampler
+from hockney.measure.sampler import Instrument, Observer, Sampler
 from hockney.model import Measurement, Point
 
 

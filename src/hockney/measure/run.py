@@ -16,7 +16,6 @@ from typing import Any
 
 from hockney import __version__
 from hockney.analysis import repeat
-from hockney.analysis.health.matrices import LOST
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError
 from hockney.machine import (
@@ -30,14 +29,12 @@ from hockney.machine import (
 )
 from hockney.measure.host_clocks import HostClocks
 from hockney.measure.load import LoadSampler
-from hockney.measure.machine_warnings import warnings_before
-from hockney.measure.plan import Plan, Skipped, refuse_empty
-from hockney.measure.pool import Failures, WorkerPool
-from hockney.measure.precision import judge_over_launches
+from hockney.measure.plan import Plan, Skipped, listed_hosts, refuse_empty
+from hockney.measure.pool import WorkerPool
 from hockney.measure.rates import RateSampler
-from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait
-from hockney.measure.run_warnings import host_warnings, interface_warnings, refuse_without_interface
+from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait, judge_over_launches
 from hockney.measure.sampler import Sampler
+from hockney.measure.warnings import host_warnings, interface_warnings, warnings_before
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.store import Store, StoredPoint, StoredRun
 from hockney.results.store.lock import alone
@@ -45,7 +42,6 @@ from hockney.results.traits import traits_json
 from hockney.suites import LAUNCHES_MAX
 from hockney.worker.build import build_worker, compiler_facts
 from hockney.worker.catalogue import Catalogue
-from hockney.worker.hosts import fill, parse_hosts
 from hockney.worker.preflight import HostsUnusable, preflight
 from hockney.worker.processes import cpu_time_s
 from hockney.worker.starters import find_starter
@@ -73,7 +69,6 @@ class Side:
     recorder: Recorder
     facts: dict[str, Any] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
-    failures: Failures = field(default_factory=Failures)
 
 
 @dataclass(frozen=True)
@@ -191,23 +186,43 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     used = [catalogue.transports[point.transport] for point in plan.points]
     native = build_worker()  # it compares clocks
     workers = sorted({native, *(transport.executable for transport in used)})
-    listed = parse_hosts(",".join(plan.hosts))
-    jobs = {(point.ranks, point.per_host) for point in plan.points}
-    names = {host.name for ranks, per_host in jobs for host in fill(ranks, listed, per_host)}
-    used_hosts = [host for host in listed if host.name in names]
+    jobs = {(point.ranks, point.per_host): point for point in plan.points}
+    names = {host.name for point in jobs.values() for host in plan.hosts_of(point)}
+    used_hosts = [host for host in listed_hosts(plan.hosts) if host.name in names]
     if plan.background is not None:
-        used_hosts += parse_hosts(",".join(plan.background.hosts))
+        used_hosts += listed_hosts(plan.background.hosts)
     libraries = {transport.library.id: transport.library for transport in used if transport.library}
     try:
         starter = find_starter(plan.launcher, used_hosts, os.environ)
         known = preflight(used_hosts, workers, starter, libraries.values(), native=native)
         if plan.interface is not None:
-            refuse_without_interface(known, plan.interface)
+            _refuse_without_interface(known, plan.interface)
         return known
     except HostsUnusable as error:
         if error.every and all(transport.library and transport.library.has_launcher for transport in used):
             return []  # their launchers may have another way to these hosts
         raise
+
+
+class InterfaceMissing(UsageError):
+    """Some hosts do not have the interface of --interface; `causes` and `demand` as of HostsUnusable."""
+
+    def __init__(self, causes: Mapping[str, str], name: str) -> None:
+        self.causes, self.demand = causes, f"reachable on {name}"
+        host, cause = next(iter(causes.items()))
+        super().__init__(f"{host} has {cause}: name one with --interface that all hosts have")
+
+
+def _refuse_without_interface(hosts: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Raises InterfaceMissing for hosts that have no interface of this name with an address."""
+    causes = {}
+    for host in hosts:
+        known = [interface["name"] for interface in host["interfaces"] if interface["address"]]
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            causes[host["name"]] = f"no network interface {name} with an IPv4 address ({has})"
+    if causes:
+        raise InterfaceMissing(causes, name)
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
@@ -379,18 +394,14 @@ def _carry_out(
             if start.several:
                 for side in sides:
                     judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
-            clocks.after({host for side in sides for host in side.failures.lost_hosts})
-            for side in sides:
-                if side.failures.lost_hosts:
-                    side.recorder.store.add_to_facts(side.recorder.run_id, LOST, side.failures.lost_hosts)
+            clocks.after({host for side in sides for host in side.recorder.lost_hosts})
         except KeyboardInterrupt:
             if not sides:
                 raise  # nothing is stored yet
             status = RunStatus.INTERRUPTED
         undo.pop_all()
     how: dict[str, Any] = {"failed_before": start.failed, "goes_on": start.launch > 0}
-    ends = [(side, side.recorder.finish(side.plan, status, catalogue, others, **how)) for side in sides]
-    return [replace(outcome, lost_hosts=side.failures.lost_hosts) for side, outcome in ends]
+    return [side.recorder.finish(side.plan, status, catalogue, others, **how) for side in sides]
 
 
 def _store_interrupted(sides: Sequence[Side]) -> None:
@@ -407,13 +418,11 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
         return
     ranks_here = max(point.ranks for point in real) if not plan.hosts else 1
     over_loopback = not plan.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
-    of_hosts = host_warnings(side.facts.get("hosts", ()), catalogue)
-    for warning in (*of_hosts, *interface_warnings(plan, catalogue)):
-        recorder.store.add_warning(recorder.run_id, warning)
+    recorder.warn(host_warnings(side.facts.get("hosts", ()), catalogue))
+    recorder.warn(interface_warnings(plan, catalogue))
     mapped = plan.map_by != "core"
-    for warning in warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus, mapped=mapped):
-        if warning.kind != "congestion" or over_loopback:
-            recorder.store.add_warning(recorder.run_id, warning)
+    warnings = warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus, mapped=mapped)
+    recorder.warn(warning for warning in warnings if warning.kind != "congestion" or over_loopback)
 
 
 def _make_launches(
@@ -429,8 +438,17 @@ def _make_launches(
     meter = StealMeter(cpus)
     is_virtual = all(point.transport in plan.virtual for point in plan.points)
     watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, cpus)
-    for side in sides:
-        side.failures.asks_hosts = side.facts.get("hosts") != []
+    pools = [
+        WorkerPool(
+            side.plan,
+            catalogue,
+            side.recorder,
+            steal=meter.read,
+            environment=side.environment,
+            asks_hosts=side.facts.get("hosts") != [],
+        )
+        for side in sides
+    ]
     round_, alike = start.round, start.alike
     end_s = time.monotonic() + plan.time_s
     for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
@@ -443,21 +461,9 @@ def _make_launches(
         with contextlib.ExitStack() as up:
             if watch is not None:
                 up.callback(lambda: others.append(watch.read()))
-            pools = []
-            for side in sides:
+            for side, pool in zip(sides, pools, strict=True):
                 side.recorder.launches_left = left
-                pool = WorkerPool(
-                    side.plan,
-                    catalogue,
-                    side.recorder.started,
-                    refused=side.recorder.refused,
-                    steal=meter.read,
-                    launch_index=start.launch + index,
-                    seed=start.seed + index,
-                    environment=side.environment,
-                    failures=side.failures,
-                )
-                pools.append(up.enter_context(pool))
+                up.enter_context(pool.launch(start.launch + index, start.seed + index))
             sampler = make_sampler(
                 plan,
                 sides,
