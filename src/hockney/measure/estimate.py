@@ -18,17 +18,16 @@ FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two v
 def long_ns(points: int, time_s: float) -> float:
     """The time from which a repetition alone makes a measurement, if this many points share the time of a launch.
 
-    It is half a second, because a repetition without a warm-up then loses little. It is a tenth of that if a point's
-    share of the time is too short for enough measurements of several samples and a warm-up.
+    A tenth of half a second if a point's share is too short for enough measurements of several samples and a warm-up.
     """
     share_ns = 1e9 * time_s / max(1, points)
     return min(500_000_000, max(50_000_000, share_ns / (MIN_MEASUREMENTS * (SAMPLES_MIN + 1))))
 
 
 def stream_ns(points: int, time_s: float, limit_s: float) -> float:
-    """How long a measurement of a stream may last: its point's share of the time, at least half a second.
+    """How long a measurement of a stream may last, so that its ends weigh little: its point's share of the time.
 
-    The ends of a stream then weigh little. It is no longer than a third of the time limit.
+    At least half a second, but no longer than a third of the time limit.
     """
     return 1e9 * min(max(0.5, time_s / max(1, points)), limit_s / 3)
 
@@ -51,10 +50,25 @@ def first_rounds_s(points: Sequence[Point], launches: int, *, on_hosts: bool = F
     jobs = {(point.transport, point.ranks) for point in points}
     starts_s = sum(0.2 if "@" in transport else 0.02 for transport, _ in jobs)
     points_s = sum(
-        FIRST_POINT_S + (_first_network_s if on_hosts and point.per_host != point.ranks else _first_bytes_s)(point)
+        FIRST_POINT_S + _first_bytes_s(point, over_network=on_hosts and point.per_host != point.ranks)
         for point in points
     )
     return launches * (starts_s + points_s)
+
+
+def _first_bytes_s(point: Point, *, over_network: bool) -> float:
+    """The time for the bytes of a point in its first round.
+
+    In memory they are touched, filled, verified, and sent 8 times (docs/methods.md): 10 ns a byte, 3 of further
+    messages; two ranks run at full speed, more ones slower in proportion to their number. Over a network messages are
+    sent about four times, by a rank to all others in turn where its pattern does so.
+    """
+    window = int(dict(point.options).get("window", 1))
+    if over_network:
+        byte_ns = 4 * 8.0 * window * (max(1, point.ranks - 1) if point.traits.law == "messages" else 1)
+    else:
+        byte_ns = (10.0 + 3.0 * (window - 1)) * max(1.0, point.ranks / 2)
+    return point.bytes * byte_ns / 1e9
 
 
 def is_too_short(time_s: float, first_s: float, launches: int) -> bool:
@@ -69,18 +83,3 @@ def enough_text(first_s: float) -> str:
     """A --time that is enough for intervals, if the first rounds take first_s."""
     enough_s = max(MIN_MEASUREMENTS * first_s, 2 * SPAN_S)
     return f"{math.ceil(enough_s)}s" if enough_s <= 120 else f"{math.ceil(enough_s / 60)}m"
-
-
-def _first_network_s(point: Point) -> float:
-    """Messages are sent about four times, counting the warm-up and the verification: 8 ns a byte at 1 Gbit/s."""
-    return 4 * 8.0 * point.bytes * int(dict(point.options).get("window", 1)) / 1e9
-
-
-def _first_bytes_s(point: Point) -> float:
-    """Memory is touched, filled, verified, and sent 8 times (docs/methods.md): 10 ns a byte, 3 of further messages.
-
-    Two ranks run at full speed; each of more ranks is slower in proportion to their number.
-    """
-    window = int(dict(point.options).get("window", 1))
-    message_ns = 10.0 + 3.0 * (window - 1)
-    return point.bytes * message_ns * max(1.0, point.ranks / 2) / 1e9

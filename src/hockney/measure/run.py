@@ -293,7 +293,7 @@ def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mappi
 def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, int]:
     """The plan of a resumed run, and the number of launches left. Raises UsageError if nothing is left."""
     measurable = [row for row in points if row.status not in NOT_MEASURED]
-    plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan, f"run {stored.id}")
+    plan = Plan.of_run(stored, (row.point for row in measurable))
     # With its skipped points, so that a run whose points were all refused does not end as done.
     skipped = (Skipped(row.point, row.reason or "") for row in points if row.status is PointStatus.SKIPPED)
     plan = replace(plan, skipped=tuple(skipped))
@@ -328,8 +328,7 @@ def add_launches(
     """Measure some points of a run in more launches, after all its launches so far; a PARTIAL run stays so."""
     with alone(store.path, run_id):
         stored = store.run(run_id)
-        plan = Plan.from_json(stored.info.suite, points, stored.info.plan, f"run {stored.id}")
-        plan = replace(plan, launches=launches, time_s=time_s, refine=frozenset())
+        plan = replace(Plan.of_run(stored, points), launches=launches, time_s=time_s, refine=frozenset())
         outcome = _go_on(stored, plan, Start(several=True), catalogue, store, display)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
             store.finish_run(run_id, RunStatus.PARTIAL)
