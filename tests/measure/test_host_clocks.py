@@ -118,7 +118,7 @@ def test_strangers_are_reported(sides: list[Recorder], started: Path) -> None:
     started.with_name("agent").write_text(AGENT)
     HostClocks(PLAN, sides, [FIRST, "b"]).before()
     for side in sides:
-        side.finish(PLAN, RunStatus.DONE, load(["tcp"]), [])
+        side.finish(PLAN, RunStatus.DONE, load(["tcp"]))
         assert "stranger" in {warning.kind for warning in side.store.run(side.run_id).warnings}
 
 

@@ -36,7 +36,7 @@ class Launches:
     cores: ContendedMachine | None
     layouts: random.Random
 
-    def __init__(self, plan: Plan, catalogue: Catalogue, recorder: Recorder, **_: Any) -> None:
+    def __init__(self, plan: Plan, catalogue: Catalogue, recorder: Recorder, *_: Any, **how: Any) -> None:
         self._recorder = recorder
 
     @contextlib.contextmanager

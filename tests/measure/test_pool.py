@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hockney.machine import StealMeter
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.measure.pool import WorkerPool, _host_names
 from hockney.measure.recorder import Recorder
@@ -37,7 +38,7 @@ class Noted(Recorder):
 
 
 def pool_of(plan: Plan, catalogue: Catalogue, noted: Noted | None = None, *, asks_hosts: bool = True) -> WorkerPool:
-    return WorkerPool(plan, catalogue, noted or Noted(), steal=lambda: 0.25, environment={}, asks_hosts=asks_hosts)
+    return WorkerPool(plan, catalogue, noted or Noted(), {}, asks_hosts=asks_hosts)
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, *, timed_out: bool = False) -> list[Job]:
@@ -69,6 +70,7 @@ def test_a_measurement_holds_the_workers_answer(pattern: str, monkeypatch: pytes
         return answers[-1]
 
     monkeypatch.setattr(WorkerSession, "measure", noting)
+    monkeypatch.setattr(StealMeter, "read", lambda _: 0.25)
     catalogue = load()
     asked = RunOptions(transports=("shm",), sizes=(64,), oversubscribe=True)
     plan = make_plan(pattern_suite(pattern), asked, catalogue, cpus=2)

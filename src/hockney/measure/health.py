@@ -24,7 +24,6 @@ from hockney.errors import UsageError, notice
 from hockney.measure.estimate import FIRST_POINT_S, MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, RunOptions, make_plan
 from hockney.measure.point_work import Work
-from hockney.measure.pool import WorkerPool
 from hockney.measure.recorder import Display, RunOutcome
 from hockney.measure.run import InterfaceMissing, Side, Variant, measure_variants
 from hockney.measure.sampler import Sampler
@@ -125,8 +124,8 @@ def measure_health(
         hosts, asked = left, replace(asked, time_s=left_s)
 
 
-def _pair_sampler(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **launch: Any) -> Sampler:
-    return PairSampler(plan, pools[0], sides[0].recorder, **launch)
+def _pair_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
+    return PairSampler(plan, sides[0].pool, sides[0].recorder, **launch)
 
 
 class PairSampler(Sampler):
@@ -150,7 +149,7 @@ class PairSampler(Sampler):
         super().run(budget_s)
 
     def _is_cut_before(self, work: Work) -> bool:
-        if self._round > self._first_round or self._last is None:
+        if self.round > self._first_round or self._last is None:
             return super()._is_cut_before(work)
         return round_of(work.point) != round_of(self._last.point) and self._clock() >= self._first_pass_s
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from hockney.measure.background import BACKGROUNDS, Background
-from hockney.measure.limits import enough_s
+from hockney.measure.estimate import enough_s
 from hockney.measure.point_work import Work
 from hockney.measure.sampler import PointFailed, Sampler
 from hockney.model import Point
@@ -144,7 +144,7 @@ class LoadSampler(Sampler):
         pairs: dict[Point, list[Work]] = {}
         for work in active:
             pairs.setdefault(work.point.idle, []).append(work)
-        shuffled = self._random.sample(list(pairs.values()), len(pairs)) if self._round > 0 else pairs.values()
+        shuffled = self._random.sample(list(pairs.values()), len(pairs)) if self.round > 0 else pairs.values()
         return [work for pair in shuffled for work in self._random.sample(pair, len(pair))]
 
     def _is_narrow(self, work: Work) -> bool:

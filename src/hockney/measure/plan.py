@@ -37,9 +37,6 @@ class Skipped:
     reason: str
 
 
-_NOT_IN_JSON = ("suite", "points", "skipped")
-
-
 @dataclass(frozen=True)
 class Plan:
     """Everything that determines a run; stored with it, so that a resumed run continues with the same plan.
@@ -89,23 +86,28 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the suite and the points, which the store keeps by themselves."""
-        stored = asdict(replace(self, points=(), skipped=()))
-        stored["refine"] = [list(curve) for curve in sorted(self.refine)]
-        return {name: value for name, value in stored.items() if name not in _NOT_IN_JSON}
+        stored = asdict(replace(self, points=(), skipped=())) | {"refine": sorted(self.refine)}
+        return {name: value for name, value in stored.items() if name not in ("suite", "points", "skipped")}
 
     @classmethod
     def of_run(cls, stored: StoredRun, points: Iterable[Point]) -> Plan:
         """The plan of a stored run for the points given. Raises UsageError if another version stored it."""
-        plan = stored.info.plan
+        plan = _with_tuples(stored.info.plan) | {"suite": stored.info.suite, "points": tuple(points), "skipped": ()}
         known = {field.name: plan[field.name] for field in fields(cls) if field.name in plan}
-        known |= {name: tuple(plan.get(name, ())) for name in ("hosts", "cpus")}
         try:
-            known["refine"] = frozenset((*curve, tuple(map(tuple, options))) for *curve, options in plan["refine"])
+            known["refine"] = frozenset(plan["refine"])
             if known.get("background") is not None:
-                known["background"] = Background.from_json(plan["background"])
-            return cls(**known | {"suite": stored.info.suite, "points": tuple(points), "skipped": ()})
+                known["background"] = Background(**known["background"])
+            return cls(**known)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"run {stored.id} was stored by another version of hockney: begin a new one") from error
+
+
+def _with_tuples(stored: Any) -> Any:
+    """A value from JSON, with a tuple for each list."""
+    if isinstance(stored, dict):
+        return {name: _with_tuples(value) for name, value in stored.items()}
+    return tuple(map(_with_tuples, stored)) if isinstance(stored, list) else stored
 
 
 def listed_hosts(words: Sequence[str]) -> tuple[Host, ...]:

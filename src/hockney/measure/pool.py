@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 
-from hockney.machine import choose_cpus, usable_cpus
-from hockney.measure.limits import Limits
+from hockney.machine import StealMeter, choose_cpus, usable_cpus
+from hockney.measure.estimate import Limits
 from hockney.measure.load import Load, LoadFailed
 from hockney.measure.plan import Plan, cpus_for, listed_hosts
 from hockney.measure.recorder import Recorder
 from hockney.measure.sampler import PointFailed
-from hockney.model import Definition, Launch, Measurement, Place, Point, split_placed
+from hockney.model import Definition, Launch, Measurement, Point, split_placed
 from hockney.units import counted
 from hockney.worker import diagnose
 from hockney.worker.answers import MeasureAnswer, Rank
@@ -60,12 +60,11 @@ class WorkerPool:
         plan: Plan,
         catalogue: Catalogue,
         recorder: Recorder,
-        *,
-        steal: Callable[[], float | None],
         environment: Mapping[str, str],
+        *,
         asks_hosts: bool = True,
     ) -> None:
-        """`steal` returns that since its last call; `environment` is added to ours for the jobs.
+        """`environment` is added to ours for the jobs.
 
         `asks_hosts`: whether hosts are asked after a failure; not if none answered before the run, because then only a
         library's launcher reaches them.
@@ -73,7 +72,7 @@ class WorkerPool:
         self._plan = plan
         self._catalogue = catalogue
         self._recorder = recorder
-        self._steal = steal
+        self._steal = StealMeter(usable_cpus())
         self._environment = environment
         self._asks_hosts = asks_hosts
         self._limits = Limits()
@@ -146,13 +145,12 @@ class WorkerPool:
             if isinstance(end, WorkerTimedOut) and not end.silent:
                 reason += f" ({how_to_wait_longer(end.limit_s)})"
             raise PointFailed("; ".join(filter(None, (reason, self._lose_hosts(point))))) from end
-        measurement = measurement_of(
-            point,
-            answer,
+        measurement = replace(
+            measurement_of(point, answer),
             launch_id=live.launch_id,
-            round_=round_,
+            round=round_,
             started_unix_s=started_unix_s,
-            steal=self._steal(),
+            steal=self._steal.read(),
             places=live.launched.places,
         )
         caps = self._catalogue.transports[point.transport].caps
@@ -393,17 +391,8 @@ def _share_cpus(ranks: Sequence[Rank]) -> bool:
     return len(set(pinned)) < len(pinned) or any(count > usable for (_, usable), count in Counter(free).items())
 
 
-def measurement_of(
-    point: Point,
-    answer: MeasureAnswer,
-    *,
-    launch_id: int = 0,
-    round_: int = 0,
-    started_unix_s: float = 0.0,
-    steal: float | None = None,
-    places: tuple[Place, ...] = (),
-) -> Measurement:
-    """An answer as the measurement of a point."""
+def measurement_of(point: Point, answer: MeasureAnswer) -> Measurement:
+    """An answer as the measurement of a point, of no launch."""
     import numpy as np
 
     shared = {field.name for field in fields(Measurement)} & type(answer).model_fields.keys()
@@ -411,10 +400,8 @@ def measurement_of(
     return Measurement(
         **known | {"elapsed_ns": np.array(answer.elapsed_ns, dtype=np.int64)},
         point=point,
-        launch_id=launch_id,
-        round=round_,
-        started_unix_s=started_unix_s,
+        launch_id=0,
+        round=0,
+        started_unix_s=0.0,
         definition=Definition(**{field.name: getattr(answer, field.name) for field in fields(Definition)}),
-        steal=steal,
-        places=places,
     )

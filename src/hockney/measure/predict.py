@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -59,7 +59,7 @@ class ModelTimes:
     has_broken: bool = False
 
 
-def times_of(points: Iterable[Point], models: Models, *, seed: int = 0, tick: Tick = lambda: None) -> ModelTimes:
+def times_of(points: Iterable[Point], models: Models, *, tick: Tick = lambda: None) -> ModelTimes:
     """The times of points, each on the model of its transport.
 
     They are exact, or with noise the median of batches that it hardly changes. Raises UsageError for a wrong model,
@@ -71,17 +71,21 @@ def times_of(points: Iterable[Point], models: Models, *, seed: int = 0, tick: Ti
         of_job.setdefault((point.transport, point.ranks), []).append(point)
     for (transport, _), left in of_job.items():
         while left:
-            _measure_in_a_job(left, models[transport], seed, times, tick)
+            _measure_in_a_job(left, models[transport], times, tick)
     times.time_ns = {point: times.time_ns[point] for point in points if point in times.time_ns}
     return times
 
 
-def _measure_in_a_job(left: list[Point], model: Model, seed: int, times: ModelTimes, tick: Tick) -> None:
+def _measure_in_a_job(left: list[Point], model: Model, times: ModelTimes, tick: Tick) -> None:
     """Measure in one job as many of the points as possible, all with the same number of ranks; at least one."""
     import numpy as np
 
     try:
-        with _session(model, left[0].ranks, seed) as session:
+        with contextlib.ExitStack() as held:
+            with compiled_file(model, left[0].ranks) as path:
+                worker = _executable(cache.default_folder())
+                session = WorkerSession(launch(Job(worker, "sim", left[0].ranks, model=path)))
+                held.enter_context(session).hello()
             while left:
                 try:
                     measurement = _measurement(left[0], session, is_exact=model.machine.noise is None)
@@ -100,17 +104,6 @@ def _measure_in_a_job(left: list[Point], model: Model, seed: int, times: ModelTi
         times.failed[left.pop(0)] = str(end)
         times.has_broken = True
         tick()
-
-
-@contextlib.contextmanager
-def _session(model: Model, ranks: int, seed: int) -> Iterator[WorkerSession]:
-    """A job on a model. Raises UsageError, BuildError, LaunchFailed, ProtocolError."""
-    with contextlib.ExitStack() as stack:
-        with compiled_file(model, ranks) as path:
-            job = Job(_executable(cache.default_folder()), "sim", ranks, model=path, seed=seed)
-            session = stack.enter_context(WorkerSession(launch(job)))
-            session.hello()
-        yield session
 
 
 @functools.cache
@@ -222,11 +215,11 @@ def _by_cpus(run: Run, fit: Fit) -> list[tuple[list[Point], int]]:
 
 def effects_of(times_ns: Mapping[Point, float], models: Models, *, tick: Tick = lambda: None) -> list[Effect]:
     """The gain in these times by each parameter of the models."""
-
-    def times_with(change: Change) -> Mapping[Point, float]:
-        return times_of(times_ns, changed(models, [change]), tick=tick).time_ns
-
-    return sensitivity(improvements(models.values()), times_ns, times_with)
+    return sensitivity(
+        improvements(models.values()),
+        times_ns,
+        lambda change: times_of(times_ns, changed(models, [change]), tick=tick).time_ns,
+    )
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,7 @@ class Recorder:
         self.statuses: dict[Point, PointStatus] = {}
         self.tally = Tally()
         self.lost_hosts: dict[str, str] = {}  # that no longer answer, with the cause
+        self.others: list[Moment] = []  # the load of other programs during each launch
         self._display = display
         # Launches that are expected to make system calls: oversubscribed ranks yield, and sockets are the kernel's.
         self._in_kernel: set[int] = set()
@@ -131,16 +132,9 @@ class Recorder:
         self._display.point_ended(point, status, reason)
 
     def finish(
-        self,
-        plan: Plan,
-        status: RunStatus,
-        catalogue: Catalogue,
-        others: Sequence[Moment],
-        *,
-        failed_before: int = 0,
-        goes_on: bool = False,
+        self, plan: Plan, status: RunStatus, catalogue: Catalogue, *, failed_before: int = 0, goes_on: bool = False
     ) -> RunOutcome:
-        """Store how the run ended, and its warnings; `others`: the load of other programs during each launch."""
+        """Store how the run ended, and its warnings."""
         failed = failed_before + sum(end is PointStatus.FAILED for end in self.statuses.values())
         stored = self.store.run(self.run_id)
         points = (*self.statuses, *(row.point for row in plan.skipped))
@@ -153,7 +147,7 @@ class Recorder:
         self.warn(steal_warning(self.store, self.run_id))
         for of_run in (core_warnings, warnings_of_map, stray_warnings):
             self.warn(of_run(stored))
-        self.warn(warnings_during(others, goes_on=goes_on))
+        self.warn(warnings_during(self.others, goes_on=goes_on))
         if self.lost_hosts:
             self.store.add_to_facts(self.run_id, LOST, self.lost_hosts)
         self.store.finish_run(self.run_id, status)

@@ -19,8 +19,6 @@ from hockney.analysis import repeat
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError
 from hockney.machine import (
-    Moment,
-    StealMeter,
     Watch,
     another_machine,
     facts,
@@ -63,12 +61,12 @@ class Variant:
 
 @dataclass
 class Side:
-    """A stored run while it is measured, with the facts of now."""
+    """A stored run while it is measured, with its jobs and the facts of now."""
 
     plan: Plan
     recorder: Recorder
-    facts: dict[str, Any] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
+    pool: WorkerPool
+    facts: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -91,15 +89,15 @@ class Start:
 
 
 MakeSampler = Callable[..., Sampler]
-"""(plan, sides, pools, **rest of Sampler's arguments) -> the sampler of one launch, measuring with all sides' pools."""
+"""(plan, sides, **rest of Sampler's arguments) -> the sampler of one launch."""
 
 
-def _one_side(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **launch: Any) -> Sampler:
+def _one_side(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
     # The first launch searches; later ones have its rates. A resumed run continues with the stored rates.
     is_search = plan.deadline_ns is not None
     is_search &= bool(launch.get("earlier")) or not any(point.rate_hz for point in plan.points)
     kind = RateSampler if is_search else LoadSampler if plan.background else Sampler
-    return kind(plan, pools[0], sides[0].recorder, **launch)
+    return kind(plan, sides[0].pool, sides[0].recorder, **launch)
 
 
 def measure(
@@ -143,9 +141,17 @@ def measure_variants(
                     skipped,
                     lock=lambda number: held.enter_context(alone(store.path, number)),
                 )
-                yield Side(variant.plan, Recorder(store, run_id, display), info.facts, variant.environment)
+                recorder = Recorder(store, run_id, display)
+                yield _side(variant.plan, catalogue, recorder, info.facts, variant.environment)
 
         return _carry_out(begin, catalogue, start, make_sampler, when="When the run began")
+
+
+def _side(
+    plan: Plan, catalogue: Catalogue, recorder: Recorder, known: dict[str, Any], environment: Mapping[str, str]
+) -> Side:
+    asks_hosts = known.get("hosts") != []
+    return Side(plan, recorder, WorkerPool(plan, catalogue, recorder, environment, asks_hosts=asks_hosts), known)
 
 
 def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
@@ -225,6 +231,114 @@ def _refuse_without_interface(hosts: Sequence[Mapping[str, Any]], name: str) -> 
         raise InterfaceMissing(causes, name)
 
 
+def _carry_out(
+    begin: Callable[[], Iterator[Side]],
+    catalogue: Catalogue,
+    start: Start,
+    make_sampler: MakeSampler = _one_side,
+    *,
+    when: str | None = None,
+) -> list[RunOutcome]:
+    """Measure all sides and store how each ended; `when` begins the warnings of contention now; None: no check."""
+    sides: list[Side] = []
+    status = RunStatus.DONE
+    with contextlib.ExitStack() as undo:
+        undo.callback(_store_interrupted, sides)
+        try:
+            with interrupts_wait():  # a stored run must have its number here
+                for side in begin():
+                    sides.append(side)  # noqa: PERF402 - the first one counts where the second cannot be stored
+            if when is not None:
+                _warn_before(sides[-1], catalogue, when)
+            sides[0].recorder.begun(sides[0].plan, goes_on=start.round > 0, precise=start.precise)
+            names = [host["name"] for host in sides[0].facts.get("hosts") or ()]
+            clocks = HostClocks(sides[0].plan, [side.recorder for side in sides], names)
+            clocks.before()
+            _make_launches(sides, start, make_sampler)
+            if start.several:
+                for side in sides:
+                    judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
+            clocks.after({host for side in sides for host in side.recorder.lost_hosts})
+        except KeyboardInterrupt:
+            if not sides:
+                raise  # nothing is stored yet
+            status = RunStatus.INTERRUPTED
+        undo.pop_all()
+    return [
+        side.recorder.finish(side.plan, status, catalogue, failed_before=start.failed, goes_on=start.launch > 0)
+        for side in sides
+    ]
+
+
+def _store_interrupted(sides: Sequence[Side]) -> None:
+    for side in sides:
+        with contextlib.suppress(HockneyError):  # a second error of the store would hide the first
+            side.recorder.store.finish_run(side.recorder.run_id, RunStatus.INTERRUPTED)
+
+
+def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
+    """Store the warnings of contention for this plan, which observes other programs for a moment."""
+    plan, recorder = side.plan, side.recorder
+    real = [point for point in plan.points if point.transport not in plan.virtual]
+    if not real:
+        return
+    ranks_here = max(point.ranks for point in real) if not plan.hosts else 1
+    over_loopback = not plan.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
+    recorder.warn(host_warnings(side.facts.get("hosts", ()), catalogue))
+    recorder.warn(interface_warnings(plan, catalogue))
+    mapped = plan.map_by != "core"
+    warnings = warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus, mapped=mapped)
+    recorder.warn(warning for warning in warnings if warning.kind != "congestion" or over_loopback)
+
+
+def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSampler) -> None:
+    """Each launch starts every job again, with its part of the time. The first adds sizes for all later ones.
+
+    The load of other programs during each is noted, except for jobs of several hosts: daemons may start their ranks
+    here, and their CPU time would count as another program's.
+    """
+    plan, recorder = sides[0].plan, sides[0].recorder
+    is_virtual = all(point.transport in plan.virtual for point in plan.points)
+    watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, usable_cpus())
+    round_, alike = start.round, start.alike
+    end_s = time.monotonic() + plan.time_s
+    for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
+        left = max(0, plan.launches - 1 - index)
+        if index >= plan.launches:
+            unknown = judge_over_launches(recorder.store, recorder.run_id, plan.precision)
+            plan = replace(plan, points=tuple(point for point in plan.points if point in unknown))
+            if not plan.points or time.monotonic() >= end_s:
+                return
+        with contextlib.ExitStack() as up:
+            if watch is not None:
+                up.callback(_note_others, sides, watch)
+            for side in sides:
+                side.recorder.launches_left = left
+                up.enter_context(side.pool.launch(start.launch + index, start.seed + index))
+            sampler = make_sampler(
+                plan,
+                sides,
+                seed=start.seed + index,
+                clock=time.monotonic,
+                earlier=start.earlier,
+                alike=alike,
+                start_round=round_,
+                measurements=8 if plan.more_launches and index > 0 else None,
+            )
+            sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
+        round_, alike = sampler.round, sampler.alike
+        plan = replace(plan, points=sampler.points, refine=frozenset())
+
+
+def _note_others(sides: Sequence[Side], watch: Watch) -> None:
+    moment = watch.read()
+    for side in sides:
+        side.recorder.others.append(moment)
+
+
+# ---- stored runs that go on ------------------------------------------------------------------------------------------
+
+
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
     """Continue a run that was killed, was interrupted or ran out of time; without a reference the last such run.
 
@@ -245,11 +359,11 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
         precise = sum(row.status is PointStatus.PRECISE for row in measurable)
         failed = sum(row.status is PointStatus.FAILED for row in points)
         several = plan.launches > 1  # else a launch is judged by its own measurements alone, and earlier ones count
-        start = Start(several=several, precise=0 if several else precise, failed=failed)
+        ends = {"precise": 0 if several else precise, "failed": failed}
         plan = replace(plan, launches=max(1, launches_left))
         if plan.hosts:
             known["hosts"] = _ask_hosts(plan, catalogue)
-        return _go_on(stored, plan, start, catalogue, store, display, known)
+        return _go_on(stored, plan, catalogue, store, display, several=several, known=known, **ends)
 
 
 def _last_unfinished(store: Store) -> str:
@@ -329,7 +443,7 @@ def add_launches(
     with alone(store.path, run_id):
         stored = store.run(run_id)
         plan = replace(Plan.of_run(stored, points), launches=launches, time_s=time_s, refine=frozenset())
-        outcome = _go_on(stored, plan, Start(several=True), catalogue, store, display)
+        outcome = _go_on(stored, plan, catalogue, store, display, several=True)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
             store.finish_run(run_id, RunStatus.PARTIAL)
         return outcome
@@ -338,142 +452,34 @@ def add_launches(
 def _go_on(
     stored: StoredRun,
     plan: Plan,
-    start: Start,
     catalogue: Catalogue,
     store: Store,
     display: Display,
+    *,
+    several: bool,
     known: dict[str, Any] | None = None,
+    **ends: int,
 ) -> RunOutcome:
-    """Measure a plan into a stored run, after its launches and rounds so far; `known`: the facts to warn of."""
+    """Measure a plan into a stored run, after its launches and rounds so far.
+
+    `known`: the facts to warn of; `several` and `ends`: as of Start.
+    """
     refuse_unusable(plan.cpus)
     points = set(plan.points)
     before = {row.point: store.measurements(row) for row in store.points(stored.id) if row.point in points}
-    start = replace(
-        start,
+    start = Start(
+        several,
         seed=stored.info.seed + stored.rounds,
         round=stored.rounds,
         launch=_launches_begun(stored),
-        earlier=() if start.several else [each for measurements in before.values() for each in measurements],
+        earlier=() if several else [each for measurements in before.values() for each in measurements],
         alike={point: measurements[-1] for point, measurements in before.items() if measurements},
+        **ends,
     )
 
     def begin() -> Iterator[Side]:
         store.resume_run(stored.id)
-        yield Side(plan, Recorder(store, stored.id, display), known or {})
+        yield _side(plan, catalogue, Recorder(store, stored.id, display), known or {}, {})
 
     (outcome,) = _carry_out(begin, catalogue, start, when="When the run went on" if known else None)
     return outcome
-
-
-def _carry_out(
-    begin: Callable[[], Iterator[Side]],
-    catalogue: Catalogue,
-    start: Start,
-    make_sampler: MakeSampler = _one_side,
-    *,
-    when: str | None = None,
-) -> list[RunOutcome]:
-    """Measure all sides and store how each ended; `when` begins the warnings of contention now; None: no check."""
-    sides: list[Side] = []
-    others: list[Moment] = []
-    status = RunStatus.DONE
-    with contextlib.ExitStack() as undo:
-        undo.callback(_store_interrupted, sides)
-        try:
-            with interrupts_wait():  # a stored run must have its number here
-                for side in begin():
-                    sides.append(side)  # noqa: PERF402 - the first one counts where the second cannot be stored
-            if when is not None:
-                _warn_before(sides[-1], catalogue, when)
-            sides[0].recorder.begun(sides[0].plan, goes_on=start.round > 0, precise=start.precise)
-            names = [host["name"] for host in sides[0].facts.get("hosts") or ()]
-            clocks = HostClocks(sides[0].plan, [side.recorder for side in sides], names)
-            clocks.before()
-            _make_launches(sides, catalogue, start, make_sampler, others)
-            if start.several:
-                for side in sides:
-                    judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
-            clocks.after({host for side in sides for host in side.recorder.lost_hosts})
-        except KeyboardInterrupt:
-            if not sides:
-                raise  # nothing is stored yet
-            status = RunStatus.INTERRUPTED
-        undo.pop_all()
-    how: dict[str, Any] = {"failed_before": start.failed, "goes_on": start.launch > 0}
-    return [side.recorder.finish(side.plan, status, catalogue, others, **how) for side in sides]
-
-
-def _store_interrupted(sides: Sequence[Side]) -> None:
-    for side in sides:
-        with contextlib.suppress(HockneyError):  # a second error of the store would hide the first
-            side.recorder.store.finish_run(side.recorder.run_id, RunStatus.INTERRUPTED)
-
-
-def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
-    """Store the warnings of contention for this plan, which observes other programs for a moment."""
-    plan, recorder = side.plan, side.recorder
-    real = [point for point in plan.points if point.transport not in plan.virtual]
-    if not real:
-        return
-    ranks_here = max(point.ranks for point in real) if not plan.hosts else 1
-    over_loopback = not plan.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
-    recorder.warn(host_warnings(side.facts.get("hosts", ()), catalogue))
-    recorder.warn(interface_warnings(plan, catalogue))
-    mapped = plan.map_by != "core"
-    warnings = warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus, mapped=mapped)
-    recorder.warn(warning for warning in warnings if warning.kind != "congestion" or over_loopback)
-
-
-def _make_launches(
-    sides: Sequence[Side], catalogue: Catalogue, start: Start, make_sampler: MakeSampler, others: list[Moment]
-) -> None:
-    """Each launch starts every job again, with its part of the time. The first adds sizes for all later ones.
-
-    The load of other programs during each goes to `others`, except for jobs of several hosts: daemons may start their
-    ranks here, and their CPU time would count as another program's.
-    """
-    plan, recorder = sides[0].plan, sides[0].recorder
-    cpus = usable_cpus()
-    meter = StealMeter(cpus)
-    is_virtual = all(point.transport in plan.virtual for point in plan.points)
-    watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, cpus)
-    pools = [
-        WorkerPool(
-            side.plan,
-            catalogue,
-            side.recorder,
-            steal=meter.read,
-            environment=side.environment,
-            asks_hosts=side.facts.get("hosts") != [],
-        )
-        for side in sides
-    ]
-    round_, alike = start.round, start.alike
-    end_s = time.monotonic() + plan.time_s
-    for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
-        left = max(0, plan.launches - 1 - index)
-        if index >= plan.launches:
-            unknown = judge_over_launches(recorder.store, recorder.run_id, plan.precision)
-            plan = replace(plan, points=tuple(point for point in plan.points if point in unknown))
-            if not plan.points or time.monotonic() >= end_s:
-                return
-        with contextlib.ExitStack() as up:
-            if watch is not None:
-                up.callback(lambda: others.append(watch.read()))
-            for side, pool in zip(sides, pools, strict=True):
-                side.recorder.launches_left = left
-                up.enter_context(pool.launch(start.launch + index, start.seed + index))
-            sampler = make_sampler(
-                plan,
-                sides,
-                pools,
-                seed=start.seed + index,
-                clock=time.monotonic,
-                earlier=start.earlier,
-                alike=alike,
-                start_round=round_,
-                measurements=8 if plan.more_launches and index > 0 else None,
-            )
-            sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
-        round_, alike = sampler.rounds, sampler.alike
-        plan = replace(plan, points=sampler.points, refine=frozenset())
