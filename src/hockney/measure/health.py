@@ -166,9 +166,10 @@ class PairSampler(Sampler):
 
     def _calibrate(self, work: Work) -> None:
         """Use the batch of the last point of this pattern: no two rounds differ much."""
-        alike = next((each for each in self._work.values() if each.probes and _is_alike(each, work)), None)
-        if alike is not None and not work.batch:
-            work.batch, work.samples, work.is_long = alike.batch, alike.samples, alike.is_long
+        for each in self._work.values():
+            is_alike = (each.point.pattern, each.point.bytes) == (work.point.pattern, work.point.bytes)
+            if is_alike and each.probes and not work.batch:
+                work.batch, work.samples, work.is_long = each.batch, each.samples, each.is_long
         super()._calibrate(work)
 
     def _take(self, work: Work) -> list[Measurement]:
@@ -194,7 +195,3 @@ class PairSampler(Sampler):
             return False
         reached = [median(self._times_ns[work.point, pair]).precision for pair in directed(work.point)]
         return all(each is not None and each <= self._plan.precision for each in reached)
-
-
-def _is_alike(work: Work, other: Work) -> bool:
-    return (work.point.pattern, work.point.bytes) == (other.point.pattern, other.point.bytes)

@@ -117,13 +117,11 @@ class _BothSides:
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Report the end to both sides. If one side could not measure a point, the other skips it."""
-        failed = self.side
         for side, recorder in enumerate(self._recorders):
-            if status in NOT_MEASURED and side != failed:
-                why = f"{_SIDES[failed]} could not measure it: {reason}"
-                recorder.point_ended(self._point(point, side), PointStatus.SKIPPED, why)
-            else:
-                recorder.point_ended(self._point(point, side), status, reason)
+            end = status, reason
+            if status in NOT_MEASURED and side != self.side:
+                end = PointStatus.SKIPPED, f"{_SIDES[self.side]} could not measure it: {reason}"
+            recorder.point_ended(self._point(point, side), *end)
 
 
 class _PairSampler(Sampler):

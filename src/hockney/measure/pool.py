@@ -23,7 +23,7 @@ from hockney.measure.recorder import Recorder
 from hockney.measure.sampler import PointFailed
 from hockney.model import Definition, Launch, Measurement, Point, split_placed
 from hockney.units import counted
-from hockney.worker import diagnose
+from hockney.worker import diagnose, machine_text
 from hockney.worker.answers import MeasureAnswer, Rank
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import (
@@ -250,9 +250,7 @@ class WorkerPool:
         self._starts[transport, ranks] += 1
         info = self._catalogue.transports[transport]
         if info.model is not None:
-            from hockney.worker.machine_text import compiled_file
-
-            with compiled_file(info.model, ranks) as path:
+            with machine_text.compiled_file(info.model, ranks) as path:
                 job = Job(info.executable, info.worker_name, ranks, model=path, seed=self._seed & 0x7FFFFFFF)
                 return self._bring_up(transport, job)
         hosts, placed = self._plan.hosts_of(point), self._plan.cpus
@@ -337,9 +335,7 @@ class WorkerPool:
         model = self._catalogue.transports[transport].model
         if model is None:
             return _host_names(job, ranks)
-        from hockney.worker.machine_text import places
-
-        return tuple(f"node {place}" for place in places(model.machine, len(ranks)))
+        return tuple(f"node {place}" for place in machine_text.places(model.machine, len(ranks)))
 
     def _bury(self, point: Point, end: WorkerError) -> None:
         key = (point.transport, point.ranks)

@@ -85,12 +85,9 @@ class Recorder:
         self.tally = Tally()
         self.lost_hosts: dict[str, str] = {}  # that no longer answer, with the cause
         self.others: list[Moment] = []  # the load of other programs during each launch
-        self._display = display
+        self.display = display
         # Launches that are expected to make system calls: oversubscribed ranks yield, and sockets are the kernel's.
         self._in_kernel: set[int] = set()
-
-    def begun(self, plan: Plan, *, goes_on: bool, precise: int) -> None:
-        self._display.begun(self.run_id, plan, goes_on=goes_on, precise=precise)
 
     def warn(self, warnings: Iterable[Warning_]) -> None:
         """Store warnings of the run."""
@@ -102,12 +99,12 @@ class Recorder:
         launch_id = self.store.add_launch(self.run_id, launched)
         if launched.oversubscribed or by_sockets(launched.library, os.environ):
             self._in_kernel.add(launch_id)
-        self._display.launched(launched)
+        self.display.launched(launched)
         return launch_id
 
     def measured(self, measurement: Measurement) -> None:
         self.tally.add(measurement, in_kernel=measurement.launch_id in self._in_kernel)
-        self._display.measured(measurement)
+        self.display.measured(measurement)
 
     def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         if measurements:
@@ -118,7 +115,7 @@ class Recorder:
             seconds + self.launches_left * (progress.elapsed_s + seconds)
             for seconds in (progress.left_s, progress.left_most_s)
         )
-        self._display.progressed(replace(progress, left_s=left_s, left_most_s=most_s))
+        self.display.progressed(replace(progress, left_s=left_s, left_most_s=most_s))
 
     def points_added(self, points: Sequence[Point]) -> None:
         self.store.add_points(self.run_id, points)
@@ -129,7 +126,7 @@ class Recorder:
         if _WORST_FIRST.index(status) <= _WORST_FIRST.index(before):
             self.statuses[point] = status
             self.store.set_status(self.run_id, point, status, reason)
-        self._display.point_ended(point, status, reason)
+        self.display.point_ended(point, status, reason)
 
     def finish(
         self, plan: Plan, status: RunStatus, catalogue: Catalogue, *, failed_before: int = 0, goes_on: bool = False

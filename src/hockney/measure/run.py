@@ -25,7 +25,7 @@ from hockney.machine import (
     refuse_unusable,
     usable_cpus,
 )
-from hockney.measure.host_clocks import HostClocks
+from hockney.measure.host_clocks import clocks_compared
 from hockney.measure.load import LoadSampler
 from hockney.measure.plan import Plan, Skipped, listed_hosts, refuse_empty
 from hockney.measure.pool import WorkerPool
@@ -250,15 +250,14 @@ def _carry_out(
                     sides.append(side)  # noqa: PERF402 - the first one counts where the second cannot be stored
             if when is not None:
                 _warn_before(sides[-1], catalogue, when)
-            sides[0].recorder.begun(sides[0].plan, goes_on=start.round > 0, precise=start.precise)
+            first = sides[0].recorder
+            first.display.begun(first.run_id, sides[0].plan, goes_on=start.round > 0, precise=start.precise)
             names = [host["name"] for host in sides[0].facts.get("hosts") or ()]
-            clocks = HostClocks(sides[0].plan, [side.recorder for side in sides], names)
-            clocks.before()
-            _make_launches(sides, start, make_sampler)
-            if start.several:
-                for side in sides:
-                    judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
-            clocks.after({host for side in sides for host in side.recorder.lost_hosts})
+            with clocks_compared(sides[0].plan, [side.recorder for side in sides], names):
+                _make_launches(sides, start, make_sampler)
+                if start.several:
+                    for side in sides:
+                        judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
         except KeyboardInterrupt:
             if not sides:
                 raise  # nothing is stored yet
