@@ -17,10 +17,8 @@ from hockney.cli.progress import ProgressDisplay
 from hockney.cli.rerun import typed
 from hockney.cli.run_options import read_model_options
 from hockney.errors import HockneyError, UsageError, unknown
-from hockney.measure.fitted import predict_fitted
-from hockney.measure.on_model import Tick, times_of
 from hockney.measure.plan import Plan, make_plan, refuse_empty
-from hockney.measure.predict import Tolerances, effects_of, tolerances_of
+from hockney.measure.predict import Tick, Tolerances, effects_of, predict_fitted, times_of, tolerances_of
 from hockney.model import Point
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit

@@ -12,7 +12,7 @@ from hockney.archive import Published
 from hockney.cli import render
 from hockney.cli.curves import SHORT_NOTE, say_one_launch
 from hockney.cli.rerun import fix_text, typed
-from hockney.measure.machine_warnings import OVERSUBSCRIBED
+from hockney.measure.warnings import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
 from hockney.report.classic.view import ClassicView, laid_across, states_note, text_of, view_of

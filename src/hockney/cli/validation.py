@@ -18,8 +18,8 @@ from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import TableColumn
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import run as running
-from hockney.measure.fitted import fit_to_check, validate
 from hockney.measure.plan import RunOptions, make_plan, transport_words
+from hockney.measure.predict import fit_to_check, validate
 from hockney.report.words import ERROR_COLUMNS, error_cells
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit

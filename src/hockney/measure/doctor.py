@@ -13,7 +13,7 @@ from typing import Any
 from hockney.machine.activity import Moment, observe
 from hockney.machine.facts import facts
 from hockney.machine.placement import choose_cpus, usable_cpus
-from hockney.measure.machine_warnings import warnings_before
+from hockney.measure.warnings import warnings_before
 from hockney.model import MachineProbe, Warning_
 from hockney.stats.states import State, classify
 from hockney.units import format_share

@@ -111,7 +111,7 @@ def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) ->
 
     Raises HockneyError.
     """
-    from hockney.measure.on_model import times_of  # with pydantic, which light commands do not load
+    from hockney.measure.predict import times_of  # with pydantic, which light commands do not load
     from hockney.worker.build import Recipe, build_worker
     from hockney.worker.cache import Probes
     from hockney.worker.machine_model import Model
