@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.analysis.explain.readings import SIZES, curve, line, reading
 from tests.stats.fit.test_loggp import SMALL
 from tests.stats.fit.truth import sizes_of
 
-from hockney.analysis.explain.curve import ClassCurve
+from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.analysis.explain.fits import lines_of, parameters_of
 from hockney.analysis.explain.loggp import FittedTrips
 from hockney.analysis.finding import Absence
@@ -16,6 +18,10 @@ from hockney.report.findings import check_name, gap_text
 from hockney.stats.fit import Estimate, NoFit, fit_loggp
 
 TRIPS = [SMALL.trips(size) for size in sizes_of(24)]
+
+
+def in_class(of: MeasuredCurve, measurements: int) -> MeasuredCurve:
+    return replace(of, pair_class="one core", n_measurements=measurements)
 
 
 def test_each_segment_is_a_line() -> None:
@@ -88,9 +94,7 @@ def test_further_patterns_have_separate_lines() -> None:
     both, several = curve(line(300, 0.2), "twoway", sizes=SIZES[:2]), curve(line(700, 0.4), "pairs", ranks=4)
     rings = curve(line(900, 0.4), "ring", ranks=4)
     classed = [(trips, 90), (slow, 300), (ways, 200), (both, 9)]
-    of = reading(
-        rings, several, ways, trips, both, by_class=tuple(ClassCurve(one, "one core", n) for one, n in classed)
-    )
+    of = reading(rings, several, ways, trips, both, by_class=tuple(in_class(one, n) for one, n in classed))
     lines, _, gaps = lines_of(of)
     assert [(one.pattern, one.ranks, one.pair_class, one.state) for one in lines] == [
         ("pairs", 4, "", "near"),
@@ -114,7 +118,7 @@ def test_the_state_with_most_measurements_is_first_and_one_with_too_few_sizes_is
     far, few = curve(line(900, 0.2), state="far"), curve(sizes=SIZES[:2], state="near, one contended")
     of = reading(
         near,
-        by_class=(ClassCurve(few, "one core", 12), ClassCurve(far, "one core", 90), ClassCurve(near, "one core", 400)),
+        by_class=(in_class(few, 12), in_class(far, 90), in_class(near, 400)),
     )
     lines, _, gaps = lines_of(of)
     assert [(one.state, one.pair_class) for one in lines] == [("near", "one core"), ("far", "one core")]

@@ -12,8 +12,8 @@ from tests.stats.fit.test_loggp import LARGE, SMALL, check
 from tests.stats.fit.truth import MESSAGES, Machine
 
 from hockney.analysis.explain.loggp import FittedTrips, loggp_of
-from hockney.analysis.explain.pairs import classes_of, usable
 from hockney.analysis.explain.read import read_run
+from hockney.analysis.pairs import classes_of, usable
 from hockney.model import Definition, Measurement, Point, RunStatus
 from hockney.results.runs import open_results
 from hockney.results.store import Store

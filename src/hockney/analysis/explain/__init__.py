@@ -14,6 +14,7 @@ from hockney.analysis.explain.fits import FittedLine, OffLine, Parameters, lines
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject
+from hockney.analysis.health import health_of
 from hockney.analysis.repeat import same_places
 from hockney.errors import Fix
 from hockney.model import split_placed
@@ -64,8 +65,6 @@ def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
     Raises HockneyError if no figure has an interval.
     """
     if run.info.suite == "health":
-        from hockney.analysis.health import health_of  # which reads matrices of pairs, as this package does
-
         health = health_of(run)
         return Explanation(f"run {run.id}", findings=health.findings, not_checked=health.not_checked)
     explanation = explain(read_run(run) if reading is None else reading)

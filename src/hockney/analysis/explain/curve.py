@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hockney.analysis.explain.loggp import FittedTrips
-from hockney.analysis.explain.pairs import ClassOf, PairMatrix
 from hockney.analysis.finding import Note, Subject
 from hockney.analysis.impact import Impacts
+from hockney.analysis.pairs import ClassOf, PairMatrix
 from hockney.machine.facts import data_caches
 from hockney.model import Measurement, Warning_, pattern_text
 from hockney.results.store import MeasurementSummary
@@ -48,7 +48,7 @@ class MeasuredCurve:
     """All sizes of a pattern on a transport in one state; `points` ascend.
 
     `peak_bytes_per_s` is a best rate that was published without its size. `algorithm` is whose a collective is, by the
-    pattern's definition.
+    pattern's definition. `pair_class`: what the pairs of ranks share, whose `n_measurements` a curve by class is of.
     """
 
     transport: str
@@ -60,6 +60,8 @@ class MeasuredCurve:
     oversubscribed: bool = False
     peak_bytes_per_s: Estimate | None = None
     algorithm: str | None = None
+    pair_class: str = ""
+    n_measurements: int = 0
 
     @property
     def name(self) -> str:
@@ -88,15 +90,6 @@ class MeasuredCurve:
         return dict(self.options).get(name)
 
 
-@dataclass(frozen=True)
-class ClassCurve:
-    """A curve of all pairs of ranks that share the same (`pair_class`), in one state, with its measurements' number."""
-
-    curve: MeasuredCurve
-    pair_class: str
-    measurements: int
-
-
 # Returns about the given number of measurements with their samples, evenly chosen. No patterns means all patterns.
 Samples = Callable[[int, Sequence[str]], Sequence[tuple[Measurement, State]]]
 
@@ -115,7 +108,7 @@ class Reading:
     subject: str
     curves: tuple[MeasuredCurve, ...]
     notes: tuple[Note, ...] = ()
-    by_class: tuple[ClassCurve, ...] = ()
+    by_class: tuple[MeasuredCurve, ...] = ()
     floors: Mapping[JobKey, Estimate] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
     launchers: Mapping[str, str] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hockney.analysis.explain.curve import ClassCurve, Reading
+from hockney.analysis.explain.curve import MeasuredCurve, Reading
 from hockney.analysis.explain.shape import curves_of_shapes
 from hockney.analysis.finding import Absence, NotChecked, Subject
 from hockney.model import pattern_text
@@ -62,9 +62,9 @@ def lines_of(reading: Reading) -> tuple[list[FittedLine], list[OffLine], list[No
     lines: list[FittedLine] = []
     off_lines: list[OffLine] = []
     gaps: dict[tuple[str, str, int], NotChecked] = {}
-    for each in _curves(reading):
-        curve, fit = each.curve, each.curve.segments
-        names = curve.transport, curve.name, curve.ranks, each.pair_class, curve.state
+    for curve in _curves(reading):
+        fit = curve.segments
+        names = curve.transport, curve.name, curve.ranks, curve.pair_class, curve.state
         known = _determined(fit) if isinstance(fit, SegmentFit) else []
         if isinstance(fit, SegmentFit) and known:
             lines += [_line(Fitted(*names), fit, segment) for segment in known]
@@ -77,27 +77,21 @@ def lines_of(reading: Reading) -> tuple[list[FittedLine], list[OffLine], list[No
     return lines, off_lines, list(dict.fromkeys(gap for key, gap in gaps.items() if key not in fitted))
 
 
-def _curves(reading: Reading) -> list[ClassCurve]:
+def _curves(reading: Reading) -> list[MeasuredCurve]:
     """The curves of each job's first pattern, the most measured first; then streams between two ranks."""
     first = {curve.job: curve.pattern for curve in curves_of_shapes(reading)}
     jobs = list(dict.fromkeys([*first, *(curve.job for curve in reading.curves)]))
     # Patterns of more than two ranks, and published figures, have no pair class and one state.
-    classed = {(each.curve.job, each.curve.pattern) for each in reading.by_class}
-    rest = [curve for curve in reading.curves if (curve.job, curve.pattern) not in classed]
-    every = [*reading.by_class, *(ClassCurve(curve, "", 0) for curve in rest)]
-
-    def is_first(each: ClassCurve) -> bool:
-        return each.curve.pattern == first.get(each.curve.job)
-
-    def is_stream(each: ClassCurve) -> bool:
-        is_stream = pattern_traits(reading.facts, each.curve.pattern).stream
-        return is_stream and reading.is_link(each.curve) and len(each.curve.points) >= 3
-
-    fitted = [each for each in every if is_first(each) or is_stream(each)]
-    return sorted(
-        fitted,
-        key=lambda each: (jobs.index(each.curve.job), not is_first(each), each.curve.pattern, -each.measurements),
-    )
+    classed = {(curve.job, curve.pattern) for curve in reading.by_class}
+    rest = (curve for curve in reading.curves if (curve.job, curve.pattern) not in classed)
+    fitted = []
+    for curve in (*reading.by_class, *rest):
+        is_first = curve.pattern == first.get(curve.job)
+        is_stream = pattern_traits(reading.facts, curve.pattern).stream and reading.is_link(curve)
+        if is_first or (is_stream and len(curve.points) >= 3):
+            order = jobs.index(curve.job), not is_first, curve.pattern, -curve.n_measurements
+            fitted.append((order, curve))
+    return [curve for _, curve in sorted(fitted, key=lambda each: each[0])]
 
 
 def _determined(fit: SegmentFit) -> list[Segment]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hockney.analysis.explain.pairs import ClassOf, Summarized, pair_of
+from hockney.analysis.pairs import ClassOf, Summarized, pair_of
 from hockney.results.runs import Series, summary_time
 from hockney.results.store import MeasurementSummary
 from hockney.stats.fit import Estimate, LogGP, NoFit, RoundTrips, fit_loggp

@@ -7,10 +7,12 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.clusters import Pair
 from hockney.analysis.explain.curve import JobKey, Options, Reading, subject_of
-from hockney.analysis.explain.pairs import FARTHEST, PairMatrix, whole_hosts
 from hockney.analysis.finding import Absence, Facts, Finding, NotChecked, Subject, as_warned
+from hockney.analysis.health.faults import SLOW, usual_of_times_ns
+from hockney.analysis.health.places import fast_hosts, locate
+from hockney.analysis.pairs import FARTHEST, PairMatrix, whole_hosts
 from hockney.analysis.repeat import hosts_of, same_hosts, same_places
 from hockney.errors import Fix
 from hockney.model import Point, pattern_text
@@ -101,9 +103,6 @@ def slow_hosts(reading: Reading) -> list[Finding] | NotChecked:
 
 def _slow_hosts(matrix: PairMatrix, run: int | None) -> tuple[list[Finding], NotChecked | None]:
     """Those that a matrix shows, and why it may hide some."""
-    from hockney.analysis.health.faults import SLOW, usual_of_times_ns
-    from hockney.analysis.health.places import fast_hosts, locate  # which read matrices of pairs, as this package does
-
     names = list(dict.fromkeys(matrix.hosts))
     times = _times_of_hosts(matrix, names)
     usual_ns = usual_of_times_ns({pair: time.value for pair, time in times.items()}) or 0.0

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hockney.analysis.explain.curve import ClassCurve, CurvePoint, JobKey, MeasuredCurve, Options, Reading
+from hockney.analysis.explain.curve import CurvePoint, JobKey, MeasuredCurve, Options, Reading
 from hockney.analysis.explain.loggp import loggp_of
-from hockney.analysis.explain.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.finding import Note
 from hockney.analysis.impact import impacts_of
+from hockney.analysis.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
 from hockney.errors import HockneyError
 from hockney.model import DIGITS, Measurement, Point, PointStatus, RunStatus
@@ -20,8 +20,6 @@ from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, State, median
 from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit import Estimate
-
-_Key = tuple[str, str, int, Options, str, str]  # transport, pattern, ranks, options, pair class, state
 
 
 def read_run(run: Run) -> Reading:
@@ -138,9 +136,9 @@ def _curve_point(
     return None if time is None or time.low <= 0 else CurvePoint(size_bytes, time, payload_bytes, measurements)
 
 
-def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[ClassCurve]:
+def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[MeasuredCurve]:
     """The curves of pairs of ranks by class: the median of the pairs, with an interval that encloses all of theirs."""
-    curves: dict[_Key, dict[int, list[CurvePoint]]] = {}
+    curves: dict[tuple[str, str, int, Options, str, str], dict[int, list[CurvePoint]]] = {}
     for series, measurements in summarized:
         point = series.point
         if point.traits.links != "ends":
@@ -149,21 +147,20 @@ def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf
         by_class: dict[tuple[str, str], list[MeasurementSummary]] = {}
         for measurement, state in measurements:
             pair_class = class_of(pair_of(point), measurement.launch_id)
-            by_class.setdefault((pair_class, state.name), []).append(measurement)
+            by_class.setdefault((state.name, pair_class), []).append(measurement)
         for where, members in by_class.items():
             curve_point = _curve_point(point.bytes, members, exact=False)
             if curve_point is not None:
                 sizes = curves.setdefault((point.transport, point.pattern, point.ranks, options, *where), {})
                 sizes.setdefault(point.bytes, []).append(curve_point)
-    for (transport, pattern, ranks, options, pair_class, state_name), sizes in curves.items():
+    for (transport, pattern, ranks, options, state_name, pair_class), sizes in curves.items():
         points = tuple(
-            pairs[0]
-            if len(pairs) == 1
-            else replace(pairs[0], time_ns=Estimate.of_all([pair.time_ns for pair in pairs]), measurements=())
+            replace(pairs[0], time_ns=Estimate.of_all([pair.time_ns for pair in pairs]), measurements=())
             for _, pairs in sorted(sizes.items())
         )
         count = sum(len(pair.measurements) for pairs in sizes.values() for pair in pairs)
-        yield ClassCurve(MeasuredCurve(transport, pattern, ranks, options, state_name, points), pair_class, count)
+        of = transport, pattern, ranks, options, state_name
+        yield MeasuredCurve(*of, points, pair_class=pair_class, n_measurements=count)
 
 
 def _floors(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hockney.analysis.explain.clusters import Pair, Reach, are_few, clusters, group_name, slow_place
+from hockney.analysis.clusters import Pair, Reach, are_few, clusters, group_name, slow_place
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series, main_state
