@@ -10,8 +10,7 @@ from tests.stats.fit.test_loggp import SMALL
 from tests.stats.fit.truth import sizes_of
 
 from hockney.analysis.explain.curve import MeasuredCurve
-from hockney.analysis.explain.fits import lines_of, parameters_of
-from hockney.analysis.explain.loggp import FittedTrips
+from hockney.analysis.explain.fits import FittedTrips, lines_of, parameters_of
 from hockney.analysis.finding import Absence
 from hockney.cli.fits import print_lines, print_loggp, print_off_lines, with_half_width
 from hockney.report.findings import check_name, gap_text
@@ -161,13 +160,12 @@ def test_undetermined_parameters_are_dashes(capsys: pytest.CaptureFixture[str]) 
 
 def test_parameters_and_their_reasons() -> None:
     fit = fit_loggp(TRIPS)
-    options = (("source", "1"), ("target", "0"))
     parameters, gaps = parameters_of(
         reading(
             curve(),
             loggp=(
-                FittedTrips("shm", 2, options, "near", "one host", fit),
-                FittedTrips("tcp", 4, (), "near", "", NoFit("because")),
+                FittedTrips("shm", "prtt source=1 target=0", 2, "one host", "near", fit),
+                FittedTrips("tcp", "prtt", 4, "", "near", NoFit("because")),
             ),
         )
     )
@@ -180,7 +178,8 @@ def test_parameters_and_their_reasons() -> None:
 
 
 def test_loggp_is_printed_by_segment(capsys: pytest.CaptureFixture[str]) -> None:
-    parameters, _ = parameters_of(reading(curve(), loggp=(FittedTrips("shm", 2, (), "near", "", fit_loggp(TRIPS)),)))
+    trips = FittedTrips("shm", "prtt", 2, "", "near", fit_loggp(TRIPS))
+    parameters, _ = parameters_of(reading(curve(), loggp=(trips,)))
     print_loggp(parameters)
     row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("prtt on shm"))
     for cell in ("900 ns", "300 ns", "200 ns", "450 ns", "12.5 GB/s", "0.0%", "yes", "near"):

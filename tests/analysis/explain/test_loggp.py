@@ -11,7 +11,7 @@ from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.stats.fit.test_loggp import LARGE, SMALL, check
 from tests.stats.fit.truth import MESSAGES, Machine
 
-from hockney.analysis.explain.loggp import FittedTrips, loggp_of
+from hockney.analysis.explain.fits import FittedTrips, loggp_of
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.pairs import classes_of, usable
 from hockney.model import Definition, Measurement, Point, RunStatus
@@ -113,7 +113,7 @@ def test_ranks_and_options_are_not_thrown_together(tmp_path: Path) -> None:
         (NEAR, 7, points(LARGE, ranks=4)),
         (NEAR, 7, points(LARGE, ranks=4, options={"source": "2", "target": "3"})),
     )
-    assert [(fit.ranks, fit.options) for fit in fits] == [(2, ()), (4, ()), (4, (("source", "2"), ("target", "3")))]
+    assert [(fit.ranks, fit.pattern) for fit in fits] == [(2, "prtt"), (4, "prtt"), (4, "prtt source=2 target=3")]
     for fit, machine in zip(fits, (SMALL, LARGE, LARGE), strict=True):
         checked(fit, machine)
 

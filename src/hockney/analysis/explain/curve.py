@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hockney.analysis.explain.loggp import FittedTrips
 from hockney.analysis.finding import Note, Subject
 from hockney.analysis.impact import Impacts
 from hockney.analysis.pairs import ClassOf, PairMatrix
@@ -17,6 +16,9 @@ from hockney.results.store import MeasurementSummary
 from hockney.results.traits import pattern_traits
 from hockney.stats import State
 from hockney.stats.fit import Estimate, NoFit, SegmentFit, fit_segments
+
+if TYPE_CHECKING:
+    from hockney.analysis.explain.fits import FittedTrips
 
 Options = tuple[tuple[str, str], ...]
 JobKey = tuple[str, int]  # transport and number of ranks of a job

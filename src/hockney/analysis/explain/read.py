@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hockney.analysis.explain.curve import CurvePoint, JobKey, MeasuredCurve, Options, Reading
-from hockney.analysis.explain.loggp import loggp_of
+from hockney.analysis.explain.fits import loggp_of
 from hockney.analysis.finding import Note
 from hockney.analysis.impact import impacts_of
 from hockney.analysis.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
