@@ -102,9 +102,8 @@ class Reading:
 
     `curves` are in one state for each job, `by_class` in every state. `floors` belong to the latency of each job,
     `launchers` started the jobs of each transport. `class_of` returns the class of a pair of ranks in a launch.
-    `matrices` are the times between all pairs, `loggp` the fits of prtt. `grains` holds the number of bytes that sizes
-    of a pattern must be multiples of, if not 1. `refined_s` is the time of a run with --refine. `plan`: of the
-    run, as stored. `impacts`: those of its background. `run`: its number.
+    `matrices` are the times between all pairs, `loggp` the fits of prtt. `plan`: of the run, as stored. `impacts`:
+    those of its background. `run`: its number.
     """
 
     subject: str
@@ -120,8 +119,6 @@ class Reading:
     class_of: ClassOf = lambda pair, launch_id: ""
     matrices: tuple[PairMatrix, ...] = ()
     loggp: tuple[FittedTrips, ...] = ()
-    grains: Mapping[str, int] = field(default_factory=dict)
-    refined_s: float | None = None
     plan: Mapping[str, Any] = field(default_factory=dict)
     impacts: Impacts | None = None
     run: int | None = None

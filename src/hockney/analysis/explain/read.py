@@ -61,10 +61,8 @@ def read_run(run: Run) -> Reading:
         launchers={launch.transport: launch.argv[0] for launch in run.launches.values() if launch.argv},
         facts=run.facts,
         warnings=run.warnings,
-        grains=run.info.plan.get("grains", {}),
         plan=run.info.plan,
         impacts=impacts_of(run),
-        refined_s=run.info.plan["time_s"] if run.info.plan.get("exact") else None,
         samples=functools.partial(_samples, fitting),
         class_of=class_of,
         matrices=tuple(pair_matrices(run)),
@@ -204,12 +202,6 @@ def _samples(
     ]
 
 
-def _is_short(series: Series, measurements: Summarized) -> bool:
-    """Whether samples of a stream hold fewer than 8 events."""
-    events = (each.batch * each.definition.divisor for each, _ in measurements if each.samples)
-    return series.point.is_stream and min(events, default=STREAM_EVENTS_MIN) < STREAM_EVENTS_MIN
-
-
 def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[MeasuredCurve]) -> Iterator[Note]:
     """The caveats that limit the findings."""
     from hockney import __version__
@@ -230,7 +222,12 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
     if failed:
         facts = {"points": len(failed), "example": str(failed[0].point), "why": failed[0].reason or "unknown"}
         yield Note("failed points", facts)
-    short = [series.point for series, measurements in run.summaries() if _is_short(series, measurements)]
+    short = [
+        series.point
+        for series, measurements in run.summaries()
+        if series.point.is_stream
+        and any(each.batch * each.definition.divisor < STREAM_EVENTS_MIN for each, _ in measurements if each.samples)
+    ]
     if short:
         yield Note("short streams", {"streams": len(short), "example": str(short[0])})
     places = sorted({f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed})

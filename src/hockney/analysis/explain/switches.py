@@ -190,10 +190,10 @@ def _cache_at(switch: Switch, reading: Reading) -> tuple[int, int] | None:
 def _fix(curve: MeasuredCurve, switch: Switch, reading: Reading) -> Fix:
     """Measure the sizes around a switch in the same rounds; for twice as long if this run did that already."""
     options = [word for name, value in curve.options for word in ("-o", f"{name}={value}")]
-    grain = reading.grains.get(curve.pattern, 1)
+    grain = reading.plan.get("grains", {}).get(curve.pattern, 1)
     low = max(grain, 1 << max(0, switch.below_bytes.bit_length() - 4)) if switch.below_bytes else 0
     high = min(1 << ((switch.above_bytes - 1).bit_length() + 3), BYTES_MAX)
-    longer = [] if reading.refined_s is None else ["--time", f"{2 * reading.refined_s:.15g}s"]
+    longer = ["--time", f"{2 * reading.plan['time_s']:.15g}s"] if reading.plan.get("exact") else []
     where = same_places(reading.plan, curve.transport)
     command = ["hockney", "run", curve.pattern, *where, "-n", str(curve.ranks), *options]
     command += ["--bytes", f"{bytes_word(low)}:{bytes_word(high)}", "--refine", "--launches", "1", *longer]
