@@ -20,11 +20,11 @@ from pathlib import Path
 from scipy.stats import binomtest
 from tests.analysis.compare.delayed import DELAYED, SIZES, check_again, delayed, load_catalogue, measure, plan
 
-from hockney.analysis.compare import Verdict
+from hockney.analysis.compare import Comparison, Verdict
 from hockney.cli.baseline import report_of
 from hockney.errors import ExitCode, UsageError
 from hockney.machine import facts, usable_cpus
-from hockney.measure.check import PATIENCE_S, CheckResult
+from hockney.measure.check import PATIENCE_S
 from hockney.measure.plan import Plan
 from hockney.model import Point
 from hockney.report.changes import range_sentence
@@ -47,7 +47,7 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
     if problem:
         print(f"check-rates: {problem}", file=sys.stderr)
         return 2
-    found: dict[str, list[CheckResult]] = {"unchanged": []} if transports else {"unchanged": [], "delayed": []}
+    found: dict[str, list[Comparison]] = {"unchanged": []} if transports else {"unchanged": [], "delayed": []}
     took_s: dict[str, list[float]] = {kind: [] for kind in found}
     _print_setting(asked, PATIENCE_S, may_delay="delayed" in found)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "results.db") as store:
@@ -59,12 +59,14 @@ def rates(count: int, transports: Sequence[str] = ()) -> int:
                     checks.append(check_again(catalogue, store, base, patience_s=PATIENCE_S))
                 took_s[kind].append(time.monotonic() - begun_s)
                 print(f"{number:3d} {kind:9} {took_s[kind][-1]:5.1f} s {_words(checks[-1])}", flush=True)
-                for same in checks[-1].comparison.ranges:
+                for same in checks[-1].ranges:
                     if same.verdict is not Verdict.SAME:
-                        print(f"    {range_sentence(same, checks[-1].comparison)}", flush=True)
+                        print(f"    {range_sentence(same, checks[-1])}", flush=True)
 
     print()
-    _print_rate("unchanged, false alarms (exit 1)", [checked.is_worse for checked in found["unchanged"]])
+    _print_rate(
+        "unchanged, false alarms (exit 1)", [checked.counts[Verdict.SLOWER] > 0 for checked in found["unchanged"]]
+    )
     _print_rate(
         "unchanged, inconclusive (exit 3)",
         [report_of(checked).code == ExitCode.INCOMPLETE for checked in found["unchanged"]],
@@ -83,7 +85,7 @@ def _problem(point: Point, catalogue: Catalogue) -> str | None:
     return catalogue.obstacles([point]).get(point)
 
 
-def _print_delayed(checks: Sequence[CheckResult]) -> None:
+def _print_delayed(checks: Sequence[Comparison]) -> None:
     delayed_sizes = set(filter(_is_delayed, SIZES))
     of_delayed = [_worse_sizes(checked) for checked in checks]
     _print_rate("delayed, found (exit 1, at a delayed size)", [any(map(_is_delayed, sizes)) for sizes in of_delayed])
@@ -111,28 +113,28 @@ def _load() -> str:
     return "{:.1f} {:.1f} {:.1f} (1, 5, 15 min)".format(*os.getloadavg())
 
 
-def _print_reasons(checks: Sequence[CheckResult]) -> None:
+def _print_reasons(checks: Sequence[Comparison]) -> None:
     """How many series ended inconclusive, by reason."""
     reasons = Counter(
         ", ".join(reason.code.value for reason in change.reasons)
         for checked in checks
-        for change in checked.comparison.changes
+        for change in checked.changes
         if change.verdict is Verdict.INCONCLUSIVE
     )
     for reason, count in reasons.most_common():
         print(f"inconclusive series: {count}, because {reason}")
 
 
-def _worse_sizes(checked: CheckResult) -> list[int]:
-    return [change.point.bytes for change in checked.comparison.changes if change.verdict is Verdict.SLOWER]
+def _worse_sizes(checked: Comparison) -> list[int]:
+    return [change.point.bytes for change in checked.changes if change.verdict is Verdict.SLOWER]
 
 
 def _is_delayed(size: int) -> bool:
     return DELAYED[0] <= size <= DELAYED[1]
 
 
-def _words(checked: CheckResult) -> str:
-    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in checked.comparison.counts.items())
+def _words(checked: Comparison) -> str:
+    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in checked.counts.items())
     return f"exit {report_of(checked).code}: {counts}; {checked.judged_again} judged again"
 
 

@@ -12,7 +12,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
 from hockney.analysis.compare.differences import renamed
@@ -38,24 +38,6 @@ _OPEN = (
 )
 
 
-@dataclass(frozen=True)
-class CheckResult:
-    """The result of a check. `judged_again`: series judged by new launches alone."""
-
-    run_id: int
-    comparison: Comparison
-    judged_again: int
-
-    @property
-    def is_worse(self) -> bool:
-        return self.comparison.counts[Verdict.SLOWER] > 0
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every series of the baseline was measured and decided."""
-        return not self.comparison.counts[Verdict.INCONCLUSIVE] and not self.comparison.only_base
-
-
 def check(
     reference: str,
     catalogue: Catalogue,
@@ -67,7 +49,7 @@ def check(
     time_s: float | None = None,
     patience_s: float = PATIENCE_S,
     clock: Callable[[], float] = time.monotonic,
-) -> CheckResult:
+) -> Comparison:
     """Measure a run's plan again and compare.
 
     `max_slowdown` is a fraction; `time_s` that of the first measurement (None: the baseline's). Series that are
@@ -98,7 +80,7 @@ def check(
     changes = tuple(verdicts.get(change.point, change) for change in comparison.changes)
     longer = ("--max-slowdown", f"{percent_digits(max_slowdown)}%", "--patience", f"{math.ceil(2 * patience_s)}s")
     again = Fix("check longer", ("hockney", "check", "--baseline", str(base_id), *longer))
-    return CheckResult(run_id, replace(comparison, changes=changes, again=again), len(suspects))
+    return replace(comparison, changes=changes, again=again, judged_again=len(suspects))
 
 
 def _compared(store: Store, base_id: int, run_id: int, margin: float, first_launch: int = 0) -> Comparison:

@@ -73,7 +73,11 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
     base, base_probes = _read(runs[0], points[0], measurements[0], states[0], names, 0)
     new, new_probes = _read(runs[1], points[1], measurements[1], states[1], {}, first_launch)
     common = {point: (base[point], new[point]) for point in new if point in base}
-    common = {point: sides for point, sides in common.items() if not all(map(_is_skipped, sides))}
+    common = {
+        point: sides
+        for point, sides in common.items()
+        if any(side.launches or side.stored.status is not PointStatus.SKIPPED for side in sides)
+    }
     most = [max((len(series.launches) for series in of_run.values()), default=0) for of_run in (base, new)]
     if not common or not any(most):
         raise UsageError(
@@ -146,11 +150,6 @@ def _read(
     of_points = (series.stored.point for series in by_id.values())
     renamed_points = (replace(point, transport=names.get(point.transport, point.transport)) for point in of_points)
     return dict(zip(renamed_points, by_id.values(), strict=True)), probes
-
-
-def _is_skipped(series: RunSeries) -> bool:
-    """Whether its plan skipped it and the run has no samples."""
-    return series.stored.status is PointStatus.SKIPPED and not series.launches
 
 
 # ---- one series -----------------------------------------------------------------------------------------------------

@@ -151,8 +151,8 @@ class Comparison:
 
     `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `infos`: the
     stored run info of base and new. `only_base` and `only_new`: points with samples that the other plan does not have.
-    `libraries`: of the transports of both. `renamed`: the new run's name of a transport of base. `again` measures new
-    again, if this is a check.
+    `libraries`: of the transports of both. `renamed`: the new run's name of a transport of base. Of a check, `again`
+    measures new again, and `judged_again` is how many series were judged by new launches alone.
     """
 
     base: int
@@ -169,10 +169,16 @@ class Comparison:
     renamed: Mapping[str, str] = field(default_factory=dict)
     interleaved: bool = False  # measured in alternation, so there is no drift between the runs
     again: Fix | None = None
+    judged_again: int = 0
 
     @property
     def counts(self) -> Counter[Verdict]:
         return Counter(change.verdict for change in self.changes)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every series of base was measured and decided."""
+        return not self.counts[Verdict.INCONCLUSIVE] and not self.only_base
 
     @property
     def by_chance(self) -> int:
