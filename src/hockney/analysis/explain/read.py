@@ -42,12 +42,13 @@ def read_run(run: Run) -> Reading:
         counts.setdefault(_job_of(series), []).append(Counter(state.name for _, state in measurements))
     states = {job: main_state(points) for job, points in counts.items()}
     oversubscribed = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
-    imported = run.info.is_imported
-    curves, without_interval = _curves(summarized, states, oversubscribed, imported=imported)
+    curves, without_interval = _curves(summarized, states, oversubscribed)
     if not curves:
         raise HockneyError(f"no figure of {run.name} has a confidence interval yet", fix=fix)
     fitting = [
-        (series, members) for series, members in summarized if _job_of(series) not in oversubscribed and not imported
+        (series, members)
+        for series, members in summarized
+        if _job_of(series) not in oversubscribed and not run.info.is_imported
     ]
     class_of = classes_of(run)
     return Reading(
@@ -78,58 +79,49 @@ def _curves(
     summarized: Iterable[tuple[Series, Summarized]],
     states: Mapping[JobKey, str | None],
     oversubscribed: set[JobKey],
-    *,
-    imported: bool,
 ) -> tuple[list[MeasuredCurve], list[Point]]:
-    """The curves in the order of the plan, and the points without an interval in their state.
-
-    `imported`: of another benchmark, so that a time may have no interval but the bounds of its printed digits.
-    """
+    """The curves in the order of the plan, and the points without an interval in their state."""
     points: dict[tuple[str, str, int, Options, str], list[CurvePoint]] = {}
+    algorithms: dict[tuple[str, str, int, Options, str], str | None] = {}
     without_interval: list[Point] = []
     for series, measurements in summarized:
         point, state_name = series.point, states[_job_of(series)] or ""
         in_state = [measurement for measurement, state in measurements if state.name == state_name]
-        curve_point = _curve_point(point.bytes, in_state, exact=series.is_exact, imported=imported)
+        curve_point = _curve_point(point.bytes, in_state, exact=series.is_exact)
         if curve_point is None:
             without_interval.append(point)
         else:
             key = point.transport, point.pattern, point.ranks, point.options, state_name
             points.setdefault(key, []).append(curve_point)
+            algorithms[key] = in_state[-1].definition.algorithm
     curves = [
         MeasuredCurve(
             *key,
-            # Rounds of several outputs are not the same rounds.
-            points=tuple(
-                replace(point, measurements=()) if imported else point
-                for point in sorted(members, key=lambda point: point.bytes)
-            ),
+            points=tuple(sorted(members, key=lambda point: point.bytes)),
             oversubscribed=(key[0], key[2]) in oversubscribed,
-            algorithm=members[-1].measurements[-1].definition.algorithm,
+            algorithm=algorithms[key],
         )
         for key, members in points.items()
     ]
     return curves, without_interval
 
 
-def _curve_point(
-    size_bytes: int, measurements: Sequence[MeasurementSummary], *, exact: bool, imported: bool = False
-) -> CurvePoint | None:
+def _curve_point(size_bytes: int, measurements: Sequence[MeasurementSummary], *, exact: bool) -> CurvePoint | None:
     """A point of a curve; None without an interval, or if it reaches 0: the time is below the clock's.
 
-    `exact`: of a model without noise, so that the time is its own bounds. `imported`: as for a published figure its
-    printed digits are.
+    `exact`: of a model without noise, so that the time is its own bounds. An imported time is known to its printed
+    digits at best.
     """
     if not measurements:
         return None
     interval = summary_time(measurements, exact=exact)[0]
-    time = interval.estimate
-    if imported:
-        digits_ns = max(measurement.counters[DIGITS][0] for measurement in measurements)
-        low, high = interval.value - digits_ns, interval.value + digits_ns
-        time = Estimate(interval.value, min(low, time.low), max(high, time.high)) if time else None
-        time = time or Estimate(interval.value, low, high)
-    definition = measurements[0].definition
+    time, definition = interval.estimate, measurements[0].definition
+    digits_ns = [measurement.counters[DIGITS][0] for measurement in measurements if DIGITS in measurement.counters]
+    if digits_ns:
+        low, high = interval.value - max(digits_ns), interval.value + max(digits_ns)
+        seen = time or Estimate(interval.value, low, high)
+        time = Estimate(interval.value, min(low, seen.low), max(high, seen.high))
+        measurements = ()  # rounds of several outputs are not the same rounds
     payload_bytes = definition.bytes_per_rep / definition.divisor or None
     return None if time is None or time.low <= 0 else CurvePoint(size_bytes, time, payload_bytes, measurements)
 
