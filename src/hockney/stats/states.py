@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from hockney.errors import UsageError, unknown
 from hockney.model import MachineProbe
 from hockney.stats.contention import CONTENDED, contended, pace_limits
-from hockney.stats.floors import GAP, LEVELS, REFERENCE, FloorLevels, level_word
+from hockney.stats.floors import GAP, LEVELS, REFERENCE, level_word, levels_of
 from hockney.units import format_ns, parse_time_ns
 
 
@@ -97,7 +97,7 @@ def classify_all(runs: Sequence[Sequence[MachineProbe]]) -> list[list[State]]:
     for reference in {probe.reference for probe in probes}:
         numbers = [number for number, probe in enumerate(probes) if probe.reference == reference]
         floors = [probes[number].floor_ns for number in numbers]
-        for number, level in zip(numbers, FloorLevels(floors, reference).levels(floors), strict=True):
+        for number, level in zip(numbers, levels_of(floors, reference), strict=True):
             levels[number] = level
     limits = pace_limits(probes)
     states = [UNKNOWN] * len(probes)
