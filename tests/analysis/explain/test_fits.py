@@ -10,10 +10,10 @@ from tests.stats.fit.test_loggp import SMALL
 from tests.stats.fit.truth import sizes_of
 
 from hockney.analysis.explain.curve import MeasuredCurve
-from hockney.analysis.explain.fits import FittedTrips, lines_of, parameters_of
+from hockney.analysis.explain.fits import Parameters, lines_of
 from hockney.analysis.finding import Absence
 from hockney.cli.fits import print_lines, print_loggp, print_off_lines, with_half_width
-from hockney.report.findings import check_name, gap_text
+from hockney.report.findings import check_name
 from hockney.stats.fit import Estimate, NoFit, fit_loggp
 
 TRIPS = [SMALL.trips(size) for size in sizes_of(24)]
@@ -158,29 +158,10 @@ def test_undetermined_parameters_are_dashes(capsys: pytest.CaptureFixture[str]) 
     assert " - " in row.replace("8 B - 64 KiB", "")
 
 
-def test_parameters_and_their_reasons() -> None:
-    fit = fit_loggp(TRIPS)
-    parameters, gaps = parameters_of(
-        reading(
-            curve(),
-            loggp=(
-                FittedTrips("shm", "prtt source=1 target=0", 2, "one host", "near", fit),
-                FittedTrips("tcp", "prtt", 4, "", "near", NoFit("because")),
-            ),
-        )
-    )
-    (only,) = parameters
-    assert (only.transport, only.pattern, only.ranks) == ("shm", "prtt source=1 target=0", 2)
-    assert (only.state, only.pair_class) == ("near", "one host")
-    assert {check_name(gap): (gap.reason, gap_text(gap)) for gap in gaps} == {
-        "LogGP of prtt on tcp, 4 ranks (near)": (Absence.INSUFFICIENT_DATA, "because"),
-    }
-
-
 def test_loggp_is_printed_by_segment(capsys: pytest.CaptureFixture[str]) -> None:
-    trips = FittedTrips("shm", "prtt", 2, "", "near", fit_loggp(TRIPS))
-    parameters, _ = parameters_of(reading(curve(), loggp=(trips,)))
-    print_loggp(parameters)
+    fits = fit_loggp(TRIPS)
+    assert not isinstance(fits, NoFit)
+    print_loggp([Parameters("shm", "prtt", 2, "", "near", fit) for fit in fits])
     row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("prtt on shm"))
     for cell in ("900 ns", "300 ns", "200 ns", "450 ns", "12.5 GB/s", "0.0%", "yes", "near"):
         assert cell in row

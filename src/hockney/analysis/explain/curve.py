@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hockney.analysis.finding import Note, Subject
+from hockney.analysis.finding import NotChecked, Note, Subject
 from hockney.analysis.impact import Impacts
 from hockney.analysis.pairs import ClassOf, PairMatrix
 from hockney.machine.facts import data_caches
@@ -18,7 +18,7 @@ from hockney.stats import State
 from hockney.stats.fit import Estimate, NoFit, SegmentFit, fit_segments
 
 if TYPE_CHECKING:
-    from hockney.analysis.explain.fits import FittedTrips
+    from hockney.analysis.explain.fits import Parameters
 
 Options = tuple[tuple[str, str], ...]
 JobKey = tuple[str, int]  # transport and number of ranks of a job
@@ -102,8 +102,8 @@ class Reading:
 
     `curves` are in one state for each job, `by_class` in every state. `floors` belong to the latency of each job,
     `launchers` started the jobs of each transport. `class_of` returns the class of a pair of ranks in a launch.
-    `matrices` are the times between all pairs, `loggp` the fits of prtt. `plan`: of the run, as stored. `impacts`:
-    those of its background. `run`: its number.
+    `matrices` are the times between all pairs, `loggp` the fits of prtt, or why there are none. `plan`: of the run, as
+    stored. `impacts`: those of its background. `run`: its number.
     """
 
     subject: str
@@ -118,7 +118,7 @@ class Reading:
     samples: Samples = lambda most, patterns: ()
     class_of: ClassOf = lambda pair, launch_id: ""
     matrices: tuple[PairMatrix, ...] = ()
-    loggp: tuple[FittedTrips, ...] = ()
+    loggp: tuple[Parameters | NotChecked, ...] = ()
     plan: Mapping[str, Any] = field(default_factory=dict)
     impacts: Impacts | None = None
     run: int | None = None

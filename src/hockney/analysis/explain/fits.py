@@ -62,13 +62,6 @@ class OffLine(Fitted):
 
 
 @dataclass(frozen=True)
-class FittedTrips(Fitted):
-    """The fit of LogGP, by segment of the half round trip."""
-
-    fit: tuple[LogGP, ...] | NoFit
-
-
-@dataclass(frozen=True)
 class Parameters(Fitted):
     """LogGP's parameters of one segment of a transport's round trips."""
 
@@ -144,22 +137,14 @@ def _line(names: tuple[str, str, int, str, str], fit: SegmentFit, segment: Segme
 
 def parameters_of(reading: Reading) -> tuple[list[Parameters], list[NotChecked]]:
     """LogGP's parameters, and why a transport that ran prtt has none."""
-    parameters: list[Parameters] = []
-    gaps: list[NotChecked] = []
+    gaps = [each for each in reading.loggp if isinstance(each, NotChecked)]
     if reading.libraries and not reading.loggp:  # a run, not published figures
-        gaps.append(NotChecked(Absence.NOT_MEASURED, "LogGP", "delays"))
-    for of in reading.loggp:
-        if isinstance(of.fit, NoFit):
-            about, facts = Subject(of.transport, of.pattern, of.ranks, of.state), {"reason": of.fit.reason}
-            gaps.append(NotChecked(Absence.INSUFFICIENT_DATA, "parameters", "no fit", facts, subject=about))
-        else:
-            names = of.transport, of.pattern, of.ranks, of.pair_class, of.state
-            parameters += [Parameters(*names, segment) for segment in of.fit]
-    return parameters, gaps
+        gaps = [NotChecked(Absence.NOT_MEASURED, "LogGP", "delays")]
+    return [each for each in reading.loggp if isinstance(each, Parameters)], gaps
 
 
-def loggp_of(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[FittedTrips]:
-    """One fit for each setting, state and pair class, the most measured first."""
+def loggp_of(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[Parameters | NotChecked]:
+    """The parameters for each setting, state and pair class, the most measured first; or why there are none."""
     settings: dict[tuple[str, str, int], dict[tuple[str, str], _Calls]] = {}  # by pair class and state
     for series, measurements in summarized:
         point = series.point
@@ -174,7 +159,14 @@ def loggp_of(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf)
             by_class.setdefault(where, {}).setdefault(call, []).append(measurement)
     for setting, by_class in settings.items():
         for where, calls in sorted(by_class.items(), key=lambda item: -sum(map(len, item[1].values()))):
-            yield FittedTrips(*setting, *where, _fit(calls))
+            fit = _fit(calls)
+            if isinstance(fit, NoFit):
+                about = Subject(*setting, where[1])
+                yield NotChecked(
+                    Absence.INSUFFICIENT_DATA, "parameters", "no fit", {"reason": fit.reason}, subject=about
+                )
+            else:
+                yield from (Parameters(*setting, *where, segment) for segment in fit)
 
 
 def delay_of(measurements: Iterable[MeasurementSummary]) -> float | None:
