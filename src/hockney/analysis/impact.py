@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hockney.analysis.finding import Finding, Subject
-from hockney.model import Measurement, Point, PointStatus, pattern_text
+from hockney.model import Measurement, Point, PointStatus
 from hockney.stats import Interval, time_of
 from hockney.stats.figures import percentile
 
@@ -117,6 +117,5 @@ def _finding(impact: Impact, background: str) -> Finding:
         facts["size_bytes"] = point.bytes
     if impact.idle.p99_ns is not None and impact.loaded.p99_ns is not None:
         facts |= {"idle_p99_ns": impact.idle.p99_ns, "loaded_p99_ns": impact.loaded.p99_ns}
-    name = pattern_text(point.pattern, point.options)
-    subject = Subject(point.transport, name, point.ranks, sizes_bytes=(point.bytes,))
+    subject = Subject(point.transport, point.pattern_text, point.ranks, sizes_bytes=(point.bytes,))
     return Finding("impact", subject, facts, effect=factor.value - 1)

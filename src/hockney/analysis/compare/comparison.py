@@ -305,15 +305,12 @@ def judge(
         member.point: _widened(*result, *member.digits, margin)
         for member, result in zip(known, shifts(pairs, margin), strict=True)
     }
-    drift = None
-    if drift_data is not None:
-        decided = {
-            member.point: (str(member.state), shift)
-            for member in known
-            for shift, chance in [results[member.point]]
-            if chance is not None
-        }
-        drift = Drift(*drift_data[:2], decided, drift_data[2])
+    decided = {
+        member.point: (str(member.state), results[member.point][0])
+        for member in known
+        if results[member.point][1] is not None
+    }
+    drift = Drift(*drift_data, decided) if drift_data else None
     changes = []
     for member in series:
         if member.exact:

@@ -29,7 +29,7 @@ class Drift:
     """The drift between two runs. `series`: the machine state that each was compared in, and its shift."""
 
     def __init__(
-        self, base: Probes, new: Probes, series: Mapping[Point, tuple[str, Shift]], sleeping: Collection[str]
+        self, base: Probes, new: Probes, sleeping: Collection[str], series: Mapping[Point, tuple[str, Shift]]
     ) -> None:
         self._series, self._sleeping = series, sleeping
         self._machine: dict[str, dict[str, float]] = {}
