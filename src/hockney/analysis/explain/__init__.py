@@ -23,7 +23,6 @@ from hockney.results.runs import Run
 
 __all__ = ["DETECTORS", "Explanation", "FittedLine", "Layer", "OffLine", "Parameters", "explain", "explain_run"]
 
-YIELDS = Detector("yielding library", "yielding libraries", ranks.yields)
 DETECTORS: tuple[Detector, ...] = (
     Detector("protocol switch", "protocol switches", switches.switches, "quick"),
     Detector("cache limit", "cache limits", caches.cache_limits, "quick"),
@@ -36,7 +35,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("slow rank or pair", "slow links", ranks.slow_links),
     Detector("slow rank or pair", "slow ranks and pairs", ranks.slow_pairs, "allpairs"),
     Detector("slow host", "slow hosts", ranks.slow_hosts),
-    YIELDS,
+    Detector("yielding library", "yielding libraries", ranks.yields),
     Detector("far above the floor", "latency above the floor", ranks.above_floor, "quick"),
     Detector("slower than its parts", "collectives and their parts", guidelines.slower_than_parts, "guidelines"),
 )
@@ -95,7 +94,7 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
         if not isinstance(result, NotChecked):
             findings.extend(result)
             continue
-        if is_oversubscribed and detector is not YIELDS:
+        if is_oversubscribed and detector.find is not ranks.yields:
             result = NotChecked(Absence.NOT_APPLICABLE, why="oversubscribed")
         gaps.setdefault(detector.code, []).append(replace(result, what=detector.what))
     lines, off_lines, without_lines = lines_of(reading)
