@@ -144,10 +144,10 @@ def _of_launches(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> I
     for what, value in kinds.items():
         before: dict[tuple[str, int], set[str]] = {}  # by transport and number of ranks
         after: dict[tuple[str, int], set[str]] = {}
-        for values, run, renamed_to in ((before, base, names), (after, new, {})):
+        for of_run, run, renamed_to in ((before, base, names), (after, new, {})):
             for launch in run.launches.values():
                 key = renamed_to.get(launch.transport, launch.transport), 0 if what == "library" else launch.ranks
-                values.setdefault(key, set()).add(value(launch))
+                of_run.setdefault(key, set()).add(value(launch))
         groups: dict[tuple[str, str], list[str]] = {}
         for key, values in after.items():
             earlier = before.get(key, values)
