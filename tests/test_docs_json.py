@@ -40,7 +40,6 @@ from hockney.errors import Fix
 from hockney.machine.activity import Moment, Program
 from hockney.machine.facts import facts
 from hockney.machine.files import read_toml
-from hockney.measure.check import CheckResult
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
 from hockney.measure.self_test import Check
 from hockney.model import Point, PointStatus, RunStatus, Warning_
@@ -184,7 +183,7 @@ def test_check_against_a_baseline(tmp_path: Path, read: Read, monkeypatch: pytes
     for base, new in compared(path)[:2]:
         with Store.open(path) as store:
             comparison = compare_runs(store, base, new, margin=1.0 + 1e-9)
-        checked = CheckResult(new, comparison, 3)
+        checked = replace(comparison, judged_again=3)
         monkeypatch.setattr("hockney.cli.baseline.check", lambda *_, checked=checked, **__: checked)
         documents.append(
             read("check", "--baseline", base, "--store", path, codes=(1 if comparison.counts[Verdict.SLOWER] else 3,))

@@ -23,7 +23,7 @@ from tests.report.html.made import write_large_page
 import hockney
 from hockney.errors import HockneyError
 from hockney.model import MachineProbe
-from hockney.stats import State, classify_all, median, place, time_of
+from hockney.stats import State, classify, median, place, time_of
 from hockney.units import counted, format_ns
 from hockney.worker.build import Recipe, build_worker
 
@@ -80,12 +80,12 @@ def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
 
     A run has a figure in a state with enough measurements for an interval. States are classified over the measurements
     of all runs together."""
-    states = classify_all([[one.signs for one in run] for run in runs])
+    states = iter(classify([one.signs for run in runs for one in run]))
     figures: dict[State, list[float]] = {}
-    for run, of_run in zip(runs, states, strict=True):
+    for run in runs:
         measurements: dict[State, list[Sampled]] = {}
-        for one, state in zip(run, of_run, strict=True):
-            measurements.setdefault(state, []).append(one)
+        for one in run:
+            measurements.setdefault(next(states), []).append(one)
         for state, of_state in measurements.items():
             if len(of_state) >= _MIN_MEASUREMENTS and state.floor_ns is not None:
                 time, _ = time_of([one.median_ns for one in of_state], [one.launch_id for one in of_state])

@@ -22,12 +22,12 @@ from scipy.stats import binomtest
 from tests.analysis.compare.delayed import DELAYED, SIZES, check_again, delayed, load_catalogue, measure, plan
 from tests.analysis.compare.simulated import print_rates
 
-from hockney.analysis.compare import Verdict
+from hockney.analysis.compare import Comparison, Verdict
 from hockney.cli.baseline import report_of
 from hockney.errors import ExitCode, UsageError
 from hockney.machine.facts import facts
 from hockney.machine.placement import usable_cpus
-from hockney.measure.check import PATIENCE_S, CheckResult
+from hockney.measure.check import PATIENCE_S
 from hockney.measure.plan import Plan
 from hockney.report.changes import range_sentence
 from hockney.results.store import Store
@@ -66,7 +66,7 @@ def _refuse(why: str) -> int:
 
 
 def _check(catalogue: Catalogue, asked: Plan, count: int, *, may_delay: bool) -> None:
-    found: dict[str, list[CheckResult]] = {"unchanged": [], "delayed": []} if may_delay else {"unchanged": []}
+    found: dict[str, list[Comparison]] = {"unchanged": [], "delayed": []} if may_delay else {"unchanged": []}
     took_s: dict[str, list[float]] = {kind: [] for kind in found}
     _print_setting(asked, PATIENCE_S, may_delay=may_delay)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "results.db") as store:
@@ -78,12 +78,14 @@ def _check(catalogue: Catalogue, asked: Plan, count: int, *, may_delay: bool) ->
                     checks.append(check_again(catalogue, store, base, patience_s=PATIENCE_S))
                 took_s[kind].append(time.monotonic() - begun_s)
                 print(f"{number:3d} {kind:9} {took_s[kind][-1]:5.1f} s {_words(checks[-1])}", flush=True)
-                for same in checks[-1].comparison.ranges:
+                for same in checks[-1].ranges:
                     if same.verdict is not Verdict.SAME:
-                        print(f"    {range_sentence(same, checks[-1].comparison)}", flush=True)
+                        print(f"    {range_sentence(same, checks[-1])}", flush=True)
 
     print()
-    _print_rate("unchanged, false alarms (exit 1)", [checked.is_worse for checked in found["unchanged"]])
+    _print_rate(
+        "unchanged, false alarms (exit 1)", [checked.counts[Verdict.SLOWER] > 0 for checked in found["unchanged"]]
+    )
     _print_rate(
         "unchanged, inconclusive (exit 3)",
         [report_of(checked).code == ExitCode.INCOMPLETE for checked in found["unchanged"]],
@@ -96,7 +98,7 @@ def _check(catalogue: Catalogue, asked: Plan, count: int, *, may_delay: bool) ->
     print(f"load at the end: {_load()}")
 
 
-def _print_delayed(checks: Sequence[CheckResult]) -> None:
+def _print_delayed(checks: Sequence[Comparison]) -> None:
     delayed_sizes = set(filter(_is_delayed, SIZES))
     of_delayed = [_worse_sizes(checked) for checked in checks]
     _print_rate("delayed, found (exit 1, at a delayed size)", [any(map(_is_delayed, sizes)) for sizes in of_delayed])
@@ -124,28 +126,28 @@ def _load() -> str:
     return "{:.1f} {:.1f} {:.1f} (1, 5, 15 min)".format(*os.getloadavg())
 
 
-def _print_reasons(checks: Sequence[CheckResult]) -> None:
+def _print_reasons(checks: Sequence[Comparison]) -> None:
     """How many series ended inconclusive, by reason."""
     reasons = Counter(
         ", ".join(reason.code.value for reason in change.reasons)
         for checked in checks
-        for change in checked.comparison.changes
+        for change in checked.changes
         if change.verdict is Verdict.INCONCLUSIVE
     )
     for reason, count in reasons.most_common():
         print(f"inconclusive series: {count}, because {reason}")
 
 
-def _worse_sizes(checked: CheckResult) -> list[int]:
-    return [change.point.bytes for change in checked.comparison.changes if change.verdict is Verdict.SLOWER]
+def _worse_sizes(checked: Comparison) -> list[int]:
+    return [change.point.bytes for change in checked.changes if change.verdict is Verdict.SLOWER]
 
 
 def _is_delayed(size: int) -> bool:
     return DELAYED[0] <= size <= DELAYED[1]
 
 
-def _words(checked: CheckResult) -> str:
-    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in checked.comparison.counts.items())
+def _words(checked: Comparison) -> str:
+    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in checked.counts.items())
     return f"exit {report_of(checked).code}: {counts}; {checked.judged_again} judged again"
 
 

@@ -19,8 +19,8 @@ from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.cli.support import FACTS, Cli, command_line, environment, let_sigint_in
 from tests.shared import killed_at_the_end
 
-from hockney.analysis.explain.pairs import usable
 from hockney.analysis.explain.read import read_run
+from hockney.analysis.pairs import usable
 from hockney.analysis.repeat import alternate
 from hockney.measure.background import Background
 from hockney.measure.plan import Plan

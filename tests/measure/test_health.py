@@ -12,7 +12,7 @@ import pytest
 from tests.builders import make_measurement
 from tests.measure.made_up_machine import Notes, OwnClock
 
-from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.clusters import Pair
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed
 from hockney.errors import UsageError, notice
 from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, round_of

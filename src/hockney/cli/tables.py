@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.clocks import Clocks, clocks_of
-from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
 from hockney.analysis.health import SUITE, Health, health_of
 from hockney.analysis.impact import Impact, Impacts, impacts_of
+from hockney.analysis.pairs import PairMatrix, pair_matrices
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
 from hockney.analysis.repeat import resume
 from hockney.cli import render

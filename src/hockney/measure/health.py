@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.clusters import Pair
 from hockney.analysis.health import died
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.clusters import Pair
 from hockney.analysis.health import Health
 from hockney.stats.interval import Interval
 from hockney.units import format_ns, format_rate

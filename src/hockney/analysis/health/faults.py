@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.pairs import partners
+from hockney.analysis.clusters import Pair
 from hockney.analysis.finding import Finding, Subject
 from hockney.analysis.health.matrices import Matrices, Sent
 from hockney.analysis.health.places import Located, Place, fast_hosts, locate
+from hockney.analysis.pairs import partners
 from hockney.errors import Fix
 
 SLOW = 0.85  # of the usual rate: a rate that is certainly below it is a fault

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.pairs import partners
+from hockney.analysis.clusters import Pair
+from hockney.analysis.pairs import partners
 from hockney.model import Measurement, Point
 from hockney.results.runs import Run
 from hockney.stats.interval import Interval, median
