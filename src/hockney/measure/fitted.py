@@ -2,22 +2,72 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
 from hockney.analysis.predict.fit import Fit, fit_machine
-from hockney.analysis.predict.prediction import Checked, Prediction, Validation
 from hockney.machine.files import parse_cpus
 from hockney.measure.on_model import Models, Tick, times_of
 from hockney.model import Point
 from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
+from hockney.stats.interval import Estimate
 from hockney.suites import load_suite
 from hockney.units import format_bytes
 from hockney.worker.machine_model import Model
 
 DRAWS = 20  # their minimum and maximum enclose about 95 %
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The time of a point in ns.
+
+    `low_ns` and `high_ns`: its 95 % interval; None where the model is given, and where the figures that it is fitted to
+    have none. `outside_bytes`: of a point outside the range that the model was fitted to, the nearest size within it.
+    """
+
+    point: Point
+    time_ns: float
+    low_ns: float | None = None
+    high_ns: float | None = None
+    outside_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A point that the fit did not use."""
+
+    point: Point
+    predicted_ns: float
+    measured_ns: Estimate
+
+    @property
+    def error(self) -> float:
+        """How much more is predicted than measured, as a fraction."""
+        return self.predicted_ns / self.measured_ns.value - 1
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The points of a transport in one machine state (None: in all), and why others could not be predicted."""
+
+    transport: str
+    state: str | None
+    rows: Sequence[Checked]
+    missing: Mapping[Point, str]
+
+    @property
+    def median_error(self) -> float | None:
+        """The median size of the errors; None without points."""
+        return statistics.median(abs(row.error) for row in self.rows) if self.rows else None
+
+    def share_within(self, limit: float) -> float | None:
+        """The fraction of the points with an error of at most this limit."""
+        return sum(abs(row.error) <= limit for row in self.rows) / len(self.rows) if self.rows else None
 
 
 def predict_fitted(
