@@ -9,7 +9,8 @@ from typing import Any
 
 from hockney.analysis.clocks import Clocks, clocks_of
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
-from hockney.analysis.health import SUITE, Health, health_of
+from hockney.analysis.health import Health, health_of
+from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.impact import Impact, Impacts, impacts_of
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
 from hockney.analysis.repeat import resume

@@ -11,7 +11,8 @@ from tests.report.runs import FACTS, Made, options, store_run
 
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.explain.pairs import partners
-from hockney.analysis.health import UNUSABLE, Health, health_of
+from hockney.analysis.health import Health, health_of
+from hockney.analysis.health.matrices import UNUSABLE
 from hockney.model import Point
 from hockney.results.runs import open_results
 

@@ -101,12 +101,13 @@ def slow_hosts(reading: Reading) -> list[Finding] | NotChecked:
 
 def _slow_hosts(matrix: PairMatrix, run: int | None) -> tuple[list[Finding], NotChecked | None]:
     """Those that a matrix shows, and why it may hide some."""
-    from hockney.analysis.health.faults import SLOW, usual_of_times_ns
+    from hockney.analysis.health.faults import SLOW
+    from hockney.analysis.health.matrices import usual
     from hockney.analysis.health.places import fast_hosts, locate  # which read matrices of pairs, as this package does
 
     names = list(dict.fromkeys(matrix.hosts))
     times = _times_of_hosts(matrix, names)
-    usual_ns = usual_of_times_ns({pair: time.value for pair, time in times.items()}) or 0.0
+    usual_ns = usual({pair: time.value for pair, time in times.items()}, statistics.median_low) or 0.0
 
     def is_slow(pair: Pair) -> bool | None:
         time = times[pair]
