@@ -16,7 +16,6 @@ from typing import Any, Literal
 from hockney.archive import Published, Report, conclusions
 from hockney.report.classic.reading import NOT_PLANNED
 from hockney.report.classic.values import SEVERAL_STATES, Cell, Measured, Table
-from hockney.report.classic.view import text_of
 from hockney.stats import MIXED
 from hockney.stats.interval import Bounded
 from hockney.units import format_bytes
@@ -135,11 +134,8 @@ def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[
 
 
 def _rows(where: Mapping[str, Any], table: Table | None) -> Iterable[tuple[Cell, ...]]:
-    """The rows whose first cells begin with the words of a name."""
-    for row in table.rows if table else ():
-        pairs = zip(row, where["row"], strict=False)
-        if all(cell == text or (text and re.match(rf"{re.escape(text)}\b", text_of(cell))) for cell, text in pairs):
-            yield row
+    """The rows whose first cells are those of a name."""
+    return [row for row in (table.rows if table else ()) if [*row[: len(where["row"])]] == where["row"]]
 
 
 def _cells(where: Mapping[str, Any], group: str, table: Table | None) -> list[Measured]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hockney import stats
 from hockney.archive import Published
@@ -33,13 +33,12 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class ClassicView:
-    """A table to show; `left_out` says why figures are missing. `across`: the published columns are figures of rows."""
+    """A table to show; `left_out` says why figures are missing."""
 
     columns: tuple[ClassicColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
     left_out: tuple[LeftOut, ...] = ()
     heading: int = 0
-    across: bool = False
 
 
 def view_of(table: Table) -> ClassicView:
@@ -106,27 +105,6 @@ def _is_published(column: ClassicColumn, cell: Cell) -> bool:
 def _name(table: Table, row: Sequence[Cell]) -> str:
     keys = (text_of(cell) for column, cell in zip(table.columns, row, strict=True) if column.kind == "key")
     return " ".join(filter(None, keys))
-
-
-def laid_across(view: ClassicView) -> ClassicView:
-    """A view of published figures alone with a column for each value of its last key; any other unchanged."""
-    kinds = [column.kind for column in view.columns]
-    if len(kinds) < 3 or kinds != [*["key"] * (len(kinds) - 1), "published"] or view.heading:
-        return view
-    grid: dict[tuple[Cell, ...], dict[Cell, Cell]] = {}
-    for *head, last, figure in view.rows:
-        grid.setdefault(tuple(head), {})[last] = figure
-    values = list(dict.fromkeys(row[-2] for row in view.rows))
-    if (
-        len(values) > 6
-        or len(view.rows) != len(grid) * len(values)
-        or any(list(row) != values for row in grid.values())
-    ):
-        return view
-    *keys, last_key, published = view.columns
-    columns = [replace(published, title=f"{last_key.title} {text_of(value)}") for value in values]
-    rows = tuple((*head, *row.values()) for head, row in grid.items())
-    return replace(view, columns=(*keys, *columns), rows=rows, across=True)
 
 
 def text_of(cell: Cell) -> str:
