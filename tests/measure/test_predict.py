@@ -21,9 +21,9 @@ from tests.builders import make_point
 from hockney.analysis.predict.basics import Basics, Figures
 from hockney.analysis.predict.change import changed, parse_change
 from hockney.analysis.predict.fit import Fit
-from hockney.analysis.predict.tolerance import Tolerance
 from hockney.errors import UsageError
-from hockney.measure.predict import DRAWS, effects_of, predict_fitted, times_of, tolerances_of
+from hockney.measure.predict import DRAWS, predict_fitted, times_of
+from hockney.measure.what_if import Tolerance, effects_of, tolerances_of
 from hockney.model import Point
 from hockney.stats.interval import Estimate
 from hockney.worker.machine_model import Model

@@ -1,6 +1,6 @@
 """Times of points on models of machines, from their virtual clock: nothing is stored, and no CPU is measured.
 
-On fitted machines with intervals, and next to measured times; with changes of a model, and what points tolerate.
+On fitted machines with intervals, and next to measured times. what_if.py changes the models.
 """
 
 from __future__ import annotations
@@ -8,24 +8,21 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from hockney.analysis.predict.change import Change, changed, parameters_of
 from hockney.analysis.predict.fit import Fit, fit_machine
-from hockney.analysis.predict.prediction import Checked, Prediction, Validation
-from hockney.analysis.predict.sensitivity import Effect, improvements, sensitivity
-from hockney.analysis.predict.tolerance import Tolerance, bandwidth_tolerance, latency_tolerance
-from hockney.errors import HockneyError
 from hockney.machine.files import parse_cpus
 from hockney.measure.point_work import batch_ns, measure_exactly, most_repetitions
 from hockney.measure.pool import measurement_of
 from hockney.model import Measurement, Point
 from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
+from hockney.stats.interval import Estimate
 from hockney.suites import load_suite
 from hockney.units import format_bytes
 from hockney.worker import cache
@@ -138,6 +135,54 @@ def _measurement(point: Point, session: WorkerSession, *, is_exact: bool) -> Mea
 # ---- fitted machines -------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Prediction:
+    """The time of a point in ns.
+
+    `low_ns` and `high_ns`: its 95 % interval; None where the model is given, and where the figures that it is fitted to
+    have none. `outside_bytes`: of a point outside the range that the model was fitted to, the nearest size within it.
+    """
+
+    point: Point
+    time_ns: float
+    low_ns: float | None = None
+    high_ns: float | None = None
+    outside_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A point that the fit did not use."""
+
+    point: Point
+    predicted_ns: float
+    measured_ns: Estimate
+
+    @property
+    def error(self) -> float:
+        """How much more is predicted than measured, as a fraction."""
+        return self.predicted_ns / self.measured_ns.value - 1
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The points of a transport in one machine state (None: in all), and why others could not be predicted."""
+
+    transport: str
+    state: str | None
+    rows: Sequence[Checked]
+    missing: Mapping[Point, str]
+
+    @property
+    def median_error(self) -> float | None:
+        """The median size of the errors; None without points."""
+        return statistics.median(abs(row.error) for row in self.rows) if self.rows else None
+
+    def share_within(self, limit: float) -> float | None:
+        """The fraction of the points with an error of at most this limit."""
+        return sum(abs(row.error) <= limit for row in self.rows) / len(self.rows) if self.rows else None
+
+
 def predict_fitted(
     fit: Fit,
     points: Sequence[Point],
@@ -207,55 +252,3 @@ def _by_cpus(run: Run, fit: Fit) -> list[tuple[list[Point], int]]:
         if measured.value > 0:
             groups.setdefault(point.ranks if here and point.ranks in oversubscribed else 0, []).append(point)
     return [(points, here if ranks else 0) for ranks, points in sorted(groups.items())]
-
-
-# ---- changes of models -----------------------------------------------------------------------------------------------
-
-
-def effects_of(times_ns: Mapping[Point, float], models: Models, *, tick: Tick = lambda: None) -> list[Effect]:
-    """The gain in these times by each parameter of the models."""
-    return sensitivity(
-        improvements(models.values()),
-        times_ns,
-        lambda change: times_of(times_ns, changed(models, [change]), tick=tick).time_ns,
-    )
-
-
-@dataclass(frozen=True)
-class Tolerances:
-    """How much latency may be added to a point, and how much bandwidth it may lose."""
-
-    point: Point
-    latency: Tolerance
-    bandwidth: Tolerance
-
-
-def tolerances_of(
-    times_ns: Mapping[Point, float], models: Models, *, with_curves: bool, tick: Tick = lambda: None
-) -> list[Tolerances]:
-    """The tolerances of points with these times, which are above 0."""
-    tolerances = []
-    for point, time_ns in times_ns.items():
-        if time_ns > 0:
-            latency, bandwidth = (
-                tolerance_of(time_ns, _time_with(point, time_ns, models), with_curve=with_curves)
-                for tolerance_of in (latency_tolerance, bandwidth_tolerance)
-            )
-            tolerances.append(Tolerances(point, latency, bandwidth))
-        tick()
-    return tolerances
-
-
-def _time_with(point: Point, time_ns: float, models: Models) -> Callable[[Change], float]:
-    models = {point.transport: models[point.transport]}
-    has_bandwidth = "bandwidth" in parameters_of(models[point.transport])
-
-    def time_with(change: Change) -> float:
-        if change.key == "bandwidth" and not has_bandwidth:
-            return time_ns
-        times = times_of([point], changed(models, [change]))
-        if point in times.failed:
-            raise HockneyError(f"{point} with {change.word}: {times.failed[point]}")
-        return times.time_ns[point]
-
-    return time_with

@@ -41,7 +41,8 @@ class HostMatrix:
 
 def host_matrices(health: Health) -> Iterator[HostMatrix]:
     """The bandwidth, then the latency; each only if it was measured."""
-    known, usual_bytes_per_s, usual_ns = health.matrices, health.usual_bytes_per_s, health.usual_ns
+    known = health.matrices
+    usual_bytes_per_s, usual_ns = known.usual_bytes_per_s, known.usual_ns
     if usual_bytes_per_s is not None:
         title = "Bandwidth, all pairs of a round at once"
         yield HostMatrix(title, "bytes/s", usual_bytes_per_s, known.bytes_per_s, format_rate)

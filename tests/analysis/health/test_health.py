@@ -43,7 +43,7 @@ def test_healthy_hosts(tmp_path: Path) -> None:
     health = read_health(tmp_path / "r.db")
     assert health.findings == ()
     assert health.not_checked == ()
-    assert health.usual_bytes_per_s == pytest.approx(RATE, rel=1e-3)
+    assert health.matrices.usual_bytes_per_s == pytest.approx(RATE, rel=1e-3)
     assert (health.matrices.measured, health.matrices.pairs) == (10, 10)
 
 

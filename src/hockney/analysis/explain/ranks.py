@@ -10,7 +10,8 @@ from dataclasses import replace
 from hockney.analysis.clusters import Pair
 from hockney.analysis.explain.curve import Reading, subject_of
 from hockney.analysis.finding import Absence, Facts, Finding, NotChecked, Subject, as_warned
-from hockney.analysis.health.faults import SLOW, usual_of_times_ns
+from hockney.analysis.health.faults import SLOW
+from hockney.analysis.health.matrices import usual
 from hockney.analysis.health.places import fast_hosts, locate
 from hockney.analysis.pairs import FARTHEST, PairMatrix, whole_hosts
 from hockney.analysis.repeat import hosts_of, same_hosts, same_places
@@ -104,7 +105,7 @@ def _slow_hosts(matrix: PairMatrix, run: int | None) -> tuple[list[Finding], Not
     """Those that a matrix shows, and why it may hide some."""
     names = list(dict.fromkeys(matrix.hosts))
     times = _times_of_hosts(matrix, names)
-    usual_ns = usual_of_times_ns({pair: time.value for pair, time in times.items()}) or 0.0
+    usual_ns = usual({pair: time.value for pair, time in times.items()}, statistics.median_low) or 0.0
 
     def is_slow(pair: Pair) -> bool | None:
         time = times[pair]
