@@ -42,7 +42,7 @@ def health_json(health: Health) -> dict[str, Any]:
 def print_health(run: Run, health: Health) -> None:
     """Print the matrices, or of many hosts the slowest ones, and then what is wrong."""
     from hockney.cli.explain import finding_lines, gap_line
-    from hockney.report.hosts import HOSTS_MAX
+    from hockney.report.pairs import HOSTS_MAX
 
     known = health.matrices
     took_s = (run.finished_unix_s or run.info.started_unix_s) - run.info.started_unix_s
@@ -66,13 +66,13 @@ def print_health(run: Run, health: Health) -> None:
 
 
 def _print_matrices(health: Health) -> None:
-    from hockney.report.hosts import host_tables
+    from hockney.report.pairs import host_tables
 
     for table in host_tables(health):
         key, *others = table.columns
         render.title(table.title)
         columns = [render.TableColumn(key, key=True), *(render.TableColumn(name, right=True) for name in others)]
-        render.table(columns, table.rows)
+        render.table(columns, [[cell.text for cell in row] for row in table.rows])
 
 
 def _print_slowest(health: Health) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from hockney.analysis.health import SUITE, health_of
 from hockney.errors import Fix
-from hockney.report.hosts import HOSTS_MAX, host_tables
-from hockney.report.html import material_of
 from hockney.report.html.findings import FixItem, findings_of
-from hockney.report.html.load import load_table
-from hockney.report.html.material import Material
+from hockney.report.html.material import Material, material_of
 from hockney.report.html.predictions import predictions_of
 from hockney.report.html.summary import summary_of
-from hockney.report.html.tables import Cell, sheet_table
+from hockney.report.html.tables import load_table, sheet_table
+from hockney.report.pairs import HOSTS_MAX, host_tables
+from hockney.report.table import TextTable
 from hockney.results.runs import Results, Run
 from hockney.units import printable
 
@@ -49,43 +49,32 @@ def _lines(material: Material) -> Iterable[str]:
         yield f"- and {len(findings.items) - _FINDINGS_MAX} more"
     sheet = sheet_table(material)
     if sheet is not None:
-        yield from ("", "## Data sheet", "", f"| transport | {' | '.join(map(_plain, sheet.columns))} |")
-        yield "| --- |" + " ---: |" * len(sheet.columns)
-        for name, _, cells in sheet.rows:
-            yield f"| {_plain(name)} | {' | '.join(map(_cell, cells))} |"
-        yield from ("", _plain(sheet.notes[0]))
-    yield from _matrices(material.run)
+        yield from _table(replace(sheet, notes=sheet.notes[:1]))
+    health = health_of(material.run) if material.run.info.suite == SUITE else None
+    for table in host_tables(health) if health and len(health.matrices.hosts) <= HOSTS_MAX else ():
+        yield from _table(table)
     load = load_table(material)
     if load is not None:
-        yield from ("", "## Under load", "", _plain(load.where), "", f"| {' | '.join(load.columns)} |")
-        yield "| --- |" + " ---: |" * (len(load.columns) - 1)
-        yield from (f"| {' | '.join(map(_cell, row))} |" for row in load.rows)
-        yield from ("", _plain(load.note))
+        yield from _table(load)
     predictions = predictions_of(material)
-    if predictions is not None:
-        yield from ("", "## Measured against predicted", "")
-        if predictions.why:
-            yield _plain(predictions.why)
-        else:
-            yield f"| {' | '.join(predictions.columns)} |"
-            yield "| --- |" + " ---: |" * (len(predictions.columns) - 1)
-        yield from (f"| {' | '.join(map(_plain, row))} |" for row in predictions.rows)
+    if predictions is not None and predictions.table:
+        yield from _table(predictions.table)
+    elif predictions is not None:
+        yield from ("", "## Measured against predicted", "", _plain(predictions.why))
     if material.run.warnings:
         yield from ("", "## Limits of these figures", "")
         yield from (f"- {_plain(str(warning))}" for warning in material.run.warnings)
 
 
-def _matrices(run: Run) -> Iterable[str]:
-    """Those of `hockney health`, as on its screen."""
-    found = health_of(run) if run.info.suite == SUITE else None
-    for table in host_tables(found) if found and len(found.matrices.hosts) <= HOSTS_MAX else ():
-        yield from ("", f"## {_plain(table.title)}", "", f"| {' | '.join(map(_plain, table.columns))} |")
-        yield "| --- |" + " ---: |" * (len(table.columns) - 1)
-        yield from (f"| {' | '.join(map(_plain, row))} |" for row in table.rows)
-
-
-def _cell(cell: Cell) -> str:
-    return _plain(f"{cell.text} {cell.spread}".rstrip())
+def _table(table: TextTable) -> Iterable[str]:
+    yield from ("", f"## {_plain(table.title)}", "")
+    if table.lead:
+        yield from (_plain(table.lead), "")
+    yield f"| {' | '.join(map(_plain, table.columns))} |"
+    yield "| --- |" + " ---: |" * (len(table.columns) - 1)
+    yield from (f"| {' | '.join(_plain(str(cell)) for cell in row)} |" for row in table.rows)
+    for note in table.notes:
+        yield from ("", _plain(note))
 
 
 def _fix(fix: FixItem | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,19 +12,19 @@ from tests.report.cells import about
 from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options, store_run
 
+from hockney.analysis.health import health_of
 from hockney.model import Point
 from hockney.report.html.charts import View
-from hockney.report.html.history import history_chart
 from hockney.report.html.layers import layers_chart
-from hockney.report.html.pairs import MISSING, of_hosts
-from hockney.report.html.ranks import ranks_chart
+from hockney.report.html.over import history_chart, ranks_chart
 from hockney.report.html.samples import cpu_chart, distribution_chart
+from hockney.report.pairs import host_values
 from hockney.results.runs import open_results
 
 
 def bars(view: View) -> dict[str, dict[str, float]]:
     """The values of each layer by the name of their bar."""
-    return {line.name: {view.names[int(y)]: x for x, y, _, _ in line.points} for line in view.lines}
+    return {line.name: {view.names[int(y)]: x for x, y, *_ in line.points} for line in view.lines}
 
 
 def test_the_bars_of_cpu_time_are_shares_of_each_rank(tmp_path: Path) -> None:
@@ -61,7 +60,7 @@ def test_layers_are_stacked_on_those_below_and_ordered_by_their_sum(tmp_path: Pa
     assert chart is not None
     assert chart.title.endswith("a message of 16 B")
     (view,) = chart.views
-    assert (view.name, view.names) == ("on shared memory", ("shm", "threads"))
+    assert (view.name, view.names) == ("on shared memory", ["shm", "threads"])
     assert bars(view) == {
         "floor": pytest.approx({"shm": 30.0, "threads": 30.0}),
         "shm": pytest.approx({"shm": 20.0, "threads": 20.0}, rel=0.01),
@@ -88,7 +87,7 @@ def test_scaling_needs_two_numbers_of_ranks(tmp_path: Path, ranks: tuple[int, ..
     if chart is not None:
         (view,) = chart.views
         assert view.name == "barrier"
-        assert {x: y for x, y, _, _ in view.lines[0].points} == pytest.approx({n: 100.0 * n for n in ranks}, rel=1e-3)
+        assert {x: y for x, y, *_ in view.lines[0].points} == pytest.approx({n: 100.0 * n for n in ranks}, rel=1e-3)
 
 
 @pytest.mark.parametrize(("batch", "measurements", "is_drawn"), [(1, 34, True), (2, 34, False), (1, 33, False)])
@@ -100,7 +99,7 @@ def test_distributions_are_of_100_single_repetitions_and_more(
         chart = distribution_chart(known)
     assert (chart is not None) == is_drawn
     if chart is not None:
-        shares = [share for _, share, _, _ in chart.views[0].lines[0].points]
+        shares = [share for _, share, *_ in chart.views[0].lines[0].points]
         assert shares[-1] <= 1 - 1 / (3 * measurements) < shares[-1] + 0.011
 
 
@@ -144,10 +143,6 @@ def test_pairs_of_hosts_without_a_value_are_counted_in_both_directions(
     """Of four hosts two pairs meet in each round."""
     store_health(tmp_path / "r.db", 4, unmeasured=unmeasured)
     with open_results(tmp_path / "r.db") as results:
-        made = of_hosts(results.run())
-    assert [(item.values, item.missing) for item, _ in made] == [
-        ("bandwidths", missing), ("half round trips", missing)
-    ]  # fmt: skip
-    for _, embedded in made:
-        numbers = np.frombuffer(base64.b64decode(embedded["times"]), dtype="<u2")
-        assert np.count_nonzero(numbers == MISSING) == 4 + missing
+        made = list(host_values(health_of(results.run())))
+    assert [(matrix.unit, matrix.missing) for matrix in made] == [("bytes/s", missing), ("ns", missing)]
+    assert [np.count_nonzero(np.isnan(matrix.values)) for matrix in made] == [4 + missing] * 2

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from hockney.analysis.finding import Finding
+from hockney.analysis.finding import Finding, NotChecked
 from hockney.analysis.health import CODES
 from hockney.errors import Fix
 from hockney.report.findings import (
@@ -25,6 +25,15 @@ from hockney.report.html.material import Material
 _PROBLEMS = {
     *("slower than its parts", "broken scaling law", "slow rank or pair", "slow group", "outliers"),
     *("yielding library", "far above the floor", "identical rows", "kinked scaling law", "two speeds"),
+}
+_CHARTS = {  # that show a finding best, by its code
+    "slow rank or pair": "matrix",
+    "slow group": "matrix",
+    "impact": "load",
+    "yielding library": "cpu",
+    "broken scaling law": "ranks",
+    "outliers": "distribution",
+    "far above the floor": "layers",
 }
 
 
@@ -48,8 +57,7 @@ class FindingItem:
     fix: FixItem | None
     is_problem: bool
     chart: str
-    shows: dict[str, Any] = field(default_factory=dict)
-    sources: tuple[str, ...] = ()
+    shows: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -82,22 +90,20 @@ def findings_of(material: Material, charts: Iterable[str]) -> Findings:
         return Findings((), (), ())
     known = set(charts)
     groups = sorted(grouped(explanation.findings), key=lambda group: not is_problem(group[0]))
-    reasons: dict[str, list[tuple[str, str]]] = {}
+    reasons: dict[str, list[NotChecked]] = {}
     for gap in explanation.not_checked:
-        command = material.command_line(gap.how) if gap.how else ""
-        reasons.setdefault(gap.reason.value, []).append((f"{check_name(gap)}: {gap_text(gap)}", command))
+        reasons.setdefault(gap.reason.value, []).append(gap)
     return Findings(
         tuple(_item(material, group, known) for group in groups),
         tuple((note_text(note), _fix(material, note.fix)) for note in explanation.notes),
-        tuple(
-            Gap(
-                reason,
-                tuple(what for what, _ in members),
-                tuple(dict.fromkeys(command for _, command in members if command)),
-            )
-            for reason, members in reasons.items()
-        ),
+        tuple(_gap(material, reason, members) for reason, members in reasons.items()),
     )
+
+
+def _gap(material: Material, reason: str, gaps: Sequence[NotChecked]) -> Gap:
+    commands = dict.fromkeys(material.command_line(gap.how) for gap in gaps if gap.how)
+    what = tuple(f"{check_name(gap)}: {gap_text(gap)}" for gap in gaps)
+    return Gap(reason, what, tuple(filter(None, commands)))
 
 
 def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> FindingItem:
@@ -116,7 +122,6 @@ def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> Fin
         is_problem=is_problem(finding),
         chart=chart,
         shows=shows,
-        sources=finding.sources,
     )
 
 
@@ -128,19 +133,9 @@ def _evidence_chart(
     material: Material, finding: Finding, transports: Sequence[str], charts: set[str]
 ) -> tuple[str, dict[str, Any]]:
     """The chart that shows it, and the settings of that chart; "" without one."""
-    about = finding.subject
-    if finding.code in ("slow rank or pair", "slow group") and "matrix" in charts:
-        return "matrix", {}
-    if finding.code == "impact" and "load" in charts:
-        return "load", {}
-    if finding.code == "yielding library" and "cpu" in charts:
-        return "cpu", {}
-    if finding.code == "broken scaling law" and "ranks" in charts:
-        return "ranks", {}
-    if finding.code == "outliers" and "distribution" in charts:
-        return "distribution", {}
-    if finding.code == "far above the floor" and "layers" in charts:
-        return "layers", {}
+    about, chart = finding.subject, _CHARTS.get(finding.code)
+    if chart in charts:
+        return chart, {}
     if (about.pattern, about.ranks) in {(curve.pattern, curve.ranks) for curve in material.curves if curve.is_drawn}:
         shown = [transport for transport in transports if transport]
         return "curves", {"pattern": about.pattern, "ranks": about.ranks, "transports": shown}
