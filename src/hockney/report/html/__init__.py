@@ -14,7 +14,7 @@ from hockney.analysis.health import SUITE, health_of
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
 from hockney.report.html.charts import Chart, chart_json, matrix_json
-from hockney.report.html.classic import classic_items
+from hockney.report.html.classic import classic_items, figures_text
 from hockney.report.html.comparisons import comparisons_of
 from hockney.report.html.curves import curves_json, fits_json
 from hockney.report.html.findings import findings_of
@@ -72,6 +72,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "predictions": predictions,
             "reports": figures,
             "classic": classic_items(material),
+            "figures_text": figures_text,
             "environment": environment_of(material),
             "definitions": patterns,
             "words": read_toml(Path(__file__).with_name("definitions.toml"))["word"],
