@@ -6,7 +6,6 @@ Only a few series are read, since a run may hold millions of samples.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from hockney.model import Measurement, Point, PointStatus
 from hockney.report.html.charts import Axis, Chart, Line, View
@@ -14,9 +13,6 @@ from hockney.report.html.material import Material
 from hockney.results.runs import Series, table_state
 from hockney.stats.figures import P99_SAMPLES_MIN
 from hockney.units import format_bytes
-
-if TYPE_CHECKING:
-    from hockney.model import FloatArray
 
 _SERIES_MAX = 60  # whose samples are read for a chart
 _VIEWS_MAX = 12
@@ -38,6 +34,8 @@ def _named(point: Point) -> str:
 
 def distribution_chart(material: Material) -> Chart | None:
     """The share of samples up to each time, of points with one repetition per sample; None without such a point."""
+    import numpy as np
+
     single = [
         series
         for series, measurements in material.run.summaries()
@@ -50,14 +48,14 @@ def distribution_chart(material: Material) -> Chart | None:
     ]
     views: dict[str, list[Line]] = {}
     for series in _spread_out(single):
-        times_ns = _times_ns(series)
+        times_ns = np.concatenate([measurement.times_ns() for measurement in _in_table_state(series)])
         if len(times_ns) >= P99_SAMPLES_MIN:
+            shares = [share for share in _SHARES if (1 - share) * len(times_ns) >= 1]
+            points = list(zip(np.quantile(times_ns, shares).tolist(), shares, strict=True))
             name = material.name_of(series.point.transport)
-            lines = views.setdefault(_named(series.point), [])
-            lines.append(Line(name, _quantiles(times_ns), transport=series.point.transport))
+            views.setdefault(_named(series.point), []).append(Line(name, points, transport=series.point.transport))
     if not views:
         return None
-    most = sorted(views.items(), key=lambda item: -len(item[1]))[:_VIEWS_MAX]
     return Chart(
         id="distribution",
         title="How single times are distributed",
@@ -65,7 +63,7 @@ def distribution_chart(material: Material) -> Chart | None:
         kind="lines",
         x=Axis("time of a single repetition", "ns"),
         y=Axis("share of samples within that time", "percentile", "tail"),
-        views=[View(name, lines) for name, lines in most],
+        views=[View(name, lines) for name, lines in views.items()],
         note="Only where a sample is one repetition: a batch of several averages its slowest away. All samples of the "
         "state that tables show.",
     )
@@ -78,26 +76,12 @@ def _spread_out(series: Sequence[Series]) -> list[Series]:
         by_point.setdefault(_named(member.point), []).append(member)
     groups = sorted(by_point.values(), key=lambda members: -len(members))
     step = max(1, -(-len(groups) // _VIEWS_MAX))
-    chosen = [member for members in groups[::step] for member in members]
-    return chosen[:_SERIES_MAX]
-
-
-def _times_ns(series: Series) -> FloatArray:
-    import numpy as np
-
-    return np.concatenate([np.empty(0), *(measurement.times_ns() for measurement in _in_table_state(series))])
+    return [member for members in groups[::step] for member in members][:_SERIES_MAX]
 
 
 def _in_table_state(series: Series) -> list[Measurement]:
     state = table_state([series])
     return [each for each, of in zip(series.measurements, series.states, strict=True) if of.name == state]
-
-
-def _quantiles(times_ns: FloatArray) -> list[tuple[float, float]]:
-    import numpy as np
-
-    shares = [share for share in _SHARES if (1 - share) * len(times_ns) >= 1]
-    return list(zip(np.quantile(times_ns, shares).tolist(), shares, strict=True))
 
 
 # ---- CPU time -------------------------------------------------------------------------------------------------------
