@@ -12,10 +12,11 @@ from hockney.analysis.predict.tolerance import SLOWDOWNS, Tolerance
 from hockney.cli import render
 from hockney.cli.cases import Predicted
 from hockney.cli.changes import point_json
-from hockney.cli.curves import format_interval, size_text
+from hockney.cli.curves import format_interval
 from hockney.cli.render import TableColumn
 from hockney.measure.predict import Tolerances
 from hockney.model import Point
+from hockney.report.words import size_text
 from hockney.units import format_bytes, format_ns
 from hockney.worker.catalogue import split_name
 

@@ -175,10 +175,10 @@ def _draw_matrix(figure: Figure, axes: Axes, matrix: PairValues, colors: dict[st
                 axes.add_patch(Rectangle((b - 0.5, a - 0.5), 1, 1, fill=False, ec=colors["strong"], lw=1.5))
     noun = matrix.ends.removesuffix("s")
     axes.set(xlabel=f"to {noun}", ylabel=f"from {noun}")
-    names = matrix.hosts if matrix.ends == "hosts" else range(len(matrix.values))
+    names = matrix.names
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(9, integer=True))
-        axis.set_major_formatter(lambda place, _: str(names[int(place)]) if 0 <= place < len(names) else "")
+        axis.set_major_formatter(lambda place, _: names[int(place)] if 0 <= place < len(names) else "")
     bar = figure.colorbar(image, ax=axes, shrink=0.6, ticks=sorted({low, math.sqrt(low * high), high}))
     bar.ax.set_yticklabels([_figure(matrix.unit, tick) for tick in bar.get_ticks()])
     bar.ax.minorticks_off()

@@ -13,7 +13,7 @@ from hockney.report.html.material import Material, material_of
 from hockney.report.html.predictions import predictions_of
 from hockney.report.html.summary import summary_of
 from hockney.report.html.tables import load_table, sheet_table
-from hockney.report.pairs import HOSTS_MAX, host_tables
+from hockney.report.pairs import HOSTS_MAX, host_values, pair_table
 from hockney.report.table import TextTable
 from hockney.results.runs import Results, Run
 from hockney.units import printable
@@ -51,8 +51,8 @@ def _lines(material: Material) -> Iterable[str]:
     if sheet is not None:
         yield from _table(replace(sheet, notes=sheet.notes[:1]))
     health = health_of(material.run) if material.run.info.suite == SUITE else None
-    for table in host_tables(health) if health and len(health.matrices.hosts) <= HOSTS_MAX else ():
-        yield from _table(table)
+    for matrix in host_values(health) if health and len(health.matrices.hosts) <= HOSTS_MAX else ():
+        yield from _table(pair_table(matrix))
     load = load_table(material)
     if load is not None:
         yield from _table(load)
@@ -72,7 +72,7 @@ def _table(table: TextTable) -> Iterable[str]:
         yield from (_plain(table.lead), "")
     yield f"| {' | '.join(map(_plain, table.columns))} |"
     yield "| --- |" + " ---: |" * (len(table.columns) - 1)
-    yield from (f"| {' | '.join(_plain(str(cell)) for cell in row)} |" for row in table.rows)
+    yield from (f"| {' | '.join(map(_plain, row))} |" for row in table.texts)
     for note in table.notes:
         yield from ("", _plain(note))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from hockney.analysis.explain.clusters import Pair
 from hockney.analysis.explain.pairs import PairMatrix
 from hockney.analysis.health import Health
-from hockney.report.findings import class_text, inconclusive_text, outlier_text
+from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
 from hockney.report.table import TextTable, text_rows
 from hockney.stats.interval import Interval
 from hockney.units import format_bytes, format_ns, format_rate
@@ -42,6 +43,13 @@ class PairValues:
     outliers: tuple[str, ...] = ()
     inconclusive: tuple[str, ...] = ()
     oversubscribed: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """Those of its rows: the hosts where no two ranks share one, else the ranks, with their hosts if several."""
+        if len(self.hosts) == len(set(self.hosts)) > 0:
+            return list(self.hosts)
+        return rank_names(range(len(self.values)), self.hosts)
 
 
 def rank_values(matrix: PairMatrix, name_of: Callable[[str], str]) -> PairValues:
@@ -91,13 +99,12 @@ def host_values(health: Health) -> Iterator[PairValues]:
             yield PairValues(name, "hosts", unit, values, known.hosts, (usually,), missing)
 
 
-def host_tables(health: Health) -> Iterator[TextTable]:
+def pair_table(matrix: PairValues) -> TextTable:
     """The same as texts, empty where nothing was measured."""
-    for matrix in host_values(health):
-        columns = ("from", *(f"to {name}" for name in matrix.hosts))
-        text = _TEXTS[matrix.unit]
-        rows = (
-            (name, *("" if value != value else text(value) for value in row))  # NaN
-            for name, row in zip(matrix.hosts, matrix.values.tolist(), strict=True)
-        )
-        yield TextTable(f"{matrix.name}: {matrix.classes[0]}", columns, text_rows(rows))
+    text = _TEXTS[matrix.unit]
+    rows = (
+        (name, *("" if math.isnan(value) else text(value) for value in row))
+        for name, row in zip(matrix.names, matrix.values.tolist(), strict=True)
+    )
+    columns = ("from", *(f"to {name}" for name in matrix.names))
+    return TextTable(f"{matrix.name}: {', '.join(matrix.classes)}", columns, text_rows(rows))

@@ -29,6 +29,11 @@ class TextTable:
     notes: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
 
+    @property
+    def texts(self) -> list[list[str]]:
+        """The rows, each cell as a text with its interval."""
+        return [list(map(str, row)) for row in self.rows]
+
 
 def text_rows(rows: Iterable[Iterable[str]]) -> tuple[tuple[Cell, ...], ...]:
     """The rows of a table of texts without intervals."""

@@ -204,7 +204,7 @@ def test_the_table_under_load_is_of_known_data(tmp_path: Path, cli: Cli) -> None
     page = parsed((tmp_path / "r.html").read_text(encoding="utf-8"))
     text = " ".join(" ".join(page.texts).split())
     assert "Background: incast by 3 ranks on n3, n4, n5. Measured: ranks on here." in text
-    assert "idle loaded idle p99 loaded p99 idle p99.9 loaded p99.9" in text
+    assert "idle p50 loaded p50 idle p99 loaded p99 idle p99.9 loaded p99.9" in text
     medians, p99, p999 = "2.25 ms 6.76 ms", "7.36 ms 22.1 ms", "7.94 ms 23.8 ms"
     assert f"pingpong on tcp, 2 ranks 8 B 3.00x (3.00 to 3.00) {medians} {p99} {p999}" in text
     assert "64 B 3.00x" not in text  # its loaded points failed
@@ -218,7 +218,7 @@ def test_columns_under_load_without_values_are_left_out(tmp_path: Path, cli: Cli
     store_impact(tmp_path / "results.db", rounds=3, samples=3)
     assert cli("report", "last", "-o", "r.html").returncode == 0
     text = " ".join(" ".join(parsed((tmp_path / "r.html").read_text(encoding="utf-8")).texts).split())
-    assert "pattern size impact idle loaded pingpong on tcp, 2 ranks 8 B 3.00x ±? 1.33 ms 4.00 ms The table" in text
+    assert "what size impact idle p50 loaded p50 pingpong on tcp, 2 ranks 8 B 3.00x ±? 1.33 ms 4.00 ms The table" in text
 
 
 def test_a_background_on_this_machine_has_cpus(tmp_path: Path, cli: Cli) -> None:
@@ -229,7 +229,7 @@ def test_a_background_on_this_machine_has_cpus(tmp_path: Path, cli: Cli) -> None
 
 def test_a_missing_percentile_is_explained(page: str) -> None:
     text = " ".join(" ".join(parsed(page).texts).split())
-    assert "–: too few samples, or several repetitions in each." in text
+    assert "Empty: too few samples, or several repetitions in each." in text
 
 
 def test_layers_add_up_to_the_time(page: str) -> None:

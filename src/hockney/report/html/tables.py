@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from hockney.analysis.impact import Impact, impacts_of
-from hockney.model import Point, PointStatus
+from hockney.analysis.impact import impacts_of
+from hockney.model import PointStatus
 from hockney.report.html.material import Material
 from hockney.report.html.summary import utc
+from hockney.report.impacts import background_text, impact_table
 from hockney.report.sheet import COLUMNS, MARKS, NOTHING, Column, Sheet, Value, marks_text
 from hockney.report.table import Cell, TextTable, text_rows
-from hockney.report.words import (
-    SHORT_MARK,
-    background_text,
-    hosts_text,
-    impact_texts,
-    launches_text,
-    placement_text,
-    spread_text,
-)
+from hockney.report.words import SHORT_MARK, hosts_text, launches_text, placement_text, spread_text
 from hockney.results.runs import Run
 from hockney.units import format_bytes, format_ns, format_share
 
@@ -85,43 +78,19 @@ def _notes(sheet: Sheet, run: Run, shown: str) -> Iterable[str]:
 
 
 def load_table(material: Material) -> TextTable | None:
-    """Times idle and under the background; None for a run without a point that was measured both ways.
-
-    Columns without any value are left out.
-    """
+    """Times idle and under the background; None for a run without a point that was measured both ways."""
     run, reading = material.run, material.reading
     impacts = impacts_of(run) if reading is None else reading.impacts
     if impacts is None or not impacts.impacts:
         return None
-    columns: dict[str, Callable[[Impact], Cell]] = {
-        "pattern": lambda impact: _pattern(impact.point, material.name_of(impact.point.transport)),
-        "size": lambda impact: Cell(format_bytes(impact.point.bytes) if impact.point.is_sized else ""),
-        "impact": lambda impact: Cell(*impact_texts(impact)),
-        "idle": lambda impact: _time(impact.idle.p50_ns),
-        "loaded": lambda impact: _time(impact.loaded.p50_ns),
-        "idle p99": lambda impact: _time(impact.idle.p99_ns),
-        "loaded p99": lambda impact: _time(impact.loaded.p99_ns),
-        "idle p99.9": lambda impact: _time(impact.idle.p999_ns),
-        "loaded p99.9": lambda impact: _time(impact.loaded.p999_ns),
-    }
-    cells = {title: tuple(map(cell, impacts.impacts)) for title, cell in columns.items()}
-    shown = {title: column for title, column in cells.items() if any(cell.text not in ("", NOTHING) for cell in column)}
+    table = impact_table(impacts, material.name_of)
     note = (
-        "Idle and loaded are medians. Impact: the loaded time over the idle time of a round, with its 95 % confidence "
-        f"interval, {launches_text(run)}."
+        "p50 is the median. Impact: the loaded time over the idle time of a round, with its 95 % confidence interval, "
+        f"{launches_text(run)}."
     )
-    if any(cell.text == NOTHING for column in shown.values() for cell in column):
-        note += f" {NOTHING}: too few samples, or several repetitions in each."
-    rows = tuple(zip(*shown.values(), strict=True))
-    return TextTable("Under load", tuple(shown), rows, " ".join(_where(run)), (note,))
-
-
-def _pattern(point: Point, transport: str) -> Cell:
-    return Cell(point.pattern_text, f"on {transport}, {point.ranks_text}")
-
-
-def _time(time_ns: float | None) -> Cell:
-    return Cell(NOTHING if time_ns is None else format_ns(time_ns))
+    if any(not cell.text for row in table.rows for cell in row[2:]):
+        note += " Empty: too few samples, or several repetitions in each."
+    return replace(table, lead=" ".join(_where(run)), notes=(note,))
 
 
 def _where(run: Run) -> Iterable[str]:
