@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from hockney.analysis.health import SUITE, health_of
 from hockney.errors import Fix
-from hockney.report.html.findings import FixItem, findings_of
+from hockney.report.findings import fix_sentence
+from hockney.report.html.findings import findings_of
 from hockney.report.html.material import Material, material_of
 from hockney.report.html.predictions import predictions_of
 from hockney.report.html.summary import summary_of
@@ -38,13 +39,13 @@ def _lines(material: Material) -> Iterable[str]:
     if findings.items:
         yield from ("", "## Findings", "")
     for text, fix in findings.notes:
-        yield f"- {_plain(text)}{_fix(fix)}"
+        yield f"- {_plain(text)}{_fix(material, fix)}"
     for item in findings.items[:_FINDINGS_MAX]:
         about = f"{_plain(item.about)}: " if item.about else ""
         also = f" Also on {_plain(', '.join(item.also))}." if item.also else ""
         texts = " ".join(filter(None, map(_plain, (item.evidence, item.cause))))
         kind = "Problem" if item.is_problem else "Note"
-        yield f"- {kind}: **{about}{_plain(item.title)}.** {texts}{also}{_fix(item.fix)}".rstrip()
+        yield f"- {kind}: **{about}{_plain(item.title)}.** {texts}{also}{_fix(material, item.fix)}".rstrip()
     if len(findings.items) > _FINDINGS_MAX:
         yield f"- and {len(findings.items) - _FINDINGS_MAX} more"
     sheet = sheet_table(material)
@@ -77,11 +78,12 @@ def _table(table: TextTable) -> Iterable[str]:
         yield from ("", _plain(note))
 
 
-def _fix(fix: FixItem | None) -> str:
+def _fix(material: Material, fix: Fix | None) -> str:
     if fix is None:
         return ""
-    ticks = "`" * (1 + max(map(len, re.findall("`+", fix.command)), default=0))
-    return f" Fix: {_plain(fix.text)}" + (f": {ticks} {printable(fix.command)} {ticks}" if fix.command else ".")
+    command = printable(material.command_line(fix))
+    ticks = "`" * (1 + max(map(len, re.findall("`+", command)), default=0))
+    return f" Fix: {_plain(fix_sentence(fix))}" + (f": {ticks} {command} {ticks}" if command else ".")
 
 
 def _plain(text: str) -> str:

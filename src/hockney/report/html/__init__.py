@@ -13,6 +13,7 @@ from typing import Any
 from hockney.analysis.health import SUITE, health_of
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
+from hockney.report.findings import fix_sentence
 from hockney.report.html.charts import Chart, chart_json, matrix_json
 from hockney.report.html.classic import classic_items, figures_text
 from hockney.report.html.comparisons import comparisons_of
@@ -73,6 +74,8 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "reports": figures,
             "classic": classic_items(material),
             "figures_text": figures_text,
+            "fix_sentence": fix_sentence,
+            "command_line": command_line,
             "environment": environment_of(material),
             "definitions": patterns,
             "words": read_toml(Path(__file__).with_name("definitions.toml"))["word"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hockney.analysis.compare import Comparison, Range, Verdict, compare_runs
@@ -28,8 +28,8 @@ class ComparisonItem:
 
 def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart]]:
     """One item and one chart for each other run; no chart where nothing has an interval."""
-    items, charts = [], []
-    for number, other in enumerate(material.others):
+    items, charts = list[ComparisonItem](), list[Chart]()
+    for number, other in enumerate(material.others, 1):
         title = f"{material.run.name} and {other.name}"
         try:
             comparison = compare_runs(material.results.store, material.run.id, other.id)
@@ -37,8 +37,7 @@ def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart
             items.append(ComparisonItem(title, f"{str(error)[:1].upper()}{str(error)[1:]}."))
             continue
         items.append(_item(title, comparison))
-        chart = _chart(f"comparison-{number + 1}", title, comparison)
-        charts += [chart] if chart else []
+        charts += _chart(f"comparison-{number}", title, comparison)
     return items, charts
 
 
@@ -46,13 +45,9 @@ def _item(title: str, comparison: Comparison) -> ComparisonItem:
     ranges = sorted(comparison.ranges, key=lambda alike: (_ORDER.index(alike.verdict), -_distance(alike)))
     names = names_of(comparison)
     columns = ("series", f"run {comparison.base}", f"run {comparison.new}", "change (95 % interval)", "verdict")
-    return ComparisonItem(
-        title=title,
-        summary=f"{counts_text(comparison)}.",
-        table=TextTable(title, columns, text_rows(row(alike, names) for alike in ranges)),
-        changed=differences_texts(comparison),
-        load=load_sentences(comparison),
-    )
+    table = TextTable(title, columns, text_rows(row(alike, names) for alike in ranges))
+    changed, load = differences_texts(comparison), load_sentences(comparison)
+    return ComparisonItem(title, f"{counts_text(comparison)}.", table, changed, load)
 
 
 def _ratio(alike: Range) -> float:
@@ -63,18 +58,18 @@ def _distance(alike: Range) -> float:
     return max(_ratio(alike), 1 / _ratio(alike))
 
 
-def _chart(chart_id: str, title: str, comparison: Comparison) -> Chart | None:
+def _chart(chart_id: str, title: str, comparison: Comparison) -> Iterator[Chart]:
     ranges = sorted((alike for alike in comparison.ranges if alike.ratio), key=_distance, reverse=True)
     ranges = sorted(ranges[:40], key=_ratio, reverse=True)
     if not ranges:
-        return None
+        return
     names = names_of(comparison)
     lines = []
     for verdict in _ORDER:
         ratios = [(place, alike.ratio) for place, alike in enumerate(ranges) if alike.verdict is verdict]
         points = [(ratio.value, place, ratio.low, ratio.high) for place, ratio in ratios if ratio is not None]
         lines += [Line(verdict.value, points)] if points else []
-    return Chart(
+    yield Chart(
         id=chart_id,
         title=f"Change from {title}",
         about="The ratio of the second run's times to the first one's with its 95 % interval, by series.",

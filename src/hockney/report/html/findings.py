@@ -9,16 +9,7 @@ from typing import Any
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.analysis.health import CODES
 from hockney.errors import Fix
-from hockney.report.findings import (
-    cause_of,
-    check_name,
-    evidence_of,
-    fix_sentence,
-    gap_text,
-    grouped,
-    note_text,
-    title_of,
-)
+from hockney.report.findings import cause_of, check_name, evidence_of, gap_text, grouped, note_text, title_of
 from hockney.report.html.material import Material
 
 # Of the others, a machine or a library that works as it should has some: a switch of protocols, a cache that ends.
@@ -38,14 +29,6 @@ _CHARTS = {  # that show a finding best, by its code
 
 
 @dataclass(frozen=True)
-class FixItem:
-    """A remedy, and the command that carries it out."""
-
-    text: str
-    command: str
-
-
-@dataclass(frozen=True)
 class FindingItem:
     """A finding, once for all transports that have it. `shows` holds the settings of the chart of its evidence."""
 
@@ -54,7 +37,7 @@ class FindingItem:
     also: tuple[str, ...]
     evidence: str
     cause: str
-    fix: FixItem | None
+    fix: Fix | None
     is_problem: bool
     chart: str
     shows: dict[str, Any]
@@ -74,7 +57,7 @@ class Findings:
     """All that `explain` finds; `notes` limit it."""
 
     items: tuple[FindingItem, ...]
-    notes: tuple[tuple[str, FixItem | None], ...]
+    notes: tuple[tuple[str, Fix | None], ...]
     gaps: tuple[Gap, ...]
 
 
@@ -95,7 +78,7 @@ def findings_of(material: Material, charts: Iterable[str]) -> Findings:
         reasons.setdefault(gap.reason.value, []).append(gap)
     return Findings(
         tuple(_item(material, group, known) for group in groups),
-        tuple((note_text(note), _fix(material, note.fix)) for note in explanation.notes),
+        tuple((note_text(note), note.fix) for note in explanation.notes),
         tuple(_gap(material, reason, members) for reason, members in reasons.items()),
     )
 
@@ -108,25 +91,19 @@ def _gap(material: Material, reason: str, gaps: Sequence[NotChecked]) -> Gap:
 
 def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> FindingItem:
     finding = group[0]
-    about = finding.subject
-    name = material.name_of(about.transport) if about.transport else ""
-    others = dict.fromkeys(material.name_of(each.subject.transport) for each in group)
+    name, *others = dict.fromkeys(material.name_of(each.subject.transport) for each in group)
     chart, shows = _evidence_chart(material, finding, [each.subject.transport for each in group], charts)
     return FindingItem(
         title=title_of(finding),
         about=name,
-        also=tuple(other for other in others if other and other != name),
+        also=tuple(filter(None, others)),
         evidence=evidence_of(finding),
         cause=cause_of(finding),
-        fix=_fix(material, finding.fix),
+        fix=finding.fix,
         is_problem=is_problem(finding),
         chart=chart,
         shows=shows,
     )
-
-
-def _fix(material: Material, fix: Fix | None) -> FixItem | None:
-    return None if fix is None else FixItem(fix_sentence(fix), material.command_line(fix))
 
 
 def _evidence_chart(

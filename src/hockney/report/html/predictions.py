@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hockney.analysis.predict.fit import Fit
-from hockney.analysis.predict.prediction import Checked, Validation
+from hockney.analysis.predict.prediction import Validation
 from hockney.errors import HockneyError
 from hockney.measure.fitted import fit_to_check, validate
 from hockney.report.html.charts import Axis, Chart, Line, View
 from hockney.report.html.material import Material
 from hockney.report.table import TextTable, text_rows
-from hockney.report.words import ERROR_COLUMNS, error_cells
+from hockney.report.words import ERROR_COLUMNS, error_cells, size_text
 from hockney.stats.fit import NoFit
-from hockney.units import counted, format_bytes
+from hockney.units import counted
 
 _POINTS_MAX = 300  # of all transports: each is simulated
 
@@ -82,15 +82,6 @@ def _view(material: Material, validation: Validation) -> View:
     points = [(row.measured_ns.value, row.predicted_ns) for row in validation.rows]
     ends = [end(time for point in points for time in point) for end in (min, max)]
     name = _name(material, validation)
-    return View(
-        name,
-        (
-            Line(name, points, transport=validation.transport, labels=tuple(map(_label, validation.rows))),
-            Line("equal", [(end, end) for end in ends], "reference"),
-        ),
-    )
-
-
-def _label(row: Checked) -> str:
-    size = format_bytes(row.point.bytes) if row.point.is_sized else ""
-    return f"{row.point.text(size=size)}: {row.error:+.1%}"
+    labels = tuple(f"{row.point.text(size=size_text(row.point))}: {row.error:+.1%}" for row in validation.rows)
+    measured = Line(name, points, transport=validation.transport, labels=labels)
+    return View(name, (measured, Line("equal", [(end, end) for end in ends], "reference")))
