@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import warnings
 from collections import Counter
@@ -46,25 +45,19 @@ def write_pictures(material: Material, folder: Path, form: str, say: Callable[[s
     pictures = pictures_of(material)
     if len(pictures) > _AT_ONCE:
         say(f"{len(pictures)} pictures, about {_PICTURE_S * len(pictures):.0f} s")
-    size_bytes = 0
-    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings(), _writing(folder):
-        folder.mkdir(exist_ok=True)
+    paths = [folder / f"{picture.name}.{form}" for picture in pictures]
+    metadata = {"Date": None} if form == "svg" else None
+    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a name may be in any language
-        for picture in pictures:
-            path = folder / f"{picture.name}.{form}"
-            figure = drawn(picture, places)
-            metadata = {"Date": None} if form == "svg" else None
-            figure.savefig(path, dpi=150, bbox_inches="tight", pad_inches=0.2, metadata=metadata)
-            size_bytes += path.stat().st_size
-    return size_bytes
-
-
-@contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise HockneyError(f"cannot write pictures to {folder}: {(error.strerror or str(error)).lower()}") from error
+        try:
+            folder.mkdir(exist_ok=True)
+            for picture, path in zip(pictures, paths, strict=True):
+                figure = drawn(picture, places)
+                figure.savefig(path, dpi=150, bbox_inches="tight", pad_inches=0.2, metadata=metadata)
+            return sum(path.stat().st_size for path in paths)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise HockneyError(f"cannot write pictures to {folder}: {why}") from error
 
 
 def pictures_of(material: Material) -> list[Picture]:

@@ -60,6 +60,6 @@ def material_of(results: Results, run: Run, others: Sequence[Run], command_line:
         reading=reading,
         explanation=explain_run(run, reading) if reading is not None or run.info.suite == SUITE else None,
         curves=[curve for each in runs for curve in curves_of(each)],
-        names=readable_names(launch for each in runs for launch in each.launches.values()),
+        names=readable_names([launch for each in runs for launch in each.launches.values()]),
         command_line=command_line,
     )
