@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hockney.report.findings import rank_names
 from hockney.report.html.charts import Axis, Chart, Line, Unit, View, interval_of
 from hockney.report.html.page import light_colors
 from hockney.report.pairs import PairValues
@@ -175,10 +176,10 @@ def _draw_matrix(figure: Figure, axes: Axes, matrix: PairValues, colors: dict[st
                 axes.add_patch(Rectangle((b - 0.5, a - 0.5), 1, 1, fill=False, ec=colors["strong"], lw=1.5))
     noun = matrix.ends.removesuffix("s")
     axes.set(xlabel=f"to {noun}", ylabel=f"from {noun}")
-    names = matrix.names
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(9, integer=True))
-        axis.set_major_formatter(lambda place, _: names[int(place)] if 0 <= place < len(names) else "")
+    names = rank_names(range(len(matrix.values)), matrix.hosts)
+    axes.yaxis.set_major_formatter(lambda at, _: _text(names[int(at)]) if 0 <= at < len(names) else "")
     bar = figure.colorbar(image, ax=axes, shrink=0.6, ticks=sorted({low, math.sqrt(low * high), high}))
     bar.ax.set_yticklabels([_figure(matrix.unit, tick) for tick in bar.get_ticks()])
     bar.ax.minorticks_off()
