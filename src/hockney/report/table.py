@@ -20,7 +20,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows begin with their name. `lead` stands above the table, `notes` below; `definitions` are of the columns."""
+    """Rows begin with their names, in as many columns as there are `keys`.
+
+    `lead` stands above the table, `notes` below; `definitions` are of the columns. `is_open`: not folded.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -28,6 +31,8 @@ class TextTable:
     lead: str = ""
     notes: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
+    keys: int = 1
+    is_open: bool = False
 
     @property
     def texts(self) -> list[list[str]]:

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport, Named
 from hockney.report.classic.values import NOTHING, Cell, Measured, Table, format_figure
 from hockney.report.classic.view import laid_across, text_of, view_of
 from hockney.report.html.material import Material
+from hockney.report.table import TextTable, text_rows
 from hockney.report.words import SHORT_MARK, spread_text
 
 
-@dataclass(frozen=True)
-class TableItem:
-    """A table with its figures as texts; columns with whether they hold words. `has_figures`: of this machine."""
-
-    title: str
-    columns: tuple[tuple[str, bool], ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...]
-    has_figures: bool
-
-
-def classic_items(material: Material) -> list[tuple[ClassicReport, list[TableItem]]]:
+def classic_items(material: Material) -> list[tuple[ClassicReport, list[TextTable]]]:
     """The report of each run of the page that used a classic suite, with its tables."""
     reports = filter(None, map(make_report, material.runs))
     return [(report, [_table(table) for table in report.tables]) for report in reports]
@@ -35,15 +24,15 @@ def figures_text(figures: Iterable[Named]) -> str:
     return ", ".join(" ".join(filter(None, (f.name, format_figure(f.value), f.unit))) for f in figures)
 
 
-def _table(table: Table) -> TableItem:
+def _table(table: Table) -> TextTable:
     view = laid_across(view_of(table))
-    missing = tuple(each.sentence(f"({each.reason})") for each in view.left_out)
-    return TableItem(
+    return TextTable(
         title=f"{table.title}, as published" if view.across else table.title,
-        columns=tuple((column.title, column.kind == "key") for column in view.columns),
-        rows=tuple(tuple(map(_cell, row)) for row in view.rows),
-        notes=(*table.notes, *missing),
-        has_figures=any(column.kind == "measured" for column in view.columns),
+        columns=tuple(column.title for column in view.columns),
+        rows=text_rows(map(_cell, row) for row in view.rows),
+        notes=(*table.notes, *(each.sentence(f"({each.reason})") for each in view.left_out)),
+        keys=sum(column.kind == "key" for column in view.columns),
+        is_open=len(view.rows) <= 20 and any(column.kind == "measured" for column in view.columns),
     )
 
 
