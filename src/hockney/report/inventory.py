@@ -63,7 +63,7 @@ class Item:
 class Pairing:
     """Whether a pattern runs on a transport: "yes", "native" by a collective of the transport's own, or None.
 
-    Then `why` says why not; `missing` are the capabilities that the transport lacks.
+    Then `why` says why not; `missing` are the capabilities that the transport does not offer.
     """
 
     runs: str | None

@@ -278,7 +278,6 @@ def test_history_keeps_the_newest_60_runs(tmp_path: Path) -> None:
         store_run(tmp_path / "r.db", "mine", made, label="nightly", started_unix_s=1000.0 * number)
     with open_results(tmp_path / "r.db") as results:
         chart = history_chart(material_of(results, results.run(), [], lambda fix: " ".join(fix.argv)))
-    assert chart is not None
     (line,) = chart.views[0].lines
     assert [point[0] for point in line.points] == [1000.0 * number for number in range(2, 62)]
 

@@ -84,9 +84,9 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
 
 
 def charts_of(material: Material) -> list[Chart]:
-    """The charts that have a section each."""
+    """The charts that have a section each, where they have anything to show."""
     makers = (distribution_chart, layers_chart, cpu_chart, ranks_chart, history_chart, machines_chart)
-    return [chart for make in makers if (chart := make(material)) is not None]
+    return [chart for make in makers if (chart := make(material)).views]
 
 
 def matrices_of(material: Material) -> list[PairValues]:

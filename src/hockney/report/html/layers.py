@@ -13,16 +13,12 @@ from hockney.units import format_bytes
 _FLOOR = "floor"
 
 
-def layers_chart(material: Material) -> Chart | None:
-    """A chart of the smallest message that all have; None without two layers in one state."""
-    reading = material.reading
-    if reading is None:
-        return None
-    curves = {curve.transport: curve for curve in reading.of("pingpong") if not curve.options and curve.ranks == 2}
+def layers_chart(material: Material) -> Chart:
+    """The smallest message that most have, where there are two layers in one state."""
+    known = material.reading.of("pingpong") if material.reading is not None else ()
+    curves = {curve.transport: curve for curve in known if not curve.options and curve.ranks == 2}
     sizes = [size for curve in curves.values() for size in curve.sizes if 0 < size <= 64]
-    if not sizes:
-        return None
-    size = max(set(sizes), key=lambda each: (sizes.count(each), -each))
+    size = max(set(sizes), key=lambda each: (sizes.count(each), -each), default=0)
     roots: dict[str, dict[str, dict[str, float]]] = {}  # by what is lowest, then by transport
     for transport, curve in curves.items():
         parts = _parts(material, curves, curve, size)
@@ -30,8 +26,6 @@ def layers_chart(material: Material) -> Chart | None:
             roots.setdefault(next(iter(parts)), {})[transport] = parts
     # A stack of one part shows only a base without layers.
     views = [_view(material, root, stacks) for root, stacks in roots.items() if max(map(len, stacks.values())) > 1]
-    if not views:
-        return None
     return Chart(
         id="layers",
         title=f"Cost of each layer for a message of {format_bytes(size)}",

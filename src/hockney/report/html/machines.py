@@ -73,8 +73,8 @@ def archive_points() -> tuple[ArchivePoint, ...]:
     return tuple(points)
 
 
-def machines_chart(material: Material) -> Chart | None:
-    """A chart of latency and bandwidth; None if no transport of the runs has both."""
+def machines_chart(material: Material) -> Chart:
+    """Latency and bandwidth, if a transport of the runs has both."""
     measured = []
     for run in material.runs:
         for curve in pingpongs(material, run):
@@ -82,8 +82,6 @@ def machines_chart(material: Material) -> Chart | None:
             if time is not None and rate:
                 name = material.name_of(curve.transport, run.id)
                 measured.append(Line(name, [(time[0], rate)], transport=curve.transport))
-    if not measured:
-        return None
     published = [
         Line(f"{each.title}, {each.year}", [(each.latency_ns, each.rate_bytes_per_s)], "published", labels=(each.what,))
         for each in archive_points()
@@ -95,7 +93,7 @@ def machines_chart(material: Material) -> Chart | None:
         kind="points",
         x=Axis("latency", "ns"),
         y=Axis("bandwidth", "bytes/s"),
-        views=(View("", [*published, *measured]),),
+        views=[View("", [*published, *measured])] if measured else [],
         note="Up and to the left is better. Latency is the time of the shortest message, bandwidth the highest rate of "
         "all sizes: here of ping-pongs, and of the hollow, published marks as the table says. The archive has no "
         "latency of the Intel Paragon (72 MB/s, 1995), and only an application's row of the T3E and the Origin 2000.",

@@ -13,8 +13,8 @@ _TIME, _RATE = Axis("time", "ns"), Axis("rate", "bytes/s")
 _OVER_TIME = (("pingpong", 8, _TIME), ("oneway window=16", 1 << 20, _RATE), ("oneway window=16", 1 << 16, _RATE))
 
 
-def ranks_chart(material: Material) -> Chart | None:
-    """A picture for each pattern and size that two numbers of ranks or more were measured of; None without any."""
+def ranks_chart(material: Material) -> Chart:
+    """A view for each pattern and size that two numbers of ranks or more were measured of."""
     views: dict[str, dict[tuple[int, str], list[PointValues]]] = {}
     for curve in material.curves:
         if curve.is_main:
@@ -31,8 +31,6 @@ def ranks_chart(material: Material) -> Chart | None:
             if len(points) >= 2
         ]
         shown += [View(name, of_view)] if of_view else []
-    if not shown:
-        return None
     return Chart(
         id="ranks",
         title="Scaling over ranks",
@@ -40,18 +38,17 @@ def ranks_chart(material: Material) -> Chart | None:
         kind="lines",
         x=Axis("ranks", "count", "log2"),
         y=_TIME,
-        views=shown[:: -(-len(shown) // _VIEWS_MAX)],
+        views=shown[:: max(1, -(-len(shown) // _VIEWS_MAX))],
         note="The definitions below say whose time it is. With more ranks than CPUs it is a scheduling time.",
     )
 
 
-def history_chart(material: Material) -> Chart | None:
-    """A picture for each figure that two runs or more with the label of the page's have; None without any."""
+def history_chart(material: Material) -> Chart:
+    """A view for each figure that two runs or more with the label of the page's have."""
     label, results = material.run.label, material.results
-    known = [each for each in results.runs() if each.label == label and each.status is not RunStatus.RUNNING]
-    if label is None or len(known) < 2:
-        return None
-    runs = [results.run(each.id) for each in known[-_RUNS_MAX:]]
+    listed = results.runs() if label else ()
+    known = [each.id for each in listed if each.label == label and each.status is not RunStatus.RUNNING]
+    runs = [results.run(run_id) for run_id in known[-_RUNS_MAX:]]
     curves = [(run.info.started_unix_s, curve) for run in runs for curve in curves_of(run) if curve.is_main]
     views = []
     for pattern, size, axis in _OVER_TIME:
@@ -63,8 +60,6 @@ def history_chart(material: Material) -> Chart | None:
         if any(len(points) > 1 for points in lines.values()):
             of_view = [Line(material.name_of(name), points, transport=name) for name, points in lines.items()]
             views.append(View(f"{axis.title} of {pattern}, {format_bytes(size)}", of_view, y=axis))
-    if not views:
-        return None
     return Chart(
         id="history",
         title=f"Over time: {len(runs)} runs labelled {label}",

@@ -32,8 +32,8 @@ def _named(point: Point) -> str:
 # ---- distributions --------------------------------------------------------------------------------------------------
 
 
-def distribution_chart(material: Material) -> Chart | None:
-    """The share of samples up to each time, of points with one repetition per sample; None without such a point."""
+def distribution_chart(material: Material) -> Chart:
+    """The share of samples up to each time, of points with one repetition per sample."""
     import numpy as np
 
     single = [
@@ -54,8 +54,6 @@ def distribution_chart(material: Material) -> Chart | None:
             points = list(zip(np.quantile(times_ns, shares).tolist(), shares, strict=True))
             name = material.name_of(series.point.transport)
             views.setdefault(_named(series.point), []).append(Line(name, points, transport=series.point.transport))
-    if not views:
-        return None
     return Chart(
         id="distribution",
         title="How single times are distributed",
@@ -87,8 +85,8 @@ def _in_table_state(series: Series) -> list[Measurement]:
 # ---- CPU time -------------------------------------------------------------------------------------------------------
 
 
-def cpu_chart(material: Material) -> Chart | None:
-    """User and system time of each side over wall time; None where no point of two ranks was measured."""
+def cpu_chart(material: Material) -> Chart:
+    """User and system time of each side over wall time, of points of two ranks."""
     views = []
     for name, members in _points_of_two(material):
         rows, user, system = list[str](), list[tuple[float, int]](), list[tuple[float, int]]()
@@ -99,8 +97,6 @@ def cpu_chart(material: Material) -> Chart | None:
                 rows.append(f"{material.name_of(series.point.transport)}, rank {rank}")
         if any(share for share, _ in (*user, *system)):  # a model uses none
             views.append(View(name, (Line("user", user), Line("system", system)), rows))
-    if not views:
-        return None
     return Chart(
         id="cpu",
         title="CPU time of each side",
