@@ -58,7 +58,7 @@ function extras(chart, lines, isRate) {
         made.push({ type: "line", data: points, symbol: "none", silent: true, tooltip: { show: false }, lineStyle: { color: colors.ink, width: 1, type: [3, 3], opacity: 0.75 }, z: 4 });
       }
     }
-    for (const change of data.switches.filter((fit) => belongs(fit, curve) && fit.answer !== "not seen")) {
+    for (const change of data.switches.filter((fit) => belongs(fit, curve))) {
       const at = curve.x.indexOf(change.above);
       if (at < 0) continue;
       const y = isRate ? 1e9 * curve.payload * change.above / curve.y[at] : curve.y[at];
