@@ -54,7 +54,7 @@ function ticksOf(axis, low, high, most) {
   return ticks;
 }
 
-function axisOption(axis, values, isVertical, names, room) {
+function axisOption(axis, values, isVertical, hasGrid, names, room) {
   const colors = theme();
   const common = {
     name: axis.title,
@@ -63,7 +63,7 @@ function axisOption(axis, values, isVertical, names, room) {
     nameTextStyle: { color: colors.soft, align: isVertical ? "left" : "center", fontSize: 12 },
     axisLine: { show: !isVertical, lineStyle: { color: colors.faint } },
     axisTick: { show: false },
-    splitLine: { show: isVertical, lineStyle: { color: colors.hair } },
+    splitLine: { show: hasGrid, lineStyle: { color: colors.hair } },
     axisLabel: { color: colors.soft, fontSize: 12, hideOverlap: true },
   };
   if (axis.scale === "names") {
@@ -76,7 +76,7 @@ function axisOption(axis, values, isVertical, names, room) {
     const isPart = axis.unit === "share" && values.every((value) => value <= 1);
     const limits = axis.scale === "time" ? {} : isPart ? { min: 0, max: 1 } : { min: 0 };
     const type = axis.scale === "time" ? "time" : "value";
-    return { ...common, ...limits, type, splitNumber: isWide() ? 6 : 3, axisLabel: label, splitLine: { show: axis.scale === "linear", lineStyle: { color: colors.hair } } };
+    return { ...common, ...limits, type, splitNumber: isWide() ? 6 : 3, axisLabel: label, splitLine: { ...common.splitLine, show: axis.scale === "linear" } };
   }
   const places = values.filter((value) => isDrawable(axis, value)).map((value) => placed(axis, value));
   let low = Math.min(...places), high = Math.max(...places);
@@ -97,8 +97,7 @@ function axisOption(axis, values, isVertical, names, room) {
     max: high,
     axisLabel: { ...common.axisLabel, customValues: ticks, formatter: (place) => tickText(axis, text(place)) },
     axisTick: { show: false, customValues: ticks },
-    splitLine: { ...common.splitLine, show: false },
-    ticks,
+    splitLine: { ...common.splitLine, customValues: ticks },
   };
 }
 // Shortens a long name in the middle: the rank or the run is at its end.
@@ -110,27 +109,6 @@ function tickText(axis, text) {
 }
 
 // ---- series -----------------------------------------------------------------------------------------------------------
-
-// Hair lines at our own ticks of an axis; ECharts draws its grid lines elsewhere.
-function gridLines(option, isVertical) {
-  const colors = theme();
-  const key = isVertical ? "yAxis" : "xAxis";
-  return {
-    type: "line",
-    data: [],
-    silent: true,
-    tooltip: { show: false },
-    markLine: {
-      silent: true,
-      z: 0,
-      symbol: "none",
-      animation: false,
-      label: { show: false },
-      lineStyle: { color: colors.hair, type: "solid", width: 1 },
-      data: (option.ticks || []).map((tick) => ({ [key]: tick })),
-    },
-  };
-}
 
 // Bands between the ends of the intervals, one for each stretch of points that have one.
 function bands(chart, line, ink) {
@@ -298,7 +276,14 @@ function intervalSeries(chart, line) {
       },
       encode: { x: [0, 2, 3], y: 1 },
     },
-    { type: "scatter", name: line.name, symbolSize: 9, itemStyle: { color: ink }, data: line.points.map((point) => ({ value: at(point).slice(0, 2), point, line })) },
+    {
+      type: "scatter",
+      name: line.name,
+      symbolSize: 9,
+      itemStyle: { color: ink },
+      data: line.points.map((point) => ({ value: at(point).slice(0, 2), point, line })),
+      markLine: { silent: true, symbol: "none", animation: false, label: { show: false }, lineStyle: { color: theme().soft, width: 1, type: "solid" }, data: [{ xAxis: 0 }] },
+    },
   ];
 }
 
@@ -353,19 +338,13 @@ function optionOf(chart, lines, names, note, width) {
   const longest = Math.max(0, ...lines.filter((line) => line.kind !== "published").map((line) => labelOf(line).length));
   const right = hasEndLabels ? Math.min(230, 30 + 7 * longest) : chart.kind === "bars" ? 64 : 24;
   const makers = { lines: (line) => lineSeries(chart, line, line.place, hasEndLabels ? width - right + 16 : 0, width, lines.length === 1), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, sums), intervals: (line) => intervalSeries(chart, line) };
-  const series = lines.flatMap(makers[chart.kind]);
-  const x = axisOption(chart.x, ends(chart.x, 0), false, names, width - AXIS_WIDTH - right);
-  const y = axisOption(chart.y, ends(chart.y, 1), true, names, 0);
-  const grid = [gridLines(y, true)];
-  if (chart.kind === "points" || chart.kind === "intervals") grid.push(gridLines(x, false));
-  if (chart.kind === "intervals") grid.push({ ...gridLines(x, false), markLine: { ...gridLines(x, false).markLine, lineStyle: { color: colors.soft, width: 1, type: "solid" }, data: [{ xAxis: 0 }] } });
   return {
     animation: false,
     hasLabels: chart.kind === "points",
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
     grid: { left: 12, right, top: chart.y.title ? 34 : 14, bottom: chart.x.title ? 44 : 28, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
-    xAxis: x,
-    yAxis: y,
+    xAxis: axisOption(chart.x, ends(chart.x, 0), false, chart.kind === "points" || chart.kind === "intervals", names, width - AXIS_WIDTH - right),
+    yAxis: axisOption(chart.y, ends(chart.y, 1), true, true, names, 0),
     tooltip: {
       trigger: chart.kind === "lines" ? "axis" : chart.kind === "bars" ? "axis" : "item",
       axisPointer: { type: chart.kind === "bars" ? "shadow" : "line", lineStyle: { color: colors.soft, width: 1, type: "solid" }, shadowStyle: { color: colors.hair, opacity: 0.5 }, axis: isBar ? "y" : "x", label: { show: false } },
@@ -376,7 +355,7 @@ function optionOf(chart, lines, names, note, width) {
       formatter: tip(chart, names, note),
       transitionDuration: 0,
     },
-    series: [...grid, ...series],
+    series: lines.flatMap(makers[chart.kind]),
   };
 }
 
