@@ -22,6 +22,9 @@ function unplaced(axis, place) {
   if (axis.scale === "tail") return untail(place);
   return place;
 }
+function isBar(chart) {
+  return chart.kind === "bars" || chart.kind === "intervals";
+}
 function isDrawable(axis, value) {
   return value !== null && value !== undefined && (!axis.scale.startsWith("log") || value > 0);
 }
@@ -296,12 +299,11 @@ function tip(chart, names, note) {
     const items = (Array.isArray(hovered) ? hovered : [hovered]).filter((item) => item.data && item.data.point);
     const box = element("div", { class: "tip" });
     if (!items.length) return box;
-    const isBar = chart.kind === "bars" || chart.kind === "intervals";
     const first = items[0].data.point;
-    const head = isBar ? names[first[1]] : chart.kind === "points" ? items[0].data.line.name : UNIT_TEXT[chart.x.unit](first[0]);
+    const head = isBar(chart) ? names[first[1]] : chart.kind === "points" ? items[0].data.line.name : UNIT_TEXT[chart.x.unit](first[0]);
     box.append(element("div", { class: "head" }, head));
-    const unit = UNIT_TEXT[isBar ? chart.x.unit : chart.y.unit];
-    const ordered = isBar ? items : [...items].sort((a, b) => b.data.point[1] - a.data.point[1]);
+    const unit = UNIT_TEXT[isBar(chart) ? chart.x.unit : chart.y.unit];
+    const ordered = isBar(chart) ? items : [...items].sort((a, b) => b.data.point[1] - a.data.point[1]);
     const table = element("table");
     for (const item of ordered.slice(0, ROWS_MAX)) {
       const { point, line } = item.data;
@@ -310,8 +312,8 @@ function tip(chart, names, note) {
         table.append(row(chart.x.title, UNIT_TEXT[chart.x.unit](point[0])), row(chart.y.title, unit(point[1])));
         continue;
       }
-      const value = isBar ? point[0] : point[1];
-      const text = point[2] === null && point[3] === null && (isBar || line.kind !== "measured" || chart.y.scale === "tail") ? unit(value) : withInterval(value, point[2], point[3], unit);
+      const value = isBar(chart) ? point[0] : point[1];
+      const text = point[2] === null && point[3] === null && (isBar(chart) || line.kind !== "measured" || chart.y.scale === "tail") ? unit(value) : withInterval(value, point[2], point[3], unit);
       table.append(row(line.name, text));
     }
     box.append(table);
@@ -329,9 +331,8 @@ function row(...texts) {
 // chart: kind, x, y. lines: with their place in the list of colours. Returns ECharts' option.
 function optionOf(chart, lines, names, note, width) {
   const colors = theme();
-  const isBar = chart.kind === "bars" || chart.kind === "intervals";
   const all = lines.filter((line) => !line.isClipped).flatMap((line) => line.points);
-  const ends = (axis, at) => all.flatMap((point) => (axis === chart.x && isBar) || (axis === chart.y && !isBar) ? [point[at], point[2], point[3]] : [point[at]]);
+  const ends = (axis, at) => all.flatMap((point) => (axis === chart.x) === isBar(chart) ? [point[at], point[2], point[3]] : [point[at]]);
   const apart = labelsApart(width);
   const sums = barSums(chart.kind === "bars" ? lines : []);
   const hasEndLabels = chart.kind === "lines" && isWide() && (lines.length > 1 || lines.some((line) => line.isNamed));
@@ -346,8 +347,8 @@ function optionOf(chart, lines, names, note, width) {
     xAxis: axisOption(chart.x, ends(chart.x, 0), false, chart.kind === "points" || chart.kind === "intervals", names, width - AXIS_WIDTH - right),
     yAxis: axisOption(chart.y, ends(chart.y, 1), true, true, names, 0),
     tooltip: {
-      trigger: chart.kind === "lines" ? "axis" : chart.kind === "bars" ? "axis" : "item",
-      axisPointer: { type: chart.kind === "bars" ? "shadow" : "line", lineStyle: { color: colors.soft, width: 1, type: "solid" }, shadowStyle: { color: colors.hair, opacity: 0.5 }, axis: isBar ? "y" : "x", label: { show: false } },
+      trigger: chart.kind === "lines" || chart.kind === "bars" ? "axis" : "item",
+      axisPointer: { type: chart.kind === "bars" ? "shadow" : "line", lineStyle: { color: colors.soft, width: 1, type: "solid" }, shadowStyle: { color: colors.hair, opacity: 0.5 }, axis: isBar(chart) ? "y" : "x", label: { show: false } },
       backgroundColor: colors.paper,
       borderColor: colors.faint,
       textStyle: { color: colors.ink },
@@ -430,17 +431,16 @@ function fillTable(details, label, make) {
   });
 }
 function tableOf(chart, view) {
-  const isBar = chart.kind === "bars" || chart.kind === "intervals";
-  const [x, y] = isBar ? [null, chart.x] : [chart.x, view.y];
+  const [x, y] = isBar(chart) ? [null, chart.x] : [chart.x, view.y];
   const lines = chart.kind === "points" ? view.lines.filter((line) => line.kind !== "reference") : view.lines;
   const rows = lines.flatMap((line) => line.points.map((point, number) => {
-    const at = isBar ? view.names[point[1]] : UNIT_TEXT[x.unit](point[0]);
-    const value = isBar ? point[0] : point[1];
+    const at = isBar(chart) ? view.names[point[1]] : UNIT_TEXT[x.unit](point[0]);
+    const value = isBar(chart) ? point[0] : point[1];
     const text = UNIT_TEXT[y.unit];
     const name = line.labels.length ? `${line.name}, ${line.labels[number]}` : line.name;
     return [name, at, text(value), point[2] === null ? NO_TEXT : text(point[2]), point[3] === null ? NO_TEXT : text(point[3])];
   }));
   const quantity = { "ns": "time", "bytes/s": "rate", "share": "share" };
-  const heads = ["curve", isBar ? "row" : x.title || "date", y.title || quantity[y.unit], "from", "to"];
+  const heads = ["curve", isBar(chart) ? "row" : x.title || "date", y.title || quantity[y.unit], "from", "to"];
   return rows.every((cells) => cells[3] === NO_TEXT) ? { heads: heads.slice(0, 3), rows: rows.map((cells) => cells.slice(0, 3)) } : { heads, rows };
 }
