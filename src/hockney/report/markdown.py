@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from hockney.analysis.health import SUITE, health_of
+from hockney.analysis.health import health_of
+from hockney.analysis.health.matrices import SUITE
 from hockney.errors import Fix
 from hockney.report.findings import fix_sentence
 from hockney.report.html.findings import findings_of

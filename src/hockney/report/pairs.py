@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.pairs import PairMatrix
+from hockney.analysis.clusters import Pair
 from hockney.analysis.health import Health
+from hockney.analysis.pairs import PairMatrix
 from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
 from hockney.report.table import TextTable, text_rows
 from hockney.stats.interval import Interval
@@ -86,8 +86,8 @@ def host_values(health: Health) -> Iterator[PairValues]:
 
     known = health.matrices
     kinds: tuple[tuple[str, _Unit, float | None, Mapping[Pair, Interval]], ...] = (
-        ("Bandwidth, all pairs of a round at once", "bytes/s", health.usual_bytes_per_s, known.bytes_per_s),
-        ("Latency of 8 B, half a round trip", "ns", health.usual_ns, known.latency_ns),
+        ("Bandwidth, all pairs of a round at once", "bytes/s", known.usual_bytes_per_s, known.bytes_per_s),
+        ("Latency of 8 B, half a round trip", "ns", known.usual_ns, known.latency_ns),
     )
     for name, unit, usual, measured in kinds:
         if usual is not None:

@@ -13,7 +13,7 @@ from hockney.stats.npb import ft_class
 from hockney.units import counted, format_bytes
 
 if TYPE_CHECKING:
-    from hockney.analysis.predict.prediction import Validation
+    from hockney.measure.predict import Validation
     from hockney.results.runs import Run
 
 SHORT_MARK = "†"  # a stream with few events in a sample

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.health import SUITE, health_of
+from hockney.analysis.health import health_of
+from hockney.analysis.health.matrices import SUITE
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
 from hockney.report.findings import fix_sentence

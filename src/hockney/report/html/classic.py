@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport, Named
 from hockney.report.classic.values import NOTHING, Cell, Measured, Table, format_figure
-from hockney.report.classic.view import laid_across, text_of, view_of
+from hockney.report.classic.view import text_of, view_of
 from hockney.report.html.material import Material
 from hockney.report.table import TextTable, text_rows
 from hockney.report.words import SHORT_MARK, spread_text
@@ -25,9 +25,9 @@ def figures_text(figures: Iterable[Named]) -> str:
 
 
 def _table(table: Table) -> TextTable:
-    view = laid_across(view_of(table))
+    view = view_of(table)
     return TextTable(
-        title=f"{table.title}, as published" if view.across else table.title,
+        title=table.title,
         columns=tuple(column.title for column in view.columns),
         rows=text_rows(map(_cell, row) for row in view.rows),
         notes=(*table.notes, *(each.sentence(f"({each.reason})") for each in view.left_out)),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hockney.analysis.explain import Explanation, explain_run
 from hockney.analysis.explain.curve import Reading
 from hockney.analysis.explain.read import read_run
-from hockney.analysis.health import SUITE
+from hockney.analysis.health.matrices import SUITE
 from hockney.errors import Fix, HockneyError
 from hockney.report.html.curves import CurveData, curves_of
 from hockney.report.names import readable_names
