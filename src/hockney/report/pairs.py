@@ -86,8 +86,8 @@ def host_values(health: Health) -> Iterator[PairValues]:
 
     known = health.matrices
     kinds: tuple[tuple[str, _Unit, float | None, Mapping[Pair, Interval]], ...] = (
-        ("Bandwidth, all pairs of a round at once", "bytes/s", health.matrices.usual_bytes_per_s, known.bytes_per_s),
-        ("Latency of 8 B, half a round trip", "ns", health.matrices.usual_ns, known.latency_ns),
+        ("Bandwidth, all pairs of a round at once", "bytes/s", known.usual_bytes_per_s, known.bytes_per_s),
+        ("Latency of 8 B, half a round trip", "ns", known.usual_ns, known.latency_ns),
     )
     for name, unit, usual, measured in kinds:
         if usual is not None:

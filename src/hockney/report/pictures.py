@@ -105,7 +105,7 @@ def _curve_charts(material: Material) -> Iterator[Chart]:
             least = min(point[1] for line in lines for point in line.points)
             for copy in copies if pattern != COPY else ():
                 points = [each for each in _points(copy, unit) if ends[0] <= each[0] <= ends[1] and each[1] >= least]
-                lines.append(Line(COPY, points, "reference"))
+                lines += [Line(COPY, points, "reference")] if points else []
             yield Chart(
                 id=f"curves {pattern} {ranks} ranks {word}",
                 title=f"{word.capitalize()} of {pattern}, {counted(ranks, 'rank')}",

@@ -20,7 +20,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows begin with their names, in as many columns as there are `keys`.
+    """`keys` are the places of the columns that name a row.
 
     `lead` stands above the table, `notes` below; `definitions` are of the columns. `is_open`: not folded.
     """
@@ -31,7 +31,7 @@ class TextTable:
     lead: str = ""
     notes: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
-    keys: int = 1
+    keys: tuple[int, ...] = (0,)
     is_open: bool = False
 
     @property

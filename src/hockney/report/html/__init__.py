@@ -1,7 +1,7 @@
 """The HTML report: one self-contained file, which opens from disk and asks no network for anything.
 
-Each section has a file here that makes plain values. page.html.jinja puts them on the page; page.css and the scripts
-are inlined, and the figures are embedded once, as JSON. docs/architecture.md says where to add a section.
+The files here make plain values for each section. page.html.jinja puts them on the page; page.css and the scripts are
+inlined, and the figures are embedded once, as JSON.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def _table(table: Table) -> TextTable:
         columns=tuple(column.title for column in view.columns),
         rows=text_rows(map(_cell, row) for row in view.rows),
         notes=(*table.notes, *(each.sentence(f"({each.reason})") for each in view.left_out)),
-        keys=sum(column.kind == "key" for column in view.columns),
+        keys=tuple(place for place, column in enumerate(view.columns) if column.kind == "key"),
         is_open=len(view.rows) <= 20 and any(column.kind == "measured" for column in view.columns),
     )
 

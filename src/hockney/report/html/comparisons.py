@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hockney.analysis.compare import Comparison, Range, Verdict, compare_runs
@@ -13,6 +14,8 @@ from hockney.report.html.material import Material
 from hockney.report.table import TextTable, text_rows
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
+
+_RANGES_MAX = 40  # of a chart
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,14 @@ def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart
             items.append(ComparisonItem(title, f"{str(error)[:1].upper()}{str(error)[1:]}."))
             continue
         items.append(_item(title, comparison))
-        charts += _chart(f"comparison-{number}", title, comparison)
+        if any(alike.ratio for alike in comparison.ranges):
+            change = f"Change from {material.run.name} to {other.name}"
+            charts.append(_chart(f"comparison-{number}", change, comparison))
     return items, charts
 
 
 def _item(title: str, comparison: Comparison) -> ComparisonItem:
-    ranges = sorted(comparison.ranges, key=lambda alike: (_ORDER.index(alike.verdict), -_distance(alike)))
+    ranges = sorted(comparison.ranges, key=lambda alike: (_ORDER.index(alike.verdict), -abs(_change(alike))))
     names = names_of(comparison)
     columns = ("series", f"run {comparison.base}", f"run {comparison.new}", "change (95 % interval)", "verdict")
     table = TextTable(title, columns, text_rows(row(alike, names) for alike in ranges))
@@ -50,28 +55,24 @@ def _item(title: str, comparison: Comparison) -> ComparisonItem:
     return ComparisonItem(title, f"{counts_text(comparison)}.", table, changed, load)
 
 
-def _ratio(alike: Range) -> float:
-    return 1.0 if alike.ratio is None else alike.ratio.value
+def _change(alike: Range) -> float:
+    """The logarithm of the ratio of the times."""
+    return math.log(alike.ratio.value) if alike.ratio else 0.0
 
 
-def _distance(alike: Range) -> float:
-    return max(_ratio(alike), 1 / _ratio(alike))
-
-
-def _chart(chart_id: str, title: str, comparison: Comparison) -> Iterator[Chart]:
-    ranges = sorted((alike for alike in comparison.ranges if alike.ratio), key=_distance, reverse=True)
-    ranges = sorted(ranges[:40], key=_ratio, reverse=True)
-    if not ranges:
-        return
+def _chart(chart_id: str, title: str, comparison: Comparison) -> Chart:
+    """The largest changes, the slowest first."""
+    changed = sorted((alike for alike in comparison.ranges if alike.ratio), key=lambda alike: -abs(_change(alike)))
+    ranges = sorted(changed[:_RANGES_MAX], key=_change, reverse=True)
     names = names_of(comparison)
     lines = []
     for verdict in _ORDER:
         ratios = [(place, alike.ratio) for place, alike in enumerate(ranges) if alike.verdict is verdict]
         points = [(ratio.value, place, ratio.low, ratio.high) for place, ratio in ratios if ratio is not None]
         lines += [Line(verdict.value, points)] if points else []
-    yield Chart(
+    return Chart(
         id=chart_id,
-        title=f"Change from {title}",
+        title=title,
         about="The ratio of the second run's times to the first one's with its 95 % interval, by series.",
         kind="intervals",
         x=Axis("time of the second over the first", "ratio", "log10"),
