@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hockney.stats.fit.lines import weights_of
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SIZES_MIN = 3  # of a segment: two points lie on any line
 SEGMENTS_MAX = 10
 _OUTLIERS_MAX = 2  # new ones in a pass, at most one in a segment
+_SUSPECTS = 12
 _PRIOR = 8  # sizes
 _SMOOTH = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # powers of the size, whose sum is a smooth curve
 
@@ -83,6 +84,7 @@ class _Search:
 
     def __init__(self, x: FloatArray, t: FloatArray, weights: FloatArray, scatter: float, known: int) -> None:
         self.x, self.t, self.w = x, t, weights / _level(t) ** 2
+        self.suspects = _suspects(x, t)
         self.scatter, self.known = scatter, known
 
     def best(self) -> Partition:
@@ -134,8 +136,8 @@ class _Search:
     def _costs(self, starts: Int64Array) -> tuple[FloatArray, Int64Array]:
         """Relative sums of squares of the line from one bound to another, and the outlier of the best one without it.
 
-        Shape (2, bounds, bounds): all sizes, and without the one that helps most. The gain of leaving a size out is
-        e^2 / (1 - h), with its residual e and leverage h (R. D. Cook, S. Weisberg, Residuals and Influence, 1982).
+        Shape (2, bounds, bounds): all sizes, and without the suspect that helps most. The gain of leaving a suspect out
+        is e^2 / (1 - h), with its residual e and leverage h (R. D. Cook, S. Weisberg, Residuals and Influence, 1982).
         """
         import numpy as np
 
@@ -155,7 +157,7 @@ class _Search:
         squares = svv - mv * sv - slope * (suv - mu * sv)
 
         begin, end = starts[first], ends[last]
-        at = np.arange(n)[:, None]
+        at = self.suspects[:, None]
         off = x[at] - x[begin] - mu
         miss = t[at] - t[begin] - mv - slope * off
         left = np.maximum(1 / w[at] - 1 / sw - off * off / spread, 1e-9 / w[at])
@@ -165,7 +167,7 @@ class _Search:
         costs[0, first, last + 1] = np.maximum(squares, 0.0)
         costs[1, first, last + 1] = np.maximum(squares - gain.max(axis=0), 0.0)
         removed = np.zeros((bounds, bounds), dtype=np.int64)
-        removed[first, last + 1] = gain.argmax(axis=0)
+        removed[first, last + 1] = self.suspects[gain.argmax(axis=0)]
         return costs, removed
 
 
@@ -176,6 +178,22 @@ def _level(t: FloatArray) -> FloatArray:
     level: FloatArray = t.copy()
     level[1:-1] = np.sort([t[:-2], t[1:-1], t[2:]], axis=0)[1]
     return level
+
+
+def _suspects(x: FloatArray, t: FloatArray) -> Int64Array:
+    """The sizes that the line between their neighbours, or those beyond, misses most, and both ends."""
+    import numpy as np
+
+    n = len(x)
+    if n <= _SUSPECTS:
+        return np.arange(n)
+    miss = np.zeros(n)
+    for reach in (1, 2):
+        part = (x[reach:-reach] - x[: -2 * reach]) / np.maximum(x[2 * reach :] - x[: -2 * reach], 1e-300)
+        line = t[: -2 * reach] * (1 - part) + t[2 * reach :] * part
+        miss[reach:-reach] = np.maximum(miss[reach:-reach], np.abs(line / t[reach:-reach] - 1))
+    inner = np.argsort(miss[1:-1])[-(_SUSPECTS - 2) :] + 1
+    return cast("Int64Array", np.concatenate([[0], inner, [n - 1]]))
 
 
 def _smooth_squares(x: FloatArray, t: FloatArray, weights: FloatArray) -> float:
