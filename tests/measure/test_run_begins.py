@@ -294,7 +294,7 @@ def test_ctrl_c_while_earlier_measurements_are_read_changes_nothing(
         before = store.run(1)
     read = Store.measurements
 
-    def interrupted(self: Store, stored: StoredPoint) -> list[Measurement]:
+    def interrupted(self: Store, stored: StoredPoint) -> dict[int, Measurement]:
         os.kill(os.getpid(), signal.SIGINT)
         return read(self, stored)
 
