@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts.benchlib.place import Place
+from scripts.benchlib.place import Place, usage_of
 from scripts.benchlib.table import INCONCLUSIVE, UNKNOWN, Row, Target, not_measured, row_of, row_of_one
 from tests.large import TRANSPORTS, store_large_run
 from tests.report.html.made import write_large_page
@@ -238,7 +238,7 @@ def large(place: Place) -> list[Row]:
     rows = [row_of(name, target, median(took_s[name]), "s") for name, (_, target) in calls.items()]
     memory = Target("≤ 1 GiB", high=1024.0)
     for name, (arguments, _) in calls.items():
-        peak_mib = _peak_mib(arguments, store)
+        peak_mib = usage_of([_COMMAND, *arguments], Path(os.devnull), HOCKNEY_STORE=str(store)).ru_maxrss / 1024
         rows.append(row_of_one(f"{name}: memory", memory, peak_mib, f"{peak_mib:.0f} MiB (one run)"))
     return [*rows, _pictures(place, store, size), _first_paint(place)]
 
@@ -273,18 +273,6 @@ def _first_paint(place: Place) -> Row:
             page.close()
         browser.close()
     return row_of(what, target, median(took_ms), "ms")
-
-
-def _peak_mib(arguments: Sequence[str], store: Path) -> float:
-    """The peak memory of a command of hockney."""
-    argv = [_COMMAND, *arguments]
-    environment = {**os.environ, "HOCKNEY_STORE": str(store)}
-    with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise HockneyError(f"hockney {' '.join(arguments)} ended with {process.returncode}")
-    return usage.ru_maxrss / 1024
 
 
 # ---- calling hockney ------------------------------------------------------------------------------------------------
