@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hockney.measure.estimate import (
-    enough_text,
-    events_on_schedule,
-    first_rounds_s,
-    is_too_short,
-    long_ns,
-    stream_ns,
-)
+from hockney.measure.estimate import enough_text, events_on_schedule, first_rounds_s, is_too_short, long_ns, stream_ns
 from hockney.model import Point
 
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.analysis.predict.machines import (
-    GAP,
-    LATENCY,
-    PER_BYTE,
-    RECEIVE,
-    SEND,
-    half_round_trip_ns,
-    model,
-)
+from tests.analysis.predict.machines import GAP, LATENCY, PER_BYTE, RECEIVE, SEND, half_round_trip_ns, model
 from tests.builders import make_point
 
 from hockney.analysis.predict.basics import Basics, Figures

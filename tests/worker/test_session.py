@@ -23,13 +23,7 @@ from tests.worker.extra import EXTRA
 
 from hockney.errors import UsageError
 from hockney.worker.build import Recipe, build_worker
-from hockney.worker.errors import (
-    LaunchFailed,
-    ProtocolError,
-    WorkerDied,
-    WorkerRefused,
-    WorkerTimedOut,
-)
+from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerRefused, WorkerTimedOut
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
 from hockney.worker.libraries import MPI, Library
