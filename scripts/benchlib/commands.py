@@ -21,7 +21,7 @@ from tests.large import TRANSPORTS, store_large_run
 from tests.report.html.made import write_large_page
 
 import hockney
-from hockney.errors import HockneyError
+from hockney.errors import ExitCode, HockneyError
 from hockney.model import MachineProbe
 from hockney.stats import State, classify_all, median, place, time_of
 from hockney.units import counted, format_ns
@@ -285,7 +285,10 @@ def _timed_s(action: Callable[..., object], *given: object) -> float:
 
 
 def _call(arguments: Sequence[str], store: Path) -> None:
-    """Run a command of hockney to its end. Raises HockneyError with its message if it fails."""
+    """Run a command of hockney to its end. Raises HockneyError with its message if it fails.
+
+    On a busy machine a short run has no interval, and ends with 3.
+    """
     try:
         done = subprocess.run(
             [_COMMAND, *arguments],
@@ -298,5 +301,5 @@ def _call(arguments: Sequence[str], store: Path) -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise HockneyError(f"hockney {' '.join(arguments[:2])} did not end within {_LIMIT_S:g} s") from error
-    if done.returncode != 0:
+    if done.returncode not in (ExitCode.DONE, ExitCode.INCOMPLETE):
         raise HockneyError(f"hockney {' '.join(arguments[:2])} ended with {done.returncode}: {done.stderr[-300:]}")
