@@ -26,6 +26,14 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     return folder
 
 
+def script(path: Path, *lines: str) -> Path:
+    """A shell script that can be started; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(0o755)
+    return path
+
+
 def finished(
     words: Sequence[str | Path], *, timeout_s: float = 120, check: bool = False, **more: Any
 ) -> subprocess.CompletedProcess[str]:

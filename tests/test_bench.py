@@ -10,18 +10,7 @@ from scripts.benchlib.command import run
 from scripts.benchlib.commands import Sampled, repeat_rows
 from scripts.benchlib.contests import Absent, Contest, Quadruple, Question, go_round
 from scripts.benchlib.place import numbers
-from scripts.benchlib.table import (
-    INCONCLUSIVE,
-    NO,
-    UNKNOWN,
-    YES,
-    Row,
-    Target,
-    markdown,
-    markers,
-    put_between,
-    summary,
-)
+from scripts.benchlib.table import INCONCLUSIVE, NO, UNKNOWN, YES, Row, Target, markdown, markers, put_between, summary
 from tests.measure.contended_machine import ContendedMachine
 from tests.shared import finished
 

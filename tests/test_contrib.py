@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import shlex
-import stat
 import subprocess
 import sys
 import types
@@ -15,23 +14,17 @@ from typing import Any
 
 import pytest
 from tests.cli.support import environment
-from tests.shared import finished
+from tests.shared import finished, script
 
 CONTRIB = Path(__file__).parents[1] / "contrib"
 CHECK = CONTRIB / "github-actions/check.sh"
 BATCH = CONTRIB / "slurm/hockney.sbatch"
 
 
-def program(path: Path, *lines: str) -> str:
-    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return str(path)
-
-
 @pytest.fixture
 def hockney(tmp_path: Path) -> str:
     """The command, as a file."""
-    return program(tmp_path / "hockney", f'exec {shlex.quote(sys.executable)} -m hockney "$@"')
+    return str(script(tmp_path / "hockney", f'exec {shlex.quote(sys.executable)} -m hockney "$@"'))
 
 
 def call(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -112,14 +105,14 @@ def test_the_batch_script_measures_one_node(tmp_path: Path, hockney: str) -> Non
 
 
 def test_the_batch_script_measures_between_nodes(tmp_path: Path) -> None:
-    hockney = program(tmp_path / "hockney", 'echo "$@" >> called')
+    hockney = script(tmp_path / "hockney", 'echo "$@" >> called')
     nodes = {"SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_ID": "8"}
-    assert call(tmp_path, str(BATCH), HOCKNEY=hockney, **nodes).returncode == 0
+    assert call(tmp_path, str(BATCH), HOCKNEY=str(hockney), **nodes).returncode == 0
     first, *_ = (tmp_path / "called").read_text().splitlines()
     assert first.startswith("run pingpong,oneway --time 5m --launches 6 --store ")
     assert first.endswith("--label job-8 -q -t mpi,tcp")
-    failing = program(tmp_path / "hockney", 'echo "$1" >> ended', "exit 2")
-    assert call(tmp_path, str(BATCH), HOCKNEY=failing, **nodes).returncode == 2
+    failing = script(tmp_path / "hockney", 'echo "$1" >> ended', "exit 2")
+    assert call(tmp_path, str(BATCH), HOCKNEY=str(failing), **nodes).returncode == 2
     assert (tmp_path / "ended").read_text() == "run\n"
 
 
@@ -146,12 +139,12 @@ def test_the_step_checks_and_posts_markdown(tmp_path: Path, hockney: str) -> Non
 @pytest.mark.parametrize(("code", "verdict"), [(1, "slower"), (2, "not checked"), (3, "inconclusive")])
 def test_the_step_comments_and_ends_as_the_check_does(tmp_path: Path, code: int, verdict: str) -> None:
     reported = '[ "$1" != report ] || { echo "# of $*" >r.md.run; exit 0; }'
-    hockney = program(
+    hockney = script(
         tmp_path / "hockney", reported, "echo 'slower: a ```b```'", "echo 'hockney: why' >&2", f"exit {code}"
     )
-    program(tmp_path / "gh", 'echo "$@" > called; cat "$5" > body')
+    script(tmp_path / "gh", 'echo "$@" > called; cat "$5" > body')
     path = f"{tmp_path}:{os.environ['PATH']}"
-    done = call(tmp_path, str(CHECK), "r.db", "main", HOCKNEY=hockney, PULL_REQUEST="12", PATH=path)
+    done = call(tmp_path, str(CHECK), "r.db", "main", HOCKNEY=str(hockney), PULL_REQUEST="12", PATH=path)
     assert done.returncode == code
     assert (tmp_path / "called").read_text() == "pr comment 12 --body-file r.md\n"
     body = (tmp_path / "body").read_text()

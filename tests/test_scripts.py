@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.shared import finished
+from tests.shared import finished, script
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = Path(sys.executable).resolve()
@@ -56,11 +56,10 @@ class Checkout:
             shutil.copy(ROOT / name, self.root / name)
         (self.root / "requirements.lock").write_text(lock_entry("mdurl"))
 
-    def replace_python(self, script: str) -> None:
+    def replace_python(self, *lines: str) -> None:
         """Put a shell script in the place of python3."""
         (self.bin / "python3").unlink()
-        (self.bin / "python3").write_text(f"#!/bin/sh\n{script}\n")
-        (self.bin / "python3").chmod(0o755)
+        script(self.bin / "python3", *lines)
 
     def popen(self, *command: str | Path, cwd: Path | None = None, **variables: str) -> subprocess.Popen[str]:
         environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
@@ -273,9 +272,8 @@ def test_the_tests_install_the_tools_for_the_environment(small: Checkout) -> Non
         "dpkg-query": 'for word; do [ "$word" = python3-venv ] || echo "installed $word"; done',
         "apt-get": f'echo "$@" >>{shlex.quote(str(log))}; [ $1 = update ] || ln -sf {PYTHON} "$(dirname "$0")/python3"',
     }
-    for name, script in made_up.items():
-        (small.bin / name).write_text(f"#!/bin/sh\n{script}\n")
-        (small.bin / name).chmod(0o755)
+    for name, line in made_up.items():
+        script(small.bin / name, line)
     _, _, err = small.start(small.root / "scripts/test")
     assert log.read_text() == "update\ninstall --yes --no-install-recommends python3-venv\n"
     assert "setting up .venv" in err

@@ -15,11 +15,9 @@ from typing import Any
 
 from scripts.benchlib.commands import ROOT, large, repeat, start
 from scripts.benchlib.contests import Series, go_round
-from scripts.benchlib.events import events
-from scripts.benchlib.loads import loads
 from scripts.benchlib.models import models
 from scripts.benchlib.mpi import mpi
-from scripts.benchlib.native import null, shm, sockets
+from scripts.benchlib.native import events, loads, null, shm, sockets
 from scripts.benchlib.place import Place
 from scripts.benchlib.table import UNKNOWN, WHOLE, Row, markdown, put_between, summary
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import shutil
-import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.benchlib.place import Place, output_of
+from scripts.benchlib.place import Place, output_of, usage_of
 from scripts.benchlib.table import Row, Target, not_measured, row_of, row_of_one
 
 from hockney.errors import HockneyError
@@ -35,14 +32,6 @@ _PLATFORM = """<?xml version='1.0'?>
 _SIMGRID_OPTIONS = ("--cfg=smpi/host-speed:1Gf", "--cfg=smpi/simulate-computation:no")
 
 
-@dataclass(frozen=True)
-class _Job:
-    """The costs of a simulated job: CPU time, as one process runs one job on one core, and its peak memory."""
-
-    cpu_s: float
-    peak_mib: float
-
-
 def models(place: Place) -> list[Row]:
     """Messages a second in an all-to-all on a torus, and barriers of very many ranks; fewer with --short."""
     worker = build_worker(Recipe("sim"))
@@ -63,7 +52,7 @@ def _millions_per_s(place: Place, worker: Path, number: int) -> float:
     place.look_round()
     # The difference of two numbers of repetitions: the fixed cost of a job is in both.
     whole, part = (_run(place, worker, _TORUS, _RANKS, f"{command} batch={times}") for times in (batch + 1, 1))
-    return batch * _RANKS * (_RANKS - 1) / (whole.cpu_s - part.cpu_s) / 1e6
+    return batch * _RANKS * (_RANKS - 1) / (_cpu_s(whole) - _cpu_s(part)) / 1e6
 
 
 def _against_simgrid(place: Place, millions_per_s: float) -> Row:
@@ -82,7 +71,7 @@ def _against_simgrid(place: Place, millions_per_s: float) -> Row:
     output_of(["smpirun", *words, str(program)], limit_s=_SIMGRID_LIMIT_S)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     messages = _SIMGRID_RANKS * (_SIMGRID_RANKS - 1)
-    theirs = messages / (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 1e6
+    theirs = messages / (_cpu_s(after) - _cpu_s(before)) / 1e6
     ratio = millions_per_s / theirs
     measured = f"{ratio:.0f}: hockney {millions_per_s:.2f}, SimGrid {theirs:.3f} million/s on {_SIMGRID_RANKS} ranks"
     return row_of_one(what, _SIMGRID, ratio, measured)
@@ -97,24 +86,23 @@ def _many(place: Place, worker: Path, ranks: int, most_gib: float) -> list[Row]:
     command = "measure pattern=barrier samples=1 timeout_s=900 warmup=0"
     batch = 4  # with one, cache effects of other programs would hide the difference
     part, whole = (_run(place, worker, _SWITCH, ranks, f"{command} batch={times}") for times in (1, batch + 1))
-    took_s = (whole.cpu_s - part.cpu_s) / batch
+    took_s, peak_mib = (_cpu_s(whole) - _cpu_s(part)) / batch, whole.ru_maxrss / 1024
     return [
         row_of_one(name, time, took_s, f"{took_s:.1f} s of CPU time (one run)"),
-        row_of_one(f"{name}: memory", memory, whole.peak_mib, f"{whole.peak_mib:.0f} MiB"),
+        row_of_one(f"{name}: memory", memory, peak_mib, f"{peak_mib:.0f} MiB"),
     ]
 
 
-def _run(place: Place, worker: Path, model: tuple[str, ...], ranks: int, command: str) -> _Job:
-    path = place.folder / "machine.model"
+def _run(place: Place, worker: Path, model: tuple[str, ...], ranks: int, command: str) -> resource.struct_rusage:
+    """The costs of a simulated job: it is one process, which runs on one core."""
+    path, answers = place.folder / "machine.model", place.folder / "answers"
     path.write_text("\n".join(["hockney-model 1", *model]) + "\n")
     argv = [str(worker), "-t", "sim", "-n", str(ranks), "--model", str(path)]
-    answers = place.folder / "answers"
-    with answers.open("w") as out, subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=out, text=True) as process:
-        assert process.stdin is not None
-        process.stdin.write(f"{command}\n")
-        process.stdin.close()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0 or '"kind":"measure"' not in answers.read_text():
+    usage = usage_of(argv, answers, stdin=f"{command}\n")
+    if '"kind":"measure"' not in answers.read_text():
         raise HockneyError(f"a simulated job of {ranks} ranks failed: {answers.read_text()[-300:]}")
-    return _Job(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return usage
+
+
+def _cpu_s(usage: resource.struct_rusage) -> float:
+    return usage.ru_utime + usage.ru_stime

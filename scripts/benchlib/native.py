@@ -1,4 +1,4 @@
-"""The parts about hockney's own transports: null, shm, pipe, unix, tcp."""
+"""The parts about hockney's own transports: null, shm, pipe, unix, tcp; streams of events, and loads from memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from scripts.benchlib.contests import Absent, Contest, Measured, Quadruple, Ques
 from scripts.benchlib.place import BareFailed, Place, Shot, measure, middle_ns, output_of, times_ns
 from scripts.benchlib.table import INCONCLUSIVE, Row, Target, show_interval
 
+from hockney.machine.topology import read_topology
 from hockney.stats import median
+from hockney.suites import CacheShare, load_suite
 from hockney.units import format_bytes
 
 _WINDOW = 16  # the stream bandwidth of the data sheet
@@ -162,3 +164,94 @@ def _with_fixed_buffers(place: Place, size: int) -> Series:
         what = f"{name}: half round trip, {format_bytes(size)}"
         return Absent(name, what, _SOCKET_TARGET, f"no network namespace: {error}")
     return _against_bare(place, name, "tcp", size, _BUFFERS_FIXED)
+
+
+# ---- events: against bare programs that have no harness at all ------------------------------------------------------
+
+_EVENTS_TARGET = Target("0.95 to 1.05 × bare C", low=0.95, high=1.05)
+_EVENTS_QUADRUPLES = 3  # a round
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """Events of one pattern; a delay is spent reading the clock, as in the bare program."""
+
+    pattern: str
+    bytes: int
+    ranks: int
+    events: int
+    delay_us: int = 0
+    buffers: int = 1
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        if self.pattern != "robpull":
+            return []
+        return [("delay_us", str(self.delay_us)), ("delay_kind", "clock"), ("buffers", str(self.buffers))]
+
+
+_STREAMS = (
+    _Stream("robpull", 1 << 16, 2, 200, delay_us=100, buffers=1),
+    _Stream("robpull", 1 << 16, 2, 200, delay_us=100, buffers=2),
+    _Stream("pushfarm", 16, 3, 1000),
+    _Stream("pairs", 1024, 2, 4000),
+    _Stream("pairs", 1024, 4, 4000),
+)
+
+
+def events(place: Place) -> Sequence[Series]:
+    """Each stream a contest; ranks of both are pinned alike, to two CPUs in turn."""
+    return [_of_events(place, stream) for stream in _STREAMS]
+
+
+def _of_events(place: Place, stream: _Stream) -> Contest:
+    shot = Shot(stream.bytes, stream.events, 1, stream.events // 4)
+
+    def ours() -> Measured:
+        with place.worker("unix", stream.ranks) as session:
+            return {stream.bytes: middle_ns(measure(session, stream.pattern, shot, stream.options))}
+
+    def theirs() -> Measured:
+        words = (stream.pattern, stream.bytes, stream.events, stream.delay_us, stream.buffers)
+        ((each_ns,),) = place.bare("events_bare.c", *words, *place.cpus_of(stream.ranks), columns=1)
+        return {stream.bytes: each_ns}
+
+    options = "".join(f" {name}={value}" for name, value in stream.options if name != "delay_kind")
+    what = f"{stream.pattern}{options}, {format_bytes(stream.bytes)}, {stream.ranks} ranks on unix: time of an event"
+    question = Question(what, _EVENTS_TARGET, "unix", "bare C", fractional=True)
+    return Contest(what, {stream.bytes: question}, ours, theirs, _EVENTS_QUADRUPLES)
+
+
+# ---- loads: against a bare pointer chase, at each level of this machine ----------------------------------------------
+
+_LOADS_TARGET = Target("within 10 % of bare C", low=0.9, high=1.1)
+_LINE_BYTES = 64
+_LOADS, _LOADS_SAMPLES = 20_000, 21
+
+
+def loads(place: Place) -> list[Series]:
+    """One contest for each working set of the load table, as the suite has them."""
+    chases = [one for one in load_suite("t3d").series if one.pattern == "memload" and not one.options]
+    shares = [size for one in chases for size in one.bytes if isinstance(size, CacheShare)]
+    caches = read_topology().cache_sizes()
+    return [_of_loads(place, share, share.resolve(caches, _LINE_BYTES)) for share in shares]
+
+
+def _of_loads(place: Place, share: CacheShare, size: int | None) -> Series:
+    name = f"memload: chase in {share}"
+    if size is None:
+        return Absent(name, name, _LOADS_TARGET, f"the size of the level {share.level} cache is not known")
+    # Warmed up by one way through the whole set, as the bare program is.
+    shot = Shot(size, _LOADS, _LOADS_SAMPLES, size // _LINE_BYTES)
+
+    def ours() -> Measured:
+        with place.worker("null", ranks=1) as session:
+            return {size: middle_ns(measure(session, "memload", shot))}
+
+    def theirs() -> Measured:
+        """On the CPU of rank 0."""
+        ((load_ns,),) = place.bare("chase_bare.c", place.cpus[0], size, _LOADS, _LOADS_SAMPLES, columns=1)
+        return {size: load_ns}
+
+    question = Question(f"{name}, {format_bytes(size)}", _LOADS_TARGET, "memload", "bare C", fractional=True)
+    return Contest(name, {size: question}, ours, theirs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,6 @@ from hockney.worker.session import WorkerSession
 SOURCES = Path(__file__).resolve().parent.parent / "bench_bare"
 # No less optimised than the worker's timed sources are.
 _FLAGS = ("-O3", "-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread")
-_LOOK_S = 0.1
 
 
 class BareFailed(HockneyError):
@@ -57,7 +57,7 @@ class Place:
 
     def look_round(self) -> None:
         """Notes how many CPUs other programs use at this moment, while nothing of ours runs."""
-        busy = observe(_LOOK_S).busy_cpus
+        busy = observe().busy_cpus
         if busy is not None:
             self.others_cpus.append(busy)
 
@@ -138,6 +138,20 @@ def output_of(
         said = err.decode(errors="replace").strip()[-300:]
         raise BareFailed(f"{Path(argv[0]).name} ended with {process.returncode}: {said}")
     return out.decode(errors="replace").splitlines()
+
+
+def usage_of(argv: Sequence[str], out: Path, stdin: str = "", **variables: str) -> resource.struct_rusage:
+    """The costs of a program that writes to a file. Raises BareFailed."""
+    environment = {**os.environ, **variables}
+    with out.open("w") as file, subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE, stdout=file) as process:
+        assert process.stdin is not None
+        process.stdin.write(stdin.encode())
+        process.stdin.close()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise BareFailed(f"{' '.join(argv)} ended with {process.returncode}: {out.read_text()[-300:]}")
+    return usage
 
 
 def numbers(lines: Sequence[str], count: int) -> list[list[float]]:

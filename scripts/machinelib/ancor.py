@@ -6,7 +6,6 @@ from typing import Any
 
 from scripts.machinelib.figures import Figures, cost
 
-US = 1000.0
 LONG = 65500
 SLOWER = 1.1
 BELOW = 0.95  # the report says "below"
@@ -36,7 +35,7 @@ def ancor() -> dict[str, Any]:
             "buffer_bytes": 2 * LONG,
             "write": cost(*read),
             "read": cost(*read),
-            "poll": 10 * US,
+            "poll": 10e3,
             "drain": cost(*drain),
             "ack": cost(write[0] - read[0], write[1] - read[1]),
         },
@@ -61,6 +60,6 @@ def ancor() -> dict[str, Any]:
 
 def _law(figures: Figures, for_: str, mode: dict[str, Any]) -> tuple[float, float]:
     """A write's fixed time, and its time for each byte."""
-    fixed = figures.value(for_, metric="system_overhead", **mode) * US
-    whole = LONG / figures.value(for_, metric="speed", **mode) * US
+    fixed = figures.ns(for_, metric="system_overhead", **mode)
+    whole = 1e3 * LONG / figures.value(for_, metric="speed", **mode)
     return fixed, (whole - fixed) / LONG

@@ -23,6 +23,10 @@ class Figures:
         (figure,) = self._asked(for_, dict(where))
         return _value(figure)
 
+    def ns(self, for_: str, **where: Coordinate) -> float:
+        """The same of a time in us."""
+        return self.value(for_, **where) * 1000.0
+
     def column(self, for_: str, name: str, **where: Coordinate) -> float:
         """Another number of the row of a figure, as printed."""
         (figure,) = self._asked(for_, dict(where))

@@ -28,9 +28,9 @@ def scali() -> dict[str, Any]:
     figures = Figures("scabench")
     # Within a node a one-way stream is as fast as either CPU, which do the same for a message without data.
     within = {"scope": "intra-node"}
-    send = figures.value("class.node", benchmark="one-way (pingping)", metric="latency", **within) * US
-    half = figures.value("class.node", benchmark="ping-pong", metric="latency", bytes=0, **within) * US
-    half_step = figures.value("class.node", benchmark="ping-pong", metric="latency", bytes=STEP_BYTES, **within) * US
+    send = figures.ns("class.node", benchmark="one-way (pingping)", metric="latency", **within)
+    half = figures.ns("class.node", benchmark="ping-pong", metric="latency", bytes=0, **within)
+    half_step = figures.ns("class.node", benchmark="ping-pong", metric="latency", bytes=STEP_BYTES, **within)
     send_byte = ns_per_byte(
         figures.value("class.node", benchmark="one-way (pingping)", metric="peak_bandwidth", **within)
     )
@@ -51,10 +51,10 @@ def scali() -> dict[str, Any]:
         },
     ]
     between = {"scope": "inter-node"}
-    stream = figures.value("out", benchmark="one-way (pingping)", metric="latency", **between) * US
-    exchange = 2 * US * figures.value("both", benchmark="two-way", metric="latency", **between)
-    trip = figures.value("latency", benchmark="ping-pong", metric="latency", bytes=0, **between) * US
-    trip_step = figures.value("latency", benchmark="ping-pong", metric="latency", bytes=STEP_BYTES, **between) * US
+    stream = figures.ns("out", benchmark="one-way (pingping)", metric="latency", **between)
+    exchange = 2 * figures.ns("both", benchmark="two-way", metric="latency", **between)
+    trip = figures.ns("latency", benchmark="ping-pong", metric="latency", bytes=0, **between)
+    trip_step = figures.ns("latency", benchmark="ping-pong", metric="latency", bytes=STEP_BYTES, **between)
     byte = ns_per_byte(
         figures.value("transfer, out, in", benchmark="one-way (pingping)", metric="peak_bandwidth", **between)
     )

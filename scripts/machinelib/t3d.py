@@ -6,7 +6,6 @@ from typing import Any
 
 from scripts.machinelib.figures import Figures, cost
 
-US = 1000.0
 WORD = 8
 CP_NS = 1e9 / 150e6
 HOP_CP, TURN_CP = 1, 2  # "add 1 cp for each network switch passed and 2 cp's for each change of direction"
@@ -15,11 +14,11 @@ HOP_CP, TURN_CP = 1, 2  # "add 1 cp for each network switch passed and 2 cp's fo
 def t3d() -> dict[str, Any]:
     """The model."""
     figures = Figures("t3d")
-    word = figures.value("put, a word", benchmark="single_pairs", metric="latency_min") * US
-    seen = figures.value("put, waiting for a word", benchmark="ping_pong", metric="latency_min") * US
+    word = figures.ns("put, a word", benchmark="single_pairs", metric="latency_min")
+    seen = figures.ns("put, waiting for a word", benchmark="ping_pong", metric="latency_min")
     byte = 1e3 / figures.value("put, long", benchmark="single_pairs", metric="Rmax")
     words = figures.column("put, long", "words", benchmark="single_pairs", metric="N_half")
-    message = figures.value("class", benchmark="pvm/mpi (previous newsletter)", metric="latency") * US
+    message = figures.ns("class", benchmark="pvm/mpi (previous newsletter)", metric="latency")
     remote = {"benchmark": "load table", "source": "Remote DRAM", "page": "out of page"}
     load = figures.column("get, a word", "latency_cp", destination="Register", **remote)
     prefetch = figures.column("get, long", "cp", destination="Prefetch", **remote)

@@ -27,23 +27,16 @@ __version__ = "0.1.0"
 __all__ = ["Curve", "HockneyError", "Results", "Run", "Series", "StoreError", "UsageError", "__version__", "open"]
 
 _HOMES = {
-    "HockneyError": "hockney.errors:HockneyError",
-    "StoreError": "hockney.errors:StoreError",
-    "UsageError": "hockney.errors:UsageError",
-    "Curve": "hockney.results.runs:Curve",
-    "Results": "hockney.results.runs:Results",
-    "Run": "hockney.results.runs:Run",
-    "Series": "hockney.results.runs:Series",
-    "open": "hockney.results.runs:open_results",
+    "hockney.errors": ("HockneyError", "StoreError", "UsageError"),
+    "hockney.results.runs": ("Curve", "Results", "Run", "Series", "open"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'hockney' has no attribute '{name}'")
-    module, _, attribute = home.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(module), "open_results" if name == "open" else name)
+    raise AttributeError(f"module 'hockney' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -430,19 +430,21 @@ def test_a_run_on_hosts_without_all_pairs_does_not_check_for_slow_hosts(
     assert [gap.how.argv for gap in gaps if gap.how] == ([argv] if argv else [])
 
 
-def test_the_suite_that_is_missing_is_measured_on_the_same_hosts(tmp_path: Path) -> None:
-    made = [Made(Point(transport, "barrier", 3, 0), 1000.0) for transport in ("tcp", "tcp/2")]
-    store_run(tmp_path / "r.db", "collectives", made, plan={"hosts": ["n1", "n2:2"]})
+@pytest.mark.parametrize(
+    ("transports", "plan", "words"),
+    [
+        (("tcp", "tcp/2"), {"hosts": ["n1", "n2:2"]}, ("-t", "tcp", "--hosts", "n1,n2:2")),
+        (("shm",), {"cpus": [4, 0, 2]}, ("--cpus", "4,0,2")),
+    ],
+)
+def test_the_suite_that_is_missing_is_measured_in_the_same_places(
+    transports: tuple[str, ...], plan: dict[str, Any], words: tuple[str, ...], tmp_path: Path
+) -> None:
+    made = [Made(Point(transport, "barrier", 3, 0), 1000.0) for transport in transports]
+    store_run(tmp_path / "r.db", "collectives", made, plan=plan)
     with open_results(tmp_path / "r.db") as results:
         hows = [gap.how.argv for gap in explain_run(results.run()).not_checked if gap.how]
-    assert ("hockney", "run", "quick", "-t", "tcp", "--hosts", "n1,n2:2") in hows
-
-
-def test_the_suite_that_is_missing_is_measured_on_the_same_cpus(tmp_path: Path) -> None:
-    store_run(tmp_path / "r.db", "collectives", [Made(Point("shm", "barrier", 3, 0), 1000.0)], plan={"cpus": [4, 0, 2]})
-    with open_results(tmp_path / "r.db") as results:
-        hows = [gap.how.argv for gap in explain_run(results.run()).not_checked if gap.how]
-    assert ("hockney", "run", "quick", "--cpus", "4,0,2") in hows
+    assert ("hockney", "run", "quick", *words) in hows
 
 
 @pytest.mark.parametrize(

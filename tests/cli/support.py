@@ -20,16 +20,7 @@ from tests.shared import finished
 
 from hockney.cli import execute
 from hockney.cli.render import JSON_VERSION
-from hockney.model import (
-    Definition,
-    Launch,
-    Measurement,
-    Point,
-    PointStatus,
-    RunInfo,
-    RunStatus,
-    Warning_,
-)
+from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
 from hockney.results.store import Store
 
 CHECKOUT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 from tests.builders import make_info
 from tests.cli.support import PINGPONG, Cli, document, environment
-from tests.shared import finished
+from tests.shared import finished, script
 
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS, hockney
@@ -51,9 +51,7 @@ def test_the_examples_of_completion_work_in_a_new_home(tmp_path: Path) -> None:
     help_lines = help_text.partition("Examples:\n")[2].replace("\\\n", "").splitlines()
     examples = [line.strip() for line in help_lines if re.match(r"  hockney completion (bash|fish) ", line)]
     assert len(examples) == 2
-    program = tmp_path / "hockney"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hockney "$@"\n')
-    program.chmod(0o755)
+    script(tmp_path / "hockney", f'exec {shlex.quote(sys.executable)} -m hockney "$@"')
     there = environment(tmp_path, HOME=str(tmp_path), PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     for example in examples:
         subprocess.run(["sh", "-c", example], env=there, check=True)
@@ -466,11 +464,9 @@ def test_without_a_compiler_nothing_is_measured_and_a_sentence_says_why(cli: Cli
 
 
 def test_messages_of_a_failing_compiler_are_passed_on(cli: Cli, tmp_path: Path) -> None:
-    compiler = tmp_path / "badcc"
-    compiler.write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && echo badcc 1.0 && exit\necho "a.c:1: error: no" >&2\nexit 1\n'
+    compiler = script(
+        tmp_path / "badcc", '[ "$1" = --version ] && echo badcc 1.0 && exit', 'echo "a.c:1: error: no" >&2', "exit 1"
     )
-    compiler.chmod(0o755)
     for words, first in (((), r"hockney: compiling the workers, .* \.\.\.\n"), (("-q",), "")):
         ended = cli("run", "pingpong", "--time", "1s", *words, CC=str(compiler))
         assert (ended.returncode, ended.stdout) == (3, "")

@@ -21,7 +21,7 @@ import click
 import pytest
 from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import Cli, command_line, environment, let_sigint_in
-from tests.shared import finished, killed_at_the_end
+from tests.shared import finished, killed_at_the_end, script
 
 from hockney.cli import commands, execute, render
 from hockney.cli import exit_codes as ending
@@ -276,9 +276,7 @@ def test_output_that_is_cut_or_cannot_be_written(
 
 def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
     """Doctor is stopped while it waits for a program without output, so that its process reads the signal in time."""
-    silent = tmp_path / "git"
-    silent.write_text("#!/bin/sh\nexec sleep 600\n")
-    silent.chmod(0o755)
+    script(tmp_path / "git", "exec sleep 600")
     process = subprocess.Popen(
         command_line("doctor"),
         env=environment(tmp_path, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}"),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.shared import finished
+from tests.shared import finished, script
 
 from hockney.analysis.explain import explain_run
 from hockney.analysis.finding import Finding
@@ -46,20 +46,19 @@ def ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True, capture_output=True)
 
 
-def remote_shell(script: Path, hosts: Mapping[str, str]) -> Path:
+def remote_shell(path: Path, hosts: Mapping[str, str]) -> Path:
     """Write a script that starts commands in the namespace of an address, as on a separate machine.
 
     It has a different host name and boot id: by the latter hockney recognises several names of one machine.
     """
     cases = "".join(f"{address}) name={name} ;;\n" for address, name in hosts.items())
-    script.write_text(
-        f'#!/bin/sh\nhost=$1; shift\ncase $host in\n{cases}*) echo "no route to $host" >&2; exit 255 ;;\nesac\n'
-        f'echo "$name" >"{script}.$name"\n'
-        f'mount="mount --bind {script}.$name /proc/sys/kernel/random/boot_id"\n'
-        'exec ip netns exec "$name" unshare --uts sh -c "hostname $name; $mount; exec $*"\n'
+    return script(
+        path,
+        f'host=$1; shift\ncase $host in\n{cases}*) echo "no route to $host" >&2; exit 255 ;;\nesac',
+        f'echo "$name" >"{path}.$name"',
+        f'mount="mount --bind {path}.$name /proc/sys/kernel/random/boot_id"',
+        'exec ip netns exec "$name" unshare --uts sh -c "hostname $name; $mount; exec $*"',
     )
-    script.chmod(0o755)
-    return script
 
 
 @pytest.fixture(scope="module")

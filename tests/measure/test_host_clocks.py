@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.builders import make_info
 from tests.measure.test_run import Silent
+from tests.shared import script
 from tests.worker.test_strangers import AGENT
 
 from hockney.measure import host_clocks
@@ -30,8 +31,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The hosts on which ranks were started, a line for each; `nowhere` refuses."""
     agent, log = tmp_path / "agent", tmp_path / "started"
     refuses = 'if [ "$host" = nowhere ]; then echo "agent: connection refused" >&2; exit 255; fi'
-    agent.write_text(f'#!/bin/sh\nhost=$1\nshift\necho "$host" >>{log}\n{refuses}\nexec sh -c "$*"\n')
-    agent.chmod(0o755)
+    script(agent, "host=$1", "shift", f'echo "$host" >>{log}', refuses, 'exec sh -c "$*"')
     monkeypatch.setenv("HOCKNEY_RSH", str(agent))
     return log
 

@@ -15,6 +15,7 @@ from tests.analysis.compare.delayed import load_catalogue
 from tests.builders import make_library
 from tests.cli.support import call_here, write_model
 from tests.measure.test_run import Silent
+from tests.shared import script
 
 from hockney.analysis.compare import Verdict, compare_runs
 from hockney.errors import UsageError
@@ -122,11 +123,8 @@ def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:
     if mpicc is None or mpiexec is None:
         pytest.skip("there is no Open MPI of the system here")
     prefix = tmp_path / "opt" / "mine"
-    (prefix / "bin").mkdir(parents=True)
     for name, real in (("mpicc", mpicc), ("mpiexec", mpiexec)):
-        wrapper = prefix / "bin" / name
-        wrapper.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
-        wrapper.chmod(0o755)
+        script(prefix / "bin" / name, f'exec {real} "$@"')
     done = call_here(tmp_path, "run", "pingpong", "-t", f"mpi@{prefix}", "--bytes", "8", "--time", "0.2s", "--json")
     assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     (series,) = json.loads(done.stdout)["series"]

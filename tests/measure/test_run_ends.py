@@ -13,6 +13,7 @@ from tests.builders import make_info, make_library, make_point
 from tests.cli.support import call_here
 from tests.matrix import matrix
 from tests.measure.test_run import Silent, command
+from tests.shared import script
 
 from hockney.analysis.compare.differences import contention_of
 from hockney.machine.activity import Moment
@@ -212,8 +213,7 @@ def test_a_launcher_that_never_answers_is_waited_for_once(tmp_path: Path, monkey
     """Not again for another transport of its library, another number of ranks or another launch."""
     monkeypatch.setattr("hockney.worker.session.GRACE_S", 0.5)
     program, starts = tmp_path / "mpiexec", tmp_path / "starts"
-    program.write_text(f"#!/bin/sh\necho x >> {starts}\nexec sleep 60\n")
-    program.chmod(0o755)
+    script(program, f"echo x >> {starts}", "exec sleep 60")
     catalogue = load(libraries=())
     library = make_library("mpi@mpich-1", "mpich", program)
     names = ("mpi@mpich-1", "mpi@mpich-1:sync")

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from tests.builders import SLOWEST, make_info, make_launch, make_measurement, make_point, measurements_with_medians
 
-from hockney.errors import UsageError
 from hockney.model import PointStatus, RunStatus, Warning_
 from hockney.results.export import CSV_COLUMNS, write_csv, write_json
+from hockney.results.runs import Run
 from hockney.results.store import Store
 
 BARRIER = make_point(0, pattern="barrier", options=(("algorithm", "tree"), ("window", "2")), role="refined")
@@ -46,14 +46,14 @@ def full(store: Store) -> int:
 
 def csv_of(store: Store, run_id: int) -> list[dict[str, str]]:
     stream = io.StringIO(newline="")
-    write_csv(store, run_id, stream)
+    write_csv(Run(store, run_id), stream)
     stream.seek(0)
     return list(csv.DictReader(stream))
 
 
 def json_of(store: Store, run_id: int, **how: bool) -> Any:
     stream = io.StringIO()
-    write_json(store, run_id, stream, **how)
+    write_json(Run(store, run_id), stream, **how)
     return json.loads(stream.getvalue(), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
 
 
@@ -202,13 +202,6 @@ def test_run_without_points(store: Store) -> None:
     run_id = store.create_run(make_info(), [])
     assert csv_of(store, run_id) == []
     assert json_of(store, run_id)["series"] == []
-
-
-def test_unknown_run(store: Store) -> None:
-    with pytest.raises(UsageError, match="there is no run 9"):
-        write_csv(store, 9, io.StringIO())
-    with pytest.raises(UsageError, match="there is no run 9"):
-        write_json(store, 9, io.StringIO())
 
 
 def test_export_of_a_store_opened_to_read(store: Store, full: int) -> None:

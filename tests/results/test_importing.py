@@ -9,6 +9,7 @@ from pathlib import Path
 from hockney.results.export import write_csv
 from hockney.results.formats import read_outputs
 from hockney.results.importing import ImportOptions, store_outputs
+from hockney.results.runs import Run
 from hockney.results.store import Store
 
 SAMPLES = Path(__file__).parent / "formats/samples"
@@ -28,7 +29,7 @@ def test_csv_leaves_out_what_an_output_does_not_say(tmp_path: Path) -> None:
     files = [(name, read_outputs((SAMPLES / name).read_text(encoding="utf-8"), name))]
     with Store.open(tmp_path / "r.db") as store:
         run_id = store_outputs(store, files, ImportOptions(), command="import", label=None)
-        write_csv(store, run_id, stream)
+        write_csv(Run(store, run_id), stream)
     stream.seek(0)
     row = next(csv.DictReader(stream))
     unknown = ("library", "reason", "samples", "minimum_ns", "batch", "verified", "floor_ns", "oversubscribed")

@@ -7,13 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-
-def script(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
+from tests.shared import script
 
 
 def install(root: Path, wrapper: str, library: str, macros: str, launcher: str | None, says: str) -> Path:
@@ -29,7 +23,7 @@ def install(root: Path, wrapper: str, library: str, macros: str, launcher: str |
         f"*--version*) echo cc 1.0;;\n*-dM*) cat <<'END'\n{macros}\nEND\n;; *) exit 1;; esac",
     )
     if launcher:
-        script(tools / launcher, f"cat <<'END'\n{says}\nEND")
+        script(tools / launcher, "cat <<'END'", says, "END")
     return tools
 
 

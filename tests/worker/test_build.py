@@ -16,8 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.shared import finished, made_once
-from tests.worker.made_up import script
+from tests.shared import finished, made_once, script
 
 from hockney.worker import build, cache
 from hockney.worker.build import Recipe, build_worker, family_sources
@@ -30,7 +29,7 @@ QUICK = Recipe(flags=("-O0",))  # compiles in half the time
 
 def recording(path: Path, log: Path) -> Path:
     """A compiler that logs its command line, then compiles without optimising."""
-    return script(path, f'echo "$@" >> {log}\nexec {shutil.which("cc")} "$@" -O0')
+    return script(path, f'echo "$@" >> {log}', f'exec {shutil.which("cc")} "$@" -O0')
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.worker.test_native import converse, measure, measured, oversubscribed
+from tests.worker.test_native import measure, measured, oversubscribed, why_unsupported
 
 from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import Point
 from hockney.suites import load_suite
-from hockney.worker.build import build_worker
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.libraries import Missing
 
@@ -65,10 +64,8 @@ def test_a_farm_without_receivers_is_refused_before_and_in_the_worker(
     pattern: str, senders: int, catalogue: Catalogue
 ) -> None:
     said = f"{pattern} with senders={senders} on 3 ranks has no receivers: it needs {senders + 2} ranks or more"
-    commands = [measure(pattern, 16, senders=senders), measure("pingpong", 8)]
-    answers, _ = converse(build_worker(), commands, "-t", "null", "-n", "3", "--oversubscribed")
-    assert [a["kind"] for a in answers] == ["error", "measure", "bye"]
-    assert (answers[0]["code"], answers[0]["message"]) == ("unsupported", said)
+    command = measure(pattern, 16, senders=senders)
+    assert why_unsupported(command, "-t", "null", "-n", "3", "--oversubscribed") == said
     point = Point("shm", pattern, 3, 16, (("senders", str(senders)),))
     enough = replace(point, ranks=senders + 2)
     assert catalogue.obstacles([point, enough], one_host=False) == {point: said}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.shared import script
 
 from hockney.errors import UsageError
 from hockney.model import placed, split_placed
@@ -225,9 +226,7 @@ def test_flux_which_may_run_within_slurm() -> None:
 
 
 def test_flux_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = tmp_path / "flux"
-    program.write_text('#!/bin/sh\ntest "$*" = "hostlist local" && echo "f[1-3]"\n', encoding="ascii")
-    program.chmod(0o755)
+    script(tmp_path / "flux", 'test "$*" = "hostlist local" && echo "f[1-3]"')
     monkeypatch.setenv("FLUX_URI", "local:///x")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert current_allocation() == Allocation("Flux", "", (Host("f1"), Host("f2"), Host("f3")))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.builders import make_library
+from tests.shared import script
 
 from hockney.errors import UsageError
 from hockney.worker.errors import LaunchFailed
@@ -253,9 +254,7 @@ def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
 
     def make(known: str, linked: str = "") -> None:
         for name, said in (("srun", f"MPI plugin types are...\n{known}"), ("ldd", linked)):
-            program = tmp_path / name
-            program.write_text(f"#!/bin/sh\necho '{said}' >&2\n", encoding="ascii")
-            program.chmod(0o755)
+            script(tmp_path / name, f"echo '{said}' >&2")
         output_of.cache_clear()
 
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

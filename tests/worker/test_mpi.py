@@ -10,8 +10,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.shared import script
 from tests.worker import made_up
-from tests.worker.made_up import on_path, script
+from tests.worker.made_up import on_path
 
 from hockney.worker import catalogue, compiler
 from hockney.worker.libraries import MPI

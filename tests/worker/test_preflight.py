@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.builders import make_library
+from tests.shared import script
 
 from hockney.errors import UsageError
 from hockney.worker.hosts import Host
@@ -16,9 +17,7 @@ from hockney.worker.starters import Starter
 
 def shell(tmp_path: Path, ending: str = "") -> Starter:
     """A remote shell that runs any command here, for any host; its answer ends with more lines."""
-    program = tmp_path / "shell"
-    program.write_text(f'#!/bin/sh\nshift\nsh -c "$*" | sed "/^end$/d"\n{ending}echo end\n', encoding="ascii")
-    program.chmod(0o755)
+    program = script(tmp_path / "shell", "shift", 'sh -c "$*" | sed "/^end$/d"', f"{ending}echo end")
     return starter(program)
 
 
@@ -96,8 +95,7 @@ def test_libraries_are_asked_their_versions(tmp_path: Path) -> None:
         ("a", "mpiexec (OpenRTE) 4.1.4\nbugs 1.2"),
         ("b", "HYDRA build details:\n    Version:  5.0.2rc1"),
     ):
-        (tmp_path / name).write_text(f"#!/bin/sh\necho '{said}'\n", encoding="ascii")
-        (tmp_path / name).chmod(0o755)
+        script(tmp_path / name, f"echo '{said}'")
     libraries = [make_library(name, "mpich", tmp_path / name) for name in ("a", "b", "c")]
     (host,) = preflight([Host("here")], [], shell(tmp_path), libraries)
     assert host["libraries"] == {"a": "4.1.4", "b": "5.0.2", "c": None}
@@ -105,26 +103,20 @@ def test_libraries_are_asked_their_versions(tmp_path: Path) -> None:
 
 def test_a_daemon_is_not_asked_its_version(tmp_path: Path) -> None:
     """PVM's takes the option for the name of a file, and stays."""
-    daemon = tmp_path / "pvmd"
-    daemon.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n", encoding="ascii")
-    daemon.chmod(0o755)
+    daemon = script(tmp_path / "pvmd", f"touch {tmp_path}/started")
     (host,) = preflight([Host("here")], [], shell(tmp_path), [make_library("pvm@3.4.6", "pvm", daemon)])
     assert host["libraries"] == {}
     assert not (tmp_path / "started").exists()
 
 
 def test_a_worker_that_does_not_run_is_told(tmp_path: Path) -> None:
-    worker = tmp_path / "worker"
-    worker.write_text("#!/bin/sh\necho first\necho libmpi.so.12: cannot open >&2\nexit 127\n", encoding="ascii")
-    worker.chmod(0o755)
+    worker = script(tmp_path / "worker", "echo first", "echo libmpi.so.12: cannot open >&2", "exit 127")
     (host,) = preflight([Host("here")], [worker], shell(tmp_path))
     assert host["broken"] == {str(worker): "libmpi.so.12: cannot open"}
 
 
 def test_a_host_on_which_the_native_worker_does_not_run_is_named(tmp_path: Path) -> None:
-    worker = tmp_path / "worker"
-    worker.write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
-    worker.chmod(0o755)
+    worker = script(tmp_path / "worker", "exit 1")
     with pytest.raises(HostsUnusable, match=f"here: the worker {worker} does not run there: it fails without a word"):
         preflight([Host("here")], [worker], shell(tmp_path), native=worker)
 
@@ -135,8 +127,6 @@ def test_one_machine_with_two_names_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_shell_that_fails_is_quoted(tmp_path: Path) -> None:
-    program = tmp_path / "shell"
-    program.write_text("#!/bin/sh\necho 'no route' >&2\nexit 255\n", encoding="ascii")
-    program.chmod(0o755)
+    program = script(tmp_path / "shell", "echo 'no route' >&2", "exit 255")
     with pytest.raises(HostsUnusable, match="here: no route"):
         preflight([Host("here")], [], starter(program))

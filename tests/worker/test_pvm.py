@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.matrix import matrix
-from tests.worker.made_up import script
+from tests.shared import script
 
 from hockney.worker import libraries as module
 from hockney.worker.build import build_worker

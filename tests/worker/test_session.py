@@ -18,18 +18,12 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.matrix import matrix
-from tests.shared import finished
+from tests.shared import finished, script
 from tests.worker.extra import EXTRA
 
 from hockney.errors import UsageError
 from hockney.worker.build import Recipe, build_worker
-from hockney.worker.errors import (
-    LaunchFailed,
-    ProtocolError,
-    WorkerDied,
-    WorkerRefused,
-    WorkerTimedOut,
-)
+from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerRefused, WorkerTimedOut
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
 from hockney.worker.libraries import MPI, Library
@@ -147,8 +141,7 @@ def test_ranks_with_one_local_number_are_pinned_by_rank(mpi: Library, tmp_path: 
         pytest.skip("ranks can be pinned apart on two CPUs or more only")
     worker = tmp_path / "worker"
     others = "OMPI_COMM_WORLD_LOCAL_RANK MPI_LOCALRANKID MV2_COMM_WORLD_LOCAL_RANK PALS_LOCAL_RANKID"
-    worker.write_text(f'#!/bin/sh\nunset {others}\nSLURM_LOCALID=0 exec {build_worker(mpi.recipe)} "$@"\n')
-    worker.chmod(0o755)
+    script(worker, f"unset {others}", f'SLURM_LOCALID=0 exec {build_worker(mpi.recipe)} "$@"')
     with WorkerSession(launch(Job(worker, "mpi", 2, CPUS), mpi)) as session:
         assert [rank.bound for rank in session.hello().ranks] == list(map(str, CPUS[:2]))
 
@@ -349,16 +342,15 @@ def test_a_session_that_never_said_hello_closes_and_may_be_ended_again() -> None
 @pytest.fixture
 def agent(tmp_path: Path) -> Path:
     """Takes the place of ssh: runs the command here, but not for the hosts `nowhere`, `walled` and `silent`."""
-    path = tmp_path / "agent"
-    path.write_text(
-        "#!/bin/sh\nhost=$1\nshift\n"
-        'if [ "$host" = walled ]; then echo "hockney worker: rank 1: rendezvous: no way" >&2; exit 15; fi\n'
-        'if [ "$host" = nowhere ]; then echo "agent: connection refused" >&2; exit 255; fi\n'
-        'if [ "$host" = silent ]; then exec sleep 600; fi\n'
-        'exec sh -c "$*"\n'
+    return script(
+        tmp_path / "agent",
+        "host=$1",
+        "shift",
+        'if [ "$host" = walled ]; then echo "hockney worker: rank 1: rendezvous: no way" >&2; exit 15; fi',
+        'if [ "$host" = nowhere ]; then echo "agent: connection refused" >&2; exit 255; fi',
+        'if [ "$host" = silent ]; then exec sleep 600; fi',
+        'exec sh -c "$*"',
     )
-    path.chmod(0o755)
-    return path
 
 
 def remote_job(agent: Path, hosts: tuple[str, ...], ranks: int, start_limit_s: int = START_LIMIT_S) -> StartCommand:
@@ -417,10 +409,7 @@ def test_output_of_rank_0_is_no_command_for_other_hosts(
     monkeypatch.chdir(tmp_path)
     agent = tmp_path / "agent"
     answer = f'@hk {{"v":1,"id":0,"kind":"listening","host":{address}}}'
-    agent.write_text(
-        f"#!/bin/sh\nif [ $1 = first ]; then echo '{answer}'; exec sleep 60; fi\nshift\nexec sh -c \"$*\"\n"
-    )
-    agent.chmod(0o755)
+    script(agent, f"if [ $1 = first ]; then echo '{answer}'; exec sleep 60; fi", "shift", 'exec sh -c "$*"')
     with pytest.raises(ProtocolError, match="a wrong answer of the worker: listening"):
         WorkerSession(remote_job(agent, ("first", "second"), 2)).start()
     assert not (tmp_path / "made").exists()

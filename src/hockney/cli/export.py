@@ -101,25 +101,24 @@ def export(
     from hockney.results.runs import Run
     from hockney.results.store import Store
 
-    with Store.open(store, readonly=True) as results:
-        run_id = results.find_run(reference or "last")
+    with Store.open(store, readonly=True) as results, results.snapshot():
+        run = Run(results, results.find_run(reference or "last"))
         if parquet is not None:
             from hockney.results.parquet import write_parquet
 
             with replaced(parquet, "wb") as file:
-                write_parquet(results, run_id, file, samples=samples)
+                write_parquet(run, file, samples=samples)
             _say_written(parquet)
             return
         with written(output) as stream:
             if osu:
                 from hockney.cli.show import select
 
-                run = Run(results, run_id)
                 write_osu(run, select(run, (), transport), stream)
             elif as_json:
-                write_json(results, run_id, stream, samples=samples)
+                write_json(run, stream, samples=samples)
             else:
-                write_csv(results, run_id, stream)
+                write_csv(run, stream)
     _say_written(output)
 
 

@@ -103,7 +103,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
         remark("\n".join(["", *ending]))
     if output.csv is not None:
         with written(output.csv) as stream:
-            write_csv(results, outcome.run_id, stream)
+            write_csv(run, stream)
     if output.report is not None:
         write_report(Results(results), [run], output.report, form_of(output.report))
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE

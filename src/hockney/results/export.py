@@ -16,7 +16,6 @@ from typing import Any, TextIO
 
 from hockney.model import Definition, Measurement
 from hockney.results.runs import Run, Series
-from hockney.results.store import Store
 from hockney.stats import Figure, State
 from hockney.units import printable
 
@@ -41,18 +40,16 @@ CSV_COLUMNS = (
 )
 
 
-def write_csv(store: Store, run_id: int, stream: TextIO) -> None:
+def write_csv(run: Run, stream: TextIO) -> None:
     """One row per series and state; a series without samples has one row, with its status and reason.
 
-    Unknown is an empty field. The stream must be open with `newline=""`. Raises UsageError for an unknown run.
+    Unknown is an empty field. The stream must be open with `newline=""`.
     """
-    with store.snapshot():
-        run = Run(store, run_id)
-        writer = csv.DictWriter(stream, CSV_COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for stored in store.points(run_id):
-            for row in rows_of(run, Series(run, stored)):
-                writer.writerow({name: printable(v) if isinstance(v, str) else v for name, v in row.items()})
+    writer = csv.DictWriter(stream, CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for series in run.each_series():
+        for row in rows_of(run, series):
+            writer.writerow({name: printable(v) if isinstance(v, str) else v for name, v in row.items()})
 
 
 def rows_of(run: Run, series: Series) -> list[dict[str, Any]]:
@@ -91,31 +88,28 @@ def _csv_figure(figure: Figure) -> dict[str, object]:
     return {figure_column(name): value for name, value in values.items()} | definition
 
 
-def write_json(store: Store, run_id: int, stream: TextIO, *, samples: bool = False) -> None:
-    """The whole run, series by series; `samples`: with every sample of every rank. Raises UsageError."""
-    with store.snapshot():
-        run = Run(store, run_id)
-        head: dict[str, object] = {
-            "format": FORMAT,
-            "version": VERSION,
-            "run": _json_run(run),
-            "facts": run.facts,
-            "launches": launches_json(run),
-            "warnings": [dataclasses.asdict(warning) for warning in run.warnings],
-        }
-        stream.write("{\n")
-        for name, value in head.items():
-            stream.write(f"{_json(name)}: {_json(value)},\n")
-        stream.write('"series": [')
-        for i, stored in enumerate(store.points(run_id)):
-            series = Series(run, stored)  # not one of run.series, which would keep all samples
-            pairs = zip(series.measurements, series.states, strict=True)
-            measurements = [_json_measurement(measurement, state, samples=samples) for measurement, state in pairs]
-            if run.info.is_imported:
-                measurements = list(map(_without_batch, measurements))
-            stream.write(("," if i else "") + "\n")
-            stream.write(_json({**series_json(series, series.figures()), "measurements": measurements}))
-        stream.write("\n]\n}\n")
+def write_json(run: Run, stream: TextIO, *, samples: bool = False) -> None:
+    """The whole run, series by series; `samples`: with every sample of every rank."""
+    head: dict[str, object] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "run": _json_run(run),
+        "facts": run.facts,
+        "launches": launches_json(run),
+        "warnings": [dataclasses.asdict(warning) for warning in run.warnings],
+    }
+    stream.write("{\n")
+    for name, value in head.items():
+        stream.write(f"{_json(name)}: {_json(value)},\n")
+    stream.write('"series": [')
+    for i, series in enumerate(run.each_series()):
+        pairs = zip(series.measurements, series.states, strict=True)
+        measurements = [_json_measurement(measurement, state, samples=samples) for measurement, state in pairs]
+        if run.info.is_imported:
+            measurements = list(map(_without_batch, measurements))
+        stream.write(("," if i else "") + "\n")
+        stream.write(_json({**series_json(series, series.figures()), "measurements": measurements}))
+    stream.write("\n]\n}\n")
 
 
 def _json(value: object) -> str:

@@ -12,7 +12,6 @@ from hockney.errors import UsageError
 from hockney.model import Definition
 from hockney.results.export import CSV_COLUMNS, csv_front, figure_column, rows_of
 from hockney.results.runs import Run, Series
-from hockney.results.store import Store
 from hockney.stats import Figure
 
 _OF_RUN = {"run": int, "label": str, "library": str, "ranks": int, "bytes": int, "oversubscribed": bool}
@@ -31,8 +30,8 @@ _SAMPLE = {
 }
 
 
-def write_parquet(store: Store, run_id: int, file: IO[bytes], *, samples: bool = False) -> None:
-    """Write a run series by series. Raises UsageError without pyarrow, and for an unknown run."""
+def write_parquet(run: Run, file: IO[bytes], *, samples: bool = False) -> None:
+    """Write a run series by series. Raises UsageError without pyarrow."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -41,26 +40,21 @@ def write_parquet(store: Store, run_id: int, file: IO[bytes], *, samples: bool =
     arrow = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
     kinds = _SAMPLE if samples else _column_kinds()
     schema = pa.schema([(name, arrow[kind]) for name, kind in kinds.items()])
-    with store.snapshot(), pq.ParquetWriter(file, schema) as writer:
-        run = Run(store, run_id)
-        rows: list[dict[str, Any]] = []
-        for stored in store.points(run_id):
-            series = Series(run, stored)  # not one of run.series, which would keep all samples
-            if samples:
-                tables = []
-                for same, columns in _samples(run, series):
-                    count = len(columns["sample"])
-                    repeated = {
-                        name: pa.repeat(pa.scalar(value, type=arrow[kinds[name]]), count)
-                        for name, value in same.items()
-                    }
-                    tables.append(pa.table({**repeated, **columns}, schema=schema))
-                if tables:
-                    writer.write_table(pa.concat_tables(tables))
-            else:
-                rows += rows_of(run, series)
-        if rows:
+    with pq.ParquetWriter(file, schema) as writer:
+        if not samples:
+            rows = [row for series in run.each_series() for row in rows_of(run, series)]
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+            return
+        for series in run.each_series():
+            tables = []
+            for same, columns in _samples(run, series):
+                count = len(columns["sample"])
+                repeated = {
+                    name: pa.repeat(pa.scalar(value, arrow[kinds[name]]), count) for name, value in same.items()
+                }
+                tables.append(pa.table({**repeated, **columns}, schema=schema))
+            if tables:
+                writer.write_table(pa.concat_tables(tables))
 
 
 def _column_kinds() -> dict[str, type]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -125,7 +125,11 @@ class Run:
     @functools.cached_property
     def series(self) -> tuple[Series, ...]:
         """All series in the order of the plan, also those without samples (skipped, failed, not reached)."""
-        return tuple(Series(self, stored) for stored in self._store.points(self.id))
+        return tuple(self.each_series())
+
+    def each_series(self) -> Iterator[Series]:
+        """The same, one after the other: their samples do not stay in memory."""
+        return (Series(self, stored) for stored in self._store.points(self.id))
 
     def summaries(self) -> list[tuple[Series, list[tuple[MeasurementSummary, stats.State]]]]:
         """Every series with its measurements and their states, without samples: fast for a run of any size.

@@ -8,17 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.analysis.predict.known import (
-    LATENCY,
-    MODEL,
-    PER_BYTE,
-    PER_LONG_BYTE,
-    PUT,
-    RECEIVE,
-    SEND,
-    WAY,
-    copied,
-)
+from tests.analysis.predict.known import LATENCY, MODEL, PER_BYTE, PER_LONG_BYTE, PUT, RECEIVE, SEND, WAY, copied
 from tests.builders import make_point
 
 from hockney.analysis.predict.basics import Basics, Figures

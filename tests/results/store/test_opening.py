@@ -257,23 +257,14 @@ def test_damaged_file(path: Path) -> None:
     assert "damaged" in refused(path, readonly=True)
 
 
-def test_read_only_file_is_refused_for_writing_but_can_be_read(shared: Path) -> None:
+@pytest.mark.parametrize("of_folder", [0o777, 0o555])
+def test_file_that_may_not_be_written_can_be_read(shared: Path, of_folder: int) -> None:
     path = shared / "results.db"
     fill(path)
     path.chmod(0o444)
+    shared.chmod(of_folder)
     with without_root():
         assert "it may not be written" in refused(path)
-        with Store.open(path, readonly=True) as store:
-            assert [run.label for run in store.runs()] == ["kept"]
-
-
-def test_folder_that_may_not_be_written_can_be_read(shared: Path) -> None:
-    path = shared / "results.db"
-    fill(path)
-    path.chmod(0o444)
-    shared.chmod(0o555)
-    with without_root():
-        assert "results.db" in refused(path)
         with Store.open(path, readonly=True) as store:
             assert [run.label for run in store.runs()] == ["kept"]
 

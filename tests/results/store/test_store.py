@@ -214,12 +214,6 @@ def test_round_of_an_unknown_launch_is_refused_whole(store: Store, run_id: int) 
     assert len(store.summaries(run_id)) == 1
 
 
-def test_seed_that_does_not_fit_is_refused(store: Store) -> None:
-    assert store.run(store.create_run(make_info(seed=2**63 - 1), [])).info.seed == 2**63 - 1
-    with pytest.raises(ValueError, match="seed"):
-        store.create_run(make_info(seed=2**63), [])
-
-
 def test_warnings_are_stored_once(store: Store, run_id: int) -> None:
     governor = Warning_("governor", "cpu0", "The governor is powersave.", "Try performance.")
     steal = Warning_("steal", "machine", "Stolen.", "")

@@ -9,16 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from hockney.results.formats.output import (
-    FormatError,
-    Output,
-    checked,
-    has_line,
-    lines_of,
-    read_size,
-    row_of_time,
-    rows_of,
-)
+from hockney.results.formats.output import FormatError, Output, has_line, lines_of, read_size, row_of_time, rows_of
 
 TITLE = "IMB text"
 _VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)")
@@ -78,7 +69,7 @@ def _read_one(lines: list[str], start: int, version: str) -> Output:
         tool=f"Intel MPI Benchmarks {version}, {name}".replace(" ,", ","),
         pattern=pattern,
         transport="mpi",
-        rows=checked(rows),
+        rows=rows,
         ranks=ranks,
         timed=timed,
         options={"algorithm": "native"} if pattern == "multicast" else {},

@@ -48,7 +48,7 @@ def read(text: str) -> list[Output]:
             raise FormatError(f"interval {number} has {count:g} B in {seconds:g} s: nothing was sent")
         times.append(streams * block * seconds * 1e9 / count)
     is_plain = protocol == "tcp" and streams == 1
-    rows = (OutputRow(0, block, tuple(times)),) if times else ()
+    rows = [OutputRow(0, block, tuple(times))] if times else []
     options = {} if streams == 1 else {"streams": str(streams)}
     return [Output(version, "stream" if is_plain else "iperf3", protocol, rows, 2, "slowest", options)]
 

@@ -8,16 +8,7 @@ from __future__ import annotations
 
 import re
 
-from hockney.results.formats.output import (
-    FormatError,
-    Output,
-    OutputRow,
-    checked,
-    lines_of,
-    read_size,
-    row_of_time,
-    rows_of,
-)
+from hockney.results.formats.output import FormatError, Output, OutputRow, lines_of, read_size, row_of_time, rows_of
 
 TITLE = "nccl-tests text"
 _END = "# Avg bus bandwidth"
@@ -60,6 +51,6 @@ def _read_one(lines: list[str], start: int, head: int) -> list[Output]:
             of_kind.append(row_of_time(line, size, cells[place], 1e3, verified=wrong == "0"))
     pattern = None if named is None else "allreduce" if named[1] == "all_reduce" else f"nccl_{named[1]}"
     return [
-        Output(tool, pattern, "nccl", checked(of_kind), ranks, "mean", {"place": "in"} if kind else {})
+        Output(tool, pattern, "nccl", of_kind, ranks, "mean", {"place": "in"} if kind else {})
         for kind, of_kind in enumerate(rows)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hockney.model import Definition
@@ -35,18 +35,26 @@ class Output:
     """One output of a benchmark: one start of its job. None: not said.
 
     `pattern` is hockney's where the definitions agree, else the benchmark's own name. `timed` is as in Definition.
-    `window` are messages in flight, for patterns that have a window. `is_sized`: it has message sizes.
+    `window` are messages in flight, for patterns that have a window. `is_sized`: it has message sizes. Raises
+    FormatError where a size comes twice.
     """
 
     tool: str
     pattern: str | None
     transport: str
-    rows: tuple[OutputRow, ...]
+    rows: Sequence[OutputRow]
     ranks: int | None
     timed: str = "root"
     options: Mapping[str, str] = field(default_factory=dict)
     window: int | None = None
     is_sized: bool = True
+
+    def __post_init__(self) -> None:
+        seen: dict[int, int] = {}
+        for row in self.rows:
+            if row.bytes in seen:
+                raise FormatError(f"line {row.line} has the size of line {seen[row.bytes]} again: {row.bytes} B")
+            seen[row.bytes] = row.line
 
 
 WINDOWED = ("oneway", "twoway", "pairs")
@@ -145,13 +153,3 @@ def row_of_rate(line: int, size_bytes: int, cell: str, bytes_per_s: float, flows
         raise FormatError(f"line {line} has a rate of messages of 0 B")
     time_ns = flows * size_bytes * 1e9 / (value * bytes_per_s)
     return OutputRow(line, size_bytes, (time_ns,), time_ns * half / value)
-
-
-def checked(rows: list[OutputRow]) -> tuple[OutputRow, ...]:
-    """Raises FormatError where a size comes twice."""
-    seen: dict[int, int] = {}
-    for row in rows:
-        if row.bytes in seen:
-            raise FormatError(f"line {row.line} has the size of line {seen[row.bytes]} again: {row.bytes} B")
-        seen[row.bytes] = row.line
-    return tuple(rows)

@@ -226,9 +226,7 @@ def pack(value: object) -> str:
 
 
 def run_values(info: RunInfo) -> dict[str, Any]:
-    """By column. Raises ValueError for a seed that SQLite's integers cannot hold."""
-    if not 0 <= info.seed < 2**63:
-        raise ValueError(f"the seed {info.seed} does not fit the store: 0 <= seed < 2**63")
+    """The values by column."""
     return {**vars(info), "facts": pack(info.facts), "plan": pack(info.plan)}
 
 
