@@ -226,7 +226,7 @@ def test_flux_which_may_run_within_slurm() -> None:
 
 
 def test_flux_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    script(tmp_path / "flux", 'test "$*" = "hostlist local" && echo "f[1-3]"')
+    program = script(tmp_path / "flux", 'test "$*" = "hostlist local" && echo "f[1-3]"')
     monkeypatch.setenv("FLUX_URI", "local:///x")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert current_allocation() == Allocation("Flux", "", (Host("f1"), Host("f2"), Host("f3")))
