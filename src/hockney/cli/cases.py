@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -150,9 +151,10 @@ def predicted(
     sensitivity: bool,
     tolerance: bool,
     as_json: bool,
-    draws_s: float = 60.0,
+    time_s: float = 60.0,
+    cases: int = 1,
 ) -> Predicted:
-    """The times of a case, and the requested analyses; without intervals, if those take longer than draws_s.
+    """The times of a case, and the requested analyses; without intervals, if its share of time_s is too short for them.
 
     Raises UsageError for a change without effect.
     """
@@ -168,7 +170,7 @@ def predicted(
 
             def draw_tick(number: int, expected_s: float) -> Tick | None:
                 nonlocal too_long_s
-                if expected_s <= draws_s:
+                if expected_s <= time_s / cases:
                     return display.simulating(f"intervals on {case.model.name}", number)
                 too_long_s = expected_s
                 return None
@@ -178,8 +180,9 @@ def predicted(
             tick = display.simulating(f"times on {case.model.name}", len(points))
             predictions, failed = predict_fitted(fit, points, content_of, tick=tick, draw_tick=draw_tick)
             if too_long_s:
-                takes, allowed = format_duration_s(too_long_s), format_duration_s(draws_s)
-                why = f"No interval on {case.model.name}: it takes about {takes}; its share of --time is {allowed}."
+                takes, allowed = format_duration_s(too_long_s), format_duration_s(time_s / cases)
+                why = f"No interval on {case.model.name}: it takes about {takes}; its share of --time is {allowed}. "
+                why += f"For an interval, add `--time {math.ceil(1.5 * too_long_s * cases)}s`."
                 case = replace(case, assumptions=[*case.assumptions, why])
         new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
         if changes:
