@@ -165,13 +165,17 @@ def transport_words(suite: Suite, asked: RunOptions) -> list[str]:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A series with its words resolved. `unknown_sizes` are shares of a cache whose size is not known here."""
+    """A series with its words resolved. `unknown_sizes` are shares of a cache whose size is not known here.
+
+    `is_of_suite`: its sizes are those of the suite, not of the command line.
+    """
 
     pattern: PatternInfo
     curves: Sequence[tuple[TransportInfo, int, Mapping[str, str]]]  # with ranks and options
     sizes: list[int]
     unknown_sizes: list[str]
     is_refined: bool
+    is_of_suite: bool
     role: str
 
     def __len__(self) -> int:
@@ -181,7 +185,12 @@ class _Grid:
         for transport, ranks, options in self.curves:
             traits, pairs = self.pattern.traits_on(transport), as_pairs(self.pattern, options)
             point = Point(transport.name, self.pattern.name, ranks, 0, pairs, self.role, traits)
-            yield from (replace(point, bytes=size) for size in sizes)
+            yield from (replace(point, bytes=size) for size in (*sizes, *self._in_their_place(sizes, transport)))
+
+    def _in_their_place(self, sizes: Sequence[int], transport: TransportInfo) -> Sequence[int]:
+        """The largest power of two that a transport can send, where it can send none of a suite's sizes."""
+        is_too_long = self.is_of_suite and 0 < transport.max_bytes < min(sizes, default=0)
+        return [1 << transport.max_bytes.bit_length() - 1] if is_too_long else []
 
 
 def make_plan(
@@ -447,6 +456,7 @@ def _grid(
         is_refined=pattern.sized
         and any(not transport.is_harness for transport, _, _ in curves)
         and (series.refine and not asked.sizes if asked.refine is None else asked.refine),
+        is_of_suite=not asked.sizes,
         role="basic" if series.basic else "asked",
     )
 

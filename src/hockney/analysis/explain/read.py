@@ -15,7 +15,7 @@ from hockney.analysis.impact import impacts_of
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
 from hockney.errors import HockneyError
 from hockney.model import DIGITS, Measurement, Point, PointStatus, RunStatus
-from hockney.results.runs import Run, Series, main_state, summary_time
+from hockney.results.runs import Run, Series, arrived_share, main_state, summary_time
 from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, State, median
 from hockney.stats.figures import STREAM_EVENTS_MIN
@@ -134,7 +134,7 @@ def _curve_point(
         time = Estimate(interval.value, min(low, time.low), max(high, time.high)) if time else None
         time = time or Estimate(interval.value, low, high)
     definition = measurements[0].definition
-    payload_bytes = definition.bytes_per_rep / definition.divisor or None
+    payload_bytes = arrived_share(measurements) * definition.bytes_per_rep / definition.divisor or None
     return None if time is None or time.low <= 0 else CurvePoint(size_bytes, time, payload_bytes, measurements)
 
 
