@@ -179,6 +179,27 @@ def test_the_first_round_is_whole_even_without_a_budget() -> None:
     assert [len(measurements) for measurements in notes.rounds] == [2]
 
 
+@pytest.mark.parametrize(("budget_s", "most_s"), [(1, 60), (30, 90)])
+def test_a_first_round_on_a_slow_network_ends_without_long_messages(budget_s: float, most_s: float) -> None:
+    """The long messages of tcp take 4 s each; one more is under way when the time is up. Those of shm are quick."""
+    points = [
+        Point(transport, "oneway", 2, size, (("window", str(window)),))
+        for window in range(2, 42)
+        for transport in ("tcp", "shm")
+        for size in (1 << 20, 8, 1 << 10)
+    ]
+    machine = Machine(lambda point: 1e9 if (point.transport, point.bytes) == ("tcp", 1 << 20) else 1000.0)
+    notes = sample(machine, plan_of(*points), budget_s=budget_s)
+    (first, *_) = notes.rounds
+    seen = {measurement.point for measurement in first}
+    left_out = [point for point in points if point not in seen]
+    assert 0 < len(left_out) < 40
+    assert {(point.transport, point.bytes) for point in left_out} == {("tcp", 1 << 20)}
+    assert most_s < notes.progress[0].elapsed_s < most_s + 6
+    status, reason = notes.ends[left_out[0]]
+    assert (status, reason) == (PointStatus.BUDGET, "the time was up: no interval yet; measurements in all: 0")
+
+
 def test_the_first_round_of_a_later_launch_is_whole_too() -> None:
     machine = Machine(lambda point: 20_000.0)
     points = tuple(Point("tcp", "pingpong", 2, size) for size in range(1, 9))

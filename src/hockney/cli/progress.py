@@ -103,8 +103,9 @@ class ProgressDisplay(Display):
         if not self._done and time.monotonic() >= self._end_s and self._unseen:
             self._end_s = math.inf
             left = f"{counted(len(self._unseen), 'point')} to go"
-            whole = "the first round is made whole" if self._launches == 1 else "each launch makes one whole round"
-            self.say(f"  the time is up, but {whole}: {left}{' in this one' if self._launches > 1 else ''}")
+            whole = "the first round continues" if self._launches == 1 else "each launch makes one round"
+            left += " in this one" if self._launches > 1 else ""
+            self.say(f"  the time is up, but {whole}: {left}, without long messages where they are slow")
         self._draw(text)
 
     def progressed(self, progress: Progress) -> None:
