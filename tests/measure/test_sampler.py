@@ -233,11 +233,11 @@ def test_ctrl_c_in_the_middle_of_a_round_loses_nothing() -> None:
     sampler = Sampler(plan_of(*points), machine, notes, seed=1, clock=machine.clock)
     with pytest.raises(KeyboardInterrupt):
         sampler.run(1000)
-    told = all_measurements(notes)
+    observed = all_measurements(notes)
     kept = [
         measurement for measurement in machine.measurements if measurement.elapsed_ns.shape[1] > 3
     ]  # the others were for calibration
-    assert len(told) == len(kept)
+    assert len(observed) == len(kept)
     assert {status for status, _ in notes.ends.values()} == {PointStatus.STOPPED}
 
 
@@ -490,7 +490,7 @@ def test_a_resumed_run_measures_added_sizes_and_their_neighbours_together() -> N
     machine = Machine(jumping_after(5001), pause_s=0.05)
     whole = refined(Machine(jumping_after(5001), pause_s=0.05))
     just_added_s = next(progress.elapsed_s for progress in whole.progress if progress.points > len(POWERS))
-    first = refined(machine, budget_s=just_added_s + 0.1)  # so much that one more round is made
+    first = refined(machine, budget_s=just_added_s + 0.1)  # enough for one more round
     begun = [*CURVE, *first.added]
     assert first.added
     plan = replace(plan_of(*begun, refine=True), exact=True)
@@ -548,7 +548,7 @@ def test_a_size_that_fails_when_it_is_measured_again_has_failed() -> None:
 
 
 def changing_when_refined(lasts_s: float) -> Machine:
-    """Near, but far from when the first added size is measured, for so long."""
+    """Near, but far from when the first added size is measured, for this long."""
     begun_s: list[float] = []
     machine = Machine(jumping_after(5001), pause_s=0.05)
 
