@@ -79,13 +79,13 @@ def test_a_first_round_that_is_longer_than_the_time_says_so_once(capsys: pytest.
         display.measured(make_measurement(point, 1, 0, 50.0, 27.0))
     said = [line for line in sentences(capsys.readouterr().err) if "the time is up" in line]
     assert said == [
-        "  the time is up, but the first round continues: 2 points to go, without long messages where they are slow"
+        "  the time is up, but the first round continues: 2 points to go"
     ]
 
 
 def test_points_that_have_failed_are_not_to_go(capsys: pytest.CaptureFixture[str]) -> None:
     display = ProgressDisplay()
-    display.begun(1, Plan("test", POINTS, time_s=0.0001, launches=2), goes_on=False, precise=0)
+    display.begun(1, Plan("test", POINTS, time_s=0.0001, launches=2, hosts=HOSTS), goes_on=False, precise=0)
     display.point_ended(POINTS[0], PointStatus.FAILED, "it is gone")
     display.measured(make_measurement(POINTS[1], 1, 0, 50.0, 27.0))
     said = [line for line in sentences(capsys.readouterr().err) if "the time is up" in line]

@@ -42,7 +42,7 @@ class ProgressDisplay(Display):
         self._line = ""  # on a terminal, the one that is rewritten
         self._seen: set[str] = set()  # transports with a figure, jobs and failures that were printed
         self._run_id: int | None = None
-        self._launches = 1
+        self._launches, self._on_hosts = 1, False
         self._launch = 0
         self._done = ""  # the progress of the run
         self._unseen: set[Point] = set()  # of the first round
@@ -55,6 +55,7 @@ class ProgressDisplay(Display):
         points = counted(len(plan.points), "point")
         is_known = run_id == self._run_id
         self._run_id, self._launches, self._launch = run_id, plan.launches, 0
+        self._on_hosts = bool(plan.hosts)
         self._unseen, self._end_s = set(plan.points), time.monotonic() + plan.time_s
         if is_known:  # a check measures again
             launches = counted(plan.launches, "more launch", "more launches")
@@ -105,7 +106,8 @@ class ProgressDisplay(Display):
             left = f"{counted(len(self._unseen), 'point')} to go"
             whole = "the first round continues" if self._launches == 1 else "each launch makes one round"
             left += " in this one" if self._launches > 1 else ""
-            self.say(f"  the time is up, but {whole}: {left}, without long messages where they are slow")
+            left += ", without long messages where they are slow" if self._on_hosts else ""
+            self.say(f"  the time is up, but {whole}: {left}")
         self._draw(text)
 
     def progressed(self, progress: Progress) -> None:
