@@ -49,6 +49,7 @@ class ProgressDisplay(Display):
         self._end_s = math.inf
         self._failed: dict[tuple[CurveKey, str | None], list[Point]] = {}  # not printed yet
         self._first_failed: dict[str | None, str] = {}  # by reason
+        self._has_failed: set[Point] = set()
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
         """Print the plan; a run that gets more launches has it only once."""
@@ -120,7 +121,8 @@ class ProgressDisplay(Display):
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Keep failures for the next event, so that alike ones are printed together."""
         self._unseen.discard(point)
-        if status is PointStatus.FAILED:
+        if status is PointStatus.FAILED and point not in self._has_failed:
+            self._has_failed.add(point)  # in each launch, maybe with other numbers
             self._failed.setdefault((curve_of(point), reason), []).append(point)
 
     def simulating(self, step: str, points: int) -> Callable[[], None]:
