@@ -127,6 +127,18 @@ def test_a_run_without_basic_figures_says_how_to_measure_them(cli: Cli) -> None:
     assert "hockney predict --validate" in cli("predict", "--validate", "--from", "1").stderr
 
 
+def test_a_run_without_the_transport_is_not_the_one_that_has_no_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for transport in ("tcp", "shm"):
+        store_run(tmp_path / "r.db", "quick", [Made(Point(transport, "pingpong", 2, 8), 1000, 2)])
+    words = ["predict", "alltoall", "--store", str(tmp_path / "r.db"), "-t"]
+    assert execute([*words, "tcp"]) == 3
+    assert "run 1 shows no machine on tcp" in capsys.readouterr().err
+    assert execute([*words, "tpc"]) == 2
+    assert "unknown transport of run 2 'tpc'" in capsys.readouterr().err
+
+
 def test_messages_shorter_than_all_measured_ones_are_not_predicted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

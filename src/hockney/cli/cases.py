@@ -98,15 +98,23 @@ def transports_of(run: Run, words: Sequence[str]) -> list[str]:
 def _newest_fits(results: Results, transports: Sequence[str]) -> list[Fit]:
     """The fits of the newest run that has them, down to short messages if any run has those.
 
-    Raises HockneyError for the last run if none has fits.
+    Raises HockneyError if none has fits: for the last run, if it has these transports, else for the last that has.
     """
     newest: list[Fit] = []
+    why: HockneyError | None = None
     for summary in reversed(results.runs()):
-        with contextlib.suppress(HockneyError):
+        try:
             fits = _fits(results.run(summary.id), transports)
-            if any(fit.sizes_bytes[0] <= 64 for fit in fits):  # shorter messages take as long
-                return fits
-            newest = newest or fits
+        except UsageError:  # it has not all of these transports
+            continue
+        except HockneyError as error:
+            why = why or error
+            continue
+        if any(fit.sizes_bytes[0] <= 64 for fit in fits):  # shorter messages take as long
+            return fits
+        newest = newest or fits
+    if not newest and why is not None:
+        raise why
     return newest or _fits(results.run(), transports)
 
 
