@@ -198,6 +198,8 @@ def test_a_first_round_on_a_slow_network_ends_without_long_messages(budget_s: fl
     assert most_s < notes.progress[0].elapsed_s < most_s + 6
     status, reason = notes.ends[left_out[0]]
     assert (status, reason) == (PointStatus.BUDGET, "the time was up: no interval yet; measurements in all: 0")
+    on_model = replace(plan_of(*points), virtual={"tcp": False})  # whose times are not those of the clock
+    assert len(sample(Machine(machine.time_ns), on_model, budget_s=budget_s).rounds[0]) == len(points)
 
 
 def test_the_first_round_of_a_later_launch_is_whole_too() -> None:
