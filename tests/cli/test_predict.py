@@ -18,7 +18,7 @@ from tests.shared import killed_at_the_end
 
 from hockney.cli import cases, execute
 from hockney.worker.machine_model import load_model
-from hockney.worker.toml_text import toml
+from hockney.worker.toml_models import toml
 
 
 @pytest.fixture

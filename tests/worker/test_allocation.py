@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from hockney.errors import UsageError
-from hockney.worker.allocation import Allocation, current_allocation, find_allocation, slurm_counts
-from hockney.worker.hosts import Host
+from hockney.worker.hosts import Allocation, Host, current_allocation, find_allocation, slurm_counts
 
 SLURM = {
     "SLURM_JOB_ID": "12",

@@ -9,7 +9,7 @@ import pytest
 from hockney.errors import UsageError
 from hockney.model import placed, split_placed
 from hockney.worker.catalogue import matches
-from hockney.worker.hosts import Host, fill, fold_hosts, parse_hosts, read_hostfile, spread
+from hockney.worker.hosts import Host, fill, fold_hosts, parse_hosts, read_hostfile
 
 
 @pytest.mark.parametrize(
@@ -89,25 +89,14 @@ def test_invalid_host_files(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ranks", "hosts", "counts"),
-    [
-        (5, "a,b", (3, 2)),
-        (2, "a,b", (1, 1)),
-        (1, "a,b,c", (1, 0, 0)),
-        (6, "a,b,c", (2, 2, 2)),
-        (6, "a:1,b,c:2", (1, 3, 2)),
-        (3, "a:2,b:2", (2, 1)),
-    ],
-)
-def test_ranks_are_spread_evenly(ranks: int, hosts: str, counts: tuple[int, ...]) -> None:
-    assert spread(ranks, parse_hosts(hosts)) == counts
-
-
-@pytest.mark.parametrize(
     ("ranks", "hosts", "per_host", "filled"),
     [
         (2, "a,b", None, "a:1 b:1"),
         (1, "a,b", None, "a:1"),
+        (5, "a,b", None, "a:3 b:2"),
+        (6, "a,b,c", None, "a:2 b:2 c:2"),
+        (6, "a:1,b,c:2", None, "a:1 b:3 c:2"),
+        (3, "a:2,b:2", None, "a:2 b:1"),
         (2, "a,b", 2, "a:2"),
         (2, "a,b", 1, "a:1 b:1"),
         (5, "a,b,c,d", 2, "a:2 b:2 c:1"),
@@ -115,10 +104,9 @@ def test_ranks_are_spread_evenly(ranks: int, hosts: str, counts: tuple[int, ...]
     ],
 )
 def test_ranks_fill_hosts(ranks: int, hosts: str, per_host: int | None, filled: str) -> None:
-    assert " ".join(map(str, fill(ranks, parse_hosts(hosts), per_host))) == filled
-    assert spread(ranks, fill(ranks, parse_hosts(hosts), per_host)) == tuple(
-        host.slots for host in fill(ranks, parse_hosts(hosts), per_host)
-    )
+    hosts_filled = fill(ranks, parse_hosts(hosts), per_host)
+    assert " ".join(map(str, hosts_filled)) == filled
+    assert fill(ranks, hosts_filled) == hosts_filled
 
 
 def test_more_ranks_than_fit() -> None:
@@ -175,4 +163,4 @@ def test_folded_hosts_name_the_same_hosts(hosts: str, folded: str) -> None:
 
 def test_more_ranks_than_slots() -> None:
     with pytest.raises(UsageError, match=r"more ranks than slots \(3\)"):
-        spread(4, parse_hosts("a:2,b:1"))
+        fill(4, parse_hosts("a:2,b:1"))

@@ -93,7 +93,7 @@ def test_every_pattern(mpi: Library, transport: str) -> None:
                 answer = session.measure("allreduce", bytes=size, samples=3, options=[("algorithm", algorithm)])
                 assert (answer.algorithm, answer.verified) == (done_by, True)
         session.close()
-    assert session.noise == ()
+    assert not session.channel.noise
 
 
 @EVERY_MPI

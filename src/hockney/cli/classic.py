@@ -12,10 +12,10 @@ from hockney.archive import Published
 from hockney.cli import render
 from hockney.cli.curves import SHORT_NOTE, say_one_launch
 from hockney.cli.rerun import fix_text, typed
-from hockney.measure.machine_warnings import OVERSUBSCRIBED
+from hockney.measure.warnings import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
-from hockney.report.classic.view import ClassicView, laid_across, states_note, text_of, view_of
+from hockney.report.classic.view import ClassicView, states_note, text_of, view_of
 from hockney.report.words import SHORT_MARK, spread_text
 from hockney.units import format_bytes
 
@@ -98,8 +98,7 @@ def _print_table(
     Sentences printed before are not repeated: the notes in `said`, and the sentence `state`. `reasons` has the numbers
     of those that are printed below all tables.
     """
-    view = laid_across(view)
-    render.title(f"{table.title}, as published" if view.across else table.title)
+    render.title(table.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     if view.rows:
         measured = any(column.kind in ("measured", "predicted") for column in view.columns)
@@ -111,8 +110,8 @@ def _print_table(
         }
         columns = []
         for place, column in enumerate(view.columns[view.heading :], view.heading):
-            is_figure = _is_figure(column, view)
-            right = column.kind != "key" and (measured or view.across)
+            is_figure = column.kind in ("measured", "predicted")
+            right = column.kind != "key" and measured
             columns.append(render.TableColumn(column.title, right=right, wrap=not is_figure, key=not is_figure))
             columns += [render.TableColumn("error", right=True)] if place in modelled else []
         shown: list[list[str] | str] = []
@@ -133,10 +132,6 @@ def _print_table(
             render.note(text, style="dim")
         said.update(table.notes)
     return note or state
-
-
-def _is_figure(column: ClassicColumn, view: ClassicView) -> bool:
-    return column.kind in ("measured", "predicted") or (view.across and column.kind == "published")
 
 
 def _number(reason: str, reasons: dict[str, int]) -> str:

@@ -26,8 +26,8 @@ def health_json(health: Health) -> dict[str, Any]:
         "hosts": list(known.hosts),
         "pairs": known.pairs,
         "measured_pairs": known.measured,
-        "usual_bytes_per_s": health.usual_bytes_per_s,
-        "usual_ns": health.usual_ns,
+        "usual_bytes_per_s": known.usual_bytes_per_s,
+        "usual_ns": known.usual_ns,
         **{
             f"{name}{suffix}": square(values, of)
             for name, values in (("bytes_per_s", known.bytes_per_s), ("latency_ns", known.latency_ns))

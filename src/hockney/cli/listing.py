@@ -40,7 +40,7 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     """
     if files and kind != "suites":
         raise UsageError("files can be given to 'list suites' only")
-    from hockney.machine import usable_cpus
+    from hockney.machine.placement import usable_cpus
     from hockney.report.inventory import take_inventory
 
     inventory = take_inventory(files, cpus=len(usable_cpus()))

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hockney.analysis.predict.change import PARAMETERS
-from hockney.analysis.predict.prediction import Prediction
-from hockney.analysis.predict.sensitivity import Effect
-from hockney.analysis.predict.tolerance import SLOWDOWNS, Tolerance
 from hockney.cli import render
 from hockney.cli.cases import Predicted
 from hockney.cli.changes import point_json
 from hockney.cli.curves import format_interval, size_text
 from hockney.cli.render import TableColumn
-from hockney.measure.predict import Tolerances
+from hockney.measure.predict import Prediction
+from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances
 from hockney.model import Point
 from hockney.units import format_bytes, format_ns
 from hockney.worker.catalogue import split_name

@@ -22,9 +22,9 @@ from hockney.cli.streams import silence
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.measure.estimate import enough_text, first_rounds_s, is_too_short
 from hockney.measure.health import pairs_text
-from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display
+from hockney.measure.sampler import Progress
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 

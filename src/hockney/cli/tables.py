@@ -8,9 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.clocks import Clocks, clocks_of
-from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
-from hockney.analysis.health import SUITE, Health, health_of
+from hockney.analysis.health import Health, health_of
+from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.impact import Impact, Impacts, impacts_of
+from hockney.analysis.pairs import PairMatrix, pair_matrices
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
 from hockney.analysis.repeat import resume
 from hockney.cli import render
@@ -56,9 +57,9 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables:
 def print_table_plots(tables: Tables) -> None:
     """Plot the published and measured figures of a classic report. Raises UsageError where there are none."""
     from hockney.cli.plot import print_plot
-    from hockney.report.classic.plots import plots_of
+    from hockney.report.classic.view import plots_of
 
-    plots = plots_of(tables) if isinstance(tables, ClassicReport) else []
+    plots = plots_of(tables.report.name, tables.tables) if isinstance(tables, ClassicReport) else []
     if not plots:
         raise UsageError("these tables have no published curve over sizes. Leave out --tables to plot your curves")
     for plot in plots:

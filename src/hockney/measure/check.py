@@ -8,11 +8,10 @@ that misses a limit of a file is measured once more and judged by all its measur
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
 from hockney.analysis.compare.differences import renamed
@@ -31,29 +30,8 @@ from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue
 
 PATIENCE_S = 120.0  # how long inconclusive series are measured again, by default
-# Reasons that more launches of the check may remove.
-_OPEN = (
-    *(ReasonCode.NO_SAMPLES, ReasonCode.NO_STEADY_STATE, ReasonCode.NO_COMMON_STATE, ReasonCode.FEW_LAUNCHES),
-    *(ReasonCode.WIDE_INTERVAL, ReasonCode.DRIFT, ReasonCode.NOT_SIGNIFICANT, ReasonCode.MAY_BE_CHANCE),
-)
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """The result of a check. `judged_again`: series judged by new launches alone."""
-
-    run_id: int
-    comparison: Comparison
-    judged_again: int
-
-    @property
-    def is_worse(self) -> bool:
-        return self.comparison.counts[Verdict.SLOWER] > 0
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every series of the baseline was measured and decided."""
-        return not self.comparison.counts[Verdict.INCONCLUSIVE] and not self.comparison.only_base
+# Reasons that no launches of the check remove.
+_FINAL = (ReasonCode.FAILED, ReasonCode.SKIPPED, ReasonCode.STATE_UNKNOWN, ReasonCode.OTHER_DEFINITION)
 
 
 def check(
@@ -67,7 +45,7 @@ def check(
     time_s: float | None = None,
     patience_s: float = PATIENCE_S,
     clock: Callable[[], float] = time.monotonic,
-) -> CheckResult:
+) -> Comparison:
     """Measure a run's plan again and compare.
 
     `max_slowdown` is a fraction; `time_s` that of the first measurement (None: the baseline's). Series that are
@@ -78,10 +56,15 @@ def check(
     plan = plan_of_baseline(store, base_id, catalogue)
     plan = plan if time_s is None else replace(plan, time_s=time_s)
     run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
-    compared = functools.partial(_compared, store, base_id, run_id, 1 + max_slowdown)
-    comparison = compared()
+    margin = 1 + max_slowdown
+
+    def compared(first_launch: int) -> Comparison:
+        fresh = compare_runs(store, base_id, run_id, margin=margin, first_launch=first_launch)
+        return replace(fresh, changes=tuple(or_not_slower(change, margin) for change in fresh.changes))
+
+    comparison = compared(0)
     measured = _measured(store, run_id, plan.points)
-    suspects = [point for point in suspicious(comparison.changes, comparison.margin) if point in measured]
+    suspects = [point for point in suspicious(comparison.changes, margin) if point in measured]
     verdicts: dict[Point, SeriesChange] = {}
     left, made = suspects, 0  # how many times the launches of the plan
     until_s = clock() + patience_s
@@ -90,20 +73,15 @@ def check(
         launches, budget_s = more * plan.launches, more * plan.time_s
         _unless_stopped(running.add_launches(run_id, measured, launches, budget_s, catalogue, store, display))
         made += more
-        fresh = compared(first_launch=plan.launches)
+        fresh = compared(plan.launches)
         comparison = replace(fresh, changes=comparison.changes)
-        judged = {change.point: settled(change, comparison.margin, len(fresh.changes)) for change in fresh.changes}
+        judged = {change.point: settled(change, margin, len(fresh.changes)) for change in fresh.changes}
         verdicts |= {point: judged[point] for point in left}
         left = [point for point in left if may_be_decided(verdicts[point], base_id)]
     changes = tuple(verdicts.get(change.point, change) for change in comparison.changes)
     longer = ("--max-slowdown", f"{percent_digits(max_slowdown)}%", "--patience", f"{math.ceil(2 * patience_s)}s")
     again = Fix("check longer", ("hockney", "check", "--baseline", str(base_id), *longer))
-    return CheckResult(run_id, replace(comparison, changes=changes, again=again), len(suspects))
-
-
-def _compared(store: Store, base_id: int, run_id: int, margin: float, first_launch: int = 0) -> Comparison:
-    fresh = compare_runs(store, base_id, run_id, margin=margin, first_launch=first_launch)
-    return replace(fresh, changes=tuple(or_not_slower(change, margin) for change in fresh.changes))
+    return replace(comparison, changes=changes, again=again, judged_again=len(suspects))
 
 
 def or_not_slower(change: SeriesChange, margin: float) -> SeriesChange:
@@ -137,7 +115,7 @@ def settled(change: SeriesChange, margin: float, among: int) -> SeriesChange:
 def may_be_decided(change: SeriesChange, base_id: int) -> bool:
     """Whether more launches of the check may decide a series; none replace missing launches of the baseline."""
     return change.verdict is Verdict.INCONCLUSIVE and all(
-        reason.code in _OPEN and reason.facts.get("run") != base_id for reason in change.reasons
+        reason.code not in _FINAL and reason.facts.get("run") != base_id for reason in change.reasons
     )
 
 

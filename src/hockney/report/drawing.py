@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from hockney.analysis.explain.pairs import PairMatrix
+    from hockney.analysis.pairs import PairMatrix
 
 _MARKS = "os^D"
 _VERDICTS = {"slower": "c1", "faster": "c0", "inconclusive": "c7", "no difference seen": "c2"}

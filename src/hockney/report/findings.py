@@ -13,8 +13,8 @@ from string import Formatter
 from typing import Any
 
 from hockney.analysis.explain.layers import Layer
-from hockney.analysis.explain.pairs import Inconclusive, Outlier, PairClass, whole_hosts
 from hockney.analysis.finding import Finding, NotChecked, Note, Subject
+from hockney.analysis.pairs import Inconclusive, Outlier, PairClass, whole_hosts
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
 from hockney.report.words import ratio_text, spread_text

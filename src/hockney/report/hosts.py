@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.clusters import Pair
 from hockney.analysis.health import Health
 from hockney.stats.interval import Interval
 from hockney.units import format_ns, format_rate
@@ -41,7 +41,8 @@ class HostMatrix:
 
 def host_matrices(health: Health) -> Iterator[HostMatrix]:
     """The bandwidth, then the latency; each only if it was measured."""
-    known, usual_bytes_per_s, usual_ns = health.matrices, health.usual_bytes_per_s, health.usual_ns
+    known = health.matrices
+    usual_bytes_per_s, usual_ns = known.usual_bytes_per_s, known.usual_ns
     if usual_bytes_per_s is not None:
         title = "Bandwidth, all pairs of a round at once"
         yield HostMatrix(title, "bytes/s", usual_bytes_per_s, known.bytes_per_s, format_rate)

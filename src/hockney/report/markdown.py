@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from hockney.analysis.health import SUITE, health_of
+from hockney.analysis.health import health_of
+from hockney.analysis.health.matrices import SUITE
 from hockney.errors import Fix
 from hockney.report.hosts import HOSTS_MAX, host_tables
 from hockney.report.html import material_of

@@ -12,7 +12,7 @@ from hockney.units import counted
 
 if TYPE_CHECKING:
     from hockney.analysis.impact import Impact
-    from hockney.analysis.predict.prediction import Validation
+    from hockney.measure.predict import Validation
     from hockney.results.runs import Run
 
 SHORT_MARK = "†"  # a stream with few events in a sample

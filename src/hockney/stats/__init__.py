@@ -15,7 +15,7 @@ from hockney.stats.figures import (
     time_of,
 )
 from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median
-from hockney.stats.states import MIXED, UNKNOWN, State, classify, classify_all, classify_both, place
+from hockney.stats.states import MIXED, UNKNOWN, State, classify, classify_both, place
 
 __all__ = [
     "BETWEEN_LAUNCHES",
@@ -30,7 +30,6 @@ __all__ = [
     "State",
     "arrived_share",
     "classify",
-    "classify_all",
     "classify_both",
     "figures_of",
     "median",

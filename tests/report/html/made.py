@@ -12,7 +12,7 @@ from unittest import mock
 
 from tests.report.runs import FACTS, Made, options, store_run
 
-from hockney.analysis.explain.pairs import PairMatrix
+from hockney.analysis.pairs import PairMatrix
 from hockney.measure.background import Background
 from hockney.model import Point, Warning_
 from hockney.report.html import html_report, material_of

@@ -19,7 +19,7 @@ from tests.cli.test_background import store_impact
 from tests.report.html.made import BREAKOUT, HOSTILE
 from tests.report.runs import Made, options, store_run
 
-from hockney.analysis.explain.pairs import pair_matrices
+from hockney.analysis.pairs import pair_matrices
 from hockney.measure.background import Background
 from hockney.model import Point
 from hockney.report.html import material_of

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from hockney.analysis.explain.pairs import PAIR_CLASSES, classes_of, pair_of
+from hockney.analysis.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.errors import unknown
 from hockney.model import NOT_MEASURED, Point
 from hockney.results.runs import Run, Series

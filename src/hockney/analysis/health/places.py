@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from hockney.analysis.explain.clusters import Pair, are_few
+from hockney.analysis.clusters import Pair, are_few
 from hockney.stats.interval import order_rank
 
 Way = Literal["both", "sending", "receiving"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.read import read_run
-from hockney.analysis.health import SUITE
+from hockney.analysis.health.matrices import SUITE
 from hockney.errors import Fix, HockneyError
 from hockney.report.html import definitions, layers, machines, ranks, samples
 from hockney.report.html.charts import Chart, chart_json

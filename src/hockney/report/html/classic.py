@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import Conclusion, Named
 from hockney.report.classic.values import NOTHING, Cell, Measured, Table, format_figure
-from hockney.report.classic.view import laid_across, text_of, view_of
+from hockney.report.classic.view import text_of, view_of
 from hockney.report.html.material import Material
 from hockney.report.words import SHORT_MARK, spread_text
 
@@ -56,10 +56,10 @@ def classic_items(material: Material) -> list[ClassicItem]:
 
 
 def _table(table: Table) -> TableItem:
-    view = laid_across(view_of(table))
+    view = view_of(table)
     missing = tuple(each.sentence(f"({each.reason})") for each in view.left_out)
     return TableItem(
-        title=f"{table.title}, as published" if view.across else table.title,
+        title=table.title,
         columns=tuple((column.title, column.kind == "key") for column in view.columns),
         rows=tuple(tuple(map(_cell, row)) for row in view.rows),
         notes=(*table.notes, *missing),

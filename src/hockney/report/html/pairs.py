@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hockney.analysis.explain.pairs import PairMatrix
 from hockney.analysis.health import health_of
+from hockney.analysis.pairs import PairMatrix
 from hockney.report.findings import class_text, inconclusive_text, outlier_text
 from hockney.report.hosts import host_matrices
 from hockney.report.html.charts import plain

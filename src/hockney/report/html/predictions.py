@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hockney.analysis.predict.fit import Fit
-from hockney.analysis.predict.prediction import Checked, Validation
 from hockney.errors import HockneyError
-from hockney.measure.fitted import fit_to_check, validate
+from hockney.measure.predict import Checked, Validation, fit_to_check, validate
 from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
 from hockney.report.html.material import Material
 from hockney.report.words import ERROR_COLUMNS, error_cells

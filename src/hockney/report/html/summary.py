@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.analysis.finding import Finding
-from hockney.analysis.health import SUITE
+from hockney.analysis.health.matrices import SUITE
 from hockney.report.findings import check_name, evidence_of, gap_text, grouped, title_of
 from hockney.report.html.findings import is_problem
 from hockney.report.html.machines import ArchivePoint, archive_points, best_rate, pingpongs

@@ -1,16 +1,8 @@
 """LogGP's parameters L, o_s, o_r, g, G for each protocol segment, from round trips with and without delays.
 
-With PRTT(n, d), the time of `prtt` for messages of one size (n messages, a delay d after each, one answer):
-
-    half a round trip   PRTT(1, 0) / 2                                        = o_s + L + o_r
-    time per message    (PRTT(n, 0) - PRTT(1, 0)) / (n - 1)                   = g + size G
-    sender busy         o_s = (PRTT(n, d) - PRTT(1, d)) / (n - 1) - d
-    receiver busy       o_r = PRTT(1, d) - d - o_s
-
-The delay d must be longer than a round trip, so that the answer has arrived when it is received. Each is a line over
-the sizes of a segment of the half round trip. L, o_s, o_r and g are the lines' values at 0 B, G the slope of the time
-per message; L is the half round trip less the busy times. Negative values stay: LogGP does not describe such a
-transport.
+docs/methods.md, "LogGP", has the formulas, in PRTT(n, d): the time of `prtt` for n messages of one size, a delay d
+after each, and one answer. Each is a line over the sizes of a segment of the half round trip; L is the half round trip
+less the busy times. Negative values stay: LogGP does not describe such a transport.
 
 Sources: A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, LogGP: Incorporating long messages into the LogP
 model, SPAA 1995; T. Hoefler, A. Lichei, W. Rehm, Low-overhead LogGP parameter assessment for modern interconnection

@@ -101,13 +101,32 @@ class CurveMachine:
         per_byte = segment.ns_per_byte + segment.ns_per_packet / segment.packet_bytes
         return tuple(range(segment.packet_bytes, 1 + int(max(0.0, shown) / per_byte), segment.packet_bytes))
 
-    def segment(self, first_bytes: int, last_bytes: int) -> PlantedSegment | None:
-        """The segment that both sizes are of; None: they are of two, or the curve has no straight segments."""
-        if self.kind != "segments":
-            return None
-        ends = [segment.up_to_bytes or math.inf for segment in self.segments]
-        of_first, of_last = (next(i for i, end in enumerate(ends) if size <= end) for size in (first_bytes, last_bytes))
-        return self.segments[of_first] if of_first == of_last else None
+    @property
+    def truth(self) -> dict[int, dict[str, float]]:
+        """The figures of the lines by the ends of the segments; none without straight segments."""
+        return {
+            segment.up_to_bytes: {
+                "t0_ns": segment.way_ns(self.noise),
+                "r_inf_bytes_per_s": 1e9 / segment.ns_per_byte,
+                "n_half_bytes": segment.way_ns(self.noise) / segment.ns_per_byte,
+            }
+            for segment in (self.segments if self.kind == "segments" else ())
+        }
+
+    @property
+    def truth_of_loggp(self) -> dict[int, dict[str, float]]:
+        """LogGP's parameters by the ends of the segments."""
+        mean = self.noise.mean
+        return {
+            segment.up_to_bytes: {
+                "L_ns": mean(segment.latency_ns) + segment.gap_ns,
+                "o_s_ns": mean(segment.send_ns),
+                "o_r_ns": mean(segment.receive_ns),
+                "g_ns": segment.gap_ns,
+                "G_ns_per_byte": segment.ns_per_byte,
+            }
+            for segment in self.segments
+        }
 
 
 def curve_machine(rng: Random, kind: CurveKind) -> CurveMachine:

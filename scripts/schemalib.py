@@ -1,16 +1,17 @@
-"""From the keys of docs/json.md to one JSON Schema (2020-12) for each format of a document."""
+"""The keys on docs/json.md, and from them one JSON Schema (2020-12) for each format of a document."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
-
-FOLDER = Path(__file__).parents[2] / "src/hockney/schemas"
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/json.md").read_text(encoding="utf-8")
+FOLDER = ROOT / "src/hockney/schemas"
 _TABLES = ("data-sheet", "classic-reports", "matrix-of-pairs", "highest-rates", "under-load", "health-of-hosts")
 _SHOWN = (("show-run-and-quick",), _TABLES)
 # Of each document the alternatives: the sections of its keys, and those whose keys may be missing.
@@ -35,6 +36,49 @@ DOCUMENTS: dict[str, tuple[tuple[Sequence[str], Sequence[str]], ...]] = {
     "show": (_SHOWN,),
 }
 _PLAIN = {"text": "string", "int": "integer", "num": "number", "bool": "boolean", "object": "object"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A key of the page: its path, its type, and its meaning."""
+
+    key: str
+    type: str
+    meaning: str
+
+    @property
+    def may_be_absent(self) -> bool:
+        """Whether documents without it are complete."""
+        return "absent" in self.meaning
+
+
+def anchor(title: str) -> str:
+    """The link target of a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def read_page() -> dict[str, list[Row]]:
+    """The keys in the blocks of the page, by the anchor of the heading above them; indentation nests them."""
+    sections: dict[str, list[Row]] = {}
+    name, is_block, parents = "", False, [""]
+    for line in PAGE.splitlines():
+        if line.startswith("```"):
+            is_block = not is_block
+        elif line.startswith("#") and not is_block:
+            name = anchor(line.lstrip("# "))
+        elif is_block:
+            match = re.fullmatch(r"( *)(\w+(?:, \w+)*) {2,}(\S+)(?: {2,}(.*))?", line)
+            if match is None:
+                raise ValueError(f"docs/json.md: {line!r} is not a key, its type and its meaning")
+            del parents[len(match[1]) // 2 + 1 :]
+            keys = [f"{parents[-1]}{key}" for key in match[2].split(", ")]
+            sections.setdefault(name, []).extend(Row(key, match[3], match[4] or "") for key in keys)
+            parents.append(f"{keys[0]}.")
+    return sections
+
+
+SECTIONS = read_page()
+EVERY = "json"  # the keys of every document stand below the title
 
 
 def version() -> int:
@@ -115,16 +159,17 @@ def texts() -> dict[str, str]:
     return {f"hockney-{name}.json": json.dumps(schema_of(name), indent=1) + "\n" for name in DOCUMENTS}
 
 
-def differing() -> list[str]:
-    """The names of files that are not those of the page."""
+def run(arguments: Sequence[str]) -> str | int:
+    """Write all schemas, and remove obsolete ones; with --check only name those that are not those of the page."""
     found = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
-    return sorted({name for name, _ in found.items() ^ texts().items()})
-
-
-def write() -> None:
-    """Write all schemas, and remove obsolete ones."""
+    wanted = texts()
+    differing = sorted({name for name, _ in found.items() ^ wanted.items()})
+    if "--check" in arguments:
+        return "\n".join(f"scripts/fmt would write {name}" for name in differing) or 0
     FOLDER.mkdir(exist_ok=True)
-    for path in FOLDER.glob("*.json"):
-        path.unlink()
-    for name, text in texts().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    for name in differing:
+        if name in wanted:
+            (FOLDER / name).write_text(wanted[name], encoding="utf-8")
+        else:
+            (FOLDER / name).unlink()
+    return 0

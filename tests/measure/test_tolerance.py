@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 
 import pytest
+from tests.builders import make_point
 
 from hockney.analysis.predict.change import Change
-from hockney.analysis.predict.tolerance import Tolerance, bandwidth_tolerance, latency_tolerance
+from hockney.measure.what_if import Tolerance, tolerances_to
 
 PARTS = (0.01, 0.02, 0.05)
 PLAIN_NS = 5000.0
@@ -16,10 +17,9 @@ PLAIN_NS = 5000.0
 
 def of_latency(time_ns: Callable[[float], float]) -> Tolerance:
     def with_change(change: Change) -> float:
-        assert change.added_ns is not None
-        return time_ns(change.added_ns)
+        return PLAIN_NS if change.added_ns is None else time_ns(change.added_ns)
 
-    return latency_tolerance(PLAIN_NS, with_change, with_curve=True)
+    return tolerances_to(make_point(8), PLAIN_NS, with_change, with_curves=True).latency
 
 
 @pytest.mark.parametrize("messages", [0.001, 1, 3, 1000])
@@ -62,8 +62,7 @@ def test_bandwidth_is_lost_as_a_part_of_it(share: float) -> None:
     """Of a pattern that moves bytes for this share of its time."""
 
     def with_change(change: Change) -> float:
-        assert change.factor is not None
-        return PLAIN_NS * (1 - share + share / change.factor)
+        return PLAIN_NS * (1 - share + share / (change.factor or 1.0))
 
-    tolerance = bandwidth_tolerance(PLAIN_NS, with_change)
+    tolerance = tolerances_to(make_point(8), PLAIN_NS, with_change).bandwidth
     assert tolerance.limits == {part: pytest.approx(1 - 1 / (1 + part / share), rel=3e-3) for part in PARTS}

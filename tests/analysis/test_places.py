@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.analysis.explain.places import KINDS, NOISES
-from tests.analysis.explain.test_pairs import idle, matrices
+from tests.analysis.places import KINDS, NOISES
+from tests.analysis.test_pairs import idle, matrices
 from tests.matrix import matrix
 
-from hockney.analysis.explain.clusters import clusters
-from hockney.analysis.explain.pairs import PairMatrix, Share, classify_pairs
+from hockney.analysis.clusters import clusters
+from hockney.analysis.pairs import PairMatrix, Share, classify_pairs
 from hockney.machine.topology import Cache, Topology
 from hockney.report.findings import outlier_text
 from hockney.stats.interval import median

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hockney.analysis.explain.clusters import Pair, Reach, are_few, clusters, group_name, slow_place
+from hockney.analysis.clusters import Pair, Reach, are_few, clusters, group_name, slow_place
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series, main_state
@@ -134,17 +134,16 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
     groups: dict[_Key, list[tuple[Pair, _Medians]]] = {}
     floors_ns: dict[str, float | None] = {}
     for series, measurements in usable(run):
-        point, is_loaded = series.point, series.point.pattern == "rounds"
-        if not (is_loaded or point.pattern == "pingpong"):
+        point = series.point
+        if point.pattern not in ("pingpong", "rounds"):
             continue
         floors_ns |= {state.name: state.floor_ns for _, state in measurements}
         options = tuple(option for option in point.options if option[0] not in ("source", "target", "round"))
-        load: Load = "loaded" if is_loaded else "idle"
-        key = point.transport, point.pattern, options, point.bytes, load, point.ranks
-        cells = groups.setdefault(key, [])
-        if is_loaded:
-            round_ = int(dict(point.options).get("round", "1"))
-            cells += [(pair, _medians_of_ranks(series, pair)) for pair in partners(point.ranks, round_)]
+        load: Load = "loaded" if point.pattern == "rounds" else "idle"
+        cells = groups.setdefault((point.transport, point.pattern, options, point.bytes, load, point.ranks), [])
+        if load == "loaded":
+            met = partners(point.ranks, int(dict(point.options).get("round", "1")))
+            cells += [(pair, _medians_of_ranks(series, pair)) for pair in met]
         else:
             medians: _Medians = {}
             for measurement, state in measurements:
@@ -211,7 +210,8 @@ def _matrix(
     launches = [run.launches[launch_id] for launch_id in launch_ids]
     shares: dict[Pair, Share] = {}
     for pair, medians in both_ways.items():  # launches may place a pair differently: keep the most distant
-        share = max((share_of(pair, launch_id) for _, launch_id in medians), key=_distance)
+        seen = {share_of(pair, launch_id) for _, launch_id in medians}
+        share = max(seen, key=lambda share: (("", *PAIR_CLASSES).index(share.name), not share.is_certain))
         if share.name:
             shares[pair] = share
     of_launches = zip(*(launch.hosts for launch in launches), strict=True)
@@ -296,23 +296,14 @@ def _shares_of(run: Run) -> _ShareOf:
         # The topology is that of the machine that hockney ran on; other hosts may be built differently.
         if topology is None or -1 in cpus or hosts != {run.facts.get("hostname")}:
             return Share("one host", is_certain=False)
-        return _shared(cpus, topology)
+        is_certain = True  # until a CPU is in no known group of a kind: it may share one of that kind
+        for name, groups in zip(PAIR_CLASSES, (topology.cores, topology.last_level(), topology.packages), strict=False):
+            if any(cpus <= set(group) for group in groups):
+                return Share(name, is_certain)
+            is_certain = is_certain and all(any(cpu in group for group in groups) for cpu in cpus)
+        return Share("one host", is_certain)
 
     return share_of
-
-
-def _shared(cpus: Collection[int], topology: Topology) -> Share:
-    """The closest group that CPUs of one host share. CPUs in no known group of a kind may share one of that kind."""
-    is_certain = True
-    for name, groups in zip(PAIR_CLASSES, (topology.cores, topology.last_level(), topology.packages), strict=False):
-        if any(set(cpus) <= set(group) for group in groups):
-            return Share(name, is_certain)
-        is_certain = is_certain and all(any(cpu in group for group in groups) for cpu in cpus)
-    return Share("one host", is_certain)
-
-
-def _distance(share: Share) -> tuple[int, bool]:
-    return ("", *PAIR_CLASSES).index(share.name), not share.is_certain
 
 
 # ---- classes, and pairs slower than their class ----------------------------------------------------------------------
@@ -387,16 +378,12 @@ def _outliers(pair_class: PairClass, slow_pairs: Mapping[Pair, Estimate]) -> Ite
             ranks.add(rank)
             yield _outlier((rank,), times, pair_class, len(times))
     rest = [pair for pair in slow_pairs if not ranks.intersection(pair)]
-    if not pair_class.by_times or _are_exceptions(rest, pair_class.pairs):
+    # By times alone, pairs that share no rank, or are many, or of all ranks may be distant, as across a torus.
+    share_rank = bool(rest) and bool(set.intersection(*map(set, rest)))
+    spare_rank = set(itertools.chain(*rest)) < set(itertools.chain(*pair_class.pairs))
+    if not pair_class.by_times or share_rank or (spare_rank and are_few(len(rest), len(pair_class.pairs))):
         for pair in rest:
             yield _outlier(pair, [slow_pairs[pair]], pair_class, len(pair_class.pairs))
-
-
-def _are_exceptions(slow: Sequence[Pair], pairs: Sequence[Pair]) -> bool:
-    """Whether slow pairs share one rank, or are few and spare some rank. Others are distant, as across a torus."""
-    if slow and set.intersection(*map(set, slow)):
-        return True
-    return are_few(len(slow), len(pairs)) and len(set(itertools.chain(*slow))) < len(set(itertools.chain(*pairs)))
 
 
 def _outlier(

@@ -1,4 +1,4 @@
-"""Made-up machines without a known topology; `python -m tests.analysis.explain.places` prints the rates.
+"""Made-up machines without a known topology; `python -m tests.analysis.places` prints the rates.
 
 Two to four core complexes of two to six ranks each, at least six ranks in all. Between complexes a message takes 1.5 to
 5 times as long as within one. On every second machine with three or more complexes it takes longer still between two
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.pairs import Outlier, PairClass, Share, classify_pairs
+from hockney.analysis.clusters import Pair
+from hockney.analysis.pairs import Outlier, PairClass, Share, classify_pairs
 from hockney.stats.interval import median
 
 NOISES = (0.01, 0.02, 0.05)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-from hockney.measure.self_test.curves import SOURCE, log_uniform, random_noise
+from tests.chain.curves import SOURCE, log_uniform, random_noise
 
 Slow = Literal["", "rank", "link", "switch", "uplink"]
 SLOW: tuple[Slow, ...] = ("", "rank", "link", "switch", "uplink")
@@ -29,12 +29,18 @@ class PairsMachine:
     ranks: frozenset[int] = frozenset()
 
     def is_right(self, named: Sequence[frozenset[int]]) -> bool:
-        """Whether explain names exactly the planted fault: for a switch all its ranks, in any number of parts."""
-        if any(self.is_false(each) for each in named):
-            return False
+        """Whether explain names the whole planted fault: for a switch all its ranks, in any number of parts."""
         if self.slow in ("rank", "link"):
             return self.ranks in named
         return frozenset[int]().union(*named) == self.ranks
+
+    def verdict(self, named: Sequence[frozenset[int]]) -> str:
+        """`right`, `silent`, `in part` or `false`."""
+        if any(self.is_false(ranks) for ranks in named):
+            return "false"
+        if not self.slow or self.is_right(named):
+            return "right"
+        return "in part" if named else "silent"
 
     def is_false(self, named: frozenset[int]) -> bool:
         """Whether a rank, pair or group is wrongly called slow. A pair with one end in the fault is slow."""

@@ -12,12 +12,12 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.report.runs import Made, options, store_run
 
+from hockney.analysis.clusters import group_name
 from hockney.analysis.explain import explain_run
-from hockney.analysis.explain.clusters import group_name
-from hockney.analysis.explain.pairs import PAIR_CLASSES, PairMatrix, Share, classify_pairs, pair_matrices, partners
 from hockney.analysis.explain.ranks import slow_pairs
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence
+from hockney.analysis.pairs import PAIR_CLASSES, PairMatrix, Share, classify_pairs, pair_matrices, partners
 from hockney.analysis.repeat import same_places
 from hockney.cli.tables import pairs_as_json, print_pairs, print_tables, tables_of
 from hockney.machine.topology import Cache, Topology
