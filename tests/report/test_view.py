@@ -13,8 +13,8 @@ from tests.report.test_classic import stream
 
 from hockney import stats
 from hockney.model import Point
-from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, Measured, Table
-from hockney.report.classic.view import LeftOut, states_note, view_of
+from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, LeftOut, Measured, Table
+from hockney.report.classic.view import states_note, view_of
 
 MPI = ("mpi@mpich-5.0.2", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2")
 

@@ -49,7 +49,7 @@ def mailbox_over(library: Library, transport: str) -> Recipe:
     """A worker with a transport `mailbox`, whose messages are puts, gets and waits of another transport."""
     return replace(
         library.recipe,
-        defines=("HK_EXTRA_TRANSPORTS(X)=X(mailbox)", f"HK_MAILBOX_OVER=hk_transport_{transport}"),
+        flags=("-DHK_EXTRA_TRANSPORTS(X)=X(mailbox)", f"-DHK_MAILBOX_OVER=hk_transport_{transport}"),
         extra_sources=(HERE / "mailbox.c",),
     )
 

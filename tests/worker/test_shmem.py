@@ -181,7 +181,7 @@ def test_a_killed_rank_is_named(shmem: Library, transport: str, victim: int) -> 
 @pytest.mark.full
 def test_a_full_heap_says_how_to_make_it_larger(shmem: Library) -> None:
     recipe = mailbox_over(shmem, "shmem")
-    recipe = replace(recipe, defines=(*recipe.defines, f"HK_MAILBOX_BYTES={4 << 20}"))
+    recipe = replace(recipe, flags=(*recipe.flags, f"-DHK_MAILBOX_BYTES={4 << 20}"))
     plain = job(shmem, "mailbox", recipe=recipe)
     small = StartCommand(plain.launcher, plain.argv, {**plain.environment, "SHMEM_SYMMETRIC_HEAP_SIZE": "64K"})
     with (

@@ -11,12 +11,11 @@ from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.rerun import fix_text
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
-from hockney.report.words import SHORT_MARK, spread_text
+from hockney.report.words import SHORT_MARK, size_text, spread_text
 from hockney.stats.figures import ONE_LAUNCH
 from hockney.stats.interval import LAUNCHES_USEFUL
-from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED
-from hockney.units import format_bytes, format_ns, format_share
+from hockney.units import format_ns, format_share
 
 if TYPE_CHECKING:
     from hockney.results.runs import Run, Series
@@ -25,14 +24,6 @@ if TYPE_CHECKING:
 SHORT_NOTE = (
     f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
 )
-
-
-def size_text(point: Point) -> str:
-    """The size of the messages, or its substitute; empty if there is neither."""
-    class_ = ft_class(point)
-    if class_ is not None:
-        return f"class {class_}"
-    return format_bytes(point.bytes) if point.is_sized else ""
 
 
 def sizes_text(points: Iterable[Point]) -> str:

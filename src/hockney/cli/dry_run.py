@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 
 from hockney.cli import render
 from hockney.cli.changes import point_json
-from hockney.cli.curves import size_text, sizes_text
+from hockney.cli.curves import sizes_text
 from hockney.cli.progress import idle_hosts_text, short_text
 from hockney.cli.render import TableColumn
 from hockney.measure.estimate import first_rounds_s, is_too_short
 from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
 from hockney.model import Point, curve_of
+from hockney.report.words import size_text
 from hockney.suites import Suite
 from hockney.units import counted, format_duration_s, percent_digits
 from hockney.worker.catalogue import load

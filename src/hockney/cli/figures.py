@@ -17,7 +17,6 @@ from hockney.cli.curves import (
     format_interval,
     launches_advice,
     say_one_launch,
-    size_text,
     state_text,
     status_text,
 )
@@ -25,7 +24,7 @@ from hockney.cli.render import TableColumn, local_time
 from hockney.cli.rerun import fix_text
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
-from hockney.report.words import SHORT_MARK, launches_text, placement_text, spread_text
+from hockney.report.words import SHORT_MARK, launches_text, placement_text, size_text, spread_text
 from hockney.stats.figures import EXACT
 from hockney.units import counted, format_messages, format_ns, format_rate
 

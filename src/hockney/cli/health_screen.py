@@ -9,6 +9,7 @@ from hockney.units import counted, format_duration_s, format_ns, format_rate
 
 if TYPE_CHECKING:
     from hockney.analysis.health import Health
+    from hockney.report.table import TextTable
     from hockney.results.runs import Run
 
 
@@ -42,7 +43,7 @@ def health_json(health: Health) -> dict[str, Any]:
 def print_health(run: Run, health: Health) -> None:
     """Print the matrices, or of many hosts the slowest ones, and then what is wrong."""
     from hockney.cli.explain import finding_lines, gap_line
-    from hockney.report.hosts import HOSTS_MAX
+    from hockney.report.pairs import HOSTS_MAX, host_values, pair_table
 
     known = health.matrices
     took_s = (run.finished_unix_s or run.info.started_unix_s) - run.info.started_unix_s
@@ -52,7 +53,9 @@ def print_health(run: Run, health: Health) -> None:
         first=True,
     )
     if len(known.hosts) <= HOSTS_MAX:
-        _print_matrices(health)
+        for table in map(pair_table, host_values(health)):
+            render.title(table.title)
+            print_pair_table(table)
     else:
         _print_slowest(health)
     count = f"Findings: {len(health.findings)}"
@@ -65,14 +68,11 @@ def print_health(run: Run, health: Health) -> None:
             render.item(gap_line(gap))
 
 
-def _print_matrices(health: Health) -> None:
-    from hockney.report.hosts import host_tables
-
-    for table in host_tables(health):
-        key, *others = table.columns
-        render.title(table.title)
-        columns = [render.TableColumn(key, key=True), *(render.TableColumn(name, right=True) for name in others)]
-        render.table(columns, table.rows)
+def print_pair_table(table: TextTable) -> None:
+    """Print a matrix without its title."""
+    key, *others = table.columns
+    columns = [render.TableColumn(key, key=True), *(render.TableColumn(name, right=True) for name in others)]
+    render.table(columns, table.texts)
 
 
 def _print_slowest(health: Health) -> None:

@@ -9,11 +9,12 @@ from hockney.analysis.predict.change import PARAMETERS
 from hockney.cli import render
 from hockney.cli.cases import Predicted
 from hockney.cli.changes import point_json
-from hockney.cli.curves import format_interval, size_text
+from hockney.cli.curves import format_interval
 from hockney.cli.render import TableColumn
 from hockney.measure.predict import Prediction
 from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances
 from hockney.model import Point
+from hockney.report.words import size_text
 from hockney.units import format_bytes, format_ns
 from hockney.worker.catalogue import split_name
 

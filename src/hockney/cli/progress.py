@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hockney.analysis.repeat import hosts_of, same_hosts
-from hockney.cli.curves import size_text, sizes_text
+from hockney.cli.curves import sizes_text
 from hockney.cli.render import line_width, wrapped
 from hockney.cli.rerun import typed
 from hockney.cli.streams import silence
@@ -26,6 +26,7 @@ from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display
 from hockney.measure.sampler import Progress
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
+from hockney.report.words import size_text
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 
 _LOG_S = 30.0

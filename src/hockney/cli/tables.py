@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -19,18 +18,20 @@ from hockney.cli.caveats import print_caveats
 from hockney.cli.changes import point_json
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.clocks import print_clocks
-from hockney.cli.curves import say_one_launch, size_text
-from hockney.cli.health_screen import health_json, print_health
+from hockney.cli.curves import say_one_launch
+from hockney.cli.health_screen import health_json, print_health, print_pair_table
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
-from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
+from hockney.report.findings import class_text, inconclusive_text, outlier_text
+from hockney.report.impacts import background_text, impact_table
 from hockney.report.names import readable_names
+from hockney.report.pairs import pair_table, rank_values
 from hockney.report.sheet import Sheet, make_sheet
-from hockney.report.words import background_text, impact_texts, placement_text
+from hockney.report.words import placement_text, size_text
 from hockney.results.runs import Run
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_hz, format_ns
@@ -156,36 +157,18 @@ def _impact_json(impact: Impact) -> dict[str, Any]:
     return {"point": point, "factor": factor.value, "low": factor.low, "high": factor.high, **rest, **times}
 
 
-def _factor_text(impact: Impact) -> str:
-    return " ".join(filter(None, impact_texts(impact)))
-
-
-def _time_text(which: str, name: str, impact: Impact) -> str:
-    return _known(getattr(getattr(impact, which), name), format_ns)
-
-
-_IMPACTS: dict[TableColumn, Callable[[Impact], str]] = {
-    TableColumn("size", right=True, key=True): lambda impact: size_text(impact.point),
-    TableColumn("impact", right=True, style="bold"): _factor_text,
-    **{
-        TableColumn(f"{which} {percent}", right=True): functools.partial(_time_text, which, name)
-        for percent, name in (("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"))
-        for which in ("idle", "loaded")
-    },
-}
-
-
 def _print_impacts(impacts: Impacts, run: Run) -> None:
     """Print a row for each point."""
     render.title(f"Impact of {background_text(run)}", first=True)
     names = readable_names(run.launches.values())
-
-    def what(impact: Impact) -> str:
-        return impact.point.text(names.get(impact.point.transport, impact.point.transport))
-
-    columns: dict[TableColumn, Callable[[Impact], str]] = {TableColumn("what", key=True, wrap=True): what}
-    columns |= {column: text for column, text in _IMPACTS.items() if any(map(text, impacts.impacts))}
-    render.records(columns, impacts.impacts, fits=True)
+    table = impact_table(impacts, lambda transport: names.get(transport, transport))
+    of_impact = {
+        "what": TableColumn("what", key=True, wrap=True),
+        "size": TableColumn("size", right=True, key=True),
+        "impact": TableColumn("impact", right=True, style="bold"),
+    }
+    columns = [of_impact.get(title, TableColumn(title, right=True)) for title in table.columns]
+    render.table(columns, table.texts, fits=True)
     render.say()
     meaning = "Impact: loaded over idle time in the same round, with its 95 % interval."
     p50 = "p50 is the median over all rounds, so loaded over idle may differ from the impact."
@@ -235,12 +218,7 @@ def _print_matrix(matrix: PairMatrix) -> None:
     if matrix.oversubscribed:
         render.note("There were more ranks than CPUs: scheduling times, not the transport's own.")
     if matrix.ranks <= 16:
-        names = rank_names(range(matrix.ranks), matrix.hosts)
-        if len(set(matrix.hosts)) == matrix.ranks:
-            names = list(matrix.hosts)
-        columns = [TableColumn("from", key=True), *(TableColumn(f"to {name}", right=True) for name in names)]
-        rows = zip(names, _square(matrix, lambda time: time.value), strict=True)
-        render.table(columns, ([name, *("" if ns is None else format_ns(ns) for ns in row)] for name, row in rows))
+        print_pair_table(pair_table(rank_values(matrix, str)))
     else:
         render.note(f"The matrix of {matrix.ranks} ranks is in --json only.")
     if matrix.missing:

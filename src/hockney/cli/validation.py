@@ -10,7 +10,6 @@ from typing import Any
 from hockney.cli import render
 from hockney.cli.cases import transports_of
 from hockney.cli.changes import point_json
-from hockney.cli.curves import size_text
 from hockney.cli.measuring import command_line, measuring
 from hockney.cli.predicted import WHAT, print_missing
 from hockney.cli.progress import ProgressDisplay
@@ -19,7 +18,7 @@ from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import run as running
 from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.measure.predict import Checked, Validation, fit_to_check, validate
-from hockney.report.words import ERROR_COLUMNS, error_cells
+from hockney.report.words import ERROR_COLUMNS, error_cells, size_text
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import Suite, load_suite

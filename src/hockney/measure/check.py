@@ -15,8 +15,7 @@ from dataclasses import replace
 
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
 from hockney.analysis.compare.differences import renamed
-from hockney.analysis.compare.expect import Expectations, Judged, judge_expectations, points_of
-from hockney.analysis.compare.expect import Outcome as Judgement
+from hockney.analysis.compare.expect import Expectations, Judged, Outcome, judge_expectations
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches
 from hockney.errors import Fix, HockneyError, UsageError
 from hockney.measure import run as running
@@ -167,7 +166,8 @@ def check_expectations(
     plan = make_plan(expectations.suite(), RunOptions(time_s=time_s), catalogue)
     run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
     judged = judge_expectations(Run(store, run_id), expectations, catalogue)
-    again = _measured(store, run_id, points_of(judged, (Judgement.MISSED, Judgement.INCONCLUSIVE)))
+    unkept = dict.fromkeys(limit.point for limit in judged if limit.point and limit.outcome is not Outcome.MET)
+    again = _measured(store, run_id, unkept)
     if again:
         budget_s = plan.time_s / len(plan.points) * len(again)
         _unless_stopped(running.add_launches(run_id, again, plan.launches, budget_s, catalogue, store, display))

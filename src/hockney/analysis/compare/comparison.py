@@ -96,10 +96,11 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
             missing = tuple(why for why in _missing(*sides) if why.code in _NOT_MEASURED)
             series.append(match_pairs(point, quadruples[point], missing))
         drift_data = None
-    changes = [
-        replace(change, is_short=any(side.is_short for side in common[change.point]))
-        for change in judge(series, drift_data, margin)
-    ]
+    changes = []
+    for change in judge(series, drift_data, margin):
+        before, after = common[change.point]
+        launches = len(before.launches), len(after.launches)
+        changes.append(replace(change, is_short=before.is_short or after.is_short, launches=launches))
     return Comparison(
         base=base_id,
         new=new_id,
@@ -167,27 +168,25 @@ class MatchedSeries:
     state: str | None = None
     times_ns: tuple[Sequence[float], Sequence[float]] = ((), ())
     reasons: tuple[Reason, ...] = ()
-    launches: tuple[int, int] = (0, 0)
     ratios: Sequence[float] = ()
     digits: tuple[float, float] = (0.0, 0.0)
     exact: bool = False
 
 
 def _match(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries:
-    launches, runs = (len(base.launches), len(new.launches)), (base.run.id, new.run.id)
     best = most_telling(base.times_ns, new.times_ns)
     reasons = tuple(_missing(base, new)) or tuple(_incomparable(base, new))
     if reasons or best is None:
-        times_ns = _any_state(base.times_ns), _any_state(new.times_ns)
-        return MatchedSeries(point, None, times_ns, reasons, launches)
+        return MatchedSeries(point, None, (_any_state(base.times_ns), _any_state(new.times_ns)), reasons)
     times_ns = _medians_ns(base.times_ns[best]), _medians_ns(new.times_ns[best])
     counts = len(times_ns[0]), len(times_ns[1])
     if base.is_exact and new.is_exact:
-        return MatchedSeries(point, None, times_ns, launches=launches, exact=True)
+        return MatchedSeries(point, None, times_ns, exact=True)
     if not can_decide(*counts):
+        runs = base.run.id, new.run.id
         facts = {"state": best, "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
         reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
-    return MatchedSeries(point, best, times_ns, reasons, launches, digits=(base.digits, new.digits))
+    return MatchedSeries(point, best, times_ns, reasons, digits=(base.digits, new.digits))
 
 
 def _missing(*sides: RunSeries) -> Iterator[Reason]:
@@ -333,8 +332,7 @@ def judge(
         base_ns, new_ns = (level(times_ns) if times_ns else None for times_ns in member.times_ns)
         if member.ratios and base_ns is not None and shift is not None:
             new_ns = base_ns * shift.ratio
-        figures = (shift, chance, base_ns, new_ns)
-        changes.append(SeriesChange(member.point, verdict, reasons, member.state, *figures, launches=member.launches))
+        changes.append(SeriesChange(member.point, verdict, reasons, member.state, shift, chance, base_ns, new_ns))
     return changes
 
 
@@ -355,4 +353,4 @@ def _judge_exact(member: MatchedSeries, margin: float) -> SeriesChange:
     most = max(margin, 1.0005)  # less is printed as 0.0 %
     is_same = 1 / most <= ratio <= most
     verdict = Verdict.SAME if is_same else Verdict.SLOWER if ratio > 1 else Verdict.FASTER
-    return SeriesChange(member.point, verdict, (), None, shift, None, base_ns, new_ns, launches=member.launches)
+    return SeriesChange(member.point, verdict, (), None, shift, None, base_ns, new_ns)

@@ -79,9 +79,14 @@ def _unless_shared(known: Matrices, located: Located) -> Located:
     """Nothing is named where pairs of a place, half or more, show a fault only while pairs of other places do.
 
     Two groups of hosts behind a narrow uplink are slow, or lose segments, in rounds in which many pairs cross it. Hosts
-    that show the fault with most others are named, and no reason for doubt: they are in all rounds.
+    that show the fault in three quarters of their pairs are named, and no reason for doubt: they are in all rounds.
     """
-    certain = {host for place in located.places if _is_with_most(known, place) for host in place.hosts}
+    certain = {
+        host
+        for place in located.places
+        if place.to is None and 4 * len(place.pairs) >= 3 * place.crossing
+        for host in place.hosts
+    }
     signs = {pair for place in located.places for pair in place.pairs} | {
         pair for pair, sent in known.sent.items() if sent.lost_share >= LOST and sent.times >= min(2, sent.measurements)
     }
@@ -95,16 +100,6 @@ def _unless_shared(known: Matrices, located: Located) -> Located:
         return located
     pairs = {pair for place in located.places for pair in place.pairs}
     return Located(unclear=tuple(sorted({*located.unclear, *pairs})), are_many=True)
-
-
-def _is_with_most(known: Matrices, place: Place) -> bool:
-    """Whether three quarters of the pairs of hosts with others show the fault, the way that it names, or more."""
-    inside = {*place.hosts}
-    ends = {"both": (0, 1), "sending": (0,), "receiving": (1,)}[place.way]
-    crossing = {
-        pair for pair in known.bytes_per_s for end in ends if pair[end] in inside and pair[1 - end] not in inside
-    }
-    return place.to is None and 4 * len(crossing.difference(place.pairs)) <= len(crossing)
 
 
 # ---- findings --------------------------------------------------------------------------------------------------------

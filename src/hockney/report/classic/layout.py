@@ -19,12 +19,9 @@ from hockney.machine.facts import data_caches
 from hockney.machine.files import read_toml
 from hockney.report.classic.models import is_model, judged, models_of, plain_name, why_not
 from hockney.report.classic.predicted import prediction_notes
-from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, STATISTICS, RunReader, statistic
-from hockney.report.classic.values import SEVERAL_STATES, Cell, ClassicColumn, Measured, Table, blank
+from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader, chosen
+from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, blank
 from hockney.results.runs import Series
-from hockney.stats.fit import NoFit, fit_line
-
-_ALL_CACHES = "beyond all caches"
 
 Place = dict[str, Coordinate]
 Label = tuple[str, ...]
@@ -351,7 +348,7 @@ def _cells(layout: Layout, line: _Line, group: _Group, reader: RunReader) -> lis
     why = why_not(model, line.figure) if model else None
     if why:
         return _blanks(layout, line, why)
-    series, main = _chosen(part, inside, reader)
+    series, main = chosen(part.how, inside, part.quantity, (part.loads, part.load_bytes), reader)
     cells = [_cell(column, line, series, main, reader) for column in layout.columns]
     if model and not re.search(layout.of, ", ".join(group.label)):
         return [replace(cell, published=None) for cell in cells]
@@ -381,52 +378,6 @@ def _cell(column: FigureColumn, line: _Line, series: Series | None, main: Measur
         else:
             cell = reader.cell(series, column.quantity, main.state, (part.loads, part.load_bytes))
     return replace(cell, published=line.published(column))
-
-
-def _chosen(part: Part, series: Sequence[Series], reader: RunReader) -> tuple[Series | None, Measured]:
-    """The figure of a row, and its series, if it has a single one."""
-    loads = part.loads, part.load_bytes
-    if part.how == "best":
-        return reader.best(series, part.quantity)
-    if part.how in STATISTICS:
-        return None, statistic(part.how, series, reader)
-    if part.how in ("t0", "r_inf"):
-        return None, _of_line(part.how, series, QUANTITIES[part.quantity].unit, reader)
-    if part.how:
-        return _at_level(part, series, reader)
-    # The series with the fewest options, unless it has no figure.
-    chosen = min(series, key=lambda each: (reader.figure(each) is None, len(each.point.options)))
-    return chosen, reader.cell(chosen, part.quantity, loads=loads)
-
-
-def _at_level(part: Part, series: Sequence[Series], reader: RunReader) -> tuple[Series | None, Measured]:
-    """The largest working set in the first cache, or the largest of all if it is twice the last cache."""
-    caches = [size for _, size in data_caches(reader.run.facts)] or [0]
-    inside = [each for each in series if part.how == _ALL_CACHES or each.point.bytes <= caches[0]]
-    chosen = max(inside, key=lambda each: each.point.bytes, default=None)
-    if chosen is None or (part.how == _ALL_CACHES and chosen.point.bytes < 2 * max(caches)):
-        return None, blank(QUANTITIES[part.quantity].unit, f"no working set {part.how}")
-    cell = reader.cell(chosen, part.quantity, loads=(part.loads, part.load_bytes))
-    return chosen, replace(cell, at_bytes=chosen.point.bytes)
-
-
-def _of_line(what: str, series: Sequence[Series], unit: str, reader: RunReader) -> Measured:
-    """The time of an empty message (t0), or the rate of long ones (r_inf), by one line through all measured sizes."""
-    cells = [(each.point.bytes, reader.cell(each, "time")) for each in series]
-    known = [(size, cell) for size, cell in cells if cell.value is not None]
-    if not known:
-        return blank(unit, reader.reason(series[0]))
-    fit = fit_line([size for size, _ in known], [1e3 * (cell.value or 0.0) for _, cell in known])
-    if isinstance(fit, NoFit):
-        return blank(unit, fit.reason)
-    estimate, scale = (fit.t0_ns, 1e-3) if what == "t0" else (fit.r_inf_bytes_per_s, 1e-6)
-    if estimate is None or estimate.value <= 0:
-        return blank(unit, "the line through the times gives none")
-    states = {cell.state for _, cell in known}
-    state = states.pop() if len(states) == 1 else SEVERAL_STATES
-    oversubscribed = any(cell.oversubscribed for _, cell in known)
-    of_line = Measured("", estimate.value, estimate.low, estimate.high, state, oversubscribed)
-    return of_line.converted(unit, lambda value: scale * value)
 
 
 def _in_scope(part: Part, series: Series) -> bool:

@@ -108,12 +108,12 @@ def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) ->
     kept = probes.get(key)
     if kept is not None:
         with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # damaged: it is made again
-            return _all_restored(points, kept)
+            return _restored(points, kept)
     times = times_of(points, {points[0].transport: Model.from_content(name, content)})
     kept = {"of": [times.failed.get(point) or _record(times.measured[point]) for point in points]}
     if not times.has_broken:  # any part of the program may change a prediction
         probes.put(key, kept, map(str, sorted(Path(__file__).parents[2].rglob("*.py"))))
-    return _all_restored(points, kept)
+    return _restored(points, kept)
 
 
 def _record(measurement: Measurement) -> dict[str, Any]:
@@ -123,23 +123,23 @@ def _record(measurement: Measurement) -> dict[str, Any]:
     return {"batch": measurement.batch, "definition": definition, "elapsed_ns": samples, "counters": counters}
 
 
-def _all_restored(points: Sequence[Point], kept: Mapping[str, Any]) -> list[Measurement | str]:
-    return [
-        each if isinstance(each, str) else _restored(point, each)
-        for point, each in zip(points, kept["of"], strict=True)
-    ]
-
-
-def _restored(point: Point, record: Mapping[str, Any]) -> Measurement:
+def _restored(points: Iterable[Point], kept: Mapping[str, Any]) -> list[Measurement | str]:
     import numpy as np
 
-    unknown = (0,) * point.ranks
-    samples, definition = np.array(record["elapsed_ns"], dtype=np.int64), Definition(**record["definition"])
-    return Measurement(
-        *(point, 0, 0, 0.0, record["batch"], definition, samples, unknown, unknown, unknown, None),
-        verified=False,
-        counters=record["counters"],
-    )
+    outcomes: list[Measurement | str] = []
+    for point, record in zip(points, kept["of"], strict=True):
+        if isinstance(record, str):
+            outcomes.append(record)
+            continue
+        unknown = (0,) * point.ranks
+        samples, definition = np.array(record["elapsed_ns"], dtype=np.int64), Definition(**record["definition"])
+        measurement = Measurement(
+            *(point, 0, 0, 0.0, record["batch"], definition, samples, unknown, unknown, unknown, None),
+            verified=False,
+            counters=record["counters"],
+        )
+        outcomes.append(measurement)
+    return outcomes
 
 
 def _within(fit: Fit, measurement: Measurement) -> Measurement | str:

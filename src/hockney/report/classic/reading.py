@@ -10,13 +10,16 @@ from statistics import fmean
 from typing import Any
 
 from hockney import stats
+from hockney.machine.facts import data_caches
 from hockney.model import Definition, Measurement, Point, PointStatus
 from hockney.report.classic.predicted import PredictedSeries
-from hockney.report.classic.values import Measured, blank
+from hockney.report.classic.values import SEVERAL_STATES, Measured, blank
 from hockney.results.runs import Run, Series, table_state
 from hockney.stats import Figure
+from hockney.stats.fit import NoFit, fit_line
 from hockney.stats.npb import ft_class, ft_mops
 
+_ALL_CACHES = "beyond all caches"
 NOT_PLANNED = "not asked for in this run"
 WORD_BYTES = 8
 # For one word: over the pairs, or over the means of series of pairs; its rate. For all sizes: the best mean rate, the
@@ -281,10 +284,64 @@ def clock_hz(facts: Mapping[str, Any]) -> int | None:
     return hertz
 
 
+# ---- the figure of a row ---------------------------------------------------------------------------------------------
+
+
+def chosen(
+    how: str, series: Sequence[Series], quantity: str, loads: tuple[int, int], reader: RunReader
+) -> tuple[Series | None, Measured]:
+    """The figure of a row from all series that match it, and its series, if it has a single one.
+
+    `how` as for a Part of a layout, `loads` as for Basis.
+    """
+    if how == "best":
+        return reader.best(series, quantity)
+    if how in STATISTICS:
+        return None, _statistic(how, series, reader)
+    if how in ("t0", "r_inf"):
+        return None, _of_line(how, series, QUANTITIES[quantity].unit, reader)
+    if how:
+        return _at_level(how, series, quantity, loads, reader)
+    # The series with the fewest options, unless it has no figure.
+    only = min(series, key=lambda each: (reader.figure(each) is None, len(each.point.options)))
+    return only, reader.cell(only, quantity, loads=loads)
+
+
+def _at_level(
+    how: str, series: Sequence[Series], quantity: str, loads: tuple[int, int], reader: RunReader
+) -> tuple[Series | None, Measured]:
+    """The largest working set in the first cache, or the largest of all if it is twice the last cache."""
+    caches = [size for _, size in data_caches(reader.run.facts)] or [0]
+    inside = [each for each in series if how == _ALL_CACHES or each.point.bytes <= caches[0]]
+    largest = max(inside, key=lambda each: each.point.bytes, default=None)
+    if largest is None or (how == _ALL_CACHES and largest.point.bytes < 2 * max(caches)):
+        return None, blank(QUANTITIES[quantity].unit, f"no working set {how}")
+    return largest, replace(reader.cell(largest, quantity, loads=loads), at_bytes=largest.point.bytes)
+
+
+def _of_line(what: str, series: Sequence[Series], unit: str, reader: RunReader) -> Measured:
+    """The time of an empty message (t0), or the rate of long ones (r_inf), by one line through all measured sizes."""
+    cells = [(each.point.bytes, reader.cell(each, "time")) for each in series]
+    known = [(size, cell) for size, cell in cells if cell.value is not None]
+    if not known:
+        return blank(unit, reader.reason(series[0]))
+    fit = fit_line([size for size, _ in known], [1e3 * (cell.value or 0.0) for _, cell in known])
+    if isinstance(fit, NoFit):
+        return blank(unit, fit.reason)
+    estimate, scale = (fit.t0_ns, 1e-3) if what == "t0" else (fit.r_inf_bytes_per_s, 1e-6)
+    if estimate is None or estimate.value <= 0:
+        return blank(unit, "the line through the times gives none")
+    states = {cell.state for _, cell in known}
+    state = states.pop() if len(states) == 1 else SEVERAL_STATES
+    oversubscribed = any(cell.oversubscribed for _, cell in known)
+    of_line = Measured("", estimate.value, estimate.low, estimate.high, state, oversubscribed)
+    return of_line.converted(unit, lambda value: scale * value)
+
+
 # ---- statistics over pairs, as the T3D newsletter has them ---------------------------------------------------------
 
 
-def statistic(how: str, series: Sequence[Series], reader: RunReader) -> Measured:
+def _statistic(how: str, series: Sequence[Series], reader: RunReader) -> Measured:
     """A statistic over all pairs of a pattern on one transport, in us, MB/s or words; of one state for each size."""
     choose = STATISTICS[how]
     if choose is not None:

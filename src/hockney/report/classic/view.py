@@ -7,43 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hockney import stats
 from hockney.archive import Published
 from hockney.report.classic.layout import layouts
-from hockney.report.classic.values import NOTHING, SEVERAL_STATES, Cell, ClassicColumn, Measured, Table
-
-_NAMED_MAX = 5  # rows or columns that a sentence lists
+from hockney.report.classic.values import NOTHING, SEVERAL_STATES, Cell, ClassicColumn, LeftOut, Measured, Table
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """Why figures are missing, and the rows or columns that miss them; without `names` all rows do."""
-
-    reason: str
-    names: tuple[str, ...] = ()
-    predicted: bool = False
-
-    def sentence(self, why: str) -> str:
-        """`Not measured (1): tcp, ring, 2 ranks; …`; `why` is printed in place of the reason."""
-        more = f"; and {len(self.names) - _NAMED_MAX} more" if len(self.names) > _NAMED_MAX else ""
-        which = f": {'; '.join(self.names[:_NAMED_MAX])}{more}" if self.names else ""
-        return f"Not {'predicted' if self.predicted else 'measured'} {why}{which}."
-
-
-@dataclass(frozen=True)
-class ClassicView:
-    """A table to show; `left_out` says why figures are missing."""
-
-    columns: tuple[ClassicColumn, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    left_out: tuple[LeftOut, ...] = ()
-    heading: int = 0
-
-
-def view_of(table: Table) -> ClassicView:
-    """The table without the columns and rows that have no figure; rows with a published one stay."""
+def view_of(table: Table) -> Table:
+    """The table without the columns and rows that have no figure, and why; rows with a published one stay."""
     measured, predicted = (
         [place for place, column in enumerate(table.columns) if column.kind == kind]
         for kind in ("measured", "predicted")
@@ -72,14 +45,15 @@ def view_of(table: Table) -> ClassicView:
         or column.kind == "key"
         or (column.kind == "published" and any(row[place] for row in rows))
     ]
-    return ClassicView(
-        tuple(table.columns[place] for place in shown),
-        tuple(tuple(row[place] for place in shown) for row in rows),
-        (
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in shown),
+        rows=tuple(tuple(row[place] for place in shown) for row in rows),
+        left_out=(
             *(LeftOut(why, () if len(names) == len(table.rows) else tuple(names)) for why, names in missing.items()),
             *_not_predicted(table, [place for place in predicted if place not in modelled], bool(modelled)),
         ),
-        sum(place < table.heading for place in shown),
+        heading=sum(place < table.heading for place in shown),
     )
 
 

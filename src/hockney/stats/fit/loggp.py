@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class RoundTrips:
     """The four times of one size for n messages, and the real length of a delay.
 
-    `errors_ns` are the half-widths of the times' 95 % intervals; empty: unknown.
+    `errors_ns` are the half-widths of the times' 95 % intervals.
     """
 
     size_bytes: int
@@ -41,7 +41,7 @@ class RoundTrips:
     one_delayed_ns: float  # PRTT(1, d)
     spaced_ns: float  # PRTT(n, d)
     delay_ns: float
-    errors_ns: tuple[float, ...] = ()
+    errors_ns: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
             f"{short.one_ns:.0f} ns, the delay {short.delay_ns:.0f} ns"
         )
     sizes = [row.size_bytes for row in rows]
-    errors = np.array([row.errors_ns for row in rows]).T if all(row.errors_ns for row in rows) else None
+    errors = np.array([row.errors_ns for row in rows]).T
     single = np.array([row.one_ns for row in rows])
-    relative = None if errors is None else (errors[0] / np.maximum(single, 0.01)).tolist()
+    relative = (errors[0] / np.maximum(single, 0.01)).tolist()
     segments = fit_segments(sizes, (single / 2).tolist(), relative)
     if isinstance(segments, NoFit):
         return segments
@@ -116,7 +116,7 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
     }
     fits: dict[str, tuple[Lines, FloatArray]] = {}
     for name, (parts, level) in made.items():
-        off = None if errors is None else np.linalg.norm(parts * errors, axis=0) / level / t_quantile(1000)
+        off = np.linalg.norm(parts * errors, axis=0) / level / t_quantile(1000)
         values = np.sum(parts * times, axis=0)
         lines, residuals, _ = fit_lines(np.array(sizes, dtype=float), values, off, *segments.groups(), level)
         fits[name] = lines, residuals

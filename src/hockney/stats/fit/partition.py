@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hockney.stats.fit.lines import weights_of
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SIZES_MIN = 3  # of a segment: two points lie on any line
 SEGMENTS_MAX = 10
 _OUTLIERS_MAX = 2  # new ones in a pass, at most one in a segment
+_SUSPECTS = 12
+_PRIOR = 8  # sizes
 _SMOOTH = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # powers of the size, whose sum is a smooth curve
 
 
@@ -38,57 +40,52 @@ class Partition:
     curved: bool = False
 
 
-def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray | None) -> Partition:
+def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray) -> Partition:
     """The best division of ascending sizes into segments. `errors` are relative standard errors of the times."""
     import numpy as np
 
-    weights = weights_of(errors, len(sizes))
-    criterion = _Criterion(errors)
+    weights = weights_of(errors)
+    # The median, as for the weights: a single uncertain time must not hide every switch. Half a percent is never worth
+    # a segment.
+    scatter = 0.005**2 + float(np.median(errors)) ** 2
     kept = np.arange(len(sizes))
     outliers: list[int] = []
     for _ in range(4):
-        best = _Search(sizes[kept], times[kept], weights[kept], criterion, len(outliers)).best()
+        best = _Search(sizes[kept], times[kept], weights[kept], scatter, len(outliers)).best()
         starts = [int(kept[start]) for start in best.starts]
         outliers += [int(kept[at]) for at in best.outliers]
         kept = np.delete(kept, best.outliers)
         if not best.outliers:
             break
     smooth_squares = _smooth_squares(sizes[kept], times[kept], weights[kept])
-    is_smooth = criterion.value(smooth_squares, len(sizes), 0, len(outliers)) < best.value
+    is_smooth = _criterion(scatter, smooth_squares, len(sizes), 0, len(outliers)) < best.value
     is_curved = len(starts) == SEGMENTS_MAX or (len(starts) > 1 and is_smooth)
     return Partition((0, *starts[1:]), tuple(sorted(outliers)), best.value, is_curved)
 
 
-class _Criterion:
-    """Schwarz's criterion with a prior: `prior` more sizes that scatter by the variance `scatter`."""
+def _criterion(scatter: float, squares: float, n: int, segments: int, outliers: int) -> float:
+    """Schwarz's criterion with a prior of eight more sizes that scatter by the variance `scatter`: smaller is better.
 
-    def __init__(self, errors: FloatArray | None) -> None:
-        import numpy as np
-
-        # The median, as for the weights: a single uncertain time must not hide every switch. Half a percent is never
-        # worth a segment.
-        self.scatter = 0.005**2 + (0.0 if errors is None else float(np.median(errors)) ** 2)
-        self.prior = 1 if errors is None else 8
-
-    def value(self, squares: float, n: int, segments: int, outliers: int) -> float:
-        """Smaller is better; no segments: the smooth curve. Infinite where n sizes are too few for the parameters."""
-        terms = 2 * segments or len(_SMOOTH)
-        # A switch counts as four parameters (a line and its place), an outlier as three (a value and its size).
-        price = (2 + 4 * (segments - 1) if segments else terms) + 3 * outliers
-        total = n + self.prior
-        spare = total - terms - outliers - 2
-        if not math.isfinite(squares) or spare <= 0:
-            return math.inf
-        likelihood = total * math.log((squares + self.prior * self.scatter) / total)
-        return likelihood + price * math.log(n) * total / spare
+    No segments: the smooth curve. Infinite where n sizes are too few for the parameters.
+    """
+    terms = 2 * segments or len(_SMOOTH)
+    # A switch counts as four parameters (a line and its place), an outlier as three (a value and its size).
+    price = (2 + 4 * (segments - 1) if segments else terms) + 3 * outliers
+    total = n + _PRIOR
+    spare = total - terms - outliers - 2
+    if not math.isfinite(squares) or spare <= 0:
+        return math.inf
+    likelihood = total * math.log((squares + _PRIOR * scatter) / total)
+    return likelihood + price * math.log(n) * total / spare
 
 
 class _Search:
     """The search for the best division, of which `known` outliers have been taken out before."""
 
-    def __init__(self, x: FloatArray, t: FloatArray, weights: FloatArray, criterion: _Criterion, known: int) -> None:
+    def __init__(self, x: FloatArray, t: FloatArray, weights: FloatArray, scatter: float, known: int) -> None:
         self.x, self.t, self.w = x, t, weights / _level(t) ** 2
-        self.criterion, self.known = criterion, known
+        self.suspects = _suspects(x, t)
+        self.scatter, self.known = scatter, known
 
     def best(self) -> Partition:
         import numpy as np
@@ -120,7 +117,7 @@ class _Search:
             trails.append(ways.argmin(axis=1))
             least = ways.min(axis=1)
             for taken, squares in enumerate(least[:, -1].tolist()):
-                here = self.criterion.value(squares, n + self.known, segments, taken + self.known)
+                here = _criterion(self.scatter, squares, n + self.known, segments, taken + self.known)
                 if here < value:
                     chosen, value = (segments, taken), here
             if segments - chosen[0] >= 2:  # two more without a gain
@@ -139,8 +136,8 @@ class _Search:
     def _costs(self, starts: Int64Array) -> tuple[FloatArray, Int64Array]:
         """Relative sums of squares of the line from one bound to another, and the outlier of the best one without it.
 
-        Shape (2, bounds, bounds): all sizes, and without the one that helps most. The gain of leaving a size out is
-        e^2 / (1 - h), with its residual e and leverage h (R. D. Cook, S. Weisberg, Residuals and Influence, 1982).
+        Shape (2, bounds, bounds): all sizes, and without the suspect that helps most. The gain of leaving a suspect out
+        is e^2 / (1 - h), with its residual e and leverage h (R. D. Cook, S. Weisberg, Residuals and Influence, 1982).
         """
         import numpy as np
 
@@ -160,7 +157,7 @@ class _Search:
         squares = svv - mv * sv - slope * (suv - mu * sv)
 
         begin, end = starts[first], ends[last]
-        at = np.arange(n)[:, None]
+        at = self.suspects[:, None]
         off = x[at] - x[begin] - mu
         miss = t[at] - t[begin] - mv - slope * off
         left = np.maximum(1 / w[at] - 1 / sw - off * off / spread, 1e-9 / w[at])
@@ -170,7 +167,7 @@ class _Search:
         costs[0, first, last + 1] = np.maximum(squares, 0.0)
         costs[1, first, last + 1] = np.maximum(squares - gain.max(axis=0), 0.0)
         removed = np.zeros((bounds, bounds), dtype=np.int64)
-        removed[first, last + 1] = gain.argmax(axis=0)
+        removed[first, last + 1] = self.suspects[gain.argmax(axis=0)]
         return costs, removed
 
 
@@ -181,6 +178,22 @@ def _level(t: FloatArray) -> FloatArray:
     level: FloatArray = t.copy()
     level[1:-1] = np.sort([t[:-2], t[1:-1], t[2:]], axis=0)[1]
     return level
+
+
+def _suspects(x: FloatArray, t: FloatArray) -> Int64Array:
+    """The sizes that the line between their neighbours, or those beyond, misses most, and both ends."""
+    import numpy as np
+
+    n = len(x)
+    if n <= _SUSPECTS:
+        return np.arange(n)
+    miss = np.zeros(n)
+    for reach in (1, 2):
+        part = (x[reach:-reach] - x[: -2 * reach]) / np.maximum(x[2 * reach :] - x[: -2 * reach], 1e-300)
+        line = t[: -2 * reach] * (1 - part) + t[2 * reach :] * part
+        miss[reach:-reach] = np.maximum(miss[reach:-reach], np.abs(line / t[reach:-reach] - 1))
+    inner = np.argsort(miss[1:-1])[-(_SUSPECTS - 2) :] + 1
+    return cast("Int64Array", np.concatenate([[0], inner, [n - 1]]))
 
 
 def _smooth_squares(x: FloatArray, t: FloatArray, weights: FloatArray) -> float:
