@@ -49,7 +49,7 @@ class Machine:
             frozenset(pair for pair, at in self.levels.items() if at == level) for level in set(self.levels.values())
         }
 
-    def slowed(self, pairs: set[Pair], factor: float) -> Machine:
+    def with_slow(self, pairs: set[Pair], factor: float) -> Machine:
         times = {pair: time * (factor if pair in pairs else 1) for pair, time in self.times_ns.items()}
         return Machine(times, self.levels)
 
@@ -106,7 +106,7 @@ def with_slow_pair(noise: float, machines: int, seed: int = 2) -> Score:
     while score.machines < machines:
         made = machine(rng)
         slow = list(made.times_ns)[int(rng.integers(len(made.times_ns)))]
-        classes, outliers = seen(made.slowed({slow}, rng.uniform(1.5, 3)), noise, rng)
+        classes, outliers = seen(made.with_slow({slow}, rng.uniform(1.5, 3)), noise, rng)
         score.machines += 1
         score.classes_found += {frozenset(pair_class.pairs) for pair_class in classes} == made.classes
         score.named += any(outlier.ranks == slow for outlier in outliers)
@@ -122,7 +122,7 @@ def with_slow_rank(noise: float, machines: int, seed: int = 3) -> Score:
         made = machine(rng)
         slow = int(rng.integers(1 + max(b for _, b in made.times_ns)))
         slow_pairs = {pair for pair in made.times_ns if slow in pair}
-        classes, outliers = seen(made.slowed(slow_pairs, rng.uniform(1.5, 3)), noise, rng)
+        classes, outliers = seen(made.with_slow(slow_pairs, rng.uniform(1.5, 3)), noise, rng)
         score.classes_found += {frozenset(pair_class.pairs) for pair_class in classes} == made.classes
         score.named += any(slow in outlier.ranks for outlier in outliers)
         score.accused += any(slow not in outlier.ranks for outlier in outliers)
@@ -140,7 +140,7 @@ def with_slow_switch(noise: float, machines: int, seed: int = 4) -> Score:
         switch = made.places[int(rng.integers(len(made.places)))]
         ends = ((2,), (1,), (1, 2))[int(rng.integers(3))]  # of a slow pair, on the switch
         slow = {pair for pair in made.times_ns if len(switch.intersection(pair)) in ends}
-        _, outliers = seen(made.slowed(slow, rng.uniform(1.5, 3)), noise, rng)
+        _, outliers = seen(made.with_slow(slow, rng.uniform(1.5, 3)), noise, rng)
         score.machines += 1
         score.named += any(set(outlier.ranks) == switch for outlier in outliers)
         score.accused += any(not switch.intersection(outlier.ranks) for outlier in outliers)

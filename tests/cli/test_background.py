@@ -127,7 +127,7 @@ def test_explain_names_the_greatest_impact(cli: Cli, tmp_path: Path) -> None:
         (("--background", "bulk", "-t", "sim@t3d"), "--background needs real ranks"),
         (
             ("--background", "bulk", "-t", "tcp", "--hosts", "n1,n2,n3"),
-            "needs 2 hosts of its own, and 2 ranks leave 1 of 3",
+            "needs 2 hosts, but the other ranks (2) leave 1 of 3",
         ),
     ],
 )

@@ -93,7 +93,7 @@ def test_a_suite_runs_on_a_model_with_the_variants_that_it_names(model: Path) ->
         facts = stored.facts["models"]
         (apart,) = {launch.hosts for launch in stored.launches.values() if launch.transport.endswith(":apart")}
         assert {launch.bound for launch in stored.launches.values()} == {()}
-        # The transport stands for the file that the job reads its model from: that one is gone.
+        # The model file of the job is gone; the transport has its place.
         assert {launch.argv[launch.argv.index("--model") + 1] for launch in stored.launches.values()} == {
             launch.transport for launch in stored.launches.values()
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import statistics
 from pathlib import Path
@@ -126,6 +127,18 @@ def test_a_run_without_basic_figures_says_how_to_measure_them(cli: Cli) -> None:
     assert "hockney predict --validate" in cli("predict", "--validate", "--from", "1").stderr
 
 
+def test_a_run_without_the_transport_is_not_the_one_that_has_no_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for transport in ("tcp", "shm"):
+        store_run(tmp_path / "r.db", "quick", [Made(Point(transport, "pingpong", 2, 8), 1000, 2)])
+    words = ["predict", "alltoall", "--store", str(tmp_path / "r.db"), "-t"]
+    assert execute([*words, "tcp"]) == 3
+    assert "run 1 shows no machine on tcp" in capsys.readouterr().err
+    assert execute([*words, "tpc"]) == 2
+    assert "unknown transport of run 2 'tpc'" in capsys.readouterr().err
+
+
 def test_messages_shorter_than_all_measured_ones_are_not_predicted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +165,24 @@ def test_notes_are_printed_once_for_all_transports(tmp_path: Path, capsys: pytes
     screen = capsys.readouterr().out
     assert screen.count("(fitted to run 1") == 3
     assert [screen.count(note) for note in ("Not predicted", "no oneway", "Assumed: ", "--validate")] == [1, 1, 1, 1]
+
+
+def test_without_time_for_intervals_it_says_which_time_is_enough(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [
+        Made(Point(transport, *of), 1000 + of[2], divisor)
+        for transport in ("shm", "tcp")
+        for of, divisor in ((("pingpong", 2, 65536), 2), (("oneway", 2, 65536, options(window=16)), 16))
+    ]
+    store_run(tmp_path / "r.db", "quick", made)
+    words = ["predict", "pingpong", "--bytes", "64K", "--store", str(tmp_path / "r.db")]
+    assert execute([*words, "--time", "1ms"]) == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    enough = re.findall(r"No interval on \w+: .*?For an interval, add `(--time) (\d+s)`", screen)
+    assert len(enough) == 2
+    assert execute([*words, *max(enough, key=lambda each: int(each[1][:-1]))]) == 0
+    assert "No interval" not in capsys.readouterr().out
 
 
 def test_by_default_it_takes_the_newest_run_that_has_the_figures(

@@ -10,7 +10,9 @@ from hockney.measure.estimate import (
     enough_text,
     events_on_schedule,
     first_rounds_s,
+    is_long,
     is_too_short,
+    long_messages_s,
     long_ns,
     stream_ns,
 )
@@ -33,6 +35,23 @@ def test_a_stream_lasts_its_share_and_at_most_a_third_of_the_limit(points: int, 
 )
 def test_events_on_schedule(rate_hz: int, events: int) -> None:
     assert events_on_schedule(rate_hz) == events
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "launches", "long_s"), [(10, 1, 60), (30, 1, 90), (1, 6, 10), (10, 6, 30), (0, 2, 30)]
+)
+def test_first_rounds_have_long_messages_for_three_times_their_time_and_a_minute(
+    budget_s: float, launches: int, long_s: float
+) -> None:
+    assert long_messages_s(budget_s, launches) == long_s
+
+
+@pytest.mark.parametrize(
+    ("size", "window", "long"), [(65536, 1, False), (65537, 1, True), (4096, 16, False), (4097, 16, True)]
+)
+def test_more_than_64_kib_at_once_is_long(size: int, window: int, *, long: bool) -> None:
+    assert is_long(Point("tcp", "oneway", 2, size, (("window", str(window)),))) is long
+    assert is_long(Point("tcp", "pingpong", 2, size)) is (size > 65536)
 
 
 @pytest.mark.parametrize(("launches", "least_s"), [(1, 6.0), (2, 3.0), (6, 3.0)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.builders import make_pattern, make_stored, make_transport
@@ -206,6 +207,21 @@ def test_points_that_cannot_run_are_skipped_with_the_reason(
     plan = make_plan(suite(**series), asked, CATALOGUE, cpus=2)
     assert not plan.points
     assert [reason in skipped.reason for skipped in plan.skipped] == [True]
+
+
+def test_a_suite_of_sizes_that_a_transport_cannot_send_is_measured_at_the_largest_one_that_it_can() -> None:
+    udp = {"udp": transport("udp", max_bytes=65491)}
+    catalogue = replace(CATALOGUE, transports=CATALOGUE.transports | udp)
+
+    def planned(*sizes: int, **asked: Any) -> set[int]:
+        plan = make_plan(suite(pattern="oneway", bytes=sizes), RunOptions(**asked), catalogue, cpus=2)
+        return {point.bytes for point in plan.points} | {skipped.point.bytes for skipped in plan.skipped}
+
+    only_udp: dict[str, Any] = {"transports": ("udp",)}
+    assert planned(65536, 1 << 20, **only_udp) == {32768, 65536, 1 << 20}
+    assert planned(65491, 1 << 20, **only_udp) == {65491, 1 << 20}
+    assert planned(65536, **only_udp, sizes=(65536,)) == {65536}  # what the user names is skipped with a reason
+    assert planned(65536) == {65536}
 
 
 @pytest.mark.parametrize("by_suite", [True, False])

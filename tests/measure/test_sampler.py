@@ -178,6 +178,29 @@ def test_the_first_round_is_whole_even_without_a_budget() -> None:
     assert [len(measurements) for measurements in notes.rounds] == [2]
 
 
+@pytest.mark.parametrize(("budget_s", "most_s"), [(1, 60), (30, 90)])
+def test_a_first_round_on_a_slow_network_ends_without_long_messages(budget_s: float, most_s: float) -> None:
+    """The long messages of tcp take 4 s each; one more is under way when the time is up. Those of shm are quick."""
+    points = [
+        Point(transport, "oneway", 2, size, (("window", str(window)),))
+        for window in range(2, 42)
+        for transport in ("tcp", "shm")
+        for size in (1 << 20, 8, 1 << 10)
+    ]
+    machine = Machine(lambda point: 1e9 if (point.transport, point.bytes) == ("tcp", 1 << 20) else 1000.0)
+    notes = sample(machine, plan_of(*points), budget_s=budget_s)
+    (first, *_) = notes.rounds
+    seen = {measurement.point for measurement in first}
+    left_out = [point for point in points if point not in seen]
+    assert 0 < len(left_out) < 40
+    assert {(point.transport, point.bytes) for point in left_out} == {("tcp", 1 << 20)}
+    assert most_s < notes.progress[0].elapsed_s < most_s + 6
+    status, reason = notes.ends[left_out[0]]
+    assert (status, reason) == (PointStatus.BUDGET, "the time was up: no interval yet; measurements in all: 0")
+    on_model = replace(plan_of(*points), virtual={"tcp": False})  # whose times are not those of the clock
+    assert len(sample(Machine(machine.time_ns), on_model, budget_s=budget_s).rounds[0]) == len(points)
+
+
 def test_the_first_round_of_a_later_launch_is_whole_too() -> None:
     machine = Machine(lambda point: 20_000.0)
     points = tuple(Point("tcp", "pingpong", 2, size) for size in range(1, 9))
@@ -211,11 +234,11 @@ def test_ctrl_c_in_the_middle_of_a_round_loses_nothing() -> None:
     sampler = Sampler(plan_of(*points), machine, notes, seed=1, clock=machine.clock)
     with pytest.raises(KeyboardInterrupt):
         sampler.run(1000)
-    told = all_measurements(notes)
+    observed = all_measurements(notes)
     kept = [
         measurement for measurement in machine.measurements if measurement.elapsed_ns.shape[1] > 3
     ]  # the others were for calibration
-    assert len(told) == len(kept)
+    assert len(observed) == len(kept)
     assert {status for status, _ in notes.ends.values()} == {PointStatus.STOPPED}
 
 
@@ -468,7 +491,7 @@ def test_a_resumed_run_measures_added_sizes_and_their_neighbours_together() -> N
     machine = Machine(jumping_after(5001), pause_s=0.05)
     whole = refined(Machine(jumping_after(5001), pause_s=0.05))
     just_added_s = next(progress.elapsed_s for progress in whole.progress if progress.points > len(POWERS))
-    first = refined(machine, budget_s=just_added_s + 0.1)  # so much that one more round is made
+    first = refined(machine, budget_s=just_added_s + 0.1)  # enough for one more round
     begun = [*CURVE, *first.added]
     assert first.added
     plan = replace(plan_of(*begun, refine=True), exact=True)
@@ -526,7 +549,7 @@ def test_a_size_that_fails_when_it_is_measured_again_has_failed() -> None:
 
 
 def changing_when_refined(lasts_s: float) -> Machine:
-    """Near, but far from when the first added size is measured, for so long."""
+    """Near, but far from when the first added size is measured, for this long."""
     begun_s: list[float] = []
     machine = Machine(jumping_after(5001), pause_s=0.05)
 

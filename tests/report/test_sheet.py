@@ -238,6 +238,17 @@ def test_bandwidth_is_that_of_the_best_size_that_can_be_sent(tmp_path: Path, oth
     assert best.at_bytes == 1 << 16
 
 
+def test_bandwidth_of_short_messages_alone(tmp_path: Path) -> None:
+    """As on udp, of whose messages one in four is lost: those that arrived count."""
+    one = oneway(1 << 15)
+    lossy = replace(one, counters={"lost": (0.0, 0.25 * 3 * one.batch * 16)})
+    skipped = (oneway(size, skipped="udp sends at most 65491 B") for size in (1 << 16, 1 << 20))
+    best = row(tmp_path, LATENCY, oneway(1 << 14), lossy, *skipped).values["bandwidth_bytes_per_s"]
+    assert best is not None
+    assert best.at_bytes == 1 << 15
+    assert best.value == pytest.approx(0.75 * 32768 / 1e-6, rel=0.01)
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -64,6 +64,19 @@ def test_message_rate_is_messages_of_a_repetition_over_its_time() -> None:
     assert silent.messages_per_s is None
 
 
+def test_rates_count_only_messages_that_arrived() -> None:
+    """A ping-pong of 3 samples has 6 messages; of the 36 of six measurements 9 are lost. The time is that of all."""
+    some_lost = [(1.0, 0.0)] * 3 + [(0.0, 2.0)] * 3
+    figures = [
+        figures_of([make_measurement(counters={"lost": each}) for each in lost])[0]
+        for lost in ([(0.0, 0.0)] * 6, some_lost, [(6.0, 6.0)] * 6)
+    ]
+    whole, some, none = [(figure.rate_bytes_per_s, figure.messages_per_s) for figure in figures]
+    assert some == pytest.approx((0.75 * (whole[0] or 0), 0.75 * (whole[1] or 0)))
+    assert none == (None, None)
+    assert len({figure.value_ns for figure in figures}) == 1
+
+
 @pytest.mark.parametrize(
     "measurement",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,15 +95,23 @@ def transports_of(run: Run, words: Sequence[str]) -> list[str]:
 def _newest_fits(results: Results, transports: Sequence[str]) -> list[Fit]:
     """The fits of the newest run that has them, down to short messages if any run has those.
 
-    Raises HockneyError for the last run if none has fits.
+    Raises HockneyError if none has fits: for the last run, if it has these transports, else for the last that has.
     """
     newest: list[Fit] = []
+    why: HockneyError | None = None
     for summary in reversed(results.runs()):
-        with contextlib.suppress(HockneyError):
+        try:
             fits = _fits(results.run(summary.id), transports)
-            if any(fit.sizes_bytes[0] <= 64 for fit in fits):  # shorter messages take as long
-                return fits
-            newest = newest or fits
+        except UsageError:  # it has not all of these transports
+            continue
+        except HockneyError as error:
+            why = why or error
+            continue
+        if any(fit.sizes_bytes[0] <= 64 for fit in fits):  # shorter messages take as long
+            return fits
+        newest = newest or fits
+    if not newest and why is not None:
+        raise why
     return newest or _fits(results.run(), transports)
 
 
@@ -147,9 +156,10 @@ def predicted(
     sensitivity: bool,
     tolerance: bool,
     as_json: bool,
-    draws_s: float = 60.0,
+    time_s: float = 60.0,
+    cases: int = 1,
 ) -> Predicted:
-    """The times of a case, and the requested analyses; without intervals, if those take longer than draws_s.
+    """The times of a case, and the requested analyses; without intervals, if its share of time_s is too short for them.
 
     Raises UsageError for a change without effect.
     """
@@ -165,7 +175,7 @@ def predicted(
 
             def draw_tick(number: int, expected_s: float) -> Tick | None:
                 nonlocal too_long_s
-                if expected_s <= draws_s:
+                if expected_s <= time_s / cases:
                     return display.simulating(f"intervals on {case.model.name}", number)
                 too_long_s = expected_s
                 return None
@@ -175,8 +185,9 @@ def predicted(
             tick = display.simulating(f"times on {case.model.name}", len(points))
             predictions, failed = predict_fitted(fit, points, content_of, tick=tick, draw_tick=draw_tick)
             if too_long_s:
-                takes, allowed = format_duration_s(too_long_s), format_duration_s(draws_s)
-                why = f"No interval on {case.model.name}: it takes about {takes}; its share of --time is {allowed}."
+                takes, allowed = format_duration_s(too_long_s), format_duration_s(time_s / cases)
+                why = f"No interval on {case.model.name}: it takes about {takes}; its share of --time is {allowed}. "
+                why += f"For an interval, add `--time {math.ceil(1.5 * too_long_s * cases)}s`."
                 case = replace(case, assumptions=[*case.assumptions, why])
         new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
         if changes:

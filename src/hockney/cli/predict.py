@@ -116,8 +116,8 @@ def predict(
         option, known = "--json" if as_json else "--write", ", ".join(case.model.name for case in cases)
         raise UsageError(f"{option} is for one transport: add -t with one of {known}")
     asked = {"sensitivity": sensitivity, "tolerance": tolerance, "as_json": as_json}
-    draws_s = (60.0 if time_s is None else time_s) / len(cases)
-    done = [predicted(case, wanted, **asked, draws_s=draws_s) for case in cases]
+    for_intervals_s = 60.0 if time_s is None else time_s
+    done = [predicted(case, wanted, **asked, time_s=for_intervals_s, cases=len(cases)) for case in cases]
     if write is not None:
         write_changed(cases[0].model, wanted, write)
     if as_json:

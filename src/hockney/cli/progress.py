@@ -43,19 +43,21 @@ class ProgressDisplay(Display):
         self._line = ""  # on a terminal, the one that is rewritten
         self._seen: set[str] = set()  # transports with a figure, jobs and failures that were printed
         self._run_id: int | None = None
-        self._launches = 1
+        self._launches, self._on_hosts = 1, False
         self._launch = 0
         self._done = ""  # the progress of the run
         self._unseen: set[Point] = set()  # of the first round
         self._end_s = math.inf
         self._failed: dict[tuple[CurveKey, str | None], list[Point]] = {}  # not printed yet
         self._first_failed: dict[str | None, str] = {}  # by reason
+        self._has_failed: set[Point] = set()
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
         """Print the plan; a run that gets more launches has it only once."""
         points = counted(len(plan.points), "point")
         is_known = run_id == self._run_id
         self._run_id, self._launches, self._launch = run_id, plan.launches, 0
+        self._on_hosts = bool(plan.hosts)
         self._unseen, self._end_s = set(plan.points), time.monotonic() + plan.time_s
         if is_known:  # a check measures again
             launches = counted(plan.launches, "more launch", "more launches")
@@ -104,8 +106,10 @@ class ProgressDisplay(Display):
         if not self._done and time.monotonic() >= self._end_s and self._unseen:
             self._end_s = math.inf
             left = f"{counted(len(self._unseen), 'point')} to go"
-            whole = "the first round is made whole" if self._launches == 1 else "each launch makes one whole round"
-            self.say(f"  the time is up, but {whole}: {left}{' in this one' if self._launches > 1 else ''}")
+            whole = "the first round continues" if self._launches == 1 else "each launch makes one round"
+            left += " in this one" if self._launches > 1 else ""
+            left += ", without long messages where they are slow" if self._on_hosts else ""
+            self.say(f"  the time is up, but {whole}: {left}")
         self._draw(text)
 
     def progressed(self, progress: Progress) -> None:
@@ -118,7 +122,8 @@ class ProgressDisplay(Display):
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Keep failures for the next event, so that alike ones are printed together."""
         self._unseen.discard(point)
-        if status is PointStatus.FAILED:
+        if status is PointStatus.FAILED and point not in self._has_failed:
+            self._has_failed.add(point)  # in each launch, maybe with other numbers
             self._failed.setdefault((curve_of(point), reason), []).append(point)
 
     def simulating(self, step: str, points: int) -> Callable[[], None]:

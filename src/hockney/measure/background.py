@@ -78,7 +78,7 @@ def place(
     if wanted >= count if hosts and ranks else wanted > left and not share:
         unit, fix = ("host", "name more") if hosts else ("CPU", "measure fewer ranks, or add --oversubscribe")
         raise UsageError(
-            f"--background {name} needs {counted(wanted, unit)} of its own, and {counted(victims, 'rank')} leave "
+            f"--background {name} needs {counted(wanted, unit)}, but the other ranks ({victims}) leave "
             f"{left} of {count}: {fix}"
         )
     if hosts:

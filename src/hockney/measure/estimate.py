@@ -42,6 +42,16 @@ def events_on_schedule(rate_hz: int) -> int:
     return max(1, min(wanted, 5000, int(rate_hz * 0.5)))
 
 
+def is_long(point: Point) -> bool:
+    """Whether a repetition sends more than 64 KiB."""
+    return point.bytes * int(dict(point.options).get("window", 1)) > 1 << 16
+
+
+def long_messages_s(budget_s: float, launches: int) -> float:
+    """For how long a first round has long messages on slow transports: three times its time, a minute at least."""
+    return max(3 * budget_s, 60.0 / launches)
+
+
 def first_rounds_s(points: Sequence[Point], launches: int, *, on_hosts: bool = False) -> float:
     """The time of the first round of every launch, which is made whole under any budget.
 

@@ -174,10 +174,12 @@ def transport_words(suite: Suite, asked: RunOptions) -> list[str]:
 class _Grid(NamedTuple):
     """A series with its words resolved: a point of 0 B for each curve, and the sizes of all.
 
-    `unknown_sizes` are shares of a cache whose size is not known here.
+    `unknown_sizes` are shares of a cache whose size is not known here. `instead` has the points of transports that can
+    send none of a suite's sizes: the largest power of two that they can.
     """
 
     curves: Sequence[Point]
+    instead: Sequence[Point]
     sizes: Sequence[int]
     unknown_sizes: Sequence[str]
     is_refined: bool
@@ -266,10 +268,8 @@ def _points_of(grids: Iterable[_Grid]) -> tuple[dict[Point, bool], tuple[Skipped
     is_refined: dict[Point, bool] = {}
     unknown = []
     for grid in grids:
-        for curve in grid.curves:
-            for size in grid.sizes:
-                point = replace(curve, bytes=size)
-                is_refined[point] = is_refined.get(point, False) or grid.is_refined
+        for point in (*(replace(curve, bytes=size) for curve in grid.curves for size in grid.sizes), *grid.instead):
+            is_refined[point] = is_refined.get(point, False) or grid.is_refined
         if grid.unknown_sizes:
             reason = f"the size of the cache is not known here, so {' and '.join(grid.unknown_sizes)} is no size"
             unknown += [Skipped(curve, reason) for curve in grid.curves]
@@ -431,12 +431,20 @@ def _grid(
             for variant in _variants(catalogue, transport, pattern.name, count, of_curve)
         ]
     role = "basic" if series.basic else "asked"
+    points = {
+        Point(info.name, pattern.name, count, 0, as_pairs(pattern, of_curve), role, pattern.traits_on(info)): info
+        for info, count, of_curve in curves
+    }
+    known_sizes = list(dict.fromkeys(size for size in sizes.values() if size is not None))
+    shortest = 0 if asked.sizes else min(known_sizes, default=0)
     return _Grid(
-        [
-            Point(info.name, pattern.name, count, 0, as_pairs(pattern, of_curve), role, pattern.traits_on(info))
-            for info, count, of_curve in curves
+        list(points),
+        instead=[
+            replace(point, bytes=1 << info.max_bytes.bit_length() - 1)
+            for point, info in points.items()
+            if 0 < info.max_bytes < shortest
         ],
-        sizes=list(dict.fromkeys(size for size in sizes.values() if size is not None)),
+        sizes=known_sizes,
         unknown_sizes=[str(share) for share, size in sizes.items() if size is None],
         is_refined=pattern.sized
         and any(not transport.is_harness for transport, _, _ in curves)

@@ -25,6 +25,8 @@ from hockney.measure.estimate import (
     SAMPLES_MIN,
     SPAN_S,
     events_on_schedule,
+    is_long,
+    long_messages_s,
     long_ns,
     stream_ns,
 )
@@ -34,6 +36,7 @@ from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
 from hockney.stats.fit.refine import sizes_to_add
 from hockney.stats.states import classify
 
+_SLOW_S = 1.0  # a transport is slow once a point took longer in a first round: others take some hundredths
 _NARROW_CHECKS = 2  # stopping at the first narrow interval would favour lucky ones
 
 
@@ -117,7 +120,8 @@ class Sampler:
         self._clock = clock
         self._span_s = SPAN_S / plan.launches
         self._measurements = measurements
-        self._deadline_s = math.inf
+        self._deadline_s = self._short_only_s = math.inf
+        self._slow: set[str] = set()  # transports
         self.round = self._first_round = start_round  # rounds so far, earlier ones included
         self._work = {point: Work(point) for point in plan.points}
         self._pending: list[Measurement] = []
@@ -146,6 +150,7 @@ class Sampler:
             active += self._measure_again([work for work in active if work.point.role == "refined"], active)
         start_s = self._clock()  # only now: judging many earlier measurements may take longer than a short budget
         self._deadline_s = start_s + budget_s
+        self._short_only_s = start_s + long_messages_s(budget_s, self._plan.launches)
         self._long_ns = long_ns(len(active), budget_s)
         self._stream_ns = stream_ns(len(active), budget_s, self._plan.timeout_s)
         for work in self._work.values():
@@ -200,7 +205,9 @@ class Sampler:
         for work in self._order(active):
             if self._is_cut_before(work):
                 break
-            begin_s = self._clock()
+            if self._is_left_out(work):
+                continue
+            begin_s = first_s = self._clock()
             try:
                 if not work.warm:
                     self._calibrate(work)
@@ -211,7 +218,10 @@ class Sampler:
                 self._given_up.add(work.point)
                 self._end(work, PointStatus.SKIPPED if failure.skipped else PointStatus.FAILED, str(failure))
                 continue
-            now_s = self._clock()
+            finally:
+                now_s = self._clock()
+                if now_s - first_s > _SLOW_S and work.point.transport not in self._plan.virtual:
+                    self._slow.add(work.point.transport)
             work.cost_s = now_s - begin_s
             work.first_s = now_s if work.first_s is None else work.first_s
             for measurement in measurements:
@@ -223,6 +233,11 @@ class Sampler:
     def _is_cut_before(self, work: Work) -> bool:
         """Whether a round ends here: the first of a launch never, as few measurements are better than none."""
         return self.round > self._first_round and self._is_over()
+
+    def _is_left_out(self, work: Work) -> bool:
+        """Whether a first round that takes far too long is made without this: a long message on a slow transport."""
+        is_slow = work.point.transport in self._slow and is_long(work.point)
+        return is_slow and self.round == self._first_round and self._clock() >= self._short_only_s
 
     def _take(self, work: Work) -> list[Measurement]:
         """The measurements of one point in one round."""

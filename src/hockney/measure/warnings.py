@@ -266,7 +266,7 @@ class Tally:
             yield Warning_(
                 "loss",
                 name,
-                f"{name} lost messages ({counts}); its times and rates count them as arrived.",
+                f"{name} lost messages ({counts}): its times count them, its rates do not.",
                 "Shorter messages, a smaller window or longer socket buffers (net.core.rmem_max) lose fewer; the "
                 "export has the losses of each measurement.",
             )

@@ -16,7 +16,7 @@ from hockney.analysis.explain.layers import Layer, layer_at
 from hockney.model import NOT_MEASURED, Definition, PointStatus, RunInfo, Warning_
 from hockney.report.names import placements, plain_names
 from hockney.results.placement import used_interfaces
-from hockney.results.runs import Run, Series, summary_time, table_state
+from hockney.results.runs import Run, Series, arrived_share, summary_time, table_state
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import transport_traits
 from hockney.stats import BETWEEN_LAUNCHES, ONE_LAUNCH, State, place, rate_bytes_per_s
@@ -65,6 +65,9 @@ class Value(Estimate):
         return math.isfinite(self.high)
 
 
+_Figure = tuple[Value, Definition, float]  # a time, and the share of the messages that arrived
+
+
 class TransportFigures:
     """The figures of one transport in one machine state, from stored medians: no samples are read.
 
@@ -72,7 +75,7 @@ class TransportFigures:
     """
 
     def __init__(self, members: Members, state: str, *, or_most: bool = False) -> None:
-        self._figures: dict[Series, tuple[Value, Definition] | None] = {}
+        self._figures: dict[Series, _Figure | None] = {}
         for series, measurements in members:
             if _OPTIONS.get(series.point.pattern) == series.point.options:
                 counts = Counter(of.name for _, of in measurements)
@@ -87,15 +90,15 @@ class TransportFigures:
     def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
         """The better of two sizes with 16 messages in flight; None where one has no figure, as it may be the better.
 
-        A size that the transport cannot send does not count.
+        A size that the transport cannot send does not count. If it can send neither, the rate is that of 32 KiB.
         """
-        rates = [
-            None if figure is None else _rate(*figure, series.point.bytes)
+        figures = [
+            (series.point.bytes, figure)
             for series, figure in self._figures.items()
-            if series.point.pattern == pattern
-            and series.point.bytes in (1 << 16, 1 << 20)
-            and series.status is not PointStatus.SKIPPED
+            if series.point.pattern == pattern and series.status is not PointStatus.SKIPPED
         ]
+        sizes = {size for size, _ in figures} & {1 << 16, 1 << 20} or {1 << 15}
+        rates = [None if figure is None else _rate(*figure, size) for size, figure in figures if size in sizes]
         known = [rate for rate in rates if rate is not None]
         return max(known, key=lambda rate: rate.value, default=None) if len(known) == len(rates) else None
 
@@ -134,8 +137,8 @@ class TransportFigures:
         return dict(sorted(times.items()))
 
 
-def _figure(series: Series, measurements: Sequence[MeasurementSummary]) -> tuple[Value, Definition] | None:
-    """The time of a series and its definition; None without a measurement that has one."""
+def _figure(series: Series, measurements: Sequence[MeasurementSummary]) -> _Figure | None:
+    """The figure of a series; None without a measurement that has a time."""
     known = [each for each in measurements if each.median_ns is not None]
     if not known:
         return None
@@ -143,11 +146,12 @@ def _figure(series: Series, measurements: Sequence[MeasurementSummary]) -> tuple
     interval, over = summary_time(known, exact=series.is_exact)
     time = interval.estimate or Estimate(interval.value, 0.0, math.inf)
     is_short = series.point.is_stream and known[0].batch * definition.divisor < STREAM_EVENTS_MIN
-    return Value(time.value, time.low, time.high, over, None, is_short), definition
+    return Value(time.value, time.low, time.high, over, None, is_short), definition, arrived_share(known)
 
 
-def _rate(time: Value, definition: Definition, size: int) -> Value | None:
-    rate, low, high = (rate_bytes_per_s(definition, time_ns) for time_ns in (time.value, time.high, time.low))
+def _rate(time: Value, definition: Definition, arrived: float, size: int) -> Value | None:
+    times_ns = (time.value, time.high, time.low)
+    rate, low, high = (rate_bytes_per_s(definition, time_ns, arrived) for time_ns in times_ns)
     return None if rate is None else Value(rate, low or 0.0, high or math.inf, time.over, size, time.is_short)
 
 
@@ -189,7 +193,7 @@ COLUMNS = (
     ),
     Column(
         "bandwidth", "bandwidth_bytes_per_s", "bytes/s",
-        "the better rate of 64 KiB and 1 MiB with 16 messages in flight (oneway)",
+        "the better rate of 64 KiB and 1 MiB (udp: 32 KiB) with 16 messages in flight (oneway)",
         lambda of: of.best_rate_bytes_per_s("oneway"),
     ),
     Column(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -284,6 +284,12 @@ def summary_time(measurements: Iterable[MeasurementSummary], *, exact: bool = Fa
     """As stats.time_of, from measurements of which one or more has a median."""
     known = [(each.median_ns, each.launch_id) for each in measurements if each.median_ns is not None]
     return stats.time_of([median_ns for median_ns, _ in known], [launch_id for _, launch_id in known], exact=exact)
+
+
+def arrived_share(measurements: Sequence[MeasurementSummary]) -> float:
+    """As stats.arrived_share, of measurements with the same definition."""
+    repetitions = sum(each.samples * each.batch for each in measurements)
+    return stats.arrived_share(measurements[0].definition, repetitions, [each.counters for each in measurements])
 
 
 def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[str | None, dict[Series, stats.Figure]]:

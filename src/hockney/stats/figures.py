@@ -11,7 +11,7 @@ import itertools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,9 +37,9 @@ class Figure:
     `value_ns` is the geometric mean of the launches' medians; with one launch the median of its measurements' medians.
     `low_ns` and `high_ns` are its confidence interval with the probability `coverage`. `between_launches` and
     `within_launches` are relative standard deviations, the former without the scatter of measurements;
-    `launches_needed` would reach the precision of the run. Rates count the payload, and are None without one.
-    `slowest_rank` took longest in `slowest_share` of the samples, if the definition takes the slowest rank. Samples,
-    minimum and batch are None for imported figures.
+    `launches_needed` would reach the precision of the run. Rates count the payload that arrived; without one they are
+    None. `slowest_rank` took longest in `slowest_share` of the samples, if the definition takes the slowest rank.
+    Samples, minimum and batch are None for imported figures.
     """
 
     state: str
@@ -141,6 +141,8 @@ def _figure(
         time = replace(time, low=max(0.0, time.low - max(digits_ns)), high=time.high + max(digits_ns))
     between, within = scatter_of(medians_ns, launch_ids)
     samples_ns = np.concatenate(times_ns)
+    repetitions = sum(measurement.elapsed_ns.shape[1] * batch for measurement in measurements)
+    arrived = arrived_share(definition, repetitions, [measurement.counters for measurement in measurements])
     slowest_rank, slowest_share = _slowest(measurements)
     figure = Figure(
         state=state.name,
@@ -159,12 +161,12 @@ def _figure(
         minimum_ns=float(samples_ns.min()),
         p99_ns=percentile(samples_ns, 0.99) if batch == 1 else None,
         p999_ns=percentile(samples_ns, 0.999) if batch == 1 else None,
-        rate_bytes_per_s=rate_bytes_per_s(definition, time.value),
-        rate_low_bytes_per_s=rate_bytes_per_s(definition, time.high),
-        rate_high_bytes_per_s=rate_bytes_per_s(definition, time.low),
-        messages_per_s=_per_s(definition.messages_per_rep, definition, time.value),
-        messages_low_per_s=_per_s(definition.messages_per_rep, definition, time.high),
-        messages_high_per_s=_per_s(definition.messages_per_rep, definition, time.low),
+        rate_bytes_per_s=rate_bytes_per_s(definition, time.value, arrived),
+        rate_low_bytes_per_s=rate_bytes_per_s(definition, time.high, arrived),
+        rate_high_bytes_per_s=rate_bytes_per_s(definition, time.low, arrived),
+        messages_per_s=_per_s(arrived * definition.messages_per_rep, definition, time.value),
+        messages_low_per_s=_per_s(arrived * definition.messages_per_rep, definition, time.high),
+        messages_high_per_s=_per_s(arrived * definition.messages_per_rep, definition, time.low),
         slowest_rank=slowest_rank,
         slowest_share=slowest_share,
         verified=verified,
@@ -189,12 +191,19 @@ def percentile(samples_ns: FloatArray, share: float) -> float | None:
     return float(np.quantile(samples_ns, share)) if len(samples_ns) >= round(1 / (1 - share)) else None
 
 
-def rate_bytes_per_s(definition: Definition, time_ns: float | None) -> float | None:
-    """Payload bytes of a repetition over its time; None if either is zero."""
-    return _per_s(definition.bytes_per_rep, definition, time_ns)
+def arrived_share(definition: Definition, repetitions: int, counters: Iterable[Mapping[str, Sequence[float]]]) -> float:
+    """The share of the messages that arrived: UDP loses some. Lost messages of barriers count, too."""
+    messages = definition.messages_per_rep * repetitions
+    lost = sum(sum(counted.get("lost", ())) for counted in counters)
+    return max(0.0, 1 - lost / messages) if messages else 1.0
 
 
-def _per_s(count: int, definition: Definition, time_ns: float | None) -> float | None:
+def rate_bytes_per_s(definition: Definition, time_ns: float | None, arrived: float = 1.0) -> float | None:
+    """Payload bytes of a repetition that arrive, over its time; None if either is zero."""
+    return _per_s(arrived * definition.bytes_per_rep, definition, time_ns)
+
+
+def _per_s(count: float, definition: Definition, time_ns: float | None) -> float | None:
     if time_ns is None or time_ns <= 0 or count == 0:
         return None
     return count / (time_ns * definition.divisor) * 1e9

@@ -107,7 +107,7 @@ class Search:
     family: str  # the start of its libraries' names: `mpi@…`
     variable: str  # the environment variable that may name one more wrapper
     wrappers: tuple[str, ...]
-    header: str  # the header that every program of it includes
+    header: str  # that each of its programs includes
     launchers: tuple[str, ...]
     kinds: tuple[Kind, ...]
 
@@ -129,8 +129,8 @@ class Search:
         """The library whose wrapper is in the folder bin of `prefix`, and which is named by that: `mpi@/opt/a`."""
         wrapper = next((path for name in self.wrappers if os.access(path := prefix / "bin" / name, os.X_OK)), None)
         if wrapper is None:
-            lack = f"there is no {self.wrappers[0]} in {prefix / 'bin'}"
-            return Missing(str(prefix), lack, f"name the folder above that of its {self.wrappers[0]}")
+            why = f"there is no {self.wrappers[0]} in {prefix / 'bin'}"
+            return Missing(str(prefix), why, f"name the folder above that of its {self.wrappers[0]}")
         _, known = self._examine(wrapper)
         return known if isinstance(known, Missing) else replace(known, id=f"{self.family}@{prefix}")
 
@@ -172,8 +172,8 @@ class Search:
         if launcher is None and "SLURM_JOB_ID" in os.environ and (srun := shutil.which("srun")):
             launcher = Path(srun)  # a site's MPI may have no other
         if launcher is None:
-            lack = f"there is no {self.launchers[0]} of the same library next to {wrapper}"
-            return answer["library"], Missing(str(wrapper), lack, REPAIR)
+            why = f"there is no {self.launchers[0]} of the same library next to {wrapper}"
+            return answer["library"], Missing(str(wrapper), why, REPAIR)
         its_id = f"{self.family}@{kind.id}-{answer['version']}".rstrip("-")
         name = kind.name.format(answer["version"]).strip()
         recipe = Recipe(family=self.family, compiler=(str(wrapper),))

@@ -29,7 +29,7 @@ _PROGRAMS = (
     "setpriv", "iperf3",
 )  # fmt: skip
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount")
-_BURST_MS = 1  # what a shorter burst allows is lost whenever the kernel's timer is late
+_BURST_MS = 1  # with a shorter burst, rate is lost whenever the kernel's timer is late
 _BURST_MIN_BYTES = 16_000
 _NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 _NEIGHBOURS_USUAL = 1024
@@ -54,7 +54,7 @@ class Host:
 
 
 def burst_bytes(rate_mbit: float) -> int:
-    """What a cable that was idle lets through at once."""
+    """The bytes that an idle cable passes at once."""
     return max(_BURST_MIN_BYTES, round(rate_mbit * _BURST_MS * 125))
 
 
@@ -222,7 +222,7 @@ class Bed(PutUp):
     # ---- cables -----------------------------------------------------------------------------------------------------
 
     def lay(self, name: str, host: Host, links: Sequence[Link] = ()) -> None:
-        """The cable of a host anew, and of the links those that it sends on; its delay and CPUs stay."""
+        """Set the cable of a host again, and the links on which it sends; its delay and CPUs stay."""
         inside = ("nsenter", "--target", self._pids[name], "--net")
         slow = {link.target: link.rate_mbit for link in links if link.source == name and link.rate_mbit is not None}
         lossy = {link.source: link.loss for link in links if link.target == name and link.loss}
@@ -234,8 +234,8 @@ class Bed(PutUp):
     def _limit(
         self, where: Sequence[str], device: str, rate_mbit: float | None, slow_mbit: Mapping[str, float]
     ) -> None:
-        """What leaves through a device, in all and to some hosts."""
-        self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "noqueue")  # without what was there
+        """Limit the rate of a device, in all and to some hosts."""
+        self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "noqueue")  # removes the earlier one
         if slow_mbit:
             root = ("tc", "qdisc", "replace", "dev", device, "root", "handle", "1:", "htb", "default", "ff")
             self._configure(*where, *root)
@@ -268,7 +268,7 @@ class Bed(PutUp):
         self._configure(*where, "nft", "-f", "-", rules=rules)
 
     def add_interface(self, name: str) -> None:
-        """A second interface of each host, on a switch and a network of its own, 10.78.0."""
+        """A second interface of each host, on a separate switch and network, 10.78.0."""
         self._configure("ip", "link", "add", "second", "type", "bridge")
         self._configure("ip", "link", "set", "second", "up")
         for host, pid in self._pids.items():

@@ -28,7 +28,7 @@ JobKey = tuple[str, int]  # transport and number of ranks of a job
 class CurvePoint:
     """The time of a pattern, by its definition, at one message size.
 
-    `payload_bytes` are moved in that time, None for a pattern without payload. `measurements` are empty for
+    `payload_bytes` arrive in that time, None for a pattern without payload. `measurements` are empty for
     published figures, and for a median over several pairs of ranks.
     """
 

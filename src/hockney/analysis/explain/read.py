@@ -15,7 +15,7 @@ from hockney.analysis.pairs import ClassOf, Summarized, classes_of, pair_matrice
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
 from hockney.errors import HockneyError
 from hockney.model import DIGITS, Measurement, Point, PointStatus, RunStatus
-from hockney.results.runs import Run, Series, main_state, summary_time
+from hockney.results.runs import Run, Series, arrived_share, main_state, summary_time
 from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, State, median
 from hockney.stats.figures import STREAM_EVENTS_MIN
@@ -116,13 +116,13 @@ def _curve_point(size_bytes: int, measurements: Sequence[MeasurementSummary], *,
         return None
     interval = summary_time(measurements, exact=exact)[0]
     time, definition = interval.estimate, measurements[0].definition
+    payload_bytes = arrived_share(measurements) * definition.bytes_per_rep / definition.divisor or None
     digits_ns = [measurement.counters[DIGITS][0] for measurement in measurements if DIGITS in measurement.counters]
     if digits_ns:
         low, high = interval.value - max(digits_ns), interval.value + max(digits_ns)
         seen = time or Estimate(interval.value, low, high)
         time = Estimate(interval.value, min(low, seen.low), max(high, seen.high))
         measurements = ()  # rounds of several outputs are not the same rounds
-    payload_bytes = definition.bytes_per_rep / definition.divisor or None
     return None if time is None or time.low <= 0 else CurvePoint(size_bytes, time, payload_bytes, measurements)
 
 

@@ -28,7 +28,7 @@
 
 #include "status.h"
 
-/* The promises of a transport, as HK_CAP_ and the first column. A pattern lists what it needs. A point is skipped with
+/* The promises of a transport, as HK_CAP_ and the first column. A pattern lists its needs. A point is skipped with
  * a sentence if its transport promises less. The second column is the name in `--describe`, the third completes "needs
  * …".
  *
@@ -125,7 +125,7 @@ typedef struct hk_job {
     void *shared;               /* from prepare; NULL without prepare */
     int oversubscribed;         /* 1: more ranks than CPUs, so a wait must yield the CPU */
     int remote;                 /* 1: ranks are on several hosts; 0: on one, and sockets use the loopback */
-    const char *interface;      /* its address is that of sockets between hosts; NULL: the one that reaches rank 0 */
+    const char *interface;      /* whose address sockets between hosts use; NULL: of the one that reaches rank 0 */
 } hk_job_t;
 
 typedef struct hk_transport {
