@@ -1,13 +1,13 @@
 """The form of results: tables and colours on a terminal, aligned plain text in a pipe, one JSON document with --json.
 
-Plain text has no box characters and no escape codes. In a pipe a table row is one line, so that grep and awk can read
-it, unless COLUMNS sets a width.
+Plain text has no escape codes. In a pipe a table row is one line, so that grep and awk can read it, unless COLUMNS sets
+a width.
 """
 
 from __future__ import annotations
 
 import enum
-import io
+import itertools
 import os
 import re
 import shutil
@@ -15,7 +15,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -39,7 +39,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table; `style` as rich writes it.
+    """A column of a table; `style` is that of its cells.
 
     On a narrow screen, the cells of `wrap` columns are broken into lines and `optional` columns are hidden. If that is
     not enough, several tables are printed, each with the `key` columns (by default the first). No figure is cut.
@@ -150,10 +150,14 @@ def lines(texts: Sequence[str], style: str = "") -> int:
     """Print lines that are wrapped already, on a terminal in a style; returns how many."""
     for text in texts:
         if style and is_colored():
-            print(click.style(printable(text), **_STYLES[style]))
+            print(_styled(printable(text), style))
         else:
             print_line(text)
     return len(texts)
+
+
+def _styled(text: str, style: str) -> str:
+    return click.style(text, **_STYLES[style]) if style and is_colored() else text
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -256,47 +260,39 @@ def _grown(places: Sequence[int], least: Sequence[int], natural: Sequence[int], 
     return widths
 
 
-def _cell(text: str, width: int, *, right: bool) -> str:
-    if not right:
-        return "\n".join(wrapped(text, width))
-    return "\n".join(line.rjust(width) for line in (wrapped(text, width) if len(text) > width else [text]))
-
-
 def _print_part(
     columns: Sequence[TableColumn], blocks: Iterable[tuple[str, list[list[str]]]], widths: Mapping[int, int]
 ) -> int:
     """Print the titles, then each heading with its rows, in the columns that have a width; returns the lines."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    out = io.StringIO()
-    color: Any = "standard" if is_colored() else None
-    console = Console(
-        file=out,
-        width=10_000,
-        height=24,
-        force_terminal=True,
-        color_system=color,
-        markup=False,
-        emoji=False,
-        highlight=False,
-    )
-    with_titles = any(column.title for column in columns)
+    titles = [wrapped(columns[place].title, width) for place, width in widths.items()]
+    height = max(map(len, titles)) if any(column.title for column in columns) else 0
+    at_bottom = [[""] * (height - len(title)) + title for title in titles] if height else []
+    printed = _row_lines(at_bottom, [replace(columns[place], style="bold") for place in widths], widths)
     for heading, block in blocks:
-        if heading:
-            out.write("\n".join([*wrapped(heading, rest="  "), ""]))
-        grid = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_header=with_titles, header_style="bold")
-        for place, width in widths.items():
-            column, broken = columns[place], "\n".join(wrapped(columns[place].title, width))
-            grid.add_column(Text(broken, justify="right" if column.right else "left"), width=width, style=column.style)
+        printed += wrapped(heading, rest="  ") if heading else []
         for row in block:
-            # Padded here: rich would strip the blanks that align figures with and without an interval.
-            grid.add_row(*(_cell(row[place], width, right=columns[place].right) for place, width in widths.items()))
-        if block or (with_titles and not heading):
-            console.print(grid)
-            with_titles = False
-    printed = out.getvalue().splitlines()
+            cells = [_cell_lines(row[place], width) for place, width in widths.items()]
+            printed += _row_lines(cells, [columns[place] for place in widths], widths)
     for line in printed:
-        (print if is_colored() else print_line)(line.rstrip())
+        (print if is_colored() else print_line)(line)
     return len(printed)
+
+
+def _cell_lines(text: str, width: int) -> list[str]:
+    """A text that fits keeps the blanks that align figures with and without an interval; long words are broken."""
+    lines = [text] if len(text) <= width else wrapped(text, width)
+    return [line[start : start + width] for line in lines for start in range(0, len(line), width)]
+
+
+def _row_lines(cells: Sequence[list[str]], columns: Sequence[TableColumn], widths: Mapping[int, int]) -> list[str]:
+    """The lines of cells side by side, each as wide as its column."""
+    rows = []
+    for texts in itertools.zip_longest(*cells, fillvalue=""):
+        padded = [
+            text.rjust(width) if column.right else text.ljust(width)
+            for text, column, width in zip(texts, columns, widths.values(), strict=True)
+        ]
+        padded[-1] = padded[-1].rstrip()
+        styled = [_styled(text, column.style) for text, column in zip(padded, columns, strict=True)]
+        rows.append((" " * _GAP).join(styled).rstrip())
+    return rows
