@@ -35,7 +35,7 @@ from hockney.analysis.explain import DETECTORS, Explanation, FittedLine, Layer, 
 from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS
-from hockney.cli.explain import explanation_json
+from hockney.cli.findings import explanation_json
 from hockney.cli.render import JSON_VERSION
 from hockney.errors import Fix
 from hockney.machine import facts

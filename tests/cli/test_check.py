@@ -19,7 +19,7 @@ from tests.cli.support import call_here
 
 from hockney.analysis.compare import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.cli.baseline import report_of
-from hockney.cli.junit import reported, write_junit
+from hockney.cli.check import reported, write_junit
 from hockney.errors import Fix
 from hockney.measure.check import CheckResult
 from hockney.results.store import Store

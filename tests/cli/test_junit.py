@@ -12,7 +12,7 @@ import pytest
 from tests.analysis.compare.made import add_run, curve
 from tests.cli.support import call_here
 
-from hockney.cli import execute, junit
+from hockney.cli import check, execute
 from hockney.results.store import Store
 
 LIMIT = '[[expect]]\ntransports = "shm"\npattern = "pingpong"\nbytes = 8\nlatency = "<= {}"\n'
@@ -62,7 +62,7 @@ def test_command_prints_its_verdict_before_the_report_fails(
         begun.append(path)
 
     begun: list[Path] = []
-    monkeypatch.setattr(junit, "write_junit", no_space)
+    monkeypatch.setattr(check, "write_junit", no_space)
     monkeypatch.chdir(folder)
     arguments = ["check", "--expect", "missed.toml", "last", "--junit", "j.xml", "--store", "results.db"]
     assert execute([*arguments, *(["--json"] if is_json else [])]) == 3

@@ -8,7 +8,7 @@ from typing import Any
 
 from hockney.analysis.compare import Comparison, Verdict
 from hockney.cli.changes import comparison_json, notes, point_json
-from hockney.cli.junit import JUnitCase, JUnitReport
+from hockney.cli.check import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
 from hockney.errors import ExitCode
 from hockney.measure.check import PATIENCE_S, CheckResult, check

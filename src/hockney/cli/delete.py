@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from hockney.cli import render
-from hockney.cli.common import command
-from hockney.cli.complete import complete
+from hockney.cli.common import command, complete
 from hockney.cli.render import local_time
 from hockney.cli.streams import remark
 from hockney.units import counted

@@ -10,8 +10,8 @@ from typing import Any
 
 from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
 from hockney.cli.changes import point_json
+from hockney.cli.check import JUnitCase, JUnitReport
 from hockney.cli.curves import format_interval
-from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
 from hockney.errors import ExitCode, UsageError
 from hockney.measure.check import check_expectations as measure_expectations

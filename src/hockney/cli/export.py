@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from hockney.cli.common import command, file_option, refuse_output
-from hockney.cli.complete import complete
+from hockney.cli.common import (
+    command,
+    complete,
+    file_option,
+    model_option,
+    output_option,
+    refuse_output,
+    transports_option,
+)
 from hockney.cli.streams import holds_document, remark
 from hockney.errors import HockneyError, UsageError
 
@@ -34,23 +41,12 @@ if TYPE_CHECKING:
 @click.option("--osu", is_flag=True, help="Write text in the form of the OSU micro-benchmarks.")
 @click.option("--simgrid", "as_platform", is_flag=True, help="A platform of SimGrid, calibrated for its SMPI.")
 @click.option("--samples", is_flag=True, help="With --json and --parquet: every sample of every rank.")
-@click.option(
-    "-t",
-    "--transport",
-    multiple=True,
-    metavar="NAME,…",
-    help="With --osu: only these; with --simgrid: the one to fit.",
-    shell_complete=complete("transport"),
-)
+@transports_option(help="With --osu: only these; with --simgrid: the one to fit.")
 @click.option(
     "-n", "--ranks", type=click.IntRange(1), metavar="N", help="With --simgrid: ranks of the fit. [default: 64]"
 )
-@click.option(
-    "--machine", metavar="MODEL", help="With --simgrid: a model instead of RUN.", shell_complete=complete("model")
-)
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."
-)
+@model_option(help="With --simgrid: a model instead of RUN.")
+@output_option(help="Write to FILE instead of standard output.")
 def export(
     reference: str | None,
     *,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import render
-from hockney.cli.common import check_label, command
-from hockney.cli.complete import complete
+from hockney.cli.common import check_label, command, complete, label_option, pattern_option, transport_option
 from hockney.cli.rerun import typed
 from hockney.errors import UsageError
 from hockney.units import RANKS_MAX, counted, parse_count
@@ -31,21 +30,13 @@ _BYTES_MAX = 1 << 26
     hockney import np.out -t tcp""",
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-@click.option(
-    "-t",
-    "--transport",
-    metavar="NAME",
-    help="The transport that carried the messages.",
-    shell_complete=complete("transport"),
-)
+@transport_option(help="The transport that carried the messages.")
 @click.option("-n", "--ranks", metavar="N", help="The number of ranks, if the file does not say it.")
 @click.option(
     "--pattern", metavar="NAME", help="The pattern, if the file does not say it.", shell_complete=complete("pattern")
 )
-@click.option(
-    "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern: window=64."
-)
-@click.option("-l", "--label", metavar="TEXT", help="Name the run.")
+@pattern_option(help="An option of the pattern: window=64.")
+@label_option()
 def import_(
     files: Sequence[Path],
     transport: str | None,

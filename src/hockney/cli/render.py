@@ -264,10 +264,11 @@ def _print_part(
     columns: Sequence[TableColumn], blocks: Iterable[tuple[str, list[list[str]]]], widths: Mapping[int, int]
 ) -> int:
     """Print the titles, then each heading with its rows, in the columns that have a width; returns the lines."""
-    titles = [wrapped(columns[place].title, width) for place, width in widths.items()]
-    height = max(map(len, titles)) if any(column.title for column in columns) else 0
-    at_bottom = [[""] * (height - len(title)) + title for title in titles] if height else []
-    printed = _row_lines(at_bottom, [replace(columns[place], style="bold") for place in widths], widths)
+    printed: list[str] = []
+    if any(column.title for column in columns):
+        titles = [wrapped(columns[place].title, width) for place, width in widths.items()]
+        at_bottom = [[""] * (max(map(len, titles)) - len(title)) + title for title in titles]
+        printed += _row_lines(at_bottom, [replace(columns[place], style="bold") for place in widths], widths)
     for heading, block in blocks:
         printed += wrapped(heading, rest="  ") if heading else []
         for row in block:

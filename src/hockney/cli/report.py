@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import render
-from hockney.cli.common import OneOf, command, refuse_output
-from hockney.cli.complete import complete
+from hockney.cli.common import OneOf, command, complete, output_option, refuse_output
 from hockney.cli.streams import remark
 from hockney.errors import UsageError
 
@@ -28,14 +27,7 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", "
     hockney report last --format svg -o pictures""",
 )
 @click.argument("references", nargs=-1, metavar="[RUN]...", shell_complete=complete("run"))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="The file to write, *.html or *.md; for svg and png the folder.",
-)
+@output_option(required=True, help="The file to write, *.html or *.md; for svg and png the folder.")
 @click.option(
     "--format",
     "form",

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hockney.cli import render
-from hockney.cli.common import check_label, command, stored_runs
-from hockney.cli.complete import complete
+from hockney.cli.common import check_label, command, complete, stored_runs
 from hockney.cli.curves import ending_text
 from hockney.cli.render import TableColumn, local_time
 from hockney.cli.rerun import typed

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from hockney.cli import render
-from hockney.cli.fits import with_half_width
+from hockney.cli.findings import with_half_width
 from hockney.errors import ExitCode
 from hockney.report.findings import fact_text
 from hockney.units import counted, format_bytes

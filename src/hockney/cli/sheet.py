@@ -13,7 +13,7 @@ from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.caveats import Caveat, caveat_lines, of_warnings
 from hockney.cli.curves import SHORT_NOTE, launches_advice, state_text
-from hockney.cli.explain import finding_parts
+from hockney.cli.findings import finding_parts
 from hockney.cli.progress import idle_hosts_text
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed

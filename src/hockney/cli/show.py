@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import render
-from hockney.cli.bindings import print_bindings
-from hockney.cli.clocks import print_clocks_around
-from hockney.cli.common import command, names
-from hockney.cli.complete import complete
+from hockney.cli.common import command, complete, names, transports_option
 from hockney.cli.figures import figures_in, print_plots, print_run, print_run_by_size
 from hockney.errors import UsageError, unknown
 
@@ -31,14 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--pattern", multiple=True, metavar="NAME,…", help="Only these patterns.", shell_complete=complete("pattern")
 )
-@click.option(
-    "-t",
-    "--transport",
-    multiple=True,
-    metavar="NAME,…",
-    help="Only these transports, named as for `hockney run`: tcp, 'tcp*', mpi, mpi@openmpi …",
-    shell_complete=complete("transport"),
-)
+@transports_option(help="Only these transports, named as for `hockney run`: tcp, 'tcp*', mpi, mpi@openmpi …")
 @click.option("--state", metavar="STATE", help="Only figures of this machine state.", shell_complete=complete("state"))
 @click.option("--states", is_flag=True, help="Figures of every machine state, one per row.")
 @click.option("--by-size", is_flag=True, help="One row per size and one column per transport.")
@@ -105,6 +95,8 @@ def show(
         elif everything or pattern or transport or state is not None or states or not _print_tables(run, verbose):
             print_run(run, series, every_state=states, state=state, verbose=verbose)
         if verbose and not as_json:
+            from hockney.cli.hosts import print_bindings, print_clocks_around
+
             print_bindings(run)
             print_clocks_around(run)
 

@@ -17,9 +17,8 @@ from hockney.cli import render
 from hockney.cli.caveats import print_caveats
 from hockney.cli.changes import point_json
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.clocks import print_clocks
 from hockney.cli.curves import say_one_launch, size_text
-from hockney.cli.health_screen import health_json, print_health
+from hockney.cli.hosts import health_json, print_clocks, print_health
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json

@@ -9,11 +9,10 @@ from typing import Any
 
 from hockney.analysis.predict.prediction import Checked, Validation
 from hockney.cli import render
-from hockney.cli.cases import transports_of
 from hockney.cli.changes import point_json
 from hockney.cli.curves import size_text
 from hockney.cli.measuring import command_line, measuring
-from hockney.cli.predicted import WHAT, print_missing
+from hockney.cli.predicted import WHAT, print_missing, transports_of
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import TableColumn
 from hockney.errors import ExitCode, HockneyError, UsageError

@@ -11,7 +11,7 @@ from hockney.analysis.explain.curve import ClassCurve
 from hockney.analysis.explain.fits import lines_of, parameters_of
 from hockney.analysis.explain.loggp import FittedTrips
 from hockney.analysis.finding import Absence
-from hockney.cli.fits import print_lines, print_loggp, print_off_lines, with_half_width
+from hockney.cli.findings import print_lines, print_loggp, print_off_lines, with_half_width
 from hockney.report.findings import check_name, gap_text
 from hockney.stats.fit import Estimate, NoFit, fit_loggp
 
