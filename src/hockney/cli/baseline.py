@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.analysis.compare import Comparison, Verdict
-from hockney.cli.changes import comparison_json, notes, point_json
+from hockney.cli.changes import comparison_json, notes
 from hockney.cli.check import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
 from hockney.errors import ExitCode
@@ -87,7 +87,7 @@ def _hidden_json(comparison: Comparison) -> dict[str, Any] | None:
         return None
     group, name = _case_name(hidden.point)
     sentence = f"an interval reaches as far as {changes.percent_text(hidden.reach)}: {group}, {name}"
-    return {"sentence": sentence, "ratio": hidden.reach, "point": point_json(hidden.point)}
+    return {"sentence": sentence, "ratio": hidden.reach, "point": hidden.point}
 
 
 def _cases(comparison: Comparison) -> list[JUnitCase]:

@@ -76,14 +76,13 @@ def report_as_json(report: ClassicReport) -> dict[str, Any]:
         {
             "name": table.name,
             "title": table.title,
-            "columns": [asdict(column) for column in table.columns],
+            "columns": table.columns,
             "rows": [[_cell_json(cell) for cell in row] for row in table.rows],
-            "notes": list(table.notes),
+            "notes": table.notes,
         }
         for table in report.tables
     ]
-    conclusions = [asdict(conclusion) for conclusion in report.conclusions]
-    return {"tables": {"source": asdict(report.report), "of": tables, "conclusions": conclusions}}
+    return {"tables": {"source": report.report, "of": tables, "conclusions": report.conclusions}}
 
 
 def _cell_json(cell: Cell) -> Any:

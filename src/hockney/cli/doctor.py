@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +41,7 @@ def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | N
 
     checkup = check_up()
     if as_json:
-        render.print_json("doctor", _as_json(checkup))
+        render.print_json("doctor", vars(checkup))
         return ExitCode.DONE
     if not no_facts:
         render.title("This machine", first=True)
@@ -56,16 +55,6 @@ def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | N
         rows = [[missing.name, missing.why, missing.how] for missing in checkup.missing]
         render.table(["", TableColumn("why", wrap=True), TableColumn("how to get it", wrap=True)], rows)
     return ExitCode.DONE
-
-
-def _as_json(checkup: Checkup) -> dict[str, Any]:
-    return {
-        "facts": checkup.facts,
-        "moment": asdict(checkup.moment),
-        "measured": asdict(checkup.measured),
-        "warnings": [asdict(warning) for warning in checkup.warnings],
-        "missing": [asdict(missing) for missing in checkup.missing],
-    }
 
 
 def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hockney.cli import render
-from hockney.cli.changes import point_json
 from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.progress import idle_hosts_text, short_text
 from hockney.cli.render import TableColumn
@@ -27,8 +26,8 @@ def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
             "suite": plan.suite,
             "plan": plan.as_json(),
             "first_rounds_s": first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts)),
-            "points": [point_json(point) for point in plan.points],
-            "skipped": [{"point": point_json(row.point), "reason": row.reason} for row in plan.skipped],
+            "points": plan.points,
+            "skipped": plan.skipped,
         }
         render.print_json("run", document)
     else:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
-from hockney.cli.changes import point_json
 from hockney.cli.check import JUnitCase, JUnitReport
 from hockney.cli.curves import format_interval
 from hockney.cli.measuring import command_line, measuring
@@ -114,8 +112,8 @@ def _judged_json(limit: Judged, run_id: int) -> dict[str, Any]:
         "what": limit.what,
         "outcome": limit.outcome.value,
         "sentence": limit_sentence(limit, run_id),
-        "point": None if limit.point is None else point_json(limit.point),
-        "figure": None if limit.figure is None else asdict(limit.figure),
+        "point": limit.point,
+        "figure": limit.figure,
         "reason": _reason(limit, run_id) or None,
         "reason_code": limit.reason.value if limit.reason else None,
         "limit_ns": limit.limit if limit.what == "latency" else None,

@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from hockney.cli import render
@@ -88,7 +88,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
             "store": str(results.path),
             **run_as_json(run),
             **tables_as_json(tables),
-            "missing": [asdict(missing) for missing in catalogue.missing],
+            "missing": catalogue.missing,
         }
         render.print_json(command, document)
     else:

@@ -15,7 +15,6 @@ from hockney.analysis.predict.sensitivity import Effect, improvements
 from hockney.analysis.predict.tolerance import SLOWDOWNS, Tolerance
 from hockney.analysis.predict.topology import parse_topology
 from hockney.cli import render
-from hockney.cli.changes import point_json
 from hockney.cli.curves import format_interval, size_text
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import TableColumn
@@ -362,12 +361,9 @@ def predicted_json(predicted: Predicted) -> dict[str, Any]:
         "model": {name: record[name] for name in ("name", "title", "key", "exact")},
         "changes": predicted.changes,
         "predictions": [
-            {**vars(row), "point": point_json(row.point), "changed_ns": predicted.changed_ns.get(row.point)}
-            for row in predicted.predictions
+            {**vars(row), "changed_ns": predicted.changed_ns.get(row.point)} for row in predicted.predictions
         ],
-        "not_predicted": [
-            {"point": point_json(point), "reason": reason} for point, reason in predicted.missing.items()
-        ],
+        "not_predicted": [{"point": point, "reason": reason} for point, reason in predicted.missing.items()],
         "assumptions": predicted.case.assumptions,
     }
     if predicted.effects is not None:
@@ -376,14 +372,14 @@ def predicted_json(predicted: Predicted) -> dict[str, Any]:
                 "parameter": effect.change.key,
                 "factor": effect.change.factor,
                 "gain": effect.gain,
-                "gains": [{"point": point_json(point), "gain": gain} for point, gain in effect.gains.items()],
+                "gains": [{"point": point, "gain": gain} for point, gain in effect.gains.items()],
             }
             for effect in predicted.effects
         ]
     if predicted.tolerances is not None:
         document["tolerance"] = [
             {
-                "point": point_json(row.point),
+                "point": row.point,
                 "latency": _tolerance_json(row.latency, "added_ns"),
                 "bandwidth": _tolerance_json(row.bandwidth, "lost"),
             }

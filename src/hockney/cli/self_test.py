@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from hockney.cli import render
@@ -40,7 +39,7 @@ def show_self_test(*, as_json: bool) -> int:
             render.say(_line(check))
     failed = sum(not check.is_met for check in checks)
     if as_json:
-        render.print_json("self-test", {"failed": failed, "checks": [asdict(check) for check in checks]})
+        render.print_json("self-test", {"failed": failed, "checks": checks})
     else:
         render.say(
             f"{counted(len(checks), 'check')}, {failed} failed" if failed else f"all {len(checks)} checks are met"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,7 +150,7 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
         "plan": info.plan,
         "facts": run.facts,
         "launches": launches_json(run),
-        "warnings": [asdict(warning) for warning in run.warnings],
+        "warnings": run.warnings,
         "series": [series_json(member, figures_in(member, state)) for member in shown],
     }
 

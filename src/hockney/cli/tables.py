@@ -15,7 +15,6 @@ from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highes
 from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.caveats import print_caveats
-from hockney.cli.changes import point_json
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.curves import say_one_launch, size_text
 from hockney.cli.hosts import health_json, print_clocks, print_health
@@ -103,12 +102,11 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
         case Health():
             return {"health": health_json(tables)}
         case HighestRates():
-            rates = [{**vars(rate), "point": point_json(rate.point)} for rate in tables.rates]
-            return {"deadline_ns": tables.deadline_ns, "rates": rates}
+            return vars(tables)
         case Impacts():
             return {"background": tables.background, "impacts": [_impact_json(each) for each in tables.impacts]}
         case Clocks():
-            return {"clocks": [{**asdict(job), "point": point_json(job.point)} for job in tables.jobs]}
+            return {"clocks": tables.jobs}
         case _:
             return pairs_as_json(tables) if tables else {}
 
@@ -148,10 +146,8 @@ def _print_rates(highest: HighestRates, run_id: int) -> None:
 
 
 def _impact_json(impact: Impact) -> dict[str, Any]:
-    point, factor = point_json(impact.point), impact.factor
-    rest = {"interval_over": impact.interval_over, "rounds": impact.rounds}
-    times = {"idle": asdict(impact.idle), "loaded": asdict(impact.loaded)}
-    return {"point": point, "factor": factor.value, "low": factor.low, "high": factor.high, **rest, **times}
+    factor = impact.factor
+    return {**vars(impact), "factor": factor.value, "low": factor.low, "high": factor.high}
 
 
 def _factor_text(impact: Impact) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 from hockney.analysis.predict.prediction import Checked, Validation
 from hockney.cli import render
-from hockney.cli.changes import point_json
 from hockney.cli.curves import size_text
 from hockney.cli.measuring import command_line, measuring
 from hockney.cli.predicted import WHAT, print_missing, transports_of
@@ -97,7 +96,7 @@ def _json(each: Validation) -> dict[str, Any]:
         "within_25_percent": each.share_within(0.25),
         "points": [
             {
-                "point": point_json(row.point),
+                "point": row.point,
                 "predicted_ns": row.predicted_ns,
                 "measured_ns": row.measured_ns.value,
                 "error": row.error,
