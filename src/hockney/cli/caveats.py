@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from hockney.cli import render
 from hockney.cli.rerun import typed
+from hockney.model import Warning_
+from hockney.results.runs import Run
 from hockney.units import printable
-
-if TYPE_CHECKING:
-    from hockney.model import Warning_
-    from hockney.results.runs import Run
 
 Caveat = tuple[str, str]
 """A sentence in short, and in full with its fix."""

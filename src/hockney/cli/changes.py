@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hockney.analysis.compare import Comparison, Range, SeriesChange
 from hockney.cli.curves import SHORT_NOTE
 from hockney.cli.rerun import command_line, fix_text, typed
 from hockney.report import changes
 from hockney.stats import CONFIDENCE
-
-if TYPE_CHECKING:
-    from hockney.analysis.compare import Comparison, Range, SeriesChange
 
 
 def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:

@@ -16,6 +16,7 @@ from hockney.cli import render
 from hockney.cli.common import command, complete, duration_option, file_option, refuse_output
 from hockney.cli.rerun import typed
 from hockney.errors import ExitCode, HockneyError, UsageError
+from hockney.results.store import default_path
 from hockney.units import parse_increase, printable
 
 
@@ -57,8 +58,6 @@ def check(
     new launches, and by more while --patience lasts. A change that drift of the machine may explain is inconclusive.
     With --expect, checks the limits of a file. A baseline from a different CPU is inconclusive: exit code 3.
     """
-    from hockney.results.store import default_path
-
     with reported(junit, [store or default_path(), *([] if expect is None else [expect])]):
         if (baseline is None) == (expect is None):
             raise UsageError("say what to check against, --baseline RUN or --expect FILE.toml: give one of them")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hockney.analysis.repeat import resume
 from hockney.archive import Published
@@ -17,11 +17,9 @@ from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
 from hockney.report.classic.view import ClassicView, laid_across, states_note, text_of, view_of
 from hockney.report.words import SHORT_MARK, spread_text
+from hockney.results.runs import Run
 from hockney.units import format_bytes
-
-if TYPE_CHECKING:
-    from hockney.results.runs import Run
-    from hockney.worker.libraries import Missing
+from hockney.worker.libraries import Missing
 
 _TOO_FEW = "±?"
 _OF_THE_MODEL = ("model", "model-used", "model-structure")  # two screens, which stand above the figures

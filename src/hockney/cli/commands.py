@@ -11,6 +11,7 @@ import click
 
 from hockney import __version__
 from hockney.cli.common import HELP_SETTINGS, Command, common_options, stored_runs, things_to_run
+from hockney.cli.render import local_time, print_json
 from hockney.cli.rerun import error_text, program, typed
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.units import printable
@@ -101,8 +102,6 @@ def hockney(ctx: click.Context, /, **common: Any) -> None:
 
 def _welcome(ctx: click.Context, *, as_json: bool, store: Path | None) -> None:
     """Print the main commands with examples, and the last run if there is one."""
-    from hockney.cli.render import local_time, print_json
-
     last: dict[str, Any] | None = None
     try:
         for run in stored_runs(store)[-1:]:

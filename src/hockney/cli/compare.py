@@ -12,8 +12,11 @@ import click
 
 from hockney.cli import render
 from hockney.cli.common import Function, command, complete, together
+from hockney.cli.curves import SHORT_NOTE
 from hockney.cli.run import run
-from hockney.errors import ExitCode, UsageError
+from hockney.errors import ExitCode, HockneyError, UsageError
+from hockney.model import RunStatus
+from hockney.results.store import Store
 from hockney.units import counted, parse_increase
 
 if TYPE_CHECKING:
@@ -91,7 +94,6 @@ def compare(
     """
     from hockney.analysis.compare import Verdict, compare_runs
     from hockney.analysis.compare.comparison import names_of_pair
-    from hockney.results.store import Store
 
     if base is None or (new is None) != interleave:
         raise UsageError("name two runs, BASE and NEW, or with --interleave one pattern or suite to measure")
@@ -117,11 +119,9 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
     """Measure both variants; returns the numbers of their runs. Raises UsageError, HockneyError when stopped."""
     from hockney.cli.measuring import command_line, measuring
     from hockney.cli.run_options import find_suite, parse_pair, read_options
-    from hockney.errors import HockneyError
     from hockney.measure.interleave import measure
     from hockney.measure.plan import make_plan, transport_words
     from hockney.measure.run import Variant
-    from hockney.model import RunStatus
 
     environments = [dict(parse_pair("a variable", word) for word in given.pop(f"{side}_env")) for side in _SIDES]
     transports = [given.pop(f"{side}_transport") for side in _SIDES]
@@ -167,7 +167,6 @@ def _refuse_contradictions(
 def _print(comparison: Comparison, *, everything: bool) -> None:
     from hockney.analysis.compare import Verdict
     from hockney.cli.changes import notes
-    from hockney.cli.curves import SHORT_NOTE
     from hockney.report import changes
 
     columns: list[render.TableColumn | str] = [

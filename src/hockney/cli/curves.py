@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.rerun import fix_text
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.report.words import SHORT_MARK, spread_text
+from hockney.results.runs import Run, Series, is_contended
+from hockney.stats import Figure
 from hockney.stats.figures import ONE_LAUNCH
 from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED
 from hockney.units import format_bytes, format_ns, format_share
-
-if TYPE_CHECKING:
-    from hockney.results.runs import Run, Series
-    from hockney.stats import Figure
 
 SHORT_NOTE = (
     f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
@@ -46,8 +43,6 @@ def state_text(counts: Mapping[str, int], state: str) -> str:
 
     Others below 1 % are left out.
     """
-    from hockney.results.runs import is_contended
-
     total = sum(counts.values())
     meaning = "; contended: another program shares a core" if is_contended(state) else ""
     text = f"Machine state: {state} ({format_share(counts[state] / total)} of measurements{meaning})"

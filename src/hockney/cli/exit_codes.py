@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import click
 
+from hockney.cli.render import print_json, wrapped
 from hockney.cli.rerun import error_text, typed
 from hockney.cli.streams import holds_document, is_reader_gone, silence
 from hockney.errors import ExitCode, HockneyError
@@ -40,8 +41,6 @@ def explain(error: BaseException, arguments: Sequence[str]) -> int:
         with contextlib.suppress(OSError, ValueError):
             silence(sys.stdout.fileno())  # buffered output would fail again
     if "--json" in arguments and not holds_document.get():
-        from hockney.cli.render import print_json
-
         with contextlib.suppress(OSError, ValueError):
             print_json("error", {"error": sentence, "exit_code": code})
     return _say(sentence, code)
@@ -78,8 +77,6 @@ def flush(code: int) -> int:
 
 
 def _say(sentence: str, code: int) -> int:
-    from hockney.cli.render import wrapped
-
     width, text = _terminal_width(), printable(f"hockney: {sentence}")
     if width is not None:
         text = "\n".join("\n".join(wrapped(line, width, rest="  ")) for line in text.splitlines())

@@ -10,6 +10,8 @@ import click
 from hockney.cli import render
 from hockney.cli.common import command, complete
 from hockney.errors import UsageError, unknown
+from hockney.report.names import readable_names
+from hockney.results.runs import open_results
 
 if TYPE_CHECKING:
     from hockney.analysis.explain import Explanation
@@ -48,8 +50,6 @@ def explain(reference: str | None, machine: str | None, everything: bool, *, as_
 def _of_run(reference: str | None, store: Path | None) -> tuple[Explanation, dict[str, str]]:
     """The explanation of a run, with the readable names of its transports."""
     from hockney.analysis.explain import explain_run
-    from hockney.report.names import readable_names
-    from hockney.results.runs import open_results
 
     with open_results(store) as results:
         run = results.run(reference or "last")

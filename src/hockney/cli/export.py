@@ -21,6 +21,8 @@ from hockney.cli.common import (
 )
 from hockney.cli.streams import holds_document, remark
 from hockney.errors import HockneyError, UsageError
+from hockney.results.runs import Run, open_results
+from hockney.results.store import Store
 
 if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
@@ -94,8 +96,6 @@ def export(
         return
     from hockney.results.export import write_csv, write_json
     from hockney.results.osu_text import write_osu
-    from hockney.results.runs import Run
-    from hockney.results.store import Store
 
     with Store.open(store, readonly=True) as results:
         run_id = results.find_run(reference or "last")
@@ -129,7 +129,6 @@ def _fitted(reference: str, transport: tuple[str, ...], ranks: int, store: Path 
     """The machine that a transport of a run shows. Raises UsageError where it shows none, or several might be meant."""
     from hockney.analysis.predict.fit import fit_machine
     from hockney.cli.show import select
-    from hockney.results.runs import open_results
     from hockney.stats.fit import NoFit
     from hockney.worker.machine_model import Model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
 from hockney.cli import render
@@ -21,17 +21,16 @@ from hockney.cli.curves import (
     state_text,
     status_text,
 )
+from hockney.cli.plot import print_plot
 from hockney.cli.render import TableColumn, local_time
 from hockney.cli.rerun import fix_text
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
 from hockney.report.words import SHORT_MARK, launches_text, placement_text, spread_text
+from hockney.results.runs import Run, Series, table_state
+from hockney.stats import Figure
 from hockney.stats.figures import EXACT
 from hockney.units import counted, format_messages, format_ns, format_rate
-
-if TYPE_CHECKING:
-    from hockney.results.runs import Run, Series
-    from hockney.stats import Figure
 
 
 class _Row(NamedTuple):
@@ -244,8 +243,6 @@ def _cell(figure: Figure | None, state: str, text: Callable[[Figure], str]) -> s
 
 def print_plots(run: Run, series: Sequence[Series], state: str | None = None) -> None:
     """Plot times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
-    from hockney.cli.plot import print_plot
-
     main = state or _main_state(run)
     _print_head(run, series, [], main)
     plots = plots_of(run, series, main)
@@ -281,8 +278,6 @@ def plots_of(
 
 
 def _main_state(run: Run) -> str:
-    from hockney.results.runs import table_state
-
     measured = [member for member in run.series if not member.is_harness]
     return table_state(measured) or table_state(run.series) or ""
 

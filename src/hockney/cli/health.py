@@ -16,7 +16,12 @@ from hockney.cli.common import (
     quiet_option,
     transport_option,
 )
-from hockney.errors import ExitCode
+from hockney.cli.rerun import typed
+from hockney.cli.streams import remark
+from hockney.errors import ExitCode, UsageError
+from hockney.model import RunStatus
+from hockney.results.runs import Run
+from hockney.worker.hosts import parse_hosts
 
 if TYPE_CHECKING:
     from hockney.analysis.health import Health
@@ -54,14 +59,8 @@ def health(
     from hockney.cli.hosts import health_json, print_health
     from hockney.cli.measuring import command_line, measuring
     from hockney.cli.progress import PairsDisplay
-    from hockney.cli.rerun import typed
     from hockney.cli.run_options import read_limit, read_placement
-    from hockney.cli.streams import remark
-    from hockney.errors import UsageError
     from hockney.measure.health import measure_health
-    from hockney.model import RunStatus
-    from hockney.results.runs import Run
-    from hockney.worker.hosts import parse_hosts
 
     asked = replace(read_placement(places), transports=(transport,), time_s=time_s, timeout_s=read_limit(limit_s))
     if not asked.hosts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +12,9 @@ from hockney.cli import render
 from hockney.cli.common import check_label, command, complete, label_option, pattern_option, transport_option
 from hockney.cli.rerun import typed
 from hockney.errors import UsageError
+from hockney.results.formats import Output, read_outputs
+from hockney.results.store import Store
 from hockney.units import RANKS_MAX, counted, parse_count
-
-if TYPE_CHECKING:
-    from hockney.results.formats import Output
 
 _NAME = re.compile(r"[\w.:@+-]{1,80}", re.ASCII)
 _BYTES_MAX = 1 << 26
@@ -56,9 +54,7 @@ def import_(
     """
     from hockney.cli.measuring import command_line
     from hockney.cli.run_options import parse_pair
-    from hockney.results.formats import read_outputs
     from hockney.results.importing import ImportOptions, store_outputs
-    from hockney.results.store import Store
 
     check_label(label)
     for option, name in (("--transport", transport), ("--pattern", pattern)):

@@ -19,6 +19,8 @@ from hockney.cli.common import (
     quiet_option,
     transports_option,
 )
+from hockney.cli.rerun import typed
+from hockney.errors import UsageError
 from hockney.units import parse_fraction
 
 
@@ -68,9 +70,7 @@ def run(
 ) -> int:
     """Measure a suite or some patterns."""
     from hockney.cli.measuring import OutputOptions, measure_and_show
-    from hockney.cli.rerun import typed
     from hockney.cli.run_options import find_suite, read_options
-    from hockney.errors import UsageError
 
     output = OutputOptions(as_json, quiet, csv)
     if resume is not None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hockney.cli import render
 from hockney.cli.findings import with_half_width
 from hockney.errors import ExitCode
+from hockney.measure.self_test import Check, self_test
 from hockney.report.findings import fact_text
 from hockney.units import counted, format_bytes
-
-if TYPE_CHECKING:
-    from hockney.measure.self_test import Check
 
 _NAMES = {
     "t0_ns": "t_0",
@@ -30,8 +26,6 @@ _NAMES = {
 
 def show_self_test(*, as_json: bool) -> int:
     """Print each check as soon as it is done, or one document; returns 1 if one fails."""
-    from hockney.measure.self_test import self_test
-
     checks = []
     for check in self_test():
         checks.append(check)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,9 +12,9 @@ from hockney.cli import render
 from hockney.cli.common import command, complete, names, transports_option
 from hockney.cli.figures import figures_in, print_plots, print_run, print_run_by_size
 from hockney.errors import UsageError, unknown
-
-if TYPE_CHECKING:
-    from hockney.results.runs import Run, Series
+from hockney.results.export import launches_json, series_json
+from hockney.results.runs import Run, Series, open_results
+from hockney.stats.states import state_name
 
 
 @command(
@@ -61,9 +61,6 @@ def show(
     each curve has a table. Figures are of one machine state: the uncontended one with most measurements.
     RUN is a number, a label, `last` (the default), or `last~1` for the run before.
     """
-    from hockney.results.runs import open_results
-    from hockney.stats.states import state_name
-
     forms = {
         "--by-size": by_size,
         "--plot": plot and not tables,
@@ -133,8 +130,6 @@ def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool, p
 
 def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> dict[str, Any]:
     """Everything known about a run and these series (None: all) in a state, without the samples."""
-    from hockney.results.export import launches_json, series_json
-
     info = run.info
     shown = run.series if series is None else series
     return {

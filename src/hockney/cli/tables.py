@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.clocks import Clocks, clocks_of
+from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
 from hockney.analysis.health import SUITE, Health, health_of
 from hockney.analysis.impact import Impact, Impacts, impacts_of
@@ -18,12 +19,14 @@ from hockney.cli.caveats import print_caveats
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.curves import say_one_launch, size_text
 from hockney.cli.hosts import health_json, print_clocks, print_health
+from hockney.cli.plot import print_plot
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
+from hockney.report.classic.plots import plots_of
 from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
 from hockney.report.names import readable_names
 from hockney.report.sheet import Sheet, make_sheet
@@ -53,9 +56,6 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables:
 
 def print_table_plots(tables: Tables) -> None:
     """Plot the published and measured figures of a classic report. Raises UsageError where there are none."""
-    from hockney.cli.plot import print_plot
-    from hockney.report.classic.plots import plots_of
-
     plots = plots_of(tables) if isinstance(tables, ClassicReport) else []
     if not plots:
         raise UsageError("these tables have no published curve over sizes. Leave out --tables to plot your curves")
@@ -67,8 +67,6 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
     """Print tables and caveats; `missing` lists the libraries that the measuring machine does not have, if known."""
     match tables:
         case Sheet():
-            from hockney.analysis.explain import explain_run
-
             findings = explain_run(run).findings if tables.has_interval else ()
             print_sheet(tables, run, missing, findings, verbose=verbose)
             return
