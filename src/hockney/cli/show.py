@@ -78,6 +78,7 @@ def show(
             state = state_name(state)
             if state not in seen:
                 raise unknown("state in this run", state, sorted(seen))
+        selects = pattern or transport or state is not None
         if tables:
             if state is not None or len(series) < len(run.series):
                 raise UsageError("tables are of a whole run: leave out --pattern, --transport and --state")
@@ -88,7 +89,7 @@ def show(
             print_run_by_size(run, series, state=state, verbose=verbose)
         elif plot:
             print_plots(run, series, state)
-        elif everything or pattern or transport or state is not None or states or not _print_tables(run, verbose):
+        elif everything or selects or states or not _print_tables(run, verbose):
             print_run(run, series, every_state=states, state=state, verbose=verbose)
         if verbose and not as_json:
             from hockney.cli.hosts import print_bindings, print_clocks_around
