@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hockney.analysis.compare import Comparison, Range, SeriesChange
-from hockney.cli.curves import SHORT_NOTE
 from hockney.cli.rerun import command_line, fix_text, typed
+from hockney.cli.words import SHORT_NOTE
 from hockney.report import changes
 from hockney.stats import CONFIDENCE
 

@@ -10,8 +10,8 @@ from typing import Any
 from hockney.analysis.repeat import resume
 from hockney.archive import Published
 from hockney.cli import render
-from hockney.cli.curves import SHORT_NOTE, say_one_launch
 from hockney.cli.rerun import fix_text, typed
+from hockney.cli.words import SHORT_NOTE, say_one_launch
 from hockney.measure.machine_warnings import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure

@@ -12,8 +12,8 @@ import click
 
 from hockney.cli import render
 from hockney.cli.common import Function, command, complete, together
-from hockney.cli.curves import SHORT_NOTE
 from hockney.cli.run import run
+from hockney.cli.words import SHORT_NOTE
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.model import RunStatus
 from hockney.results.store import Store

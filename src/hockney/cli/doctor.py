@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli import render
-from hockney.cli.caveats import caveat_lines, of_warnings
 from hockney.cli.common import command
 from hockney.cli.render import TableColumn
+from hockney.cli.words import caveat_lines, of_warnings
 from hockney.errors import ExitCode
 from hockney.machine.files import named_cpus
 from hockney.units import format_bytes, format_ns, format_share

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hockney.cli import render
-from hockney.cli.curves import size_text, sizes_text
 from hockney.cli.progress import idle_hosts_text, short_text
 from hockney.cli.render import TableColumn
+from hockney.cli.words import size_text, sizes_text
 from hockney.measure.estimate import first_rounds_s, is_too_short
 from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
 from hockney.model import Point, curve_of

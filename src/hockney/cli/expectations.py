@@ -9,8 +9,8 @@ from typing import Any
 
 from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
 from hockney.cli.check import JUnitCase, JUnitReport
-from hockney.cli.curves import format_interval
 from hockney.cli.measuring import command_line, measuring
+from hockney.cli.words import format_interval
 from hockney.errors import ExitCode, UsageError
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.results.runs import open_results

@@ -9,21 +9,21 @@ from typing import NamedTuple
 
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
 from hockney.cli import render
-from hockney.cli.caveats import print_caveats
-from hockney.cli.curves import (
+from hockney.cli.plot import print_plot
+from hockney.cli.render import TableColumn, local_time
+from hockney.cli.rerun import fix_text
+from hockney.cli.words import (
     SHORT_NOTE,
     ending_text,
     endings_of,
     format_interval,
     launches_advice,
+    print_caveats,
     say_one_launch,
     size_text,
     state_text,
     status_text,
 )
-from hockney.cli.plot import print_plot
-from hockney.cli.render import TableColumn, local_time
-from hockney.cli.rerun import fix_text
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
 from hockney.report.words import SHORT_MARK, launches_text, placement_text, spread_text

@@ -15,11 +15,11 @@ from hockney.analysis.predict.sensitivity import Effect, improvements
 from hockney.analysis.predict.tolerance import SLOWDOWNS, Tolerance
 from hockney.analysis.predict.topology import parse_topology
 from hockney.cli import render
-from hockney.cli.curves import format_interval, size_text
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import typed
 from hockney.cli.run_options import read_model_options
+from hockney.cli.words import format_interval, size_text
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.measure.fitted import predict_fitted
 from hockney.measure.on_model import Tick, times_of

@@ -9,9 +9,9 @@ import click
 
 from hockney.cli import render
 from hockney.cli.common import check_label, command, complete, stored_runs
-from hockney.cli.curves import ending_text
 from hockney.cli.render import TableColumn, local_time
 from hockney.cli.rerun import typed
+from hockney.cli.words import ending_text
 from hockney.results.store import RunSummary, Store, default_path
 from hockney.units import format_duration_s
 

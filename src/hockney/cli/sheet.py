@@ -11,12 +11,11 @@ from typing import Any
 from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import resume
 from hockney.cli import render
-from hockney.cli.caveats import Caveat, caveat_lines, of_warnings
-from hockney.cli.curves import SHORT_NOTE, launches_advice, state_text
 from hockney.cli.findings import finding_parts
 from hockney.cli.progress import idle_hosts_text
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
+from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, launches_advice, of_warnings, state_text
 from hockney.model import PointStatus
 from hockney.report.findings import is_notable
 from hockney.report.sheet import COLUMNS, NOTHING, Failure, Row, Sheet, marks_text

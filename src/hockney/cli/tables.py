@@ -15,14 +15,13 @@ from hockney.analysis.impact import Impact, Impacts, impacts_of
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
 from hockney.analysis.repeat import resume
 from hockney.cli import render
-from hockney.cli.caveats import print_caveats
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.curves import say_one_launch, size_text
 from hockney.cli.hosts import health_json, print_clocks, print_health
 from hockney.cli.plot import print_plot
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
+from hockney.cli.words import print_caveats, say_one_launch, size_text
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport

@@ -9,11 +9,11 @@ from typing import Any
 
 from hockney.analysis.predict.prediction import Checked, Validation
 from hockney.cli import render
-from hockney.cli.curves import size_text
 from hockney.cli.measuring import command_line, measuring
 from hockney.cli.predicted import WHAT, print_missing, transports_of
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import TableColumn
+from hockney.cli.words import size_text
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import run as running
 from hockney.measure.fitted import fit_to_check, validate
