@@ -17,6 +17,7 @@ from hockney.cli.words import (
     ending_text,
     endings_of,
     format_interval,
+    known_text,
     launches_advice,
     print_caveats,
     say_one_launch,
@@ -39,10 +40,6 @@ class _Row(NamedTuple):
     precision: float | None  # the precision that was asked for
 
 
-def _known(value: float | None, text: Callable[[float], str]) -> str:
-    return "" if value is None else text(value)
-
-
 def _measurements(row: _Row) -> str:
     in_launches = f" in {row.figure.n_launches}" if len(row.series.launches) > 1 else ""
     return f"{row.figure.n_measurements}{in_launches}"
@@ -58,13 +55,13 @@ _COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
         lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short,
     ),
     ("", TableColumn("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
-    ("free", TableColumn("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate)),
-    ("stream", TableColumn("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages)),
-    ("", TableColumn("minimum", right=True, optional=True), lambda row: _known(row.figure.minimum_ns, format_ns)),
-    ("schedule", TableColumn("p99", right=True), lambda row: _known(row.figure.p99_ns, format_ns)),
-    ("schedule", TableColumn("p99.9", right=True), lambda row: _known(row.figure.p999_ns, format_ns)),
+    ("free", TableColumn("rate", right=True), lambda row: known_text(row.figure.rate_bytes_per_s, format_rate)),
+    ("stream", TableColumn("messages", right=True), lambda row: known_text(row.figure.messages_per_s, format_messages)),
+    ("", TableColumn("minimum", right=True, optional=True), lambda row: known_text(row.figure.minimum_ns, format_ns)),
+    ("schedule", TableColumn("p99", right=True), lambda row: known_text(row.figure.p99_ns, format_ns)),
+    ("schedule", TableColumn("p99.9", right=True), lambda row: known_text(row.figure.p999_ns, format_ns)),
     ("states", TableColumn("state", key=True), lambda row: row.figure.state),
-    ("states", TableColumn("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns)),
+    ("states", TableColumn("floor", right=True), lambda row: known_text(row.figure.floor_ns, format_ns)),
     ("", TableColumn("measurements", right=True, optional=True), _measurements),
     ("", TableColumn("status"), lambda row: status_text(row.series.status, row.figure, row.precision)),
 )

@@ -25,7 +25,9 @@ def print_bindings(run: Run) -> None:
     """Print a row for each host of each job; launches that are alike are one."""
     cores = cores_of_hosts(run.facts)
     jobs = {
-        (each.transport, each.hosts, each.cpus, each.bound): each for each in run.launches.values() if _has_cpu(each)
+        (each.transport, each.hosts, each.cpus, each.bound): each
+        for each in run.launches.values()
+        if each.hosts and max(each.cpus, default=-1) >= 0
     }
     rows = [row for launch in jobs.values() for row in _rows(launch, cores)]
     if not rows:
@@ -35,10 +37,6 @@ def print_bindings(run: Run) -> None:
     render.table(columns, rows)
     if any("*" in row[-1] for row in rows):
         render.note("*: on a core with another rank.", style="dim")
-
-
-def _has_cpu(launch: Launch) -> bool:
-    return bool(launch.hosts) and any(cpu >= 0 for cpu in launch.cpus)
 
 
 def _rows(launch: Launch, cores: Cores) -> Iterator[list[str]]:
@@ -159,10 +157,14 @@ def print_health(run: Run, health: Health) -> None:
         f"in {format_duration_s(took_s)}",
         first=True,
     )
-    if len(known.hosts) <= HOSTS_MAX:
-        _print_matrices(health)
-    else:
+    if len(known.hosts) > HOSTS_MAX:
         _print_slowest(health)
+    else:
+        for matrix in host_tables(health):
+            key, *others = matrix.columns
+            render.title(matrix.title)
+            columns = [TableColumn(key, key=True), *(TableColumn(name, right=True) for name in others)]
+            render.table(columns, matrix.rows)
     count = f"Findings: {len(health.findings)}"
     render.title(count if health.findings or health.not_checked else "No fault found")
     for finding in health.findings:
@@ -171,14 +173,6 @@ def print_health(run: Run, health: Health) -> None:
         render.title("Not checked")
         for gap in health.not_checked:
             render.item(gap_line(gap))
-
-
-def _print_matrices(health: Health) -> None:
-    for table in host_tables(health):
-        key, *others = table.columns
-        render.title(table.title)
-        columns = [TableColumn(key, key=True), *(TableColumn(name, right=True) for name in others)]
-        render.table(columns, table.rows)
 
 
 def _print_slowest(health: Health) -> None:

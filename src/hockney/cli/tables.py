@@ -21,7 +21,7 @@ from hockney.cli.plot import print_plot
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
-from hockney.cli.words import print_caveats, say_one_launch, size_text
+from hockney.cli.words import known_text, print_caveats, say_one_launch, size_text
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
@@ -111,20 +111,16 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
 # ---- highest rates --------------------------------------------------------------------------------------------------
 
 
-def _known(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:
-    return unknown if value is None else text(value)
-
-
 _RATES: dict[TableColumn, Callable[[SustainedRate], str]] = {
     TableColumn("what", key=True, wrap=True): lambda rate: rate.point.text(rate.point.transport),
     TableColumn("size", right=True): lambda rate: size_text(rate.point),
-    TableColumn("highest rate", right=True, style="bold"): lambda rate: _known(
+    TableColumn("highest rate", right=True, style="bold"): lambda rate: known_text(
         rate.sustained_hz, format_hz, "not found"
     ),
-    TableColumn("p50", right=True): lambda rate: _known(rate.p50_ns, format_ns),
-    TableColumn("p99", right=True): lambda rate: _known(rate.p99_ns, format_ns),
-    TableColumn("p99.9", right=True): lambda rate: _known(rate.p999_ns, format_ns),
-    TableColumn("missed at", right=True): lambda rate: _known(rate.missed_hz, format_hz),
+    TableColumn("p50", right=True): lambda rate: known_text(rate.p50_ns, format_ns),
+    TableColumn("p99", right=True): lambda rate: known_text(rate.p99_ns, format_ns),
+    TableColumn("p99.9", right=True): lambda rate: known_text(rate.p999_ns, format_ns),
+    TableColumn("missed at", right=True): lambda rate: known_text(rate.missed_hz, format_hz),
 }
 
 
@@ -152,7 +148,7 @@ def _factor_text(impact: Impact) -> str:
 
 
 def _time_text(which: str, name: str, impact: Impact) -> str:
-    return _known(getattr(getattr(impact, which), name), format_ns)
+    return known_text(getattr(getattr(impact, which), name), format_ns)
 
 
 _IMPACTS: dict[TableColumn, Callable[[Impact], str]] = {

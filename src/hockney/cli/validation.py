@@ -21,7 +21,7 @@ from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.report.words import ERROR_COLUMNS, error_cells
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
-from hockney.suites import Suite, load_suite
+from hockney.suites import load_suite
 from hockney.units import format_ns
 
 
@@ -34,19 +34,15 @@ def show_validation(
             raise UsageError("--validate --from measures nothing: leave out --time")
         with open_results(store) as results:
             return _show(results.run(reference), transports, as_json=as_json)
-    suite, asked = _both_suites(), RunOptions(transports=tuple(transports), time_s=time_s)
+    # The basic figures and the points that check a fit, in one suite: both then see the same machine.
+    basics, checks = load_suite("basics"), load_suite("validate")
+    both = {"series": (*basics.series, *checks.series), "time_s": basics.time_s + checks.time_s}
+    suite, asked = checks.model_copy(update=both), RunOptions(transports=tuple(transports), time_s=time_s)
     with measuring(store, create=True, quiet=False, words=transport_words(suite, asked)) as (catalogue, results, bar):
         plan = make_plan(suite, asked, catalogue)
         outcome = running.measure(plan, catalogue, results, bar, command=command_line("predict"))
         bar.close()
         return _show(Run(results, outcome.run_id), (), as_json=as_json)
-
-
-def _both_suites() -> Suite:
-    """The basic figures and the points that check a fit, in one suite: both then see the same machine."""
-    basics, checks = load_suite("basics"), load_suite("validate")
-    series = (*basics.series, *checks.series)
-    return checks.model_copy(update={"series": series, "time_s": basics.time_s + checks.time_s})
 
 
 def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
