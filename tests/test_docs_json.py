@@ -186,7 +186,7 @@ def test_check_against_a_baseline(tmp_path: Path, read: Read, monkeypatch: pytes
         with Store.open(path) as store:
             comparison = compare_runs(store, base, new, margin=1.0 + 1e-9)
         checked = CheckResult(new, comparison, 3)
-        monkeypatch.setattr("hockney.cli.baseline.check", lambda *_, checked=checked, **__: checked)
+        monkeypatch.setattr("hockney.cli.verdicts.check", lambda *_, checked=checked, **__: checked)
         documents.append(
             read("check", "--baseline", base, "--store", path, codes=(1 if comparison.counts[Verdict.SLOWER] else 3,))
         )

@@ -21,7 +21,7 @@ from scipy.stats import binomtest
 from tests.analysis.compare.delayed import DELAYED, SIZES, check_again, delayed, load_catalogue, measure, plan
 
 from hockney.analysis.compare import Verdict
-from hockney.cli.baseline import report_of
+from hockney.cli.verdicts import report_of
 from hockney.errors import ExitCode, UsageError
 from hockney.machine import facts, usable_cpus
 from hockney.measure.check import PATIENCE_S, CheckResult

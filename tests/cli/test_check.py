@@ -18,8 +18,8 @@ from tests.builders import make_info, make_point
 from tests.cli.support import call_here
 
 from hockney.analysis.compare import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
-from hockney.cli.baseline import report_of
 from hockney.cli.check import reported, write_junit
+from hockney.cli.verdicts import report_of
 from hockney.errors import Fix
 from hockney.measure.check import CheckResult
 from hockney.results.store import Store
@@ -110,7 +110,7 @@ def test_exit_code(check: CheckResult, code: int) -> None:
 def test_the_largest_slowdown_that_may_hide_is_in_the_document() -> None:
     assert report_of(fine(1.02, 1.05)).document["may_hide"] is None
     hidden = report_of(fine(1.2, 1.202)).document["may_hide"]
-    assert (hidden["ratio"], hidden["point"]["bytes"]) == (1.202, 2048)
+    assert (hidden["ratio"], hidden["point"].bytes) == (1.202, 2048)
 
 
 def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> None:

@@ -59,19 +59,17 @@ def check(
     With --expect, checks the limits of a file. A baseline from a different CPU is inconclusive: exit code 3.
     """
     with reported(junit, [store or default_path(), *([] if expect is None else [expect])]):
+        from hockney.cli.verdicts import check_baseline, check_expectations
+
         if (baseline is None) == (expect is None):
             raise UsageError("say what to check against, --baseline RUN or --expect FILE.toml: give one of them")
         if expect is not None:
             if max_slowdown is not None or patience_s is not None:
                 raise UsageError("--max-slowdown and --patience go with --baseline; --expect has limits in its file")
-            from hockney.cli.expectations import check_expectations
-
             report = check_expectations(expect, reference, time_s, store)
         else:
             if reference is not None:
                 raise UsageError(f"--baseline measures, so it takes no RUN; {typed('compare')} takes two stored runs")
-            from hockney.cli.baseline import check_baseline
-
             assert baseline is not None
             report = check_baseline(baseline, max_slowdown, time_s, patience_s, store)
         if as_json:
