@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,7 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
     )
     inside = " in ".join(name for name in (surroundings["container"], surroundings["hypervisor"]) if name)
     frequency = f", up to {cpu['frequency_max_hz'] / 1e9:.2f} GHz" if cpu["frequency_max_hz"] else ""
+    nodes = [named_cpus(node["cpus"]) if node["cpus"] else "memory only" for node in facts["topology"]["nodes"]]
     limits = facts["limits"]
     quota = f", limited to {limits['quota_cpus']:.2g} CPUs' worth of time" if limits["quota_cpus"] else ""
     boost = {None: "unknown", True: "on", False: "off"}[cpu["boost"]]
@@ -76,19 +77,13 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
         ["cores", f"{cpu['cores'] or '?'}{threads}, packages: {cpu['packages'] or '?'}"],
         ["usable CPUs", f"{limits['usable_cpus']}{quota}"],
         ["caches", caches or "unknown"],
-        ["NUMA nodes", _nodes([node["cpus"] for node in facts["topology"]["nodes"]])],
+        ["NUMA nodes", f"{len(nodes)}, {' | '.join(nodes)}" if nodes else "unknown"],
         ["memory", f"{memory['total_bytes'] / 2**30:.1f} GiB" if memory["total_bytes"] else "unknown"],
         ["governor, boost", f"{', '.join(cpu['governors']) or 'not readable here'}, boost {boost}"],
         ["clock", facts["clock"]["source"] or "unknown"],
         ["system", f"{facts['os']['name'] or '?'}, {facts['os']['kernel']}{f', {inside}' if inside else ''}"],
         ["compiler", facts["software"]["c_compiler"] or "none"],
     ]
-
-
-def _nodes(cpus_of: Sequence[str]) -> str:
-    """How many there are, and the CPUs of each as Linux writes them; one of memory alone has none."""
-    each = [named_cpus(cpus) if cpus else "memory only" for cpus in cpus_of]
-    return f"{len(each)}, {' | '.join(each)}" if each else "unknown"
 
 
 def _measured_rows(checkup: Checkup) -> Iterator[list[str]]:

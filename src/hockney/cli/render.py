@@ -155,15 +155,12 @@ def item(text: str, *, head: str = "", style: str = "") -> None:
 def lines(texts: Sequence[str], style: str = "") -> int:
     """Print lines that are wrapped already, on a terminal in a style; returns how many."""
     for text in texts:
-        if style and is_colored():
-            print(_styled(printable(text), style))
-        else:
-            print_line(text)
+        (print if is_colored() else print_line)(_styled(printable(text), style))
     return len(texts)
 
 
 def _styled(text: str, style: str) -> str:
-    return click.style(text, **_STYLES[style]) if style and is_colored() else text
+    return click.style(text, **_STYLES[style]) if style and text and is_colored() else text
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

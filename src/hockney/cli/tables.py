@@ -143,17 +143,13 @@ def _impact_json(impact: Impact) -> dict[str, Any]:
     return {**vars(impact), "factor": factor.value, "low": factor.low, "high": factor.high}
 
 
-def _factor_text(impact: Impact) -> str:
-    return " ".join(filter(None, impact_texts(impact)))
-
-
 def _time_text(which: str, name: str, impact: Impact) -> str:
     return known_text(getattr(getattr(impact, which), name), format_ns)
 
 
 _IMPACTS: dict[TableColumn, Callable[[Impact], str]] = {
     TableColumn("size", right=True, key=True): lambda impact: size_text(impact.point),
-    TableColumn("impact", right=True, style="bold"): _factor_text,
+    TableColumn("impact", right=True, style="bold"): lambda impact: " ".join(filter(None, impact_texts(impact))),
     **{
         TableColumn(f"{which} {percent}", right=True): functools.partial(_time_text, which, name)
         for percent, name in (("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"))
