@@ -243,7 +243,7 @@ def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> 
     assert "the check failed" in message()
 
 
-# ---- a JUnit file that cannot be written: refused before measuring, or after the verdict is printed -------------------
+# ---- a JUnit file that cannot be written: refused before measuring, or after the verdict is printed ------------------
 
 LIMIT = '[[expect]]\ntransports = "shm"\npattern = "pingpong"\nbytes = 8\nlatency = "<= {}"\n'
 
