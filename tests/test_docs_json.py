@@ -396,7 +396,7 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_self_test(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     figure = Check("LogGP", "L_ns", True, 0, 1000.0, Estimate(1000.0, 990.0, 1010.0))
     pair = Check("slow link", "slow_ranks", False, planted=(0, 6), named=((0, 5),))
-    monkeypatch.setattr("hockney.measure.self_test.self_test", lambda: iter((figure, pair)))
+    monkeypatch.setattr("hockney.cli.self_test.self_test", lambda: iter((figure, pair)))
     check_page([read("doctor", "--self-test", codes=(1,))], "doctor---self-test")
 
 
