@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from hockney.model import Definition, Launch, Measurement, Point, RunInfo
+from hockney.model import Definition, Launch, Measurement, Point, RunInfo, RunStatus
+from hockney.results.store import StoredRun
 from hockney.results.traits import pattern_traits
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import OptionInfo, PatternInfo, TransportInfo
@@ -95,6 +96,11 @@ def make_info(label: str | None = None, **more: Any) -> RunInfo:
         "plan": {"precision": 0.01},
     }
     return RunInfo(**(known | more))
+
+
+def make_stored(suite: str, plan: dict[str, Any]) -> StoredRun:
+    """A stored run with this plan, without launches."""
+    return StoredRun(1, make_info(suite=suite, plan=plan), RunStatus.DONE, None, 0, {}, ())
 
 
 def make_launch(transport: str = "shm", **more: Any) -> Launch:

@@ -6,11 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from scripts.benchlib.bare import numbers
 from scripts.benchlib.command import run
 from scripts.benchlib.commands import Sampled, repeat_rows
-from scripts.benchlib.pairs import Quadruple, Question, row
-from scripts.benchlib.series import Absent, Contest, go_round
+from scripts.benchlib.contests import Absent, Contest, Quadruple, Question, go_round
+from scripts.benchlib.place import numbers
 from scripts.benchlib.table import (
     INCONCLUSIVE,
     NO,
@@ -34,9 +33,6 @@ ROOT = Path(__file__).parents[1]
 BEGIN, END = markers("scripts/bench")
 NEAR, FAR = 27.0, 184.0
 WITHIN = Target("0.98–1.02 × bare C", low=0.98, high=1.02)
-
-
-ALONE = (0.63, 0.62)  # the time of the fixed loop on each CPU
 
 
 # ---- targets and the table ------------------------------------------------------------------------------------------
@@ -115,7 +111,7 @@ def test_a_ratio_is_found_on_a_contended_machine() -> None:
         for ratio, verdicts in met.items():
             (launches,) = ContendedMachine(seed, layout=0.005).quadruples([ratio], launches=30, step_s=0.05)
             first = [next(iter(rounds.values())) for rounds in launches.values()]
-            verdicts.append(row(question, [Quadruple((*new,), (*base,)) for base, new in first]).met)
+            verdicts.append(question.row([Quadruple((*new,), (*base,)) for base, new in first]).met)
     assert NO not in met[1.0]
     assert met[1.0].count(YES) >= 90
     assert YES not in met[1.1]
@@ -124,21 +120,21 @@ def test_a_ratio_is_found_on_a_contended_machine() -> None:
 
 def test_rows_show_ratio_interval_values_and_number() -> None:
     question = Question("mpi: 8 B", WITHIN, "hockney", "bare C", fractional=True)
-    shown = row(question, [Quadruple((131, 131), (130, 130))] * 8)
+    shown = question.row([Quadruple((131, 131), (130, 130))] * 8)
     assert shown.measured == "1.008 (1.008–1.008): hockney 131 ns, bare C 130 ns"
     assert (shown.state, shown.met) == ("8 quadruples", YES)
     rate = Question("shm: 64 KiB", Target("≥ 3 ×", low=3.0), "shm", "memcpy", rate_bytes=65536)
-    shown = row(rate, [Quadruple((1170, 1170), (1140, 1140))] * 8)
+    shown = rate.row([Quadruple((1170, 1170), (1140, 1140))] * 8)
     assert shown.measured == "0.97 (0.97–0.97): shm 56.0 GB/s, memcpy 57.5 GB/s"
     assert shown.met == NO
 
 
 def test_few_quadruples_decide_nothing() -> None:
     question = Question("mpi: 8 B", WITHIN, "hockney", "bare C")
-    shown = row(question, [Quadruple((370, 370), (368, 368))] * 2)
+    shown = question.row([Quadruple((370, 370), (368, 368))] * 2)
     assert (shown.met, shown.state) == (INCONCLUSIVE, "2 quadruples")
     assert "no interval" in shown.measured
-    assert row(question, []).met == INCONCLUSIVE
+    assert question.row([]).met == INCONCLUSIVE
 
 
 # ---- rounds ---------------------------------------------------------------------------------------------------------

@@ -109,11 +109,11 @@ def test_the_page_says_which_pattern_runs_where() -> None:
     section = " ".join(PAGES["transports.md"].partition("## Which pattern runs where")[2].partition("\n- ")[0].split())
     named = re.findall(r"([a-z, ]+) needs? [a-z ]+, as on ([^.]+)\.", section)
     assert len(named) == 2
-    for name, cells in take_inventory(cpus=2).matrix.cells.items():
+    for name, cells in take_inventory(cpus=2).matrix.items():
         base, _, variant = split_name(name)
         for patterns, where in named:
             if f"`{':'.join(filter(None, (base, variant)))}`" in where:
-                assert [one for one in re.split(", | and ", patterns.strip()) if not cells[one]] == [], name
+                assert [one for one in re.split(", | and ", patterns.strip()) if not cells[one].runs] == [], name
 
 
 def test_the_page_says_whose_collectives_are_native() -> None:
@@ -121,10 +121,10 @@ def test_the_page_says_whose_collectives_are_native() -> None:
     listed = re.search(r"`mpi` and `shmem` have their own ([a-z, ]+), `shm` and `threads` a barrier\.", page)
     assert listed
     collectives = set(re.split(r", | and ", listed[1]))
-    for name, cells in take_inventory(cpus=2).matrix.cells.items():
+    for name, cells in take_inventory(cpus=2).matrix.items():
         base = split_name(name)[0]
         expected = collectives if base in ("mpi", "shmem") else {"barrier"} if base in ("shm", "threads") else set()
-        assert {pattern for pattern, runs in cells.items() if runs == "native"} >= expected, name
+        assert {pattern for pattern, pairing in cells.items() if pairing.runs == "native"} >= expected, name
 
 
 def test_every_documented_threshold_is_on_the_page_of_explain() -> None:

@@ -13,8 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from scripts.schemalib.page import EVERY, PAGE, SECTIONS, Row
-from scripts.schemalib.schemas import DOCUMENTS, schema_of
+from scripts.schemalib import DOCUMENTS, EVERY, PAGE, SECTIONS, Row, schema_of
 from tests.analysis.compare.delayed import plan
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.health.made import known_host, store_health
@@ -38,10 +37,9 @@ from hockney.cli.commands import COMMANDS
 from hockney.cli.findings import explanation_json
 from hockney.cli.render import JSON_VERSION
 from hockney.errors import Fix
-from hockney.machine import facts
 from hockney.machine.activity import Moment, Program
+from hockney.machine.facts import facts
 from hockney.machine.files import read_toml
-from hockney.measure.check import CheckResult
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
 from hockney.measure.self_test import Check
 from hockney.model import Point, PointStatus, RunStatus, Warning_
@@ -185,7 +183,7 @@ def test_check_against_a_baseline(tmp_path: Path, read: Read, monkeypatch: pytes
     for base, new in compared(path)[:2]:
         with Store.open(path) as store:
             comparison = compare_runs(store, base, new, margin=1.0 + 1e-9)
-        checked = CheckResult(new, comparison, 3)
+        checked = replace(comparison, judged_again=3)
         monkeypatch.setattr("hockney.cli.verdicts.check", lambda *_, checked=checked, **__: checked)
         documents.append(
             read("check", "--baseline", base, "--store", path, codes=(1 if comparison.counts[Verdict.SLOWER] else 3,))

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static inline void check(int fine, const char *what)
 {
@@ -21,6 +22,24 @@ static inline void pin(int cpu)
     CPU_ZERO(&set);
     CPU_SET((unsigned)cpu, &set);
     check(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity");
+}
+
+static inline void send_all(int fd, const char *buf, size_t size_bytes)
+{
+    for (size_t done = 0; done < size_bytes;) {
+        const ssize_t count = write(fd, buf + done, size_bytes - done);
+        check(count > 0, "write");
+        done += (size_t)count;
+    }
+}
+
+static inline void recv_all(int fd, char *buf, size_t size_bytes)
+{
+    for (size_t done = 0; done < size_bytes;) {
+        const ssize_t count = read(fd, buf + done, size_bytes - done);
+        check(count > 0, "read");
+        done += (size_t)count;
+    }
 }
 
 static inline double now_ns(void)

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { RANKS_MAX = 8, REQUEST_BYTES = 16 };
 
@@ -23,20 +22,12 @@ static char *from, *to;
 
 static void put(int fd, size_t size_bytes)
 {
-    for (size_t done = 0; done < size_bytes;) {
-        const ssize_t count = write(fd, from + done, size_bytes - done);
-        check(count > 0, "write");
-        done += (size_t)count;
-    }
+    send_all(fd, from, size_bytes);
 }
 
 static void get(int fd, size_t size_bytes)
 {
-    for (size_t done = 0; done < size_bytes;) {
-        const ssize_t count = read(fd, to + done, size_bytes - done);
-        check(count > 0, "read");
-        done += (size_t)count;
-    }
+    recv_all(fd, to, size_bytes);
 }
 
 static void robpull(int rank, size_t bytes, long events, double delay_ns, int buffers)
@@ -115,10 +106,7 @@ int main(int argc, char **argv)
     for (int other = 1; other < ranks && rank == 0; other++) {
         rank = fork() == 0 ? other : 0;
     }
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)atoi(argv[6 + rank]), &set);
-    check(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity");
+    pin(atoi(argv[6 + rank]));
     from = aligned_alloc(4096, room), to = aligned_alloc(4096, room);
     memset(from, 1, room);
     memset(to, 0, room);

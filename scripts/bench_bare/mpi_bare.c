@@ -6,9 +6,9 @@
  * communicator, leaves other message fragments in use, and 1 KiB between distant CPUs takes 5 % longer from then on
  * (769 ns instead of 731). This affects every program with collectives.
  *
- *   mpiexec -n 2 mpi_bare [--bind CPU,CPU] [--samples N] [--warmup N] BYTES:BATCH ...
+ *   mpiexec -n 2 mpi_bare CPU,CPU SAMPLES WARMUP BYTES:BATCH ...
  *
- * Prints a line for each size: bytes, median and minimum half round trip in ns. */
+ * Prints a line for each size: bytes, median half round trip in ns. */
 #include "bare.h"
 
 #include <mpi.h>
@@ -72,8 +72,7 @@ static void measure(MPI_Comm comm, int rank, int size_bytes, long batch, int sam
     }
     MPI_Barrier(comm);
     if (rank == 0) {
-        qsort(half_ns, (size_t)samples, sizeof half_ns[0], by_value);
-        printf("%d %.2f %.2f\n", size_bytes, half_ns[samples / 2], half_ns[0]);
+        printf("%d %.2f\n", size_bytes, median_of(half_ns, (size_t)samples));
         fflush(stdout);
     }
     munmap(out, room);
@@ -83,34 +82,24 @@ static void measure(MPI_Comm comm, int rank, int size_bytes, long batch, int sam
 int main(int argc, char **argv)
 {
     int rank = 0;
-    int samples = 50;
-    long warmup = 100;
-    int first = 1;
-    for (; first + 1 < argc && argv[first][0] == '-'; first += 2) {
-        if (strcmp(argv[first], "--bind") == 0) {
-            pin_rank(argv[first + 1]);
-        } else if (strcmp(argv[first], "--samples") == 0) {
-            samples = atoi(argv[first + 1]);
-        } else if (strcmp(argv[first], "--warmup") == 0) {
-            warmup = atol(argv[first + 1]);
-        }
-    }
-    if (first >= argc || samples < 1 || samples > SAMPLES_MAX) {
-        fprintf(stderr, "usage: mpi_bare [--bind CPU,CPU] [--samples N] [--warmup N] BYTES:BATCH ...\n");
+    const int samples = argc > 4 ? atoi(argv[2]) : 0;
+    if (samples < 1 || samples > SAMPLES_MAX) {
+        fprintf(stderr, "usage: mpi_bare CPU,CPU SAMPLES WARMUP BYTES:BATCH ...\n");
         return 2;
     }
+    pin_rank(argv[1]);
     MPI_Init(&argc, &argv);
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_rank(comm, &rank);
-    for (int i = first; i < argc; i++) {
+    for (int i = 4; i < argc; i++) {
         int size_bytes = 0;
         long batch = 0;
         if (sscanf(argv[i], "%d:%ld", &size_bytes, &batch) != 2 || size_bytes < 0 || batch < 1) {
             fprintf(stderr, "mpi_bare: not BYTES:BATCH: '%s'\n", argv[i]);
             MPI_Abort(MPI_COMM_WORLD, 2);
         }
-        measure(comm, rank, size_bytes, batch, samples, warmup);
+        measure(comm, rank, size_bytes, batch, samples, atol(argv[3]));
     }
     MPI_Comm_free(&comm);
     MPI_Finalize();

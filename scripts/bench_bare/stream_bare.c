@@ -2,9 +2,9 @@
  * forked and pinned processes.
  *
  *     cc -O3 -std=c17 -D_GNU_SOURCE -o stream_bare stream_bare.c
- *     stream_bare pipe|unix|tcp BYTES ROUNDS [CPU0 CPU1]
+ *     stream_bare pipe|unix|tcp BYTES ROUNDS CPU0 CPU1
  *
- * It prints ns per half round trip: the best of BLOCKS equal parts of ROUNDS, and their median. */
+ * It prints ns per half round trip: the median of BLOCKS equal parts of ROUNDS. */
 #include "bare.h"
 
 #include <netinet/in.h>
@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { BLOCKS = 20 };
 
@@ -34,27 +33,9 @@ static void connect_tcp(int ends[2])
     close(listener);
 }
 
-static void send_all(int fd, const char *buf, size_t size_bytes)
-{
-    for (size_t done = 0; done < size_bytes;) {
-        const ssize_t count = write(fd, buf + done, size_bytes - done);
-        check(count > 0, "write");
-        done += (size_t)count;
-    }
-}
-
-static void recv_all(int fd, char *buf, size_t size_bytes)
-{
-    for (size_t done = 0; done < size_bytes;) {
-        const ssize_t count = read(fd, buf + done, size_bytes - done);
-        check(count > 0, "read");
-        done += (size_t)count;
-    }
-}
-
 int main(int argc, char **argv)
 {
-    check(argc == 4 || argc == 6, "usage: stream_bare pipe|unix|tcp BYTES ROUNDS [CPU0 CPU1]");
+    check(argc == 6, "usage: stream_bare pipe|unix|tcp BYTES ROUNDS CPU0 CPU1");
     const size_t bytes = strtoul(argv[2], NULL, 10);
     const size_t rounds = strtoul(argv[3], NULL, 10) / BLOCKS + 1;
     int in[2], out[2], pair[2];
@@ -73,7 +54,7 @@ int main(int argc, char **argv)
     }
     const pid_t child = fork();
     const int rank = child == 0;
-    pin(argc == 6 ? (int)strtol(argv[4 + rank], NULL, 10) : rank);
+    pin(atoi(argv[4 + rank]));
     char *from = aligned_alloc(4096, (bytes / 4096 + 1) * 4096), *to = aligned_alloc(4096, (bytes / 4096 + 1) * 4096);
     memset(from, 1, bytes);
     memset(to, 0, bytes);
@@ -98,7 +79,6 @@ int main(int argc, char **argv)
         _exit(0);
     }
     check(waitpid(child, NULL, 0) == child, "waitpid");
-    qsort(block_ns, BLOCKS, sizeof block_ns[0], by_value);
-    printf("%.1f %.1f\n", block_ns[0], block_ns[BLOCKS / 2]);
+    printf("%.1f\n", median_of(block_ns, BLOCKS));
     return 0;
 }

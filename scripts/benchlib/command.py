@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from scripts.benchlib.commands import ROOT, large, repeat, start
+from scripts.benchlib.contests import Series, go_round
 from scripts.benchlib.events import events
 from scripts.benchlib.loads import loads
 from scripts.benchlib.models import models
 from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import null, shm, sockets
 from scripts.benchlib.place import Place
-from scripts.benchlib.series import Series, go_round
 from scripts.benchlib.table import UNKNOWN, WHOLE, Row, markdown, put_between, summary
 
 from hockney.errors import HockneyError
-from hockney.machine import facts
+from hockney.machine.facts import facts
 from hockney.units import printable
 from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import load

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import shutil
@@ -10,32 +11,31 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts.benchlib.pairs import MIN_PAIRS, show_state
 from scripts.benchlib.place import Place
-from scripts.benchlib.table import INCONCLUSIVE, UNKNOWN, Row, Target, not_measured
+from scripts.benchlib.table import INCONCLUSIVE, UNKNOWN, Row, Target, not_measured, row_of, row_of_one
 from tests.large import TRANSPORTS, store_large_run
 from tests.report.html.made import write_large_page
 
 import hockney
 from hockney.errors import HockneyError
 from hockney.model import MachineProbe
-from hockney.stats import Interval, State, classify_all, median, place, time_of
-from hockney.units import counted
+from hockney.stats import State, classify, median, place, time_of
+from hockney.units import counted, format_ns
 from hockney.worker.build import Recipe, build_worker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _COMMAND = str(ROOT / "hockney")
 _LIMIT_S = 300.0
-ANY = "any"
 
 # ---- repeat ---------------------------------------------------------------------------------------------------------
 
 _CV = Target("CV ≤ 2 % in each state", high=0.02)
 _MIN_RUNS = 3  # fewer have no scatter
+_MIN_MEASUREMENTS = 6  # fewer give no 95 % interval of a median
 
 
 def repeat(place: Place) -> list[Row]:
@@ -67,7 +67,7 @@ def _one_run(place: Place, number: int, command: str) -> list[Sampled]:
     place.say(f"repeat: {command}, number {number + 1}")
     place.look_round()
     store = place.folder / "repeat.db"
-    _call([*command.split(), "--store", str(store)])
+    _call(command.split(), store)
     with hockney.open(store) as results:
         return [
             Sampled(statistics.median(one.times_ns().tolist()), one.probe, one.launch_id)
@@ -80,14 +80,14 @@ def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
 
     A run has a figure in a state with enough measurements for an interval. States are classified over the measurements
     of all runs together."""
-    states = classify_all([[one.signs for one in run] for run in runs])
+    states = iter(classify([one.signs for run in runs for one in run]))
     figures: dict[State, list[float]] = {}
-    for run, of_run in zip(runs, states, strict=True):
+    for run in runs:
         measurements: dict[State, list[Sampled]] = {}
-        for one, state in zip(run, of_run, strict=True):
-            measurements.setdefault(state, []).append(one)
+        for one in run:
+            measurements.setdefault(next(states), []).append(one)
         for state, of_state in measurements.items():
-            if len(of_state) >= MIN_PAIRS and state.floor_ns is not None:
+            if len(of_state) >= _MIN_MEASUREMENTS and state.floor_ns is not None:
                 time, _ = time_of([one.median_ns for one in of_state], [one.launch_id for one in of_state])
                 figures.setdefault(state, []).append(time.value)
     rows = [
@@ -98,13 +98,19 @@ def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
 
 
 def _scatter(what: str, state: State, figures_ns: Sequence[float]) -> Row:
-    shown = f"{show_state(state)}; {counted(len(figures_ns), 'run')}"
+    shown = f"{_show_state(state)}; {counted(len(figures_ns), 'run')}"
     middle_ns = statistics.median(figures_ns)
     if len(figures_ns) < _MIN_RUNS:
         return Row(what, _CV.text, f"{middle_ns:.1f} ns, too few runs for a CV", shown, INCONCLUSIVE)
     cv = statistics.stdev(figures_ns) / statistics.fmean(figures_ns)
     measured = f"CV {cv:.1%}: median {middle_ns:.1f} ns, from {min(figures_ns):.1f} to {max(figures_ns):.1f} ns"
     return Row(what, _CV.text, measured, shown, _CV.judge_alone(cv))
+
+
+def _show_state(state: State) -> str:
+    """`near, 27.1 ns`, `near, 27.1 ns, one contended`."""
+    level = state.name if state.floor_ns is None else f"{state.level.split()[0]}, {format_ns(state.floor_ns)}"
+    return f"{level}, {state.contended}" if state.contended else level
 
 
 # ---- start ----------------------------------------------------------------------------------------------------------
@@ -117,33 +123,21 @@ def start(place: Place) -> list[Row]:
     if place.short:
         return [*rows, not_measured("`hockney quick`, wall time", target, "left out by --short")]
     place.say("start: quick, about a minute")
-    begin_s = time.perf_counter()
-    _call(["quick", "--store", str(place.folder / "quick.db")])
-    wall_s = time.perf_counter() - begin_s
-    measured = f"{wall_s:.1f} s (one run)"
-    return [*rows, Row("`hockney quick`, wall time", target.text, measured, ANY, target.judge_alone(wall_s))]
+    wall_s = _timed_s(_call, ["quick"], place.folder / "quick.db")
+    return [*rows, row_of_one("`hockney quick`, wall time", target, wall_s, f"{wall_s:.1f} s (one run)")]
 
 
 def _bare_commands(place: Place) -> list[Row]:
     """In turn, with a store that holds a run: the bare command says which was the last."""
     place.look_round()
     store = place.folder / "start.db"
-    _call(["run", "pingpong", "-t", "null", "--bytes", "8", "--time", "1s", "--store", str(store)])
+    _call(["run", "pingpong", "-t", "null", "--bytes", "8", "--time", "1s"], store)
     calls: dict[str, list[str]] = {"hockney": [], "hockney --help": ["--help"]}
     took_ms: dict[str, list[float]] = {name: [] for name in calls}
     for name, arguments in itertools.chain.from_iterable(itertools.repeat(list(calls.items()), 10)):
-        took_ms[name].append(1e3 * _timed_s(lambda given=arguments: _call(given, store=store)))  # type: ignore[misc]
+        took_ms[name].append(1e3 * _timed_s(_call, arguments, store))
     target = Target("≤ 150 ms", high=150.0)
     return [row_of(f"`{name}`", target, median(values), "ms") for name, values in took_ms.items()]
-
-
-def row_of(what: str, target: Target, value: Interval, unit: str) -> Row:
-    """A row of a value with its interval."""
-    digits = 0 if value.value >= 10 else 2
-    interval = f" ({value.low:.{digits}f}–{value.high:.{digits}f})" if value.low and value.high else ""
-    measured = f"{value.value:.{digits}f} {unit}{interval}"
-    met = target.judge(value) if interval else target.judge_alone(value.value)
-    return Row(what, target.text, measured, f"{ANY}; {value.n} times", met)
 
 
 def _builds(place: Place) -> list[Row]:
@@ -158,7 +152,7 @@ def _builds(place: Place) -> list[Row]:
     for name, recipe in recipes.items():
         place.say(f"start: builds of the {name} worker")
         place.look_round()
-        cold_ms, call_ms, command_ms = _build_times_ms(place, recipe, times)
+        cold_ms, call_ms, command_ms = zip(*_build_times_ms(recipe, place.folder / "cold", times), strict=True)
         what = f"{name} worker"
         rows.append(row_of(f"{what}: built cold", cold, median(cold_ms), "ms"))
         rows.append(row_of(f"{what}: found in the cache, one call", cached, median(call_ms), "ms"))
@@ -166,15 +160,11 @@ def _builds(place: Place) -> list[Row]:
     return rows
 
 
-def _build_times_ms(place: Place, recipe: Recipe, times: int) -> tuple[list[float], list[float], list[float]]:
-    cold_ms, call_ms, command_ms = [], [], []
+def _build_times_ms(recipe: Recipe, folder: Path, times: int) -> Iterator[tuple[float, float, float]]:
+    build = functools.partial(build_worker, recipe, folder=folder)
     for _ in range(times):
-        folder = place.folder / "cold"
-        cold_ms.append(1e3 * _timed_s(lambda fresh=folder: build_worker(recipe, folder=fresh)))  # type: ignore[misc]
-        call_ms.append(1e3 * _timed_s(lambda fresh=folder: build_worker(recipe, folder=fresh)))  # type: ignore[misc]
-        command_ms.append(_build_in_command_ms(recipe, folder))
+        yield 1e3 * _timed_s(build), 1e3 * _timed_s(build), _build_in_command_ms(recipe, folder)
         shutil.rmtree(folder)
-    return cold_ms, call_ms, command_ms
 
 
 def _build_in_command_ms(recipe: Recipe, folder: Path) -> float:
@@ -244,13 +234,12 @@ def large(place: Place) -> list[Row]:
         place.say(f"large: reading, number {number + 1}")
         place.look_round()
         for name, (arguments, _) in calls.items():
-            took_s[name].append(_timed_s(lambda given=arguments: _call(given, store=store)))  # type: ignore[misc]
+            took_s[name].append(_timed_s(_call, arguments, store))
     rows = [row_of(name, target, median(took_s[name]), "s") for name, (_, target) in calls.items()]
     memory = Target("≤ 1 GiB", high=1024.0)
     for name, (arguments, _) in calls.items():
         peak_mib = _peak_mib(arguments, store)
-        shown = f"{peak_mib:.0f} MiB (one run)"
-        rows.append(Row(f"{name}: memory", memory.text, shown, ANY, memory.judge_alone(peak_mib)))
+        rows.append(row_of_one(f"{name}: memory", memory, peak_mib, f"{peak_mib:.0f} MiB (one run)"))
     return [*rows, _pictures(place, store, size), _first_paint(place)]
 
 
@@ -260,8 +249,8 @@ def _pictures(place: Place, store: Path, size: str) -> Row:
         return not_measured(what, target, "left out by --short")
     place.say("large: pictures")
     arguments = ["report", "1", "--format", "svg", "-o", f"{place.folder}/pictures"]
-    took_s = _timed_s(lambda: _call(arguments, store=store))
-    return Row(what, target.text, f"{took_s:.1f} s (one run)", ANY, target.judge_alone(took_s))
+    took_s = _timed_s(_call, arguments, store)
+    return row_of_one(what, target, took_s, f"{took_s:.1f} s (one run)")
 
 
 def _first_paint(place: Place) -> Row:
@@ -301,20 +290,18 @@ def _peak_mib(arguments: Sequence[str], store: Path) -> float:
 # ---- calling hockney ------------------------------------------------------------------------------------------------
 
 
-def _timed_s(action: Callable[[], object]) -> float:
+def _timed_s(action: Callable[..., object], *given: object) -> float:
     begin_s = time.perf_counter()
-    action()
+    action(*given)
     return time.perf_counter() - begin_s
 
 
-def _call(arguments: Sequence[str], store: Path | None = None) -> None:
+def _call(arguments: Sequence[str], store: Path) -> None:
     """Run a command of hockney to its end. Raises HockneyError with its message if it fails."""
-    environment: Mapping[str, str] = {**os.environ, **({"HOCKNEY_STORE": str(store)} if store else {})}
-    argv = [_COMMAND, *arguments]
     try:
         done = subprocess.run(
-            argv,
-            env=environment,
+            [_COMMAND, *arguments],
+            env={**os.environ, "HOCKNEY_STORE": str(store)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scripts.benchlib import bare
-from scripts.benchlib.pairs import Question
+from scripts.benchlib.contests import Contest, Measured, Question, Series
 from scripts.benchlib.place import Place, Shot, measure, middle_ns
-from scripts.benchlib.series import Contest, Measured, Series
 from scripts.benchlib.table import Target
 
 from hockney.units import format_bytes
-from hockney.worker.compiler import find_c_compiler
 
 _TARGET = Target("0.95 to 1.05 × bare C", low=0.95, high=1.05)
 _QUADRUPLES = 3  # a round
@@ -51,28 +48,18 @@ def events(place: Place) -> Sequence[Series]:
 
 
 def _contest(place: Place, stream: _Stream) -> Contest:
-    options = "".join(f" {name}={value}" for name, value in stream.options if name != "delay_kind")
-    what = f"{stream.pattern}{options}, {format_bytes(stream.bytes)}, {stream.ranks} ranks on unix: time of an event"
-    question = Question(what, _TARGET, "unix", "bare C", fractional=True)
-    return Contest(what, {stream.bytes: question}, _ours(place, stream), _bare(place, stream), _QUADRUPLES)
-
-
-def _ours(place: Place, stream: _Stream) -> Callable[[], Measured]:
     shot = Shot(stream.bytes, stream.events, 1, stream.events // 4)
 
-    def run() -> Measured:
+    def ours() -> Measured:
         with place.worker("unix", stream.ranks) as session:
             return {stream.bytes: middle_ns(measure(session, stream.pattern, shot, stream.options))}
 
-    return run
-
-
-def _bare(place: Place, stream: _Stream) -> Callable[[], Measured]:
-    words = (stream.pattern, stream.bytes, stream.events, stream.delay_us, stream.buffers, *place.cpus_of(stream.ranks))
-
-    def run() -> Measured:
-        program = place.bare(find_c_compiler(), "events_bare.c")
-        ((each_ns,),) = bare.numbers(bare.run([str(program), *map(str, words)]), 1)
+    def theirs() -> Measured:
+        words = (stream.pattern, stream.bytes, stream.events, stream.delay_us, stream.buffers)
+        ((each_ns,),) = place.bare("events_bare.c", *words, *place.cpus_of(stream.ranks), columns=1)
         return {stream.bytes: each_ns}
 
-    return run
+    options = "".join(f" {name}={value}" for name, value in stream.options if name != "delay_kind")
+    what = f"{stream.pattern}{options}, {format_bytes(stream.bytes)}, {stream.ranks} ranks on unix: time of an event"
+    question = Question(what, _TARGET, "unix", "bare C", fractional=True)
+    return Contest(what, {stream.bytes: question}, ours, theirs, _QUADRUPLES)

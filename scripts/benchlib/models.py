@@ -9,10 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.benchlib.bare import build, run
-from scripts.benchlib.commands import ANY, row_of
-from scripts.benchlib.place import Place
-from scripts.benchlib.table import Row, Target, not_measured
+from scripts.benchlib.place import Place, output_of
+from scripts.benchlib.table import Row, Target, not_measured, row_of, row_of_one
 
 from hockney.errors import HockneyError
 from hockney.stats import median
@@ -75,19 +73,19 @@ def _against_simgrid(place: Place, millions_per_s: float) -> Row:
     if shutil.which("smpicc") is None or shutil.which("smpirun") is None:
         return not_measured(what, _SIMGRID, "no SimGrid is here; for example: apt install libsimgrid-dev")
     place.say("models: SimGrid")
-    program = build(["smpicc"], "alltoall_bare.c", place.folder / "alltoall_bare")
+    program = place.built("alltoall_bare.c", ["smpicc"])
     platform, hosts = place.folder / "torus.xml", place.folder / "hosts"
     platform.write_text(_PLATFORM)
     hosts.write_text("".join(f"node{number}\n" for number in range(_SIMGRID_RANKS)))
     words = ["-np", str(_SIMGRID_RANKS), "-platform", str(platform), "-hostfile", str(hosts), *_SIMGRID_OPTIONS]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run(["smpirun", *words, str(program)], limit_s=_SIMGRID_LIMIT_S)
+    output_of(["smpirun", *words, str(program)], limit_s=_SIMGRID_LIMIT_S)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     messages = _SIMGRID_RANKS * (_SIMGRID_RANKS - 1)
     theirs = messages / (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 1e6
     ratio = millions_per_s / theirs
     measured = f"{ratio:.0f}: hockney {millions_per_s:.2f}, SimGrid {theirs:.3f} million/s on {_SIMGRID_RANKS} ranks"
-    return Row(what, _SIMGRID.text, measured, ANY, _SIMGRID.judge_alone(ratio))
+    return row_of_one(what, _SIMGRID, ratio, measured)
 
 
 def _many(place: Place, worker: Path, ranks: int, most_gib: float) -> list[Row]:
@@ -101,8 +99,8 @@ def _many(place: Place, worker: Path, ranks: int, most_gib: float) -> list[Row]:
     part, whole = (_run(place, worker, _SWITCH, ranks, f"{command} batch={times}") for times in (1, batch + 1))
     took_s = (whole.cpu_s - part.cpu_s) / batch
     return [
-        Row(name, time.text, f"{took_s:.1f} s of CPU time (one run)", ANY, time.judge_alone(took_s)),
-        Row(f"{name}: memory", memory.text, f"{whole.peak_mib:.0f} MiB", ANY, memory.judge_alone(whole.peak_mib)),
+        row_of_one(name, time, took_s, f"{took_s:.1f} s of CPU time (one run)"),
+        row_of_one(f"{name}: memory", memory, whole.peak_mib, f"{whole.peak_mib:.0f} MiB"),
     ]
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from scripts.benchlib import bare
-from scripts.benchlib.pairs import Question
-from scripts.benchlib.place import Place, Shot, take
-from scripts.benchlib.series import Absent, Contest, Measured, Series
+from scripts.benchlib.contests import Absent, Contest, Measured, Question, Series
+from scripts.benchlib.place import Place, Shot, measure, numbers, times_ns
 from scripts.benchlib.table import Target
 
 from hockney.units import format_bytes
@@ -17,7 +15,7 @@ from hockney.worker.catalogue import TransportInfo
 
 _SAMPLES, _WARMUP = 101, 100
 _BATCHES = {8: 500, 1 << 10: 300, 1 << 16: 20, 1 << 20: 2}
-_SHOTS = tuple(Shot(size, batch, _SAMPLES, _WARMUP) for size, batch in _BATCHES.items())
+_SHOTS = [Shot(size, batch, _SAMPLES, _WARMUP) for size, batch in _BATCHES.items()]
 _PAIRS = 2  # a round
 _WITHIN = Target("0.98–1.02 × bare C", low=0.98, high=1.02)
 
@@ -27,7 +25,7 @@ _WITHIN = Target("0.98–1.02 × bare C", low=0.98, high=1.02)
 # message into memory that it shares; above, the measures differ.
 _NETPIPE_TRIALS = 3
 _NETPIPE_BATCHES = {8: 4_000, 1 << 10: 2_000, 1 << 16: 200, 1 << 20: 20}
-_NETPIPE_SHOTS = tuple(Shot(size, batch, _NETPIPE_TRIALS, _WARMUP) for size, batch in _NETPIPE_BATCHES.items())
+_NETPIPE_SHOTS = [Shot(size, batch, _NETPIPE_TRIALS, _WARMUP) for size, batch in _NETPIPE_BATCHES.items()]
 _NETPIPE = Target("≤ 1.02 × NetPIPE", high=1.02)
 _NETPIPE_ELSE = Target("none: NetPIPE moves fresh data")
 _NETPIPE_COMPARABLE_BYTES = 1 << 10
@@ -46,45 +44,30 @@ def _question(what: str, size: int, target: Target, peer: str) -> Question:
     return Question(f"{what} {format_bytes(size)}", target, "hockney", peer, fractional=True)
 
 
-# ---- bare C ---------------------------------------------------------------------------------------------------------
+def _hockney(
+    place: Place, info: TransportInfo, shots: Sequence[Shot], pick: Callable[[list[float]], float]
+) -> Measured:
+    with place.worker(info.name) as session:
+        return {shot.bytes: pick(times_ns(measure(session, "pingpong", shot))) for shot in shots}
 
 
 def _against_bare(place: Place, info: TransportInfo) -> Contest:
+    assert info.library is not None
+    compiler = info.library.recipe.compiler
+    cpus = ",".join(map(str, place.cpus))
+    words = [cpus, str(_SAMPLES), str(_WARMUP), *(f"{size}:{batch}" for size, batch in _BATCHES.items())]
+
+    def theirs() -> Measured:
+        lines = place.mpiexec(info.name, [str(place.built("mpi_bare.c", compiler)), *words])
+        return {int(size): median_ns for size, median_ns in numbers(lines, 2)}
+
     return Contest(
         info.name,
         {size: _question(f"{info.name}: half round trip,", size, _WITHIN, "bare C") for size in _BATCHES},
-        _hockney(place, info, _SHOTS, pick=lambda times_ns: times_ns[len(times_ns) // 2]),
-        _bare(place, info),
+        lambda: _hockney(place, info, _SHOTS, pick=lambda times: times[_SAMPLES // 2]),
+        theirs,
         _PAIRS,
     )
-
-
-def _hockney(
-    place: Place, info: TransportInfo, shots: tuple[Shot, ...], pick: Callable[[list[float]], float]
-) -> Callable[[], Measured]:
-    def run() -> Measured:
-        with place.worker(info.name) as session:
-            return {shot.bytes: pick(take(session, "pingpong", shot)) for shot in shots}
-
-    return run
-
-
-def _bare(place: Place, info: TransportInfo) -> Callable[[], Measured]:
-    assert info.library is not None
-    compiler = info.library.recipe.compiler
-    bind = ",".join(map(str, place.cpus))
-    options = ("--bind", bind, "--samples", str(_SAMPLES), "--warmup", str(_WARMUP))
-    sizes = [f"{size}:{batch}" for size, batch in _BATCHES.items()]
-
-    def run() -> Measured:
-        start = place.mpiexec(info.name, [str(place.bare(compiler, "mpi_bare.c")), *options, *sizes])
-        lines = bare.run(start.argv, start.environment)
-        return {int(size): median_ns for size, median_ns, _ in bare.numbers(lines, 3)}
-
-    return run
-
-
-# ---- NetPIPE --------------------------------------------------------------------------------------------------------
 
 
 def _against_netpipe(place: Place) -> Series:
@@ -101,7 +84,7 @@ def _against_netpipe(place: Place) -> Series:
     return Contest(
         "NetPIPE",
         {size: _question(what, size, target, "NetPIPE") for size, target in targets.items()},
-        _hockney(place, info, _NETPIPE_SHOTS, pick=min),
+        lambda: _hockney(place, info, _NETPIPE_SHOTS, pick=min),
         lambda: {shot.bytes: _netpipe(place, info, program, shot) for shot in _NETPIPE_SHOTS},
     )
 
@@ -112,7 +95,6 @@ def _netpipe(place: Place, info: TransportInfo, program: str, shot: Shot) -> flo
     words = [program, "-l", str(shot.bytes), "-u", str(shot.bytes), "-p", "0", "-n", str(shot.batch), "-o", str(page)]
     cpus = " ".join(map(str, place.cpus))
     script = f"set -- {cpus}; shift $OMPI_COMM_WORLD_LOCAL_RANK; exec taskset -c $1 {shlex.join(words)}"
-    start = place.mpiexec(info.name, ["sh", "-c", script])
-    bare.run(start.argv, start.environment)
-    ((_, mbps, _),) = bare.numbers(page.read_text().splitlines(), 3)
+    place.mpiexec(info.name, ["sh", "-c", script])
+    ((_, mbps, _),) = numbers(page.read_text().splitlines(), 3)
     return shot.bytes * 8 / (mbps * _BITS_PER_MBPS) * 1e9

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from scripts.benchlib import bare
-from scripts.benchlib.pairs import Quadruple, Question, row, show_interval
-from scripts.benchlib.place import Place, Shot, measure, middle_ns, take
-from scripts.benchlib.series import Absent, Contest, Measured, Series
-from scripts.benchlib.table import INCONCLUSIVE, Row, Target
+from scripts.benchlib.contests import Absent, Contest, Measured, Quadruple, Question, Series
+from scripts.benchlib.place import BareFailed, Place, Shot, measure, middle_ns, output_of, times_ns
+from scripts.benchlib.table import INCONCLUSIVE, Row, Target, show_interval
 
 from hockney.stats import median
 from hockney.units import format_bytes
-from hockney.worker.compiler import find_c_compiler
 
 _WINDOW = 16  # the stream bandwidth of the data sheet
 _STREAM = (Shot(1 << 16, 8, 41), Shot(1 << 22, 1, 15))
-_COPIES = (Shot(1 << 16, 64, 41), Shot(1 << 22, 4, 41))
+_COPIES = {1 << 16: 64, 1 << 22: 4}  # batches
+_COPY_SAMPLES = 41
 _BLOCKS = 20  # of stream_bare.c
 _SOCKET_TARGET = Target("≤ 1.05 × bare C", high=1.05)
 _PINGPONG_REPS = {8: 2000, 1 << 16: 1000}
@@ -71,7 +69,7 @@ class OverFloor:
 
     def rows(self) -> list[Row]:
         target = Target("≤ 1.5 × the floor", high=1.5)
-        return [row(Question("shm: half round trip, 8 B", target, "shm", "floor"), self.quadruples)]
+        return [Question("shm: half round trip, 8 B", target, "shm", "floor").row(self.quadruples)]
 
 
 def null(place: Place) -> list[Series]:
@@ -81,29 +79,23 @@ def null(place: Place) -> list[Series]:
 
 def shm(place: Place) -> list[Series]:
     """The part `shm`: latency over the floor, streams against Open MPI and against a bare memcpy."""
-    found: list[Series] = [OverFloor(place)]
     peer = next(iter(place.mpis("openmpi")), None)
     against_mpi = Target("≥ 3 × Open MPI", low=3.0)
-    if peer is None or peer.library is None:
-        found.append(Absent("shm stream", "shm: stream bandwidth", against_mpi, "no Open MPI is here"))
-    else:
-        found.append(
-            Contest(
-                f"shm stream against {peer.name}",
-                _stream_questions(against_mpi, peer.library.name, fractional=False),
-                _streams(place, "shm"),
-                _streams(place, peer.name),
-            )
+    streams: Series = Absent("shm stream", "shm: stream bandwidth", against_mpi, "no Open MPI is here")
+    if peer is not None and peer.library is not None:
+        streams = Contest(
+            f"shm stream against {peer.name}",
+            _stream_questions(against_mpi, peer.library.name, fractional=False),
+            lambda: _streams(place, "shm"),
+            lambda: _streams(place, peer.name),
         )
-    found.append(
-        Contest(
-            "shm stream against memcpy",
-            _stream_questions(Target("≥ 0.9 × memcpy", low=0.9), "memcpy", fractional=True),
-            _streams(place, "shm"),
-            _copies(place),
-        )
+    copies = Contest(
+        "shm stream against memcpy",
+        _stream_questions(Target("≥ 0.9 × memcpy", low=0.9), "memcpy", fractional=True),
+        lambda: _streams(place, "shm"),
+        lambda: _copies(place),
     )
-    return found
+    return [OverFloor(place), streams, copies]
 
 
 def _stream_questions(target: Target, peer: str, *, fractional: bool) -> dict[int, Question]:
@@ -120,27 +112,17 @@ def _stream_questions(target: Target, peer: str, *, fractional: bool) -> dict[in
     }
 
 
-def _streams(place: Place, transport: str) -> Callable[[], Measured]:
-    def run() -> Measured:
-        with place.worker(transport) as session:
-            return {
-                shot.bytes: middle_ns(measure(session, "oneway", shot, [("window", str(_WINDOW))])) for shot in _STREAM
-            }
-
-    return run
+def _streams(place: Place, transport: str) -> Measured:
+    with place.worker(transport) as session:
+        options = [("window", str(_WINDOW))]
+        return {shot.bytes: middle_ns(measure(session, "oneway", shot, options)) for shot in _STREAM}
 
 
-def _copies(place: Place) -> Callable[[], Measured]:
+def _copies(place: Place) -> Measured:
     """On the CPU of rank 1: in a single copy it is the receiver who copies."""
-    sizes = [f"{shot.bytes}:{shot.batch}" for shot in _COPIES]
-    samples = ["--samples", str(_COPIES[0].samples)]
-
-    def run() -> Measured:
-        program = place.bare(find_c_compiler(), "memcpy_bare.c")
-        lines = bare.run([str(program), str(place.cpus[1]), str(place.cpus[0]), *samples, *sizes])
-        return {int(size): copy_ns for size, copy_ns, *_ in bare.numbers(lines, 4)}
-
-    return run
+    sizes = [f"{size}:{batch}" for size, batch in _COPIES.items()]
+    copies = place.bare("memcpy_bare.c", place.cpus[1], _COPY_SAMPLES, *sizes, columns=2)
+    return {int(size): copy_ns for size, copy_ns in copies}
 
 
 def sockets(transport: str) -> Callable[[Place], Sequence[Series]]:
@@ -157,40 +139,26 @@ def sockets(transport: str) -> Callable[[Place], Sequence[Series]]:
 
 def _against_bare(place: Place, name: str, transport: str, size: int, before: Sequence[str] = ()) -> Contest:
     reps = _PINGPONG_REPS[size]
-    what = f"{name}: half round trip, {format_bytes(size)}"
     shot = Shot(size, reps // _BLOCKS + 1, _BLOCKS)  # as stream_bare.c divides them
-    return Contest(
-        f"{name} {size} B",
-        {size: Question(what, _SOCKET_TARGET, transport, "bare C", fractional=True)},
-        _pingpong(place, transport, shot, before),
-        _bare_pingpong(place, transport, size, reps, before),
-        _SOCKET_PAIRS,
-    )
+
+    def ours() -> Measured:
+        with place.worker(transport, before=before) as session:
+            return {size: times_ns(measure(session, "pingpong", shot))[_BLOCKS // 2]}
+
+    def theirs() -> Measured:
+        ((median_ns,),) = place.bare("stream_bare.c", transport, size, reps, *place.cpus, columns=1, before=before)
+        return {size: median_ns}
+
+    what = f"{name}: half round trip, {format_bytes(size)}"
+    question = Question(what, _SOCKET_TARGET, transport, "bare C", fractional=True)
+    return Contest(f"{name} {size} B", {size: question}, ours, theirs, _SOCKET_PAIRS)
 
 
 def _with_fixed_buffers(place: Place, size: int) -> Series:
     name = "tcp, receive buffers of one size"
     try:
-        bare.run([*_BUFFERS_FIXED, "true"])
-    except (OSError, bare.BareFailed) as error:
+        output_of([*_BUFFERS_FIXED, "true"])
+    except (OSError, BareFailed) as error:
         what = f"{name}: half round trip, {format_bytes(size)}"
         return Absent(name, what, _SOCKET_TARGET, f"no network namespace: {error}")
     return _against_bare(place, name, "tcp", size, _BUFFERS_FIXED)
-
-
-def _pingpong(place: Place, transport: str, shot: Shot, before: Sequence[str]) -> Callable[[], Measured]:
-    def run() -> Measured:
-        with place.worker(transport, before=before) as session:
-            return {shot.bytes: take(session, "pingpong", shot)[_BLOCKS // 2]}
-
-    return run
-
-
-def _bare_pingpong(place: Place, transport: str, size: int, reps: int, before: Sequence[str]) -> Callable[[], Measured]:
-    def run() -> Measured:
-        program = place.bare(find_c_compiler(), "stream_bare.c")
-        argv = [*before, str(program), transport, str(size), str(reps), *map(str, place.cpus)]
-        ((_, median_ns),) = bare.numbers(bare.run(argv), 2)
-        return {size: median_ns}
-
-    return run

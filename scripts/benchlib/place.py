@@ -1,23 +1,33 @@
-"""The environment of all measurements: the workers, the CPUs and a folder for builds."""
+"""The environment of all measurements: the workers, the bare programs, the CPUs and a folder for builds."""
 
 from __future__ import annotations
 
+import os
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scripts.benchlib.bare import build
-
 from hockney.errors import HockneyError
-from hockney.machine import choose_cpus, observe
+from hockney.machine.activity import observe
+from hockney.machine.placement import choose_cpus
 from hockney.worker import answers
 from hockney.worker.catalogue import Catalogue, TransportInfo
+from hockney.worker.compiler import find_c_compiler
 from hockney.worker.launch import Job, StartCommand, launch
+from hockney.worker.processes import MARK, end_job, new_mark
 from hockney.worker.session import WorkerSession
 
+SOURCES = Path(__file__).resolve().parent.parent / "bench_bare"
+# No less optimised than the worker's timed sources are.
+_FLAGS = ("-O3", "-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread")
 _LOOK_S = 0.1
+
+
+class BareFailed(HockneyError):
+    """A bare program can't be built, fails, hangs, or prints something unknown."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +64,12 @@ class Place:
     @contextmanager
     def worker(self, transport: str, ranks: int = 2, before: Sequence[str] = ()) -> Iterator[WorkerSession]:
         """A new job of one or two pinned ranks over a transport; `before` is a program that starts it."""
-        whole = self.launch(transport, ranks)
+        whole = self._launch(transport, ranks)
         with WorkerSession(replace(whole, argv=(*before, *whole.argv))) as session:
             session.hello()
             yield session
 
-    def launch(self, transport: str, ranks: int = 2) -> StartCommand:
-        """How such a job is started."""
+    def _launch(self, transport: str, ranks: int = 2) -> StartCommand:
         info = self.catalogue.transports[transport]
         oversubscribed = ranks > len(self.cpus)
         job = Job(info.executable, info.worker_name, ranks, self.cpus_of(ranks), oversubscribed=oversubscribed)
@@ -70,12 +79,11 @@ class Place:
         """The CPU of each rank: the two in turn."""
         return tuple(self.cpus[rank % 2] for rank in range(max(2, ranks)))
 
-    def mpiexec(self, transport: str, argv: Sequence[str]) -> StartCommand:
-        """The start of another program in the place of the worker: same mpiexec, same flags, same environment."""
-        info = self.catalogue.transports[transport]
-        whole = launch(Job(info.executable, info.worker_name, 2, self.cpus), info.library)
-        before = whole.argv[: whole.argv.index(str(info.executable))]
-        return StartCommand(whole.launcher, (*before, *argv), whole.environment)
+    def mpiexec(self, transport: str, argv: Sequence[str]) -> list[str]:
+        """The output of another program in the place of the worker: same mpiexec, same flags, same environment."""
+        whole = self._launch(transport)
+        before = whole.argv[: whole.argv.index(str(self.catalogue.transports[transport].executable))]
+        return output_of([*before, *argv], whole.environment)
 
     def mpis(self, kind: str | None = None) -> list[TransportInfo]:
         """The plain transport of each MPI found, or of those of one kind."""
@@ -84,18 +92,65 @@ class Place:
         ]
         return [info for info in infos if kind is None or (info.library is not None and info.library.kind == kind)]
 
-    def bare(self, compiler: Sequence[str], source: str) -> Path:
-        """A bare program, built once."""
+    def built(self, source: str, compiler: Sequence[str] | None = None) -> Path:
+        """The executable of a bare program, made once. Raises BareFailed with the compiler's words."""
+        compiler = compiler or find_c_compiler()
         key = (*compiler, source)
         if key not in self._built:
             executable = self.folder / f"{len(self._built)}-{Path(source).stem}"
-            self._built[key] = build(compiler, source, executable)
+            argv = [*compiler, *_FLAGS, "-o", str(executable), str(SOURCES / source)]
+            done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+            if done.returncode != 0:
+                raise BareFailed(f"{source} cannot be built: {done.stderr.strip()[:500]}")
+            self._built[key] = executable
         return self._built[key]
 
+    def bare(self, source: str, *words: object, columns: int, before: Sequence[str] = ()) -> list[list[float]]:
+        """The numbers that a bare program prints; `before` is a program that starts it."""
+        return numbers(output_of([*before, str(self.built(source)), *map(str, words)]), columns)
 
-def take(session: WorkerSession, pattern: str, shot: Shot, options: Sequence[tuple[str, str]] = ()) -> list[float]:
-    """The times of one point, sorted, in ns per message by the pattern's definition."""
-    return sorted(times_ns(measure(session, pattern, shot, options)))
+
+def output_of(
+    argv: Sequence[str], environment: Mapping[str, str | None] | None = None, limit_s: float = 60.0
+) -> list[str]:
+    """The output of a program, line by line; `environment` has changes to ours, None removes a variable.
+
+    All its processes are ended if it takes longer than limit_s. Raises BareFailed.
+    """
+    mark = new_mark()
+    merged: dict[str, str | None] = {**os.environ, **(environment or {}), MARK: mark}
+    process = subprocess.Popen(
+        argv,
+        env={name: value for name, value in merged.items() if value is not None},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=limit_s)
+    except BaseException as error:  # Ctrl-C too: nothing may go on spinning
+        end_job([process], mark)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise BareFailed(f"{Path(argv[0]).name} did not end within {limit_s:g} s") from error
+        raise
+    if process.returncode != 0:
+        said = err.decode(errors="replace").strip()[-300:]
+        raise BareFailed(f"{Path(argv[0]).name} ended with {process.returncode}: {said}")
+    return out.decode(errors="replace").splitlines()
+
+
+def numbers(lines: Sequence[str], count: int) -> list[list[float]]:
+    """The lines with exactly `count` numbers; other output of a library is ignored."""
+    found = []
+    for line in lines:
+        try:
+            values = [float(word) for word in line.split()]
+        except ValueError:
+            continue
+        if len(values) == count:
+            found.append(values)
+    return found
 
 
 def measure(
@@ -114,8 +169,8 @@ def measure(
 
 
 def times_ns(answer: answers.MeasureAnswer) -> list[float]:
-    """Rank 0's time of each sample, divided as the pattern says."""
-    return [elapsed / (answer.batch * answer.divisor) for elapsed in answer.elapsed_ns[0]]
+    """Rank 0's time of each sample, divided as the pattern says, sorted."""
+    return sorted(elapsed / (answer.batch * answer.divisor) for elapsed in answer.elapsed_ns[0])
 
 
 def middle_ns(answer: answers.MeasureAnswer) -> float:

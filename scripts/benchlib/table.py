@@ -10,6 +10,7 @@ from hockney.stats import Interval
 WHOLE = "scripts/bench"  # the command whose table it is
 
 YES, NO, INCONCLUSIVE, UNKNOWN = "yes", "**no**", "inconclusive", "–"
+ANY = "any"  # state of the machine
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,27 @@ HEAD = Row("what", "target", "measured (95 % interval)", "state, or number", "me
 def not_measured(what: str, target: Target, why: str) -> Row:
     """A row for a missing value: it is shown with its reason, never silently left out."""
     return Row(what, target.text, f"not measured: {why}", UNKNOWN, UNKNOWN)
+
+
+def row_of(what: str, target: Target, value: Interval, unit: str) -> Row:
+    """A row of a value with its interval."""
+    digits = 0 if value.value >= 10 else 2
+    interval = f" ({value.low:.{digits}f}–{value.high:.{digits}f})" if value.low and value.high else ""
+    measured = f"{value.value:.{digits}f} {unit}{interval}"
+    met = target.judge(value) if interval else target.judge_alone(value.value)
+    return Row(what, target.text, measured, f"{ANY}; {value.n} times", met)
+
+
+def row_of_one(what: str, target: Target, value: float, shown: str) -> Row:
+    """A row of a value that was taken once."""
+    return Row(what, target.text, shown, ANY, target.judge_alone(value))
+
+
+def show_interval(value: Interval, digits: int) -> str:
+    """`1.003 (0.998–1.009)`, or that there is no interval."""
+    if value.low is None or value.high is None:
+        return f"{value.value:.{digits}f} (no interval)"
+    return f"{value.value:.{digits}f} ({value.low:.{digits}f}–{value.high:.{digits}f})"
 
 
 def markdown(rows: Iterable[Row]) -> str:

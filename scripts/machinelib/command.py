@@ -13,7 +13,7 @@ from scripts.machinelib.scali import scali
 from scripts.machinelib.t3d import t3d
 
 from hockney.worker.machine_model import MODELS
-from hockney.worker.toml_text import toml
+from hockney.worker.toml_models import toml
 
 FITS = {
     "gpmimd": gpmimd.gpmimd,

@@ -10,7 +10,7 @@ import pytest
 from tests.builders import make_point
 
 from hockney.archive import published
-from hockney.measure.on_model import ModelTimes, times_of
+from hockney.measure.predict import ModelTimes, times_of
 from hockney.worker.machine_model import load_model
 
 Place = tuple[int, ...]

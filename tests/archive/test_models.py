@@ -6,8 +6,7 @@ import pytest
 from scripts.machinelib.command import texts
 
 from hockney.archive import machines
-from hockney.worker.machine_model import MODELS, builtin_models, load_model
-from hockney.worker.machine_text import compiled
+from hockney.worker.machine_model import MODELS, builtin_models, compiled, load_model
 
 
 def test_each_model_is_the_scripts_result() -> None:

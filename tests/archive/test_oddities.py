@@ -19,8 +19,7 @@ from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading
 from hockney.analysis.finding import Finding
 from hockney.archive import machines, published
 from hockney.archive.curves import estimate_of, read_machine
-from hockney.archive.explain import ODDITIES, explain_machine
-from hockney.archive.oddities import steps
+from hockney.archive.oddities import ODDITIES, explain_machine, steps
 from hockney.machine.files import rows_of
 from hockney.report.findings import evidence_of, gap_text, sentence_of
 from hockney.stats.fit import Estimate

@@ -15,23 +15,13 @@ from pathlib import Path
 from random import Random
 
 from scipy.stats import binomtest
+from tests.chain.curves import CURVE_KINDS, CurveKind, curve_machine, loggp_machine
+from tests.chain.pairs import SLOW, PairsMachine, healthy, planted
 
 from hockney.measure.plan import pattern_suite
-from hockney.measure.self_test.chain import (
-    CheckedFigure,
-    explained,
-    figures_of_lines,
-    figures_of_loggp,
-    named,
-    switches_of,
-    verdict,
-)
-from hockney.measure.self_test.curves import CURVE_KINDS, CurveKind, curve_machine, loggp_machine
-from hockney.measure.self_test.pairs import SLOW, PairsMachine, healthy, planted
+from hockney.measure.self_test import NEAR, FittedFigure, explained, figures_of, slow_in, switches_of
 from hockney.suites import load_suite
 from hockney.worker.catalogue import Catalogue, load
-
-NEAR = 0.02  # a figure this close to the truth, as a fraction
 
 
 @dataclass
@@ -43,7 +33,7 @@ class Curves:
     placed: int = 0
     invented: int = 0
     confirmed: int = 0
-    figures: list[CheckedFigure] = field(default_factory=list)
+    figures: list[FittedFigure] = field(default_factory=list)
 
     @property
     def covered(self) -> int:
@@ -60,24 +50,24 @@ def curves(kind: CurveKind, seeds: Iterable[int], catalogue: Catalogue, folder: 
     for seed in seeds:
         machine = curve_machine(Random(seed), kind)
         explanation = explained(machine.content, pattern_suite("pingpong"), catalogue, folder, seed=seed)
-        switches = switches_of(machine, explanation)
+        switches = switches_of(machine.jumps, explanation)
         score = by_law.setdefault(machine.noise.law, Curves())
         score.machines += 1
         score.jumps += len(machine.jumps)
         score.placed += len(machine.jumps) - len(switches.missed)
         score.invented += bool(switches.invented)
-        score.confirmed += bool(switches.confirmed_invented)
-        score.figures += figures_of_lines(machine, explanation)
+        score.confirmed += bool(switches_of(machine.jumps, explanation, ["confirmed"]).invented)
+        score.figures += figures_of(machine.truth, explanation)
     return by_law
 
 
-def loggp(seeds: Iterable[int], catalogue: Catalogue, folder: Path) -> dict[str, list[CheckedFigure]]:
+def loggp(seeds: Iterable[int], catalogue: Catalogue, folder: Path) -> dict[str, list[FittedFigure]]:
     """By the law of the noise."""
-    by_law: dict[str, list[CheckedFigure]] = {}
+    by_law: dict[str, list[FittedFigure]] = {}
     for seed in seeds:
         machine = loggp_machine(Random(seed))
         explanation = explained(machine.content, load_suite("loggp"), catalogue, folder, seed=seed)
-        by_law.setdefault(machine.noise.law, []).extend(figures_of_loggp(machine, explanation))
+        by_law.setdefault(machine.noise.law, []).extend(figures_of(machine.truth_of_loggp, explanation))
     return by_law
 
 
@@ -91,7 +81,7 @@ def pairs(
         explanation = explained(
             machine.content, load_suite("allpairs"), catalogue, folder, seed=seed, ranks=machine.size
         )
-        verdicts[verdict(machine, named(explanation))] += 1
+        verdicts[machine.verdict(slow_in(explanation))] += 1
     return verdicts
 
 
@@ -107,7 +97,7 @@ def _row(*cells: object) -> None:
     print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
-def _of(figures: Sequence[CheckedFigure], name: str) -> str:
+def _of(figures: Sequence[FittedFigure], name: str) -> str:
     of_name = [figure for figure in figures if figure.name == name]
     near = sum(abs(figure.error) <= NEAR for figure in of_name)
     return (

@@ -9,22 +9,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.chain.rates import NEAR
+from tests.chain.curves import CurveMachine, curve_machine, loggp_machine
+from tests.chain.pairs import SLOW, Slow, healthy, planted
 from tests.matrix import matrix
 
 from hockney.measure.plan import pattern_suite
-from hockney.measure.self_test import self_test
-from hockney.measure.self_test.chain import (
-    CheckedFigure,
-    explained,
-    figures_of_lines,
-    figures_of_loggp,
-    named,
-    switches_of,
-    verdict,
-)
-from hockney.measure.self_test.curves import CurveMachine, curve_machine, loggp_machine
-from hockney.measure.self_test.pairs import SLOW, Slow, healthy, planted
+from hockney.measure.self_test import NEAR, FittedFigure, explained, figures_of, self_test, slow_in, switches_of
 from hockney.suites import load_suite
 from hockney.worker.catalogue import Catalogue, load
 
@@ -36,7 +26,7 @@ def catalogue() -> Catalogue:
     return load(["shm"])
 
 
-def is_right(figure: CheckedFigure, machine: CurveMachine) -> bool:
+def is_right(figure: FittedFigure, machine: CurveMachine) -> bool:
     """Within 2 % or its interval, and for times also within the shift of a median by skewed noise."""
     skew = _SKEWED * machine.noise.amount if machine.noise.law == "exponential" and figure.name.endswith("_ns") else 0.0
     return figure.is_covered or abs(figure.estimate.value - figure.truth) <= NEAR * figure.truth + skew
@@ -47,9 +37,9 @@ def is_right(figure: CheckedFigure, machine: CurveMachine) -> bool:
 def test_switches_and_lines(seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = curve_machine(Random(seed), "segments")
     explanation = explained(machine.content, pattern_suite("pingpong"), catalogue, tmp_path, seed=seed)
-    switches = switches_of(machine, explanation)
+    switches = switches_of(machine.jumps, explanation)
     assert (switches.missed, switches.invented) == ((), ())
-    figures = list(figures_of_lines(machine, explanation))
+    figures = list(figures_of(machine.truth, explanation))
     assert len(figures) >= 2 * len(machine.segments)
     assert [figure for figure in figures if not is_right(figure, machine)] == []
 
@@ -67,7 +57,7 @@ def test_a_seed_gives_the_same_again(catalogue: Catalogue, tmp_path: Path) -> No
 def test_no_switch_is_invented(kind: str, seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = curve_machine(Random(seed), "packets" if kind == "packets" else "smooth")
     explanation = explained(machine.content, pattern_suite("pingpong"), catalogue, tmp_path, seed=seed)
-    assert switches_of(machine, explanation).invented == ()
+    assert switches_of(machine.jumps, explanation).invented == ()
 
 
 @pytest.mark.full
@@ -75,7 +65,7 @@ def test_no_switch_is_invented(kind: str, seed: int, catalogue: Catalogue, tmp_p
 def test_loggp(seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = loggp_machine(Random(seed))
     explanation = explained(machine.content, load_suite("loggp"), catalogue, tmp_path, seed=seed)
-    figures = list(figures_of_loggp(machine, explanation))
+    figures = list(figures_of(machine.truth_of_loggp, explanation))
     assert len(figures) == 5 * len(machine.segments)
     assert [figure for figure in figures if not is_right(figure, machine)] == []
 
@@ -86,7 +76,7 @@ def test_loggp(seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
 def test_the_slow_part_is_named_and_nothing_else(slow: Slow, seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = planted(Random(seed), slow)
     explanation = explained(machine.content, load_suite("allpairs"), catalogue, tmp_path, seed=seed, ranks=machine.size)
-    assert verdict(machine, named(explanation)) == "right"
+    assert machine.verdict(slow_in(explanation)) == "right"
 
 
 @pytest.mark.full
@@ -94,7 +84,7 @@ def test_the_slow_part_is_named_and_nothing_else(slow: Slow, seed: int, catalogu
 def test_distance_is_no_slowness(seed: int, catalogue: Catalogue, tmp_path: Path) -> None:
     machine = healthy(Random(seed))
     explanation = explained(machine.content, load_suite("allpairs"), catalogue, tmp_path, seed=seed, ranks=machine.size)
-    assert named(explanation) == []
+    assert slow_in(explanation) == []
 
 
 def test_the_short_form_is_met() -> None:

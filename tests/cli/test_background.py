@@ -19,8 +19,8 @@ from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.cli.support import FACTS, Cli, command_line, environment, let_sigint_in
 from tests.shared import killed_at_the_end
 
-from hockney.analysis.explain.pairs import usable
 from hockney.analysis.explain.read import read_run
+from hockney.analysis.pairs import usable
 from hockney.analysis.repeat import alternate
 from hockney.measure.background import Background
 from hockney.measure.plan import Plan
@@ -154,7 +154,7 @@ def test_idle_and_loaded_points_are_measured_on_one_machine(cli: Cli, tmp_path: 
         rows = {row.point.background: row for row in store.points(1)}
         assert rows.keys() == {None, "alltoall"}
         for row in rows.values():
-            measurements = store.measurements(row)
+            measurements = store.measurements(row).values()
             assert measurements
             assert all(measurement.verified for measurement in measurements)
         assert [launch.ranks for launch in store.run(1).launches.values()] == [2]  # the background's is none of them

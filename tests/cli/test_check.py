@@ -25,7 +25,6 @@ from hockney.cli import check, execute
 from hockney.cli.check import reported, write_junit
 from hockney.cli.verdicts import report_of
 from hockney.errors import Fix
-from hockney.measure.check import CheckResult
 from hockney.results.store import Store
 from hockney.stats.shift import Shift
 
@@ -42,14 +41,14 @@ def series(number: int, high: float, verdict: Verdict = Verdict.SAME, *reasons: 
     return SeriesChange(where, verdict, reasons, "near", shift, 0.5, 1000.0, 1200.0, launches=(6, 2))
 
 
-def checked(*changes: SeriesChange, **more: Any) -> CheckResult:
+def checked(*changes: SeriesChange, **more: Any) -> Comparison:
     infos = (make_info(), make_info(command="hockney check --baseline 3"))
     differences = more.pop("differences", ())
     again = Fix("Check again for longer", ("hockney", "check", "--baseline", "3", "--patience", "240s"))
-    return CheckResult(7, Comparison(3, 7, (6, 6), 1.05, differences, changes, infos=infos, again=again, **more), 0)
+    return Comparison(3, 7, (6, 6), 1.05, differences, changes, infos=infos, again=again, **more)
 
 
-def fine(*highs: float) -> CheckResult:
+def fine(*highs: float) -> Comparison:
     return checked(*(series(number, high) for number, high in enumerate(highs)))
 
 
@@ -92,7 +91,7 @@ SCREENS = {
 def test_screen(name: str, snapshot: SnapshotAssertion) -> None:
     lines = report_of(SCREENS[name]).lines
     assert "\n".join(lines) == snapshot
-    others = [same for same in SCREENS[name].comparison.ranges if same.verdict is not Verdict.SAME]
+    others = [same for same in SCREENS[name].ranges if same.verdict is not Verdict.SAME]
     assert len(lines) <= len(others) + 5
 
 
@@ -107,7 +106,7 @@ def test_screen(name: str, snapshot: SnapshotAssertion) -> None:
         (checked(series(0, 1.02), differences=(Difference("host", "there", "here"),)), 0),  # as in CI
     ],
 )
-def test_exit_code(check: CheckResult, code: int) -> None:
+def test_exit_code(check: Comparison, code: int) -> None:
     assert report_of(check).code == code
 
 
@@ -118,7 +117,7 @@ def test_the_largest_slowdown_that_may_hide_is_in_the_document() -> None:
 
 
 def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> None:
-    well = fine(1.02, 1.03, 1.04).comparison
+    well = fine(1.02, 1.03, 1.04)
     slow = tuple(replace(change, verdict=Verdict.SLOWER) for change in well.changes[1:])
     worse = replace(
         well,
@@ -127,7 +126,7 @@ def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> 
     )
     names = []
     for made in (well, worse):
-        report = report_of(CheckResult(7, made, 0))
+        report = report_of(made)
         write_junit(tmp_path / "j.xml", report.title, report.cases)
         suite = ET.parse(tmp_path / "j.xml").getroot()
         names.append([(case.get("classname"), case.get("name")) for case in suite.iter("testcase")])

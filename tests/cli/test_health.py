@@ -8,8 +8,8 @@ import pytest
 from tests.analysis.health.made import known_host, read_health, store_health
 from tests.cli.support import call_here
 
-from hockney.analysis.explain.pairs import partners
-from hockney.analysis.health import DEMAND
+from hockney.analysis.health.matrices import DEMAND
+from hockney.analysis.pairs import partners
 from hockney.cli.health import exit_code_of
 from hockney.cli.hosts import health_json
 from hockney.errors import ExitCode

@@ -15,7 +15,7 @@ from hockney.cli import execute
 from hockney.cli.compare import compare as compare_command
 from hockney.cli.run import run as run_command
 from hockney.errors import UsageError
-from hockney.machine import choose_cpus
+from hockney.machine.placement import choose_cpus
 from hockney.measure.plan import Plan
 from hockney.measure.run import Variant
 from hockney.results.store import Store

@@ -19,7 +19,7 @@ from tests.shared import killed_at_the_end
 from hockney.cli import execute
 from hockney.cli import predicted as cli_predicted
 from hockney.worker.machine_model import load_model
-from hockney.worker.toml_text import toml
+from hockney.worker.toml_models import toml
 
 
 @pytest.fixture

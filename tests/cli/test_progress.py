@@ -18,8 +18,8 @@ from tests.cli.support import PINGPONG, Cli, command_line, environment, make_mea
 from hockney.cli import execute
 from hockney.cli.progress import ProgressDisplay, progress_text
 from hockney.measure.estimate import first_rounds_s
-from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
+from hockney.measure.sampler import Progress
 from hockney.model import Launch, PatternTraits, Point, PointStatus
 
 HOSTS = ("n1:1", "n2:1")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.machine.trees import grow, program, stat
 
-from hockney.machine import Moment, StealMeter, Watch
+from hockney.machine.activity import Moment, StealMeter, Watch
 
 
 def test_steal_is_the_fraction_between_two_reads(tmp_path: Path) -> None:

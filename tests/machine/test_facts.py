@@ -12,8 +12,9 @@ import pytest
 from tests.machine.trees import grow, two_sockets
 from tests.shared import finished
 
-from hockney import machine
-from hockney.machine.surroundings import read_container, read_hypervisor, read_quota_cpus
+from hockney.machine import facts as machine
+from hockney.machine.facts import read_container, read_hypervisor, read_quota_cpus
+from hockney.machine.placement import usable_cpus
 
 
 def test_facts_of_this_machine_go_into_json() -> None:
@@ -37,7 +38,7 @@ def test_one_core_of_two_threads_is_smt(siblings: tuple[str, ...], smt: bool | N
 
 
 def test_niceness_is_a_fact() -> None:
-    program = "import os; os.nice(5); from hockney.machine import facts; print(facts()['limits']['nice'])"
+    program = "import os; os.nice(5); from hockney.machine.facts import facts; print(facts()['limits']['nice'])"
     done = finished([sys.executable, "-c", program], check=True)
     assert int(done.stdout) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)
 
@@ -112,7 +113,7 @@ def test_facts_of_a_machine_with_all(tmp_path: Path) -> None:
         f"{cpu}/cpu0/cpuidle/state1/disable": "0\n",
         f"{cpu}/cpu0/cpuidle/state2/latency": "133\n",
         f"{cpu}/cpu0/cpuidle/state2/disable": "1\n",
-        **{f"{cpu}/cpu{number}/cpufreq/scaling_governor": "powersave\n" for number in machine.usable_cpus()},
+        **{f"{cpu}/cpu{number}/cpufreq/scaling_governor": "powersave\n" for number in usable_cpus()},
     }
     environment = {"OMPI_MCA_btl": "self", "UCX_TLS": "tcp", "HOME": "/home/somebody", "PATH": "/bin"}
     facts = machine.facts(grow(two_sockets(tmp_path), files), environment)

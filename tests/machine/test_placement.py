@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.machine.trees import grow, two_sockets
 
-from hockney import machine
 from hockney.machine import placement
 from hockney.machine.files import format_cpus, parse_cpus
 from hockney.machine.topology import Cache, Node, Topology, read_topology
@@ -115,20 +114,20 @@ def test_slower_kinds_of_cores(files: dict[str, str], slower: tuple[int, ...], t
     ],
 )
 def test_choice_of_cpus(ranks: int, usable: tuple[int, ...], chosen: tuple[int, ...], sockets: Topology) -> None:
-    assert machine.choose_cpus(ranks, sockets, usable) == chosen
+    assert placement.choose_cpus(ranks, sockets, usable) == chosen
 
 
 def test_fast_cores_are_taken_before_slow_ones() -> None:
     shared = Cache(3, "unified", 1 << 20, 64, (0, 1, 2, 3))
     mixed = Topology("sysfs", cores=((0,), (1,), (2,), (3,)), caches=(shared,), slower=(0, 1))
-    assert machine.choose_cpus(3, mixed, range(4)) == (2, 3, 0)
+    assert placement.choose_cpus(3, mixed, range(4)) == (2, 3, 0)
 
 
 def test_ranks_that_fit_no_package_fill_one_first() -> None:
     caches = tuple(Cache(3, "unified", 1 << 20, 64, (cpu,)) for cpu in range(4))
     cores = tuple((cpu,) for cpu in range(4))
     spread = Topology("sysfs", cores=cores, packages=((0, 2), (1, 3)), caches=caches)
-    assert machine.choose_cpus(3, spread, range(4)) == (0, 2, 1)
+    assert placement.choose_cpus(3, spread, range(4)) == (0, 2, 1)
 
 
 def test_the_smallest_cache_of_a_level_counts() -> None:
@@ -139,19 +138,19 @@ def test_the_smallest_cache_of_a_level_counts() -> None:
 
 
 def test_without_any_topology_cpus_are_taken_in_order() -> None:
-    assert machine.choose_cpus(3, Topology(), (4, 6, 5)) == (4, 5, 6)
+    assert placement.choose_cpus(3, Topology(), (4, 6, 5)) == (4, 5, 6)
 
 
 def test_where_nothing_can_be_pinned_nothing_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "can_pin", lambda: False)
-    assert machine.choose_cpus(2) == ()
+    assert placement.choose_cpus(2) == ()
 
 
 def test_a_system_without_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.delattr(os, "sched_setaffinity", raising=False)
-    assert machine.usable_cpus() == tuple(range(os.cpu_count() or 1))
-    assert not machine.can_pin()
+    assert placement.usable_cpus() == tuple(range(os.cpu_count() or 1))
+    assert not placement.can_pin()
 
 
 def test_a_sandbox_that_forbids_pinning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,10 +158,10 @@ def test_a_sandbox_that_forbids_pinning(monkeypatch: pytest.MonkeyPatch) -> None
         raise PermissionError
 
     monkeypatch.setattr(os, "sched_setaffinity", refuse, raising=False)
-    assert not machine.can_pin()
+    assert not placement.can_pin()
 
 
 def test_this_machine_has_cpus_for_ranks() -> None:
-    chosen = machine.choose_cpus(3)
-    assert set(chosen) <= set(machine.usable_cpus())
-    assert len(chosen) == (3 if machine.can_pin() else 0)
+    chosen = placement.choose_cpus(3)
+    assert set(chosen) <= set(placement.usable_cpus())
+    assert len(chosen) == (3 if placement.can_pin() else 0)

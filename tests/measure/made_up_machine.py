@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from tests.builders import make_measurement
 
-from hockney.measure.interfaces import PointFailed, Progress
 from hockney.measure.plan import Plan
-from hockney.measure.sampler import Sampler
+from hockney.measure.sampler import PointFailed, Progress, Sampler
 from hockney.model import Definition, Measurement, Point, PointStatus, curve_of
 
 

@@ -17,8 +17,8 @@ import pytest
 from tests.shared import finished
 
 from hockney.analysis.explain import explain_run
-from hockney.analysis.explain.pairs import Load, PairMatrix, pair_matrices
 from hockney.analysis.finding import Finding
+from hockney.analysis.pairs import Load, PairMatrix, pair_matrices
 from hockney.cli import execute
 from hockney.errors import HockneyError
 from hockney.results.runs import Run

@@ -81,11 +81,11 @@ def test_a_slowdown_is_found_where_it_is(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
     base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 64), launches=3, time_s=0.3))
     result = delayed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
-    again = Run(store, result.run_id)
+    again = Run(store, result.new)
     assert [series.point for series in again.series] == [series.point for series in Run(store, base).series]
     assert again.info.plan["launches"] == 6
-    assert result.comparison.again is not None
-    assert result.comparison.again.argv == (
+    assert result.again is not None
+    assert result.again.argv == (
         *("hockney", "check", "--baseline", str(base), "--max-slowdown", "90%", "--patience", "2s"),
     )
     assert again.info.plan["precision"] == Run(store, base).info.plan["precision"]
@@ -112,8 +112,8 @@ def test_a_transport_that_is_gone_is_inconclusive(catalogue: Catalogue, store: S
     plan = delayed.plan("shm", sizes=(8,))
     store.db.execute("UPDATE run SET plan = ?", (json.dumps(plan.as_json()),))  # as a real run has one
     result = delayed.check_again(catalogue, store, base, patience_s=0.1)
-    reasons = {change.point.transport: change.reasons for change in result.comparison.changes}
-    facts = {"run": result.run_id, "message": "mpi@gone-1.0 is no longer here"}
+    reasons = {change.point.transport: change.reasons for change in result.changes}
+    facts = {"run": result.new, "message": "mpi@gone-1.0 is no longer here"}
     assert reasons["mpi@gone-1.0"] == (Reason(ReasonCode.SKIPPED, facts),)
     assert not result.is_whole
 
@@ -142,9 +142,9 @@ def test_a_failure_of_the_baseline_is_inconclusive(
         broken.setenv("HOCKNEY_FAULT", "fail 1 64")
         base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 64), time_s=0.3))
     result = delayed.check_again(catalogue, store, base, slowdown=0.9, patience_s=1)
-    (change,) = [change for change in result.comparison.changes if change.point.bytes == 64]
+    (change,) = [change for change in result.changes if change.point.bytes == 64]
     codes = [(reason.code, reason.facts["run"]) for reason in change.reasons]
-    assert codes == [(ReasonCode.FAILED, base), (ReasonCode.SKIPPED, result.run_id)]
+    assert codes == [(ReasonCode.FAILED, base), (ReasonCode.SKIPPED, result.new)]
     assert not result.is_whole
 
 
@@ -160,9 +160,9 @@ def test_a_suspect_that_fails_later_is_inconclusive(catalogue: Catalogue, store:
     base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 16384), time_s=0.5))
     with delayed.delayed(percent=300):
         result = delayed.check_again(catalogue, store, base, slowdown=0.9, display=_FailsInTheEnd())
-    (change,) = [change for change in result.comparison.changes if change.point.bytes == 16384]
+    (change,) = [change for change in result.changes if change.point.bytes == 16384]
     assert change.verdict is Verdict.INCONCLUSIVE
-    assert [(reason.code, reason.facts["run"]) for reason in change.reasons] == [(ReasonCode.FAILED, result.run_id)]
+    assert [(reason.code, reason.facts["run"]) for reason in change.reasons] == [(ReasonCode.FAILED, result.new)]
     assert not result.is_whole
 
 
@@ -175,9 +175,9 @@ def test_inconclusive_series_are_measured_again_while_patience_lasts(catalogue: 
     for patience_s in (0.5, 3.0):
         clock = itertools.count().__next__  # a second passes from one call to the next
         result = delayed.check_again(catalogue, store, base, patience_s=patience_s, clock=clock)
-        (change,) = result.comparison.changes
+        (change,) = result.changes
         assert [reason.code for reason in change.reasons] == [ReasonCode.NO_COMMON_STATE]
-        launches.append(len({launch.index for launch in Run(store, result.run_id).launches.values()}))
+        launches.append(len({launch.index for launch in Run(store, result.new).launches.values()}))
     # New launches are made, however short the patience; as many again only if they can end in time, then twice as many.
     assert launches == [6 + 6, 6 + 4 * 6]
 
@@ -252,11 +252,11 @@ def test_a_point_that_fails_now_is_inconclusive(
     base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 64), time_s=0.3))
     monkeypatch.setenv("HOCKNEY_FAULT", "fail 1 64")
     result = delayed.check_again(catalogue, store, base, slowdown=1000, patience_s=1)
-    reasons = {change.point.bytes: [reason.code for reason in change.reasons] for change in result.comparison.changes}
+    reasons = {change.point.bytes: [reason.code for reason in change.reasons] for change in result.changes}
     assert reasons[64] == [ReasonCode.FAILED]
     assert not result.is_whole
-    assert not result.is_worse
-    assert Run(store, result.run_id).status is RunStatus.PARTIAL
+    assert not result.counts[Verdict.SLOWER]
+    assert Run(store, result.new).status is RunStatus.PARTIAL
 
 
 @pytest.mark.parametrize(

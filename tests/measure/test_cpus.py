@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import make_info, make_launch, make_point
+from tests.builders import make_info, make_launch, make_point, make_stored
 from tests.cli.support import call_here
 from tests.measure.test_run import Silent
 
 from hockney.cli.run_options import read_cpus
 from hockney.errors import UsageError
-from hockney.machine import can_pin, usable_cpus
+from hockney.machine.placement import can_pin, usable_cpus
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite, plan_again
 from hockney.report.words import placement_text
@@ -150,9 +150,9 @@ def test_a_plan_has_room_for_as_many_ranks_as_cpus_are_named() -> None:
     asked = RunOptions(transports=("shm",), sizes=(8,), ranks=(2, 3, 4), cpus=(5, 6, 5, 7))
     plan = make_plan(pattern_suite("pingpong"), asked, load(libraries=()), cpus=1)
     assert [point.ranks for point in plan.points] == [2]  # three ranks share a CPU, and so do four
-    assert Plan.from_json("test", (), plan.as_json()).cpus == (5, 6, 5, 7)
+    assert Plan.of_run(make_stored("test", plan.as_json()), ()).cpus == (5, 6, 5, 7)
     older = {name: value for name, value in plan.as_json().items() if name != "cpus"}
-    assert Plan.from_json("test", (), older).cpus == ()
+    assert Plan.of_run(make_stored("test", older), ()).cpus == ()
 
 
 @pytest.mark.parametrize(

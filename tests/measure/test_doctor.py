@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from hockney.cli import execute
-from hockney.machine import Moment, facts
+from hockney.machine.activity import Moment
+from hockney.machine.facts import facts
 from hockney.measure import doctor as checkup
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures, check_up, summarize_floor
 from hockney.measure.self_test import Check

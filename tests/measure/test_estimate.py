@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hockney.measure.estimate import (
@@ -12,7 +14,7 @@ from hockney.measure.estimate import (
     long_ns,
     stream_ns,
 )
-from hockney.model import Point
+from hockney.model import PatternTraits, Point
 
 
 @pytest.mark.parametrize(("points", "long_ms"), [(0, 500), (6, 500), (30, 100), (60, 50), (1000, 50)])
@@ -55,3 +57,16 @@ def test_bytes_take_longer_with_a_window_and_more_ranks_than_two() -> None:
     assert bytes_s(1, 1) == bytes_s(2, 1)
     assert bytes_s(8, 1) == pytest.approx(4 * bytes_s(2, 1))
     assert bytes_s(2, 11) == pytest.approx(4 * bytes_s(2, 1))  # 3 ns for each of ten more
+
+
+@pytest.mark.parametrize(("law", "messages"), [("messages", 7), (None, 1)])
+def test_over_a_network_a_rank_sends_to_all_others_in_turn_where_its_pattern_does(
+    law: str | None, messages: int
+) -> None:
+    def bytes_s(ranks: int) -> float:
+        point = Point("tcp", "alltoall", ranks, 1 << 20, traits=PatternTraits(law=law))
+        empty_s, first_s = (first_rounds_s([each], 1, on_hosts=True) for each in (replace(point, bytes=0), point))
+        return first_s - empty_s
+
+    assert bytes_s(2) == pytest.approx(32e-9 * (1 << 20))
+    assert bytes_s(8) == pytest.approx(messages * bytes_s(2))

@@ -12,14 +12,13 @@ import pytest
 from tests.builders import make_measurement
 from tests.measure.made_up_machine import Notes, OwnClock
 
-from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.clusters import Pair
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed
 from hockney.errors import UsageError, notice
 from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, round_of
 from hockney.measure.plan import Plan, RunOptions
 from hockney.measure.recorder import RunOutcome
-from hockney.measure.run import Variant
-from hockney.measure.run_warnings import refuse_without_interface
+from hockney.measure.run import Variant, _refuse_without_interface
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus, RunStatus
 from hockney.worker.catalogue import load
 from hockney.worker.hosts import parse_hosts
@@ -164,7 +163,7 @@ def test_hosts_without_the_interface_are_left_out_unless_too_few_have_it(monkeyp
     def measure(variants: list[Variant], *_: object, **__: object) -> list[RunOutcome]:
         (variant,) = variants
         known = [{"name": name.partition(":")[0], "interfaces": interfaces(name)} for name in variant.plan.hosts]
-        refuse_without_interface(known, "eth1")
+        _refuse_without_interface(known, "eth1")
         measured.append(variant)
         return [RunOutcome(1, RunStatus.DONE, 0)]
 

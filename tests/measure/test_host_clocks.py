@@ -12,7 +12,7 @@ from tests.measure.test_run import Silent
 from tests.worker.test_strangers import AGENT
 
 from hockney.measure import host_clocks
-from hockney.measure.host_clocks import HostClocks
+from hockney.measure.host_clocks import clocks_compared
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Recorder
 from hockney.model import RunStatus
@@ -52,17 +52,15 @@ def readings(recorder: Recorder) -> list[list[str]]:
 
 
 def test_two_runs_in_alternation_share_a_comparison(sides: list[Recorder], started: Path) -> None:
-    clocks = HostClocks(PLAN, sides, [FIRST, "b"])
-    clocks.before()
-    clocks.after(())
+    with clocks_compared(PLAN, sides, [FIRST, "b"]):
+        pass
     assert [readings(side) for side in sides] == [[[FIRST, "b"]] * 2] * 2
     assert len(started.read_text().split()) == 4
 
 
 def test_hosts_that_were_lost_are_left_out(sides: list[Recorder]) -> None:
-    clocks = HostClocks(PLAN, sides, [FIRST, "b", "c"])
-    clocks.before()
-    clocks.after({"b"})
+    with clocks_compared(PLAN, sides, [FIRST, "b", "c"]):
+        sides[1].lost_hosts["b"] = "it is gone"
     assert readings(sides[0]) == [[FIRST, "b", "c"], [FIRST, "c"]]
 
 
@@ -70,15 +68,15 @@ def test_hosts_that_were_lost_are_left_out(sides: list[Recorder]) -> None:
 def test_without_the_reference_or_others_nothing_is_compared(
     sides: list[Recorder], started: Path, lost: set[str]
 ) -> None:
-    HostClocks(PLAN, sides, [FIRST, "b", "c"]).after(lost)
+    with clocks_compared(PLAN, sides, [FIRST, "b", "c"]):
+        started.unlink()
+        sides[0].lost_hosts.update(dict.fromkeys(lost, "it is gone"))
     assert not started.exists()
 
 
 def test_a_comparison_that_fails_is_a_warning_and_not_tried_again(sides: list[Recorder], started: Path) -> None:
-    clocks = HostClocks(PLAN, sides, [FIRST, "nowhere"])
-    clocks.before()
-    tried = started.read_text()
-    clocks.after(())
+    with clocks_compared(PLAN, sides, [FIRST, "nowhere"]):
+        tried = started.read_text()
     assert started.read_text() == tried
     for side in sides:
         (warning,) = side.store.run(side.run_id).warnings
@@ -93,7 +91,8 @@ def test_a_host_whose_ranks_do_not_come_is_named_without_a_useless_remedy(
     agent = started.with_name("agent")
     agent.write_text('#!/bin/sh\nhost=$1\nshift\n[ "$host" = c ] && exec sleep 600\nexec sh -c "$*"\n')
     monkeypatch.setattr(host_clocks, "_LIMIT_S", 2)
-    HostClocks(PLAN, sides, [FIRST, "b", "c"]).before()
+    with clocks_compared(PLAN, sides, [FIRST, "b", "c"]):
+        pass
     (warning,) = sides[0].store.run(sides[0].run_id).warnings
     assert "did not join in time, including rank 2 on c" in warning.cause
     assert "--limit" not in warning.cause
@@ -110,20 +109,23 @@ def test_ten_hosts_more_have_a_second_more_to_start(
         raise LaunchFailed("agent", "not in this test")
 
     monkeypatch.setattr(host_clocks, "launch", refuse)
-    HostClocks(replace(PLAN, start_limit_s=asked_s), sides, [f"n{number}" for number in range(hosts)]).before()
+    with clocks_compared(replace(PLAN, start_limit_s=asked_s), sides, [f"n{number}" for number in range(hosts)]):
+        pass
     assert [(job.ranks, job.start_limit_s) for job in jobs] == [(hosts, limit_s)]
 
 
 def test_strangers_are_reported(sides: list[Recorder], started: Path) -> None:
     started.with_name("agent").write_text(AGENT)
-    HostClocks(PLAN, sides, [FIRST, "b"]).before()
+    with clocks_compared(PLAN, sides, [FIRST, "b"]):
+        pass
     for side in sides:
-        side.finish(PLAN, RunStatus.DONE, load(["tcp"]), [])
+        side.finish(PLAN, RunStatus.DONE, load(["tcp"]))
         assert "stranger" in {warning.kind for warning in side.store.run(side.run_id).warnings}
 
 
 def test_one_host_has_no_other_to_compare_with(sides: list[Recorder], started: Path) -> None:
-    HostClocks(PLAN, sides, [FIRST]).before()
+    with clocks_compared(PLAN, sides, [FIRST]):
+        pass
     assert not started.exists()
 
 
@@ -131,6 +133,6 @@ def test_ctrl_c_after_the_run_ends_only_the_comparison(sides: list[Recorder], mo
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(host_clocks, "_read", interrupted)
-    HostClocks(PLAN, sides, [FIRST, "b"]).after(())
-    assert readings(sides[0]) == []
+    with clocks_compared(PLAN, sides, [FIRST, "b"]):
+        monkeypatch.setattr(host_clocks, "_read", interrupted)
+    assert readings(sides[0]) == [[FIRST, "b"]]

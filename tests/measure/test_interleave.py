@@ -54,7 +54,7 @@ def test_both_sides_are_whole_runs_of_one_difference(store: Store) -> None:
         {
             (measurement.point.bytes, measurement.round): measurement.batch
             for row in store.points(run)
-            for measurement in store.measurements(row)
+            for measurement in store.measurements(row).values()
         }
         for run in (base.run_id, new.run_id)
     ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,9 +16,10 @@ from tests.measure.contended_machine import ContendedMachine
 from tests.measure.made_up_machine import Machine
 from tests.measure.test_run import Silent
 
-from hockney.machine import Moment
+from hockney.machine.activity import Moment
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
+from hockney.measure.recorder import Recorder
 from hockney.model import Measurement, Point, PointStatus
 from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue
@@ -33,18 +36,15 @@ class Launches:
     cores: ContendedMachine | None
     layouts: random.Random
 
-    def __init__(self, plan: Plan, catalogue: Catalogue, started: Any, *, launch_index: int, **_: Any) -> None:
+    def __init__(self, plan: Plan, catalogue: Catalogue, recorder: Recorder, *_: Any, **how: Any) -> None:
+        self._recorder = recorder
+
+    @contextlib.contextmanager
+    def launch(self, index: int, _: int) -> Iterator[None]:
         self.machine.now_s += START_S
-        self._launch_id = started(make_launch(index=launch_index))
+        self._launch_id = self._recorder.started(make_launch(index=index))
         self._layout = {point: self.layouts.gauss(1, 0.008) for point in POINTS}
-
-    def __enter__(self) -> Launches:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
+        yield
 
     def clock_ns(self, point: Point) -> float:
         return 25.0
@@ -86,7 +86,7 @@ def measured(
     with Store.open(path) as store:
         run_id = running.measure(plan, CATALOGUE, store, Silent(), command="test", seed=5).run_id
         rows = store.points(run_id)
-        seen = {row.id: {measurement.launch_id for measurement in store.measurements(row)} for row in rows}
+        seen = {row.id: {measurement.launch_id for measurement in store.measurements(row).values()} for row in rows}
     precise = sum(row.status is PointStatus.PRECISE for row in rows)
     return precise, clock(), [len(launches) for launches in seen.values()]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hockney.measure.limits import Limits
+from hockney.measure.estimate import Limits
 from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import PatternTraits, Point
 from hockney.suites import load_suite

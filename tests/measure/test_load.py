@@ -7,15 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.builders import make_pattern, make_point
+from tests.builders import make_pattern, make_point, make_stored
 from tests.measure.made_up_machine import Machine, Notes
 
 from hockney.errors import UsageError
-from hockney.machine import choose_cpus, usable_cpus
+from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.measure.background import BACKGROUNDS, Background, place
-from hockney.measure.interfaces import PointFailed
 from hockney.measure.load import Load, LoadFailed, LoadSampler
 from hockney.measure.plan import Plan
+from hockney.measure.sampler import PointFailed
 from hockney.model import Point, PointStatus
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import WorkerDied
@@ -254,4 +254,4 @@ def test_cpus_are_disjoint_unless_they_may_be_shared() -> None:
 
 def test_a_plan_keeps_its_background() -> None:
     plan = Plan("pingpong", (IDLE, LOADED), background=Background("incast", 3, hosts=("n3", "n4", "n5")))
-    assert Plan.from_json("pingpong", plan.points, plan.as_json()) == plan
+    assert Plan.of_run(make_stored("pingpong", plan.as_json()), plan.points) == plan

@@ -10,11 +10,10 @@ import pytest
 from tests.builders import make_info, make_launch
 from tests.machine.trees import two_sockets
 
-from hockney.machine import Moment
-from hockney.machine import facts as machine_facts
-from hockney.machine.activity import Program
+from hockney.machine.activity import Moment, Program
+from hockney.machine.facts import facts as machine_facts
 from hockney.machine.topology import read_topology
-from hockney.measure.machine_warnings import warnings_before, warnings_during, warnings_of_map
+from hockney.measure.warnings import warnings_before, warnings_during, warnings_of_map
 from hockney.results.store import Store
 from hockney.worker.build import FAMILY_SOURCES
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import pytest
-from tests.builders import make_pattern, make_transport
+from tests.builders import make_pattern, make_stored, make_transport
 
 from hockney.analysis.repeat import same_hosts
 from hockney.cli.run_options import find_suite
@@ -91,10 +92,10 @@ def test_the_limit_of_a_measurement_follows_the_budget_unless_it_is_asked_for(
 def test_the_limit_of_a_start_is_the_one_asked_for_but_long_enough(asked_s: int | None, limit_s: int) -> None:
     plan = make_plan(suite(pattern="pingpong"), RunOptions(time_s=5, timeout_s=asked_s), CATALOGUE, cpus=2)
     assert plan.start_limit_s == limit_s
-    again = Plan.from_json("s", (), plan.as_json())
+    again = Plan.of_run(make_stored("s", plan.as_json()), ())
     assert again.start_limit_s == limit_s
     before = {name: value for name, value in plan.as_json().items() if name != "start_limit_s"}
-    assert Plan.from_json("s", (), before).start_limit_s == 60  # a run of an earlier version
+    assert Plan.of_run(make_stored("s", before), ()).start_limit_s == 60  # a run of an earlier version
 
 
 def test_of_a_series_own_transports_those_asked_for_stay() -> None:
@@ -308,7 +309,7 @@ def test_a_plan_survives_its_way_through_the_store() -> None:
     asked = replace(asked, map_by="node", interface="eth1")
     for pattern in ("oneway", "memload"):
         plan = replace(make_plan(pattern_suite(pattern), asked, CATALOGUE, cpus=2), skipped=())
-        assert Plan.from_json(plan.suite, plan.points, plan.as_json()) == plan
+        assert Plan.of_run(make_stored(plan.suite, plan.as_json()), plan.points) == plan
 
 
 @pytest.mark.parametrize(("one_per_host", "ranks"), [(False, 6), (True, 2)])
@@ -364,20 +365,22 @@ def test_pairs_say_nothing_to_a_barrier() -> None:
     assert [place for place, _ in wrong] == ["series[0].pairs"]
 
 
-def test_sizes_after_caches_and_a_cache_that_is_not_known() -> None:
-    wanted = suite(pattern="memload", bytes=["64", "L1/2", "L2/2", "4*L3"])
-    plan = make_plan(wanted, RunOptions(), CATALOGUE, 2, lambda: {1: 32 << 10, 2: 1 << 20})
+def with_caches(monkeypatch: pytest.MonkeyPatch, sizes: dict[int, int]) -> None:
+    monkeypatch.setattr("hockney.measure.plan.read_topology", lambda: SimpleNamespace(cache_sizes=lambda: sizes))
+
+
+def test_sizes_after_caches_and_a_cache_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_caches(monkeypatch, {1: 32 << 10, 2: 1 << 20})
+    plan = make_plan(suite(pattern="memload", bytes=["64", "L1/2", "L2/2", "4*L3"]), RunOptions(), CATALOGUE, 2)
     assert points(plan) == {("shm", "memload", 1, size) for size in (64, 16 << 10, 512 << 10)}
     assert [skipped.reason for skipped in plan.skipped] == [
         "the size of the cache is not known here, so 4*L3 is no size"
     ]
 
 
-def test_caches_are_not_asked_for_without_need() -> None:
-    def never() -> dict[int, int]:
-        raise AssertionError
-
-    assert make_plan(suite(pattern="pingpong"), RunOptions(), CATALOGUE, 2, never).points
+def test_caches_are_not_asked_for_without_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hockney.measure.plan.read_topology", None)
+    assert make_plan(suite(pattern="pingpong"), RunOptions(), CATALOGUE, 2).points
 
 
 def test_a_pattern_for_one_rank_keeps_it_in_a_suite_and_is_refused_alone() -> None:
@@ -427,10 +430,15 @@ def test_a_table_without_any_point_is_refused() -> None:
     ],
 )
 def test_points_that_fit_are_measured_and_the_rest_skipped(
-    series: dict[str, object], asked: tuple[int, ...], measured: set[tuple[int, int]], skipped: set[tuple[int, int]]
+    series: dict[str, object],
+    asked: tuple[int, ...],
+    measured: set[tuple[int, int]],
+    skipped: set[tuple[int, int]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert not wrong_words(series)
-    plan = make_plan(suite(**series), RunOptions(ranks=asked), CATALOGUE, 4, lambda: {1: 32 << 10})
+    with_caches(monkeypatch, {1: 32 << 10})
+    plan = make_plan(suite(**series), RunOptions(ranks=asked), CATALOGUE, 4)
     assert {(point.ranks, point.bytes) for point in plan.points} == measured
     assert {(row.point.ranks, row.point.bytes) for row in plan.skipped} == skipped
     assert all(row.reason for row in plan.skipped)

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hockney.measure.interfaces import PointFailed
+from hockney.machine.activity import StealMeter
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
-from hockney.measure.pool import Failures, WorkerPool, _host_names
+from hockney.measure.pool import WorkerPool, _host_names
+from hockney.measure.recorder import Recorder
+from hockney.measure.sampler import PointFailed
+from hockney.measure.warnings import Tally
 from hockney.model import Launch, Measurement, Point
 from hockney.worker.answers import HelloAnswer, MeasureAnswer, Rank
 from hockney.worker.catalogue import Catalogue, load
@@ -22,23 +25,20 @@ from hockney.worker.launch import Job, StartCommand
 from hockney.worker.session import WorkerSession
 
 
-def pool_of(
-    plan: Plan,
-    catalogue: Catalogue,
-    started: Callable[[Launch], int] = lambda launch: 1,
-    failures: Failures | None = None,
-) -> WorkerPool:
-    return WorkerPool(
-        plan,
-        catalogue,
-        started,
-        refused=lambda *_: None,
-        steal=lambda: None,
-        launch_index=0,
-        seed=1,
-        environment={},
-        failures=failures or Failures(),
-    )
+class Noted(Recorder):
+    """Keeps the launches of jobs that came up, without a store."""
+
+    def __init__(self) -> None:
+        self.tally, self.lost_hosts = Tally(), {}
+        self.launches: list[Launch] = []
+
+    def started(self, launched: Launch) -> int:
+        self.launches.append(launched)
+        return 6 + len(self.launches)
+
+
+def pool_of(plan: Plan, catalogue: Catalogue, noted: Noted | None = None, *, asks_hosts: bool = True) -> WorkerPool:
+    return WorkerPool(plan, catalogue, noted or Noted(), {}, asks_hosts=asks_hosts)
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, *, timed_out: bool = False) -> list[Job]:
@@ -56,7 +56,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, *, timed_out: bool = False) -> list[
 @pytest.mark.parametrize("pattern", ["oneway", "allreduce"])
 def test_a_measurement_holds_the_workers_answer(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[MeasureAnswer] = []
-    launches: list[Launch] = []
+    noted = Noted()
     measure = WorkerSession.measure
 
     def noting(*words: Any, **how: Any) -> MeasureAnswer:
@@ -69,21 +69,16 @@ def test_a_measurement_holds_the_workers_answer(pattern: str, monkeypatch: pytes
         answers.append(measure(*words, **how).model_copy(update=changed))
         return answers[-1]
 
-    def started(launch: Launch) -> int:
-        launches.append(launch)
-        return 7
-
-    def refused(transport: str, strangers: int) -> None:
-        assert (transport, strangers) == ("shm", 0)
-
     monkeypatch.setattr(WorkerSession, "measure", noting)
+    monkeypatch.setattr(StealMeter, "read", lambda _: 0.25)
     catalogue = load()
     asked = RunOptions(transports=("shm",), sizes=(64,), oversubscribe=True)
     plan = make_plan(pattern_suite(pattern), asked, catalogue, cpus=2)
-    how: dict[str, Any] = {"launch_index": 3, "seed": 1, "environment": {}, "failures": Failures(), "refused": refused}
-    with WorkerPool(plan, catalogue, started, steal=lambda: 0.25, **how) as pool:
+    pool = pool_of(plan, catalogue, noted)
+    with pool.launch(3, seed=1):
         measurement = pool.measure(plan.points[0], round_=5, batch=4, samples=3, warmup=1, verify=True)
-    (answer,), (launch,) = answers, launches
+    (answer,), (launch,) = answers, noted.launches
+    assert not +noted.tally.strangers
     assert (measurement.launch_id, measurement.round, measurement.steal, launch.index) == (7, 5, 0.25, 3)
     assert (measurement.point, measurement.places) == (plan.points[0], launch.places)
     assert measurement.elapsed_ns.tolist() == np.array(answer.elapsed_ns).tolist()
@@ -107,7 +102,8 @@ def test_an_unverified_payload_fails_unless_it_may_be_lost(transport: str, monke
     catalogue = load()
     asked = RunOptions(transports=(transport,), sizes=(64,), oversubscribe=True)
     plan = make_plan(pattern_suite("pingpong"), asked, catalogue, cpus=2)
-    with pool_of(plan, catalogue) as pool:
+    pool = pool_of(plan, catalogue)
+    with pool.launch(0, seed=1):
         how: dict[str, Any] = {"round_": 0, "batch": 4, "samples": 3, "warmup": 1}
         assert not pool.measure(plan.points[0], **how, verify=False).verified
         if transport == "shm":
@@ -118,24 +114,21 @@ def test_an_unverified_payload_fails_unless_it_may_be_lost(transport: str, monke
 
 
 def test_a_job_that_always_dies_is_started_four_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    launches: list[Launch] = []
+    noted = Noted()
 
     def dying(*words: Any, **how: Any) -> MeasureAnswer:
         raise WorkerDied("rank 1 was killed by SIGKILL")
-
-    def started(launch: Launch) -> int:
-        launches.append(launch)
-        return len(launches)
 
     monkeypatch.setattr(WorkerSession, "measure", dying)
     catalogue = load()
     asked = RunOptions(transports=("shm",), sizes=(64,), oversubscribe=True)
     plan = make_plan(pattern_suite("pingpong"), asked, catalogue, cpus=2)
-    with pool_of(plan, catalogue, started) as pool:
+    pool = pool_of(plan, catalogue, noted)
+    with pool.launch(0, seed=1):
         for reason in ["^rank 1 was killed"] * 4 + ["^given up after 4 starts of shm, .* killed by SIGKILL"]:
             with pytest.raises(PointFailed, match=reason):
                 pool.measure(plan.points[0], round_=0, batch=4, samples=3, warmup=1, verify=True)
-    assert len(launches) == 4
+    assert len(noted.launches) == 4
 
 
 @pytest.mark.parametrize(("silent", "is_missed"), [(("n2",), True), (("n1", "n2"), False), ((), False)])
@@ -147,8 +140,7 @@ def test_a_start_ends_early_only_for_a_host_that_is_then_dropped(
     monkeypatch.setattr("hockney.measure.pool.lost_hosts", lambda *_: dict.fromkeys(silent, cause))
     point = Point("tcp", "pingpong", 2, 8)
     plan = Plan("test", (point,), hosts=("n1", "n2"))
-    asked_of: dict[str, Any] = {"launch_index": 0, "seed": 1, "environment": {}, "failures": Failures()}
-    pool = WorkerPool(plan, load(), lambda _: 1, refused=lambda *_: None, steal=lambda: None, **asked_of)
+    pool = pool_of(plan, load())
     hosts = (Host("n1"), Host("n2"))
     pool._ask(hosts).result()
     assert pool._misses(hosts) == is_missed
@@ -179,14 +171,15 @@ def test_after_a_failed_start_its_hosts_are_asked_and_those_that_do_not_answer_a
     catalogue = load()
     options = RunOptions(transports=("tcp",), sizes=(8, 64), ranks=(2,), hosts=("n1:1", "n2:1", "n3:1"))
     plan = make_plan(pattern_suite("pingpong"), options, catalogue)
-    failures = Failures(asks_hosts=asks_hosts)
-    with pool_of(plan, catalogue, failures=failures) as pool:
+    noted = Noted()
+    pool = pool_of(plan, catalogue, noted, asks_hosts=asks_hosts)
+    with pool.launch(0, seed=1):
         for point in plan.points:
             with pytest.raises(PointFailed, match=reason):
                 pool.clock_ns(point)
     assert len(jobs) == 1
     assert asked == [["n1", "n2"]] * asks_hosts
-    assert failures.lost_hosts == (lost if "n2 does" in reason else {})
+    assert noted.lost_hosts == (lost if "n2 does" in reason else {})
 
 
 @pytest.mark.parametrize(
@@ -220,8 +213,8 @@ def test_a_start_ends_early_where_ssh_cannot_reach_a_host(
     catalogue = load()
     options = RunOptions(transports=("tcp",), sizes=(8,), ranks=(2,), hosts=hosts, oversubscribe=True)
     plan = make_plan(pattern_suite("pingpong"), options, catalogue)
-    failures = Failures(asks_hosts=asks_hosts)
-    with pool_of(plan, catalogue, failures=failures) as pool, pytest.raises(PointFailed):
+    pool = pool_of(plan, catalogue, asks_hosts=asks_hosts)
+    with pool.launch(0, seed=1), pytest.raises(PointFailed):
         pool.clock_ns(plan.points[0])
     assert missed == [is_missed]
 
@@ -250,7 +243,8 @@ def test_hockney_names_the_cpus_of_ranks_unless_hosts_or_a_map_do(
     catalogue = load()
     options = RunOptions(transports=("tcp",), ranks=(3,), oversubscribe=True, **asked)
     plan = make_plan(pattern_suite("barrier"), options, catalogue)
-    with pool_of(plan, catalogue, failures=Failures(asks_hosts=False)) as pool, pytest.raises(PointFailed):
+    pool = pool_of(plan, catalogue, asks_hosts=False)
+    with pool.launch(0, seed=1), pytest.raises(PointFailed):
         pool.clock_ns(plan.points[0])
     (job,) = jobs
     assert (job.map_by, job.cpus, job.oversubscribed) == (map_by, cpus, oversubscribed)
@@ -264,7 +258,8 @@ def test_a_launcher_that_never_answered_is_not_started_for_another_number_of_ran
     catalogue = load()
     options = RunOptions(transports=("shm",), ranks=(2, 3), oversubscribe=True)
     plan = make_plan(pattern_suite("barrier"), options, catalogue)
-    with pool_of(plan, catalogue) as pool:
+    pool = pool_of(plan, catalogue)
+    with pool.launch(0, seed=1):
         for point in plan.points:
             with pytest.raises(PointFailed, match="it broke"):
                 pool.clock_ns(point)
@@ -283,21 +278,17 @@ def came_up(
         ranks = tuple(rank.model_copy(update=place) for rank, place in zip(answer.ranks, places, strict=True))
         return answer.model_copy(update={"ranks": ranks})
 
-    def started(launch: Launch) -> int:
-        launches.append(launch)
-        return 1
-
     monkeypatch.setattr(WorkerSession, "hello", elsewhere)
     monkeypatch.setattr("hockney.measure.pool.usable_cpus", lambda: tuple(range(64)))
     monkeypatch.setenv("HOCKNEY_RSH", """sh -c 'exec sh -c "$1"'""")  # leads to this host
-    launches: list[Launch] = []
+    noted = Noted()
     catalogue = load()
     options = RunOptions(transports=("tcp",), ranks=(len(found),), hosts=hosts, oversubscribe=True)
     plan = make_plan(pattern_suite("barrier"), options, catalogue)
-    failures = Failures(asks_hosts=False)
-    with pool_of(plan, catalogue, started, failures=failures) as pool:
+    pool = pool_of(plan, catalogue, noted, asks_hosts=False)
+    with pool.launch(0, seed=1):
         pool.clock_ns(plan.points[0])
-    return launches
+    return noted.launches
 
 
 @pytest.mark.parametrize(

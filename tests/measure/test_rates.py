@@ -13,8 +13,8 @@ from tests.builders import make_measurement
 from tests.measure.made_up_machine import Notes, OwnClock, plan_of
 
 from hockney.analysis.rates import Stream, at_rate, is_sustained, stream_of
-from hockney.measure.interfaces import PointFailed
 from hockney.measure.rates import Bracket, RateSampler
+from hockney.measure.sampler import PointFailed
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus
 
 FARM = Point("unix", "pushfarm", 3, 1024, (("in_flight", "8"),), traits=PatternTraits(stream=True))

@@ -16,9 +16,8 @@ from tests.worker.extra import EXTRA
 from tests.worker.test_native import converse, measure
 
 from hockney.errors import StoreError
-from hockney.measure.interfaces import PointFailed
 from hockney.measure.recorder import Recorder
-from hockney.measure.sampler import Sampler
+from hockney.measure.sampler import PointFailed, Sampler
 from hockney.model import Measurement, Point, PointStatus
 from hockney.results.store import Store
 from hockney.worker.build import build_worker
@@ -96,7 +95,7 @@ def test_a_round_cut_short_anywhere_stores_each_measurement(error: BaseException
         recorder = Recorder(store, run_id, Silent())
         with pytest.raises(type(error)):
             Sampler(plan_of(*POINTS), machine, recorder, seed=1, clock=machine.clock).run(1000)
-        stored = tally(each for row in store.points(run_id) for each in store.measurements(row))
+        stored = tally(each for row in store.points(run_id) for each in store.measurements(row).values())
     assert stored == machine.made
     assert set(stored.values()) <= {1}
 

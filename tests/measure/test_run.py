@@ -21,12 +21,11 @@ from tests.worker.extra import EXTRA
 
 from hockney.cli import execute
 from hockney.errors import StoreError, UsageError
-from hockney.machine import facts
+from hockney.machine.facts import facts
 from hockney.measure import run as running
-from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
-from hockney.measure.precision import judge_over_launches
-from hockney.measure.recorder import Display, RunOutcome
+from hockney.measure.recorder import Display, RunOutcome, judge_over_launches
+from hockney.measure.sampler import Progress
 from hockney.model import Launch, PatternTraits, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
 from hockney.results.store import Store

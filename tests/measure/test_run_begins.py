@@ -17,12 +17,12 @@ from tests.builders import make_info, make_launch, make_library, make_measuremen
 
 from hockney.cli import execute
 from hockney.errors import UsageError
-from hockney.machine import facts
+from hockney.machine.facts import facts
 from hockney.measure import run as running
-from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan, Skipped
 from hockney.measure.recorder import Display, Recorder
-from hockney.measure.run_warnings import KernelShare, host_warnings, steal_warning
+from hockney.measure.sampler import Progress
+from hockney.measure.warnings import Tally, host_warnings, steal_warning
 from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
 from hockney.results.store.lock import alone
@@ -53,7 +53,7 @@ def test_loopback_warnings_name_the_transports_on_it(
 def test_a_library_that_yields_gets_a_remedy(catalogue: Catalogue, is_wheel: bool, remedy: str) -> None:
     library = make_library("mpi@mpich-5", "mpich", is_wheel=is_wheel)
     info = replace(catalogue.transports["shm"], name=library.id, library=library)
-    share = KernelShare()
+    share = Tally()
     measurement = make_measurement(make_point(transport=library.id))
     share.add(replace(measurement, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
     (warning,) = share.warnings(replace(catalogue, transports={library.id: info}))
@@ -82,7 +82,7 @@ def test_a_fifth_of_the_time_of_short_round_trips_in_the_kernel_is_warned_of(
 ) -> None:
     library = make_library("mpi@mpich-5", "mpich")
     info = replace(catalogue.transports["shm"], name=library.id, library=library)
-    share = KernelShare()
+    share = Tally()
     measurement = make_measurement(make_point(transport=library.id, **more))
     for _ in range(2):  # rank 0 counts
         times: dict[str, Any] = {"cpu_system_ns": (system_ms * MS // 2, 0), "wall_ns": (wall_ms * MS // 2, 10**9)}
@@ -148,7 +148,7 @@ def test_ranks_that_share_a_cpu_yield_as_they_should(catalogue: Catalogue, tmp_p
             number = recorder.started(make_launch(oversubscribed=oversubscribed))
             measurement = make_measurement(make_point(transport="shm"), launch_id=number)
             recorder.measured(replace(measurement, cpu_system_ns=(10**9, 0), wall_ns=(10**9, 10**9)))
-            assert bool(recorder.kernel_share.wall_ns) is added
+            assert bool(recorder.tally.wall_ns) is added
 
 
 def test_launches_to_come_take_as_long_as_the_one_under_way(store: Store) -> None:
@@ -188,7 +188,7 @@ def test_a_library_whose_messages_go_through_sockets_does_not_yield(
         recorder = Recorder(store, run_id, Display())
         number = recorder.started(make_launch(library=library))
         recorder.measured(make_measurement(make_point(), launch_id=number))
-        assert bool(recorder.kernel_share.wall_ns) is is_counted
+        assert bool(recorder.tally.wall_ns) is is_counted
 
 
 BEGINS = """
@@ -294,7 +294,7 @@ def test_ctrl_c_while_earlier_measurements_are_read_changes_nothing(
         before = store.run(1)
     read = Store.measurements
 
-    def interrupted(self: Store, stored: StoredPoint) -> list[Measurement]:
+    def interrupted(self: Store, stored: StoredPoint) -> dict[int, Measurement]:
         os.kill(os.getpid(), signal.SIGINT)
         return read(self, stored)
 

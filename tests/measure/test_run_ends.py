@@ -15,7 +15,7 @@ from tests.matrix import matrix
 from tests.measure.test_run import Silent, command
 
 from hockney.analysis.compare.differences import contention_of
-from hockney.machine import Moment
+from hockney.machine.activity import Moment
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, Skipped
 from hockney.measure.recorder import Display, Recorder
@@ -88,10 +88,10 @@ def test_a_run_is_done_if_no_point_failed_and_one_was_measured(
     recorder = Recorder(store, store.create_run(make_info(), points), Display())
     for point, end in zip(points, ends, strict=True):
         recorder.point_ended(point, end, None)
-    outcome = recorder.finish(plan, RunStatus.DONE, load(["shm"]), [], failed_before=before)
+    outcome = recorder.finish(plan, RunStatus.DONE, load(["shm"]), failed_before=before)
     assert (outcome.status, outcome.failed) == (status, failed)
     assert store.run(recorder.run_id).status is status
-    interrupted = recorder.finish(plan, RunStatus.INTERRUPTED, load(["shm"]), [], failed_before=before)
+    interrupted = recorder.finish(plan, RunStatus.INTERRUPTED, load(["shm"]), failed_before=before)
     assert interrupted.status is RunStatus.INTERRUPTED
 
 
@@ -102,7 +102,7 @@ def test_a_run_of_the_harness_alone_is_done(store: Store) -> None:
         recorder = Recorder(store, store.create_run(make_info(), list(ends)), Display())
         for point, end in ends.items():
             recorder.point_ended(point, end, None)
-        assert recorder.finish(Plan("test", ()), RunStatus.DONE, load(["shm"]), []).status is status
+        assert recorder.finish(Plan("test", ()), RunStatus.DONE, load(["shm"])).status is status
 
 
 def test_a_run_whose_points_all_failed_has_nothing_to_resume(tmp_path: Path) -> None:

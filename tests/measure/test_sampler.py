@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from tests.measure.made_up_machine import Machine, Notes, jumping_after, plan_of, sample
 
-from hockney.measure.interfaces import PointFailed
-from hockney.measure.sampler import Sampler
+from hockney.measure.sampler import PointFailed, Sampler
 from hockney.model import MachineProbe, Measurement, PatternTraits, Point, PointStatus
 from hockney.stats.states import State, classify
 

@@ -16,8 +16,8 @@ from hockney.archive import Published, published, reports
 from hockney.cli import execute
 from hockney.model import Point
 from hockney.report.classic import classic_names
+from hockney.report.classic.derived import jumps_of
 from hockney.report.classic.layout import contents, layouts
-from hockney.report.classic.paragon import jumps_of
 from hockney.report.classic.values import Measured, format_figure
 from hockney.report.classic.view import text_of, view_of
 from hockney.worker.catalogue import load

@@ -77,11 +77,14 @@ def test_transports_and_patterns_are_those_of_the_workers() -> None:
 @pytest.mark.usefixtures("catalogue")
 def test_the_matrix_gives_reasons() -> None:
     matrix = take_inventory(cpus=2).matrix
-    assert matrix.cells["shm"] == {"pingpong": "yes", "twoway": "yes", "oneway": "yes", "barrier": "yes"}
-    assert matrix.cells[OPEN_MPI.id]["barrier"] == "native"
-    assert matrix.cells["null"]["twoway"] is None
-    assert matrix.cells["puts"]["barrier"] == "native"  # which needs no messages
-    assert matrix.reasons == {
+    runs = {name: {pattern: pairing.runs for pattern, pairing in row.items()} for name, row in matrix.items()}
+    assert runs["shm"] == {"pingpong": "yes", "twoway": "yes", "oneway": "yes", "barrier": "yes"}
+    assert runs[OPEN_MPI.id]["barrier"] == "native"
+    assert runs["null"]["twoway"] is None
+    assert runs["puts"]["barrier"] == "native"  # which needs no messages
+    assert {
+        (name, pattern): pairing.why for name, row in matrix.items() for pattern, pairing in row.items() if pairing.why
+    } == {
         (transport, pattern): f"{pattern} needs several messages under way at once, which {transport} does not offer"
         for transport, pattern in (("null", "twoway"), ("puts", "pingpong"), ("puts", "twoway"))
     }

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.cells import about, figure, point, reason, report_of, row, shown, tables
+from tests.report.cells import about, figure, point, reason, row, shown, tables
 from tests.report.runs import FACTS, Made, store_run
 
 from hockney.archive import Published
 from hockney.report.classic.models import errors_table
-from hockney.report.classic.plots import plots_of
 from hockney.report.classic.values import ClassicColumn, Measured, Table
+from hockney.report.classic.view import plots_of
 
 RECORD: dict[str, Any] = {
     "name": "gpmimd",
@@ -220,12 +219,11 @@ def test_the_largest_error_and_the_median_are_of_either_sign() -> None:
 
 
 @pytest.mark.parametrize(("sizes", "is_plotted"), [(("4", "8"), True), (("4",), False), (("4", "best"), False)])
-def test_a_plot_has_two_published_sizes_or_more(tmp_path: Path, sizes: tuple[str, ...], is_plotted: bool) -> None:
-    report = report_of(tmp_path, "atlas", made(), facts=facts())
+def test_a_plot_has_two_published_sizes_or_more(sizes: tuple[str, ...], is_plotted: bool) -> None:
     columns = (ClassicColumn("packet size"), ClassicColumn("published", "published"), ClassicColumn("shm", "measured"))
     published = Published("atlas", "", "", "", 10.0, "10", "us", "", {})
     rows = tuple((size, published, Measured("us", 5.0)) for size in sizes)
-    plots = plots_of(replace(report, tables=(Table("com-1.1", "One-way", columns, rows),)))
+    plots = plots_of("atlas", [Table("com-1.1", "One-way", columns, rows)])
     assert [plot.curves for plot in plots] == (
         [{"published": [(4, 10.0), (8, 10.0)], "shm": [(4, 5.0), (8, 5.0)]}] if is_plotted else []
     )

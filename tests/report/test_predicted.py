@@ -106,7 +106,7 @@ def test_a_table_that_needs_more_ranks_than_cpus_throughout_is_not_empty(
 def test_predictions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [oversubscribed("shm", "funnel", 5, 64), oversubscribed("shm", "multicast", 5, 4, algorithm="native")]
     first = tables_of(tmp_path, "atlas", made)
-    monkeypatch.setattr("hockney.measure.on_model.times_of", None)
+    monkeypatch.setattr("hockney.measure.predict.times_of", None)
     assert tables_of(tmp_path, "atlas", made)["com-1.7"] == first["com-1.7"]
     assert figure(row(first["com-1.7"], "4", "64")[-1]) > 0
 
@@ -117,7 +117,7 @@ def test_points_of_a_broken_job_are_predicted_again(tmp_path: Path, monkeypatch:
 
     made = [oversubscribed("shm", "funnel", 5, 64)]
     with monkeypatch.context() as patch:
-        patch.setattr("hockney.measure.on_model.launch", broken_launch)
+        patch.setattr("hockney.measure.predict.launch", broken_launch)
         broken = tables_of(tmp_path, "atlas", made)["com-1.7"]
     assert "no process is left" in reason(row(broken, "4", "64")[-1])
     assert figure(row(tables_of(tmp_path, "atlas", made)["com-1.7"], "4", "64")[-1]) > 0
@@ -147,7 +147,7 @@ def test_a_refusal_is_kept_unless_memory_was_short(
 
     made = [oversubscribed("shm", "funnel", 5, 64)]
     with monkeypatch.context() as patch:
-        patch.setattr("hockney.measure.on_model._measurement", refused)
+        patch.setattr("hockney.measure.predict._measurement", refused)
         first = tables_of(tmp_path, "atlas", made)["com-1.7"]
     assert "not now" in reason(row(first, "4", "64")[-1])
     again = row(tables_of(tmp_path, "atlas", made)["com-1.7"], "4", "64")[-1]

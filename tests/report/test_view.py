@@ -13,8 +13,8 @@ from tests.report.test_classic import stream
 
 from hockney import stats
 from hockney.model import Point
-from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, Measured, Table
-from hockney.report.classic.view import ClassicView, LeftOut, laid_across, states_note, view_of
+from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, LeftOut, Measured, Table
+from hockney.report.classic.view import states_note, view_of
 
 MPI = ("mpi@mpich-5.0.2", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2")
 
@@ -77,24 +77,6 @@ def test_a_published_column_without_a_figure_goes_and_the_heading_with_it() -> N
     row = ("2", "8", "", *FULL[3:])
     assert [column.title for column in view_of(grid(row)).columns[:2]] == ["ranks", "size"]
     assert view_of(grid(row, heading=3)).heading == 2
-
-
-def published(rows: list[tuple[str, str, str]]) -> ClassicView:
-    columns = (ClassicColumn("ranks"), ClassicColumn("size"), ClassicColumn("published", "published"))
-    return ClassicView(columns, tuple(rows))
-
-
-def test_published_figures_alone_have_a_column_for_each_value_of_the_last_key() -> None:
-    rows = [(ranks, size, ranks + size) for ranks in ("2", "4") for size in ("8", "64")]
-    view = laid_across(published(rows))
-    assert [column.title for column in view.columns] == ["ranks", "size 8", "size 64"]
-    assert view.rows == (("2", "28", "264"), ("4", "48", "464"))
-    assert laid_across(published(rows[:3])).rows == tuple(rows[:3])  # a gap
-    assert laid_across(published([*rows, rows[0]])).rows == (*rows, rows[0])  # two figures for one place
-    many = [("2", str(size), "1") for size in range(7)]
-    assert laid_across(published(many)).rows == tuple(many)
-    measured = view_of(grid(FULL))
-    assert laid_across(measured) == measured
 
 
 # ---- on the page -----------------------------------------------------------------------------------------------------

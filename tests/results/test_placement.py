@@ -9,7 +9,7 @@ import pytest
 from tests.builders import make_info, make_launch
 
 from hockney.cli.hosts import print_bindings
-from hockney.measure.run_warnings import core_warnings, stray_warnings
+from hockney.measure.warnings import core_warnings, stray_warnings
 from hockney.results.placement import cores_of_hosts, shared_cores, strayed, used_interfaces
 from hockney.results.runs import Run
 from hockney.results.store import Store

@@ -13,7 +13,7 @@ from tests.matrix import matrix
 from tests.stats.levels import ONE, of_one, of_two
 
 from hockney.model import MachineProbe
-from hockney.stats import MIXED, UNKNOWN, State, classify, classify_all, classify_both, place
+from hockney.stats import MIXED, UNKNOWN, State, classify, classify_both, place
 from hockney.stats.floors import Floor
 
 
@@ -194,10 +194,9 @@ def test_one_outlier_makes_no_other_pace_contended(factor: float) -> None:
     assert set(of_paces(np.concatenate([odd, paces_of(levels, 0.005)]))) == {"near"}
 
 
-def test_several_runs_are_classified_in_order() -> None:
-    runs = [[MachineProbe((floor, floor))] * count for floor, count in ((30.0, 2), (184.0, 1), (30.0, 0), (420.0, 3))]
-    names = [[state.name for state in of_run] for of_run in classify_all(runs)]
-    assert names == [["near"] * 2, ["far 184 ns"], [], ["far 420 ns"] * 3]
+def test_measurements_are_classified_in_order() -> None:
+    probes = [MachineProbe((floor, floor)) for floor in (30.0, 184.0, 30.0, 420.0, 420.0)]
+    assert [state.name for state in classify(probes)] == ["near", "far 184 ns", "near", "far 420 ns", "far 420 ns"]
 
 
 def test_steps_of_a_coarse_clock_are_one_level() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,6 @@ Where = dict[str, Any]  # fields of a point, and options
 TRANSPORTS = {
     "atlas": ("shm",), "scabench": ("shm",), "t3d": ("shm", "null"), "ancor": ("unix",), "paragon": ("shm", "tcp"),
 }  # fmt: skip
-CACHES = {1: 32 << 10, 2: 1 << 20, 3: 32 << 20}
 
 
 @functools.cache
@@ -27,9 +27,12 @@ def planned(report: str) -> tuple[tuple[Point, dict[str, Any]], ...]:
     """Every point with all its options, on a machine with a CPU for every rank; the T3D's 16 are for all pairs."""
     catalogue = load()
     points: list[Point] = []
-    for ranks in ((), (16,)) if report == "t3d" else ((),):
-        asked = RunOptions(transports=TRANSPORTS[report], ranks=ranks, time_s=1e6)
-        points += make_plan(load_suite(report), asked, catalogue, 64, lambda: CACHES).points
+    topology = SimpleNamespace(cache_sizes=lambda: {1: 32 << 10, 2: 1 << 20, 3: 32 << 20})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hockney.measure.plan.read_topology", lambda: topology)
+        for ranks in ((), (16,)) if report == "t3d" else ((),):
+            asked = RunOptions(transports=TRANSPORTS[report], ranks=ranks, time_s=1e6)
+            points += make_plan(load_suite(report), asked, catalogue, 64).points
     defaults = {
         name: {option.name: option.default for option in pattern.options}
         for name, pattern in catalogue.patterns.items()

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.truth.bed.bed import Bed, Host, Link
 
-from hockney.machine import usable_cpus
+from hockney.machine.placement import usable_cpus
 
 RATE_MBIT = 100.0  # of every cable, so that the network is the limit and not the CPUs that all hosts share
 Named = tuple[str, ...]  # the finding's code, the host, the other one of a link, and the direction

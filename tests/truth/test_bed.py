@@ -16,7 +16,7 @@ from tests.truth.bed.bed import Bed, Host
 from tests.truth.bed.command import read_hosts, welcome
 
 from hockney.errors import UsageError
-from hockney.machine import usable_cpus
+from hockney.machine.placement import usable_cpus
 from hockney.model import RunStatus
 from hockney.results.runs import open_results
 

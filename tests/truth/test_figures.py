@@ -15,7 +15,7 @@ from tests.truth.bed.bed import Bed, Host
 from tests.truth.conftest import MakeBed
 from tests.truth.test_bed import ECHO, ROUND_TRIP, iperf, said
 
-from hockney.machine import usable_cpus
+from hockney.machine.placement import usable_cpus
 from hockney.results.runs import open_results
 
 _TOLERANCE = 0.03

@@ -15,8 +15,8 @@ from tests.matrix import matrix
 from tests.truth.bed.bed import Bed, Host
 from tests.truth.conftest import MakeBed
 
-from hockney.machine import usable_cpus
 from hockney.machine.files import parse_cpus
+from hockney.machine.placement import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.model import Launch, PointStatus
 from hockney.results.runs import Run

@@ -14,7 +14,7 @@ from tests.truth.bed.slurm import Slurm, why_not_here
 from tests.truth.conftest import MakeBed
 
 from hockney.analysis.clocks import clocks_around
-from hockney.machine import usable_cpus
+from hockney.machine.placement import usable_cpus
 from hockney.model import Launch
 from hockney.results.runs import Run
 from hockney.results.store import Store

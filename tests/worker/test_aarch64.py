@@ -27,13 +27,13 @@ def run_by() -> list[str]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("transport", ["shm", "threads"])
-@pytest.mark.parametrize(("define", "kind"), [((), "C11 atomics"), (("HK_LSE2",), "16-byte LSE2 stores")])
+@pytest.mark.parametrize(("flags", "kind"), [((), "C11 atomics"), (("-DHK_LSE2",), "16-byte LSE2 stores")])
 def test_every_pattern_on_an_arm_cpu(
-    transport: str, define: tuple[str, ...], kind: str, monkeypatch: pytest.MonkeyPatch
+    transport: str, flags: tuple[str, ...], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On one CPU, for emulators before QEMU 8.1 carry a 16-byte store out as two; that it is one shows on silicon."""
     before = run_by()
-    recipe = Recipe(compiler=(CROSS if before else "cc",), flags=("-static",), defines=define)
+    recipe = Recipe(compiler=(CROSS if before else "cc",), flags=("-static", *flags))
     monkeypatch.setattr("hockney.worker.build._lse2", lambda: ())  # the build follows the recipe alone
     words = [*before, str(build_worker(recipe)), "-t", transport, "-n", "2", "--oversubscribed"]
     commands = ["hello", *(measure(pattern, size) for pattern in PATTERNS for size in (8, 48, 64, 5000, 70_001))]

@@ -131,7 +131,7 @@ def test_defines_flags_and_sources_on_top(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     extra = tmp_path / "extra.c"
     extra.write_text('#include "status.h"\n#ifndef SEEN\n#error not seen\n#endif\nint hk_extra;\n')
-    more = Recipe(defines=("SEEN=1",), flags=("-O0",), extra_sources=(extra,))
+    more = Recipe(flags=("-DSEEN=1", "-O0"), extra_sources=(extra,))
     assert build_worker(more, folder=folder) != build_worker(folder=folder)
 
 
@@ -224,7 +224,7 @@ def test_files_unused_for_a_month_are_deleted(tmp_path: Path) -> None:
     crumbs.mkdir()
     for path in [worker, crumbs, *(folder / "objects").iterdir()]:
         os.utime(path, (long_ago, long_ago))
-    build_worker(Recipe(defines=("OTHER=1",)), folder=folder)
+    build_worker(Recipe(flags=("-DOTHER=1",)), folder=folder)
     assert not worker.exists()
     assert not crumbs.exists()
     assert build_worker(folder=folder) == worker

@@ -11,11 +11,10 @@ import pytest
 from tests.builders import make_library
 
 from hockney.errors import UsageError
-from hockney.worker import pmi
 from hockney.worker.errors import LaunchFailed
 from hockney.worker.hosts import Host
-from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, YIELDS, Job, StartCommand, launch
-from hockney.worker.libraries import Library
+from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, YIELDS, Job, StartCommand, launch, output_of
+from hockney.worker.libraries import NATIVE, Library
 from hockney.worker.starters import LAUNCHER_WORDS, check_launcher
 
 JOB = Job(Path("/w"), "T", 3, cpus=(0, 2))
@@ -68,8 +67,9 @@ def words(line: str) -> tuple[str, ...]:
     return (*plain.split(), *([remote] if bar else []))
 
 
-def program(name: str) -> str:
-    return "" if name in ("local", "ssh") else "mpiexec"
+def of_launcher(name: str) -> Library:
+    """A library with this launcher of its own."""
+    return NATIVE if name in ("local", "ssh", "srun", "flux") else replace(make_library(), kind=name)
 
 
 def test_the_environment_decides_whether_open_mpi_yields() -> None:
@@ -89,7 +89,7 @@ def test_every_launcher_has_an_expected_argv() -> None:
 def test_argv(name: str) -> None:
     for job, expected in zip((JOB, SPREAD), EXPECTED_ARGV[name], strict=True):
         if expected is not None:
-            launched = LAUNCHERS[name](Job(**{**vars(job), "program": program(name)}))
+            launched = LAUNCHERS[name](replace(job, library=of_launcher(name)))
             assert launched.argv == words(expected)
             is_passed = name == "pvm" and job is SPREAD  # within the command
             assert launched.environment == ({} if is_passed else EXPECTED_ENVIRONMENT.get(name, {}))
@@ -97,7 +97,7 @@ def test_argv(name: str) -> None:
 
 def test_a_start_limit_is_passed_to_every_rank() -> None:
     for name in LAUNCHERS:
-        job = Job(**{**vars(SPREAD if name == "ssh" else JOB), "program": program(name), "start_limit_s": 300})
+        job = replace(SPREAD if name == "ssh" else JOB, library=of_launcher(name), start_limit_s=300)
         launched = LAUNCHERS[name](job)
         for argv in (launched.argv, *launched.joins):
             assert "--start-limit 300" in " ".join(argv), name
@@ -154,7 +154,7 @@ def test_without_cpus_nothing_is_pinned() -> None:
 
 
 def test_more_hosts_than_ranks_leaves_the_last_ones_out() -> None:
-    job = Job(Path("/w"), "T", 1, hosts=A_AND_B, program="mpiexec")
+    job = Job(Path("/w"), "T", 1, hosts=A_AND_B, library=make_library())
     assert "a:1" in LAUNCHERS["mpich"](job).argv
     assert LAUNCHERS["ssh"](job).joins == ()
 
@@ -256,11 +256,11 @@ def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             program = tmp_path / name
             program.write_text(f"#!/bin/sh\necho '{said}' >&2\n", encoding="ascii")
             program.chmod(0o755)
-        pmi.output_of.cache_clear()
+        output_of.cache_clear()
 
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     yield make
-    pmi.output_of.cache_clear()
+    output_of.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from hockney.errors import UsageError
-from hockney.worker.machine_model import Model, builtin_models, load_model
-from hockney.worker.machine_text import compiled, grid_edges, why_unfit
+from hockney.worker.machine_model import Model, builtin_models, compiled, grid_edges, load_model, why_unfit
 
 SWITCH = 'title = "a machine"\n[topology]\nkind = "switch"\nnodes = 4\nsource = "made up"\n'
 FAR = '[class.far]\nswitches = 99\n[[class.far.segment]]\nlatency = 100\nsource = "made up"\n'
@@ -70,7 +69,7 @@ def test_a_topology_becomes_lines(words: str, nodes: int, expected: list[str], t
     at = text.index(expected[0])
     assert text[at : at + len(expected)] == expected
     assert not [line for line in text if line.startswith(("edge", "via", "turn")) and line not in expected]
-    assert load_model(str(tmp_path / "machine.toml")).machine.topology.node_count == nodes
+    assert load_model(str(tmp_path / "machine.toml")).machine.topology.shape.nodes == nodes
 
 
 def test_costs_become_lines(tmp_path: Path) -> None:
@@ -222,7 +221,7 @@ def test_a_model_changes_its_base(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text(SWITCH + COSTS, encoding="utf-8")
     changed = 'base = "base.toml"\ntitle = "changed"\n[topology]\nnodes = 7\n'
     model = model_of(tmp_path, changed)
-    assert (model.machine.title, model.machine.topology.node_count, list(model.machine.classes)) == (
+    assert (model.machine.title, model.machine.topology.shape.nodes, list(model.machine.classes)) == (
         "changed",
         7,
         ["all"],

@@ -18,11 +18,10 @@ from hockney.worker.errors import LaunchFailed
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import Job, ssh
 from hockney.worker.session import WorkerSession
-from hockney.worker.starters import Starter
 
 hosts = parse_hosts("127.0.0.[1-{RANKS}]")
-starter = Starter(("env", "HOST={{hosts}}", "{{worker}}"))
-command = ssh(Job(build_worker(), "tcp", len(hosts), oversubscribed=True, hosts=hosts, starter=starter))
+template = "env HOST={{hosts}} {{worker}}"
+command = ssh(Job(build_worker(), "tcp", len(hosts), oversubscribed=True, hosts=hosts, asked=template))
 try:
     with WorkerSession(command) as session:
         print(len(session.hello().ranks), "ranks")

@@ -49,7 +49,7 @@ def mailbox_over(library: Library, transport: str) -> Recipe:
     """A worker with a transport `mailbox`, whose messages are puts, gets and waits of another transport."""
     return replace(
         library.recipe,
-        defines=("HK_EXTRA_TRANSPORTS(X)=X(mailbox)", f"HK_MAILBOX_OVER=hk_transport_{transport}"),
+        flags=("-DHK_EXTRA_TRANSPORTS(X)=X(mailbox)", f"-DHK_MAILBOX_OVER=hk_transport_{transport}"),
         extra_sources=(HERE / "mailbox.c",),
     )
 
@@ -93,7 +93,7 @@ def test_every_pattern(mpi: Library, transport: str) -> None:
                 answer = session.measure("allreduce", bytes=size, samples=3, options=[("algorithm", algorithm)])
                 assert (answer.algorithm, answer.verified) == (done_by, True)
         session.close()
-    assert session.noise == ()
+    assert not session.channel.noise
 
 
 @EVERY_MPI

@@ -270,7 +270,7 @@ def test_a_first_process_that_is_killed_takes_all_along(room: Path) -> None:
     session.start()
     try:
         session.hello()
-        os.kill(session.pids[0], signal.SIGKILL)
+        os.kill(session.channel.processes[0].pid, signal.SIGKILL)
         assert_nothing_stays(room)
     finally:
         session.kill()

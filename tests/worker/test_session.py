@@ -64,7 +64,7 @@ def faulty(fault: str, ranks: int = 2) -> StartCommand:
 def mark_of(session: WorkerSession) -> str:
     environment: dict[str, str] = {}
     while MARK not in environment:  # for a moment after its start a process has none
-        environment = psutil.Process(session.pids[0]).environ()
+        environment = psutil.Process(session.channel.processes[0].pid).environ()
     return environment[MARK]
 
 
@@ -72,7 +72,7 @@ def mark_of(session: WorkerSession) -> str:
 def nothing_stays(session: WorkerSession) -> Iterator[None]:
     """After the block no process of the session is left, under any parent."""
     mark = mark_of(session)
-    pids = session.pids
+    pids = [process.pid for process in session.channel.processes]
     yield
     assert find_members([], mark) == []
     assert not any(psutil.pid_exists(pid) for pid in pids)
@@ -137,7 +137,7 @@ def test_a_session_from_hello_to_quit(mpi: Library | None) -> None:
         if hello.floor_why is None:
             assert len(session.floor(samples=5).half_round_trip_ns) == 5
         session.close()
-    assert session.noise == ()
+    assert not session.channel.noise
 
 
 @EVERY_MPI
@@ -244,8 +244,8 @@ def test_other_lines_on_standard_output_are_noise() -> None:
     with WorkerSession(faulty("rubbish 0 64")) as session:
         session.hello()
         assert session.measure("pingpong", bytes=64, samples=200).samples == 200
-        assert any("library: 3 warnings suppressed" in line for line in session.noise)
-        assert len(session.noise) <= 100
+        assert any("library: 3 warnings suppressed" in line for line in session.channel.noise)
+        assert len(session.channel.noise) <= 100
 
 
 @EVERY_JOB
@@ -281,7 +281,7 @@ def test_a_stopped_launcher_ends_at_the_time_limit(mpi: Library | None, monkeypa
     monkeypatch.setattr("hockney.worker.session.GRACE_S", 0.5)  # for a rank that ends the point itself
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         session.hello()
-        os.kill(session.pids[0], signal.SIGSTOP)
+        os.kill(session.channel.processes[0].pid, signal.SIGSTOP)
         with within_10_s_of(1), pytest.raises(WorkerTimedOut):
             session.measure("pingpong", batch=ENDLESS, timeout_s=1)
 
@@ -290,7 +290,7 @@ def test_a_stopped_launcher_ends_at_the_time_limit(mpi: Library | None, monkeypa
 def test_a_killed_launcher_takes_its_ranks_along(mpi: Library | None) -> None:
     with WorkerSession(job(mpi)) as session, nothing_stays(session):
         session.hello()
-        launcher = session.pids[0]
+        launcher = session.channel.processes[0].pid
         killed = pytest.raises(WorkerDied, match="killed by SIGKILL")
         with soon(lambda: os.kill(launcher, signal.SIGKILL)), killed:
             session.measure("pingpong", batch=ENDLESS, timeout_s=60)
@@ -308,7 +308,7 @@ from hockney.worker.launch import StartCommand
 from hockney.worker.session import WorkerSession
 with WorkerSession(StartCommand("worker", {started.argv!r}, {dict(started.environment)!r})) as session:
     session.hello()
-    print(psutil.Process(session.pids[0]).environ()["{MARK}"], flush=True)
+    print(psutil.Process(session.channel.processes[0].pid).environ()["{MARK}"], flush=True)
     if {busy}:
         session.measure("pingpong", batch={ENDLESS}, timeout_s=600)
     input()

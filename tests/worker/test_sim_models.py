@@ -10,8 +10,7 @@ from tests.shared import finished
 from tests.worker.sim import SIM, lines, refused, simulate
 
 from hockney.worker.build import build_worker
-from hockney.worker.machine_model import load_model
-from hockney.worker.machine_text import compiled_file
+from hockney.worker.machine_model import compiled_file, load_model
 
 GRAPH = ["topology graph 1 2", "edge 0 2", "edge 1 2"]
 CLASS = ["class all any", "segment 0 eager 0"]

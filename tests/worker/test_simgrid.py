@@ -18,8 +18,7 @@ from hockney.model import Point
 from hockney.results.runs import open_results
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.launch import Job, StartCommand, launch
-from hockney.worker.machine_model import Model, load_model
-from hockney.worker.machine_text import compiled
+from hockney.worker.machine_model import Model, compiled, load_model
 from hockney.worker.session import WorkerSession
 from hockney.worker.simgrid import platform_of
 

@@ -7,15 +7,15 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.shared import finished
 from tests.worker.test_native import HERE
 
-from hockney.measure.run_warnings import stranger_warnings
+from hockney.measure.warnings import Tally
 from hockney.worker.build import SOURCES, build_worker
+from hockney.worker.catalogue import load
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
@@ -47,7 +47,9 @@ def test_a_refused_stranger_is_reported(tmp_path: Path) -> None:
     with WorkerSession(launch(job, environment={"HOCKNEY_RSH": str(agent)})) as session:
         assert [rank.strangers for rank in session.hello().ranks] == [2, 0]
         assert session.measure("pingpong", bytes=64).verified
-    (warning,) = stranger_warnings(Counter({"tcp": 2, "udp": 0}))
+    tally = Tally()
+    tally.strangers.update({"tcp": 2, "udp": 0})
+    (warning,) = tally.warnings(load(["tcp"]))
     assert (warning.kind, warning.subject) == ("stranger", "tcp")
     assert warning.cause.startswith("2 connections to the ranks of tcp")
 

@@ -166,7 +166,7 @@ def test_a_wrong_answer_is_a_protocol_error_and_ends_the_job(stub: Stub, key: st
     with pytest.raises(ProtocolError) as error:
         session.measure("pingpong", bytes=8, batch=1, samples=2)
     assert "\n" not in str(error.value)
-    assert not any(psutil.pid_exists(pid) for pid in session.pids)
+    assert not any(psutil.pid_exists(process.pid) for process in session.channel.processes)
 
 
 WRONG: dict[str, list[object]] = {
@@ -229,16 +229,16 @@ hear(); answer(MEASURE); hear(); answer({"v": 1, "kind": "bye", "id": 3})
     with WorkerSession(stub.launch(body)) as session:
         session.hello()
         assert session.measure("pingpong", bytes=8, batch=1, samples=2).verified
-        assert len(session.noise) <= 100
-        assert max(map(len, session.noise)) <= 4096
-        assert {"no end", "@hkx", "@ hk"} <= set(session.noise)
+        assert len(session.channel.noise) <= 100
+        assert max(map(len, session.channel.noise)) <= 4096
+        assert {"no end", "@hkx", "@ hk"} <= set(session.channel.noise)
 
 
 def test_a_flood_on_standard_error_is_bounded(stub: Stub) -> None:
     body = "hear()\nfor n in range(200_000):\n    print('warning number', n, file=sys.stderr)\nanswer(HELLO); hear()\n"
     with WorkerSession(stub.launch(body)) as session:
         session.hello()
-        assert len(session.said) <= 1 << 16
+        assert len(session.channel.said()) <= 1 << 16
         session.kill()
 
 
@@ -267,7 +267,7 @@ def test_a_start_that_hangs_is_ended(stub: Stub, body: str, monkeypatch: pytest.
         session.hello()
     remedy = "to wait longer, measure again with --limit above 1 s"
     assert f"stub did not start the worker: no answer within 1 s ({remedy})" in str(error.value)
-    assert not psutil.pid_exists(session.pids[0])
+    assert not psutil.pid_exists(session.channel.processes[0].pid)
 
 
 def test_a_longer_limit_is_not_advised_where_it_would_not_help(stub: Stub) -> None:
@@ -334,7 +334,7 @@ hear(); answer(HELLO); time.sleep(600)
     session = WorkerSession(stub.launch(body))
     session.start()
     session.hello()
-    mark = psutil.Process(session.pids[0]).environ()["HOCKNEY_JOB"]
+    mark = psutil.Process(session.channel.processes[0].pid).environ()["HOCKNEY_JOB"]
     members = find_members([], mark)
     assert len(members) >= 4
     assert session.kill()
@@ -357,7 +357,7 @@ def test_lines_do_not_depend_on_chunks(stub: Stub, monkeypatch: pytest.MonkeyPat
             lines.append(line)
         channel.end()
         assert lines == [b"y" * 10_000, b"{}"]
-        assert list(channel.noise) == [b"noise", b"@h", b"x" * 4096, b"the rest"]
+        assert list(channel.noise) == ["noise", "@h", "x" * 4096, "the rest"]
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def test_messages_of_a_rank_about_its_connections_are_no_such_failure() -> None:
 def test_a_launcher_that_comes_up_after_all_is_heard(stub: Stub) -> None:
     late = "sys.stderr.write('ssh: connect to host n9 port 22: once\\n'); sys.stderr.flush(); time.sleep(1)\n"
     launched = stub.launch(late + answering(MEASURE) + "answer({'v': 1, 'kind': 'bye', 'id': 3})\n")
-    assert ask(launched).said.startswith("ssh: connect")
+    assert ask(launched).channel.said().startswith("ssh: connect")
 
 
 def test_the_reason_is_the_first_cause() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from hockney.model import Measurement, Point
+from hockney.model import Point
 from hockney.stats.interval import t_quantile
 
 if TYPE_CHECKING:
@@ -78,16 +78,17 @@ def clocks_around(run: Run) -> list[ClockAround]:
     readings = [{host: Seen(**seen) for host, seen in reading.items()} for reading in run.facts.get(READINGS) or ()]
     if not readings:
         return []
-    first, last = readings[0], readings[-1] if readings[1:] else {}
-    return [_around(host, before, last.get(host)) for host, before in first.items()]
-
-
-def _around(host: str, before: Seen, after: Seen | None) -> ClockAround:
-    if after is None or after.time_s <= before.time_s:
-        return ClockAround(host, before, None, None, None)
-    between_s = after.time_s - before.time_s
-    ppm = (after.ahead_ns - before.ahead_ns) / between_s / 1000
-    return ClockAround(host, before, after, ppm, (before.error_ns + after.error_ns) / between_s / 1000)
+    clocks = []
+    for host, before in readings[0].items():
+        after = readings[-1].get(host)
+        between_s = after.time_s - before.time_s if after else 0.0
+        if after and between_s > 0:
+            ppm = (after.ahead_ns - before.ahead_ns) / between_s / 1000
+            error_ppm = (before.error_ns + after.error_ns) / between_s / 1000
+            clocks.append(ClockAround(host, before, after, ppm, error_ppm))
+        else:
+            clocks.append(ClockAround(host, before, None, None, None))
+    return clocks
 
 
 def clocks_of(run: Run) -> Clocks | None:
@@ -97,23 +98,19 @@ def clocks_of(run: Run) -> Clocks | None:
 
 
 def _hosts(series: Series) -> Iterable[HostClock]:
+    """The clock of each host, by the rank with the smallest error in each measurement."""
     seen: dict[str, list[Seen]] = {}
     for measurement in series.measurements:
-        for host, clock in _best_of_hosts(measurement).items():
+        best: dict[str, Seen] = {}
+        along = zip(*(added_up(measurement.counters[name]) for name in (AHEAD, ERROR)), strict=True)
+        for (host, _), (ahead_ns, error_ns) in zip(measurement.places, along, strict=True):
+            if host not in best or error_ns < best[host].error_ns:
+                best[host] = Seen(measurement.started_unix_s, ahead_ns, error_ns)
+        for host, clock in best.items():
             seen.setdefault(host, []).append(clock)
     for host, clocks in seen.items():
-        best = min(clocks, key=lambda clock: clock.error_ns)
-        yield HostClock(host, best.ahead_ns, best.error_ns, *(drift_ppm(clocks) or (None, None, None)))
-
-
-def _best_of_hosts(measurement: Measurement) -> dict[str, Seen]:
-    """The clock of each host, by the rank with the smallest error."""
-    along = zip(*(added_up(measurement.counters[name]) for name in (AHEAD, ERROR)), strict=True)
-    best: dict[str, Seen] = {}
-    for (host, _), (ahead_ns, error_ns) in zip(measurement.places, along, strict=True):
-        if host not in best or error_ns < best[host].error_ns:
-            best[host] = Seen(measurement.started_unix_s, ahead_ns, error_ns)
-    return best
+        closest = min(clocks, key=lambda clock: clock.error_ns)
+        yield HostClock(host, closest.ahead_ns, closest.error_ns, *(drift_ppm(clocks) or (None, None, None)))
 
 
 def added_up(steps: Sequence[float]) -> list[float]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hockney.analysis.finding import Finding, Subject
 from hockney.model import Measurement, Point, PointStatus
 from hockney.stats import Interval, time_of
 from hockney.stats.figures import percentile
 
 if TYPE_CHECKING:
+    from hockney.analysis.explain.curve import Reading
     from hockney.results.runs import Run
 
 
@@ -87,3 +89,33 @@ def _times(measurements: Sequence[Measurement]) -> Times:
     is_single = all(measurement.batch == 1 for measurement in measurements)
     p99_ns, p999_ns = (percentile(samples_ns, share) if is_single else None for share in (0.99, 0.999))
     return Times(statistics.median(_medians_ns(measurements)), p99_ns, p999_ns)
+
+
+def greatest_impacts(reading: Reading) -> list[Finding]:
+    """Of each transport the point that its background slows most; none of a run without a background."""
+    greatest: dict[str, Impact] = {}
+    if reading.impacts is None:
+        return []
+    for impact in reading.impacts.impacts:
+        transport, low = impact.point.transport, impact.factor.low
+        known = greatest.get(transport)
+        if low is not None and low > 1.05 and (known is None or impact.factor.value > known.factor.value):
+            greatest[transport] = impact
+    return [_finding(impact, reading.impacts.background) for impact in greatest.values()]
+
+
+def _finding(impact: Impact, background: str) -> Finding:
+    point, factor = impact.point, impact.factor
+    facts: dict[str, Any] = {
+        "background": background,
+        "slower_ratio": factor.estimate,
+        "idle_ns": impact.idle.p50_ns,
+        "loaded_ns": impact.loaded.p50_ns,
+        "rounds": impact.rounds,
+    }
+    if point.is_sized:
+        facts["size_bytes"] = point.bytes
+    if impact.idle.p99_ns is not None and impact.loaded.p99_ns is not None:
+        facts |= {"idle_p99_ns": impact.idle.p99_ns, "loaded_p99_ns": impact.loaded.p99_ns}
+    subject = Subject(point.transport, point.pattern_text, point.ranks, sizes_bytes=(point.bytes,))
+    return Finding("impact", subject, facts, effect=factor.value - 1)

@@ -1,74 +1,80 @@
-"""Oddities of published figures: patterns, columns and sizes that contradict each other.
+"""Findings in the published figures of the archive's machines (`hockney explain --machine`).
 
-A detector here has bounds that fit printed figures; no run is judged by it.
+The detectors here have bounds that fit printed figures; no run is judged by them.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
-from collections.abc import Iterator
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Options, Reading, subject_of
+from hockney.analysis.explain import DETECTORS, Explanation, explain
+from hockney.analysis.explain.curve import MeasuredCurve, Options, Reading, subject_of
+from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LawRow, Odd, is_off, rows, without
 from hockney.analysis.explain.pattern_pairs import alike, common_sizes, loaded_and_idle
 from hockney.analysis.explain.shape import curves_of_shapes
-from hockney.analysis.finding import Finding, Subject
-from hockney.archive import Published
-from hockney.archive.curves import PublishedReading, estimate_of
+from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Subject
+from hockney.archive import Machine, Published
+from hockney.archive.curves import PublishedReading, estimate_of, read_machine
+from hockney.machine.files import rows_of
 from hockney.stats.fit import Estimate, Segment, fit_line
 
 _STEP = 0.10
+_SAME = 0.005
+_MATCH = 0.03
+_NEAR_PERIOD = 0.005
+
+# ---- one curve, one column -----------------------------------------------------------------------------------------
 
 
 def steps(reading: Reading) -> Iterator[Finding]:
     """Sizes between which the time rises by more than a published best rate explains."""
     for curve in reading.curves:
-        if curve.peak_bytes_per_s is not None:
-            for lower, upper in pairwise(curve.points):
-                yield from _step(curve, curve.peak_bytes_per_s, lower, upper)
-
-
-def _step(curve: MeasuredCurve, peak: Estimate, lower: CurvePoint, upper: CurvePoint) -> Iterator[Finding]:
-    explained = (upper.bytes - lower.bytes) * 1e9 / peak
-    rest = upper.time_ns - lower.time_ns - explained
-    effect = rest.value / lower.time_ns.value
-    if rest.low > 0 and effect >= _STEP:
-        facts = {
-            "answer": "suspected",
-            "below_bytes": lower.bytes,
-            "above_bytes": upper.bytes,
-            "step_ns": rest,
-            "peak_bytes_per_s": peak,
-            "explained_ns": explained.value,
-        }
-        yield Finding("protocol switch", subject_of(curve, (lower.bytes, upper.bytes)), facts, effect=effect)
+        peak = curve.peak_bytes_per_s
+        if peak is None:
+            continue
+        for lower, upper in itertools.pairwise(curve.points):
+            explained = (upper.bytes - lower.bytes) * 1e9 / peak
+            rest = upper.time_ns - lower.time_ns - explained
+            effect = rest.value / lower.time_ns.value
+            if rest.low > 0 and effect >= _STEP:
+                facts = {
+                    "answer": "suspected",
+                    "below_bytes": lower.bytes,
+                    "above_bytes": upper.bytes,
+                    "step_ns": rest,
+                    "peak_bytes_per_s": peak,
+                    "explained_ns": explained.value,
+                }
+                subject = subject_of(curve, (lower.bytes, upper.bytes))
+                yield Finding("protocol switch", subject, facts, effect=effect)
 
 
 def plateaus(reading: Reading) -> Iterator[Finding]:
     """If the longer sizes form one line, the size at which that line reaches the time of the shortest."""
     curves = {curve.name: curve for curve in reversed(curves_of_shapes(reading)) if len(curve.points) >= 4}
     for curve in reversed(curves.values()):
-        yield from _plateau(curve)
-
-
-def _plateau(curve: MeasuredCurve) -> Iterator[Finding]:
-    first, rest = curve.points[0], curve.points[1:]
-    shortest = max(4, first.bytes)
-    if rest[0].bytes > 16 * shortest:  # a line that begins farther off says nothing of the shortest size
-        return
-    fit = fit_line([point.bytes for point in rest], [point.time_ns.value for point in rest])
-    if not isinstance(fit, Segment) or fit.relative_rms > 0.02 or fit.ns_per_byte.value <= 0:
-        return
-    time = first.time_ns
-    reached = time.mapped(lambda ns: (ns - fit.t0_ns.value) / fit.ns_per_byte.value)
-    if time.low >= (1 + _STEP) * fit.time_ns(first.bytes) and reached.low >= 4 * shortest:
-        facts = {"plateau_ns": time, "first_bytes": first.bytes, "flat_bytes": reached}
-        yield Finding("flat latency", subject_of(curve, (first.bytes,)), facts)
+        first, rest = curve.points[0], curve.points[1:]
+        shortest, time = max(4, first.bytes), first.time_ns
+        if rest[0].bytes > 16 * shortest:  # a line that begins farther off says nothing of the shortest size
+            continue
+        fit = fit_line([point.bytes for point in rest], [point.time_ns.value for point in rest])
+        if not isinstance(fit, Segment) or fit.relative_rms > 0.02 or fit.ns_per_byte.value <= 0:
+            continue
+        start_ns = fit.t0_ns.value
+        reached = (time - Estimate(start_ns, start_ns, start_ns)) * (1 / fit.ns_per_byte.value)
+        if time.low >= (1 + _STEP) * fit.time_ns(first.bytes) and reached.low >= 4 * shortest:
+            facts = {"plateau_ns": time, "first_bytes": first.bytes, "flat_bytes": reached}
+            yield Finding("flat latency", subject_of(curve, (first.bytes,)), facts)
 
 
 def derived_columns(reading: PublishedReading) -> Iterator[Finding]:
     """Rates that are not words over clock periods, as the other rows' are."""
-    rows = _rows(reading, "words", "cp")
+    rows = _with_columns(reading, "words", "cp")
     per_cp = [float(figure.at["words"]) / float(figure.at["cp"]) for figure in rows]
     # The clock rate, in the report's units, on which most rows agree.
     scale = statistics.median([(figure.value or 0.0) / rate for figure, rate in zip(rows, per_cp, strict=True)] or [0])
@@ -89,7 +95,7 @@ def derived_columns(reading: PublishedReading) -> Iterator[Finding]:
 
 def long_latencies(reading: PublishedReading) -> Iterator[Finding]:
     """Latencies that are printed as longer than all that they are a part of."""
-    rows = _rows(reading, "latency_cp", "cp")
+    rows = _with_columns(reading, "latency_cp", "cp")
     longer = [figure for figure in rows if float(figure.at["latency_cp"]) > float(figure.at["cp"])]
     if longer:
         latencies, totals = ([float(figure.at[name]) for figure in longer] for name in ("latency_cp", "cp"))
@@ -99,7 +105,7 @@ def long_latencies(reading: PublishedReading) -> Iterator[Finding]:
         yield Finding("part longer than the whole", Subject(reading.subject), facts, effect=effect)
 
 
-def _rows(reading: PublishedReading, *columns: str) -> list[Published]:
+def _with_columns(reading: PublishedReading, *columns: str) -> list[Published]:
     """The figures that have these columns."""
     return [figure for figure in reading.figures if figure.value and {*columns} <= figure.at.keys()]
 
@@ -167,3 +173,177 @@ def _end_of_cache(transport: str, state: str, totals: list[tuple[int, Estimate]]
         facts = {"within_bytes": low, "within_ratio": below, "beyond_bytes": high, "beyond_ratio": above}
         subject = Subject(transport, "outfarm and multicast", None, state, (low, high))
         yield Finding("data beyond a cache", subject, facts, effect=above.value - below.value)
+
+
+# ---- grids ---------------------------------------------------------------------------------------------------------
+
+
+def identical_rows(reading: Reading) -> Iterator[Finding]:
+    """Two rows with the same times, though one is of 1.5 times as many messages or more."""
+    growing = {row.pattern for row in rows(reading) if row.law is BY_MESSAGES}
+    for fewer, more in _row_pairs(reading, sorted(growing)):
+        ratios = [a.time_ns / b.time_ns for a, b in zip(fewer.points, more.points, strict=True)]
+        factor = (more.ranks - 1) / (fewer.ranks - 1)
+        if factor >= 1.5 and all(abs(over.value - 1) <= _SAME and over.relative <= 10 * _SAME for over in ratios):
+            facts = {"same_as_ranks": more.ranks, "time_ratio": ratios}
+            yield Finding("identical rows", subject_of(fewer, fewer.sizes), facts, effect=factor - 1)
+
+
+def _row_pairs(reading: Reading, patterns: Sequence[str]) -> Iterator[tuple[MeasuredCurve, MeasuredCurve]]:
+    """Rows of three sizes or more that differ in the number of ranks only, the one of fewer ranks first."""
+    for fewer, more in itertools.permutations(reading.of(*patterns), 2):
+        same = (fewer.pattern, fewer.transport, fewer.options, fewer.state, fewer.sizes) == (
+            more.pattern, more.transport, more.options, more.state, more.sizes,
+        )  # fmt: skip
+        if same and fewer.ranks < more.ranks and len(fewer.points) >= 3:
+            yield fewer, more
+
+
+def kinked_laws(reading: Reading) -> Iterator[Finding]:
+    """Farms in which the same one or two numbers of senders are off the line of the others, in most rows."""
+    members: dict[tuple[str, str, str], list[LawRow]] = {}
+    for row in rows(reading):
+        if row.law is BY_SENDERS:
+            members.setdefault((row.transport, row.pattern, row.state), []).append(row)
+    for (transport, pattern, state), of_farm in members.items():
+        kinks = [kinks for row in of_farm if (kinks := _kinks(row))]
+        places = Counter(tuple(odd.item.x for odd in row) for row in kinks)
+        where, count = places.most_common(1)[0] if places else ((), 0)
+        if 2 * count >= len(of_farm):
+            odd = [odd for row in kinks if tuple(odd.item.x for odd in row) == where for odd in row]
+            most = max(odd, key=lambda figure: abs(figure.relative))
+            time_ns = most.item.time_ns.value
+            facts = {
+                "senders": [round(x) for x in where],
+                "kinked_rows": count,
+                "rows": len(of_farm),
+                "most_off_ns": abs(time_ns - time_ns / most.over_ratio.value),
+                "most_off_share": abs(most.relative),
+            }
+            subject = Subject(transport, pattern, None, state)
+            yield Finding("kinked scaling law", subject, facts, effect=abs(most.relative))
+
+
+def _kinks(row: LawRow) -> list[Odd]:
+    """One or two outlying figures of a row with at least three times as many, if the rest is on a line."""
+    for count in range(1, min(2, len(row.items) // 3) + 1):
+        tries = [without(row, left_out) for left_out in itertools.combinations(row.items, count)]
+        straight = [odd for odd, off in tries if off <= _SAME and all(is_off(figure, off) for figure in odd)]
+        if straight:
+            return straight[0] if len(straight) == 1 else []
+    return []
+
+
+def two_speeds(reading: Reading) -> Iterator[Finding]:
+    """A farm whose messages are faster per byte among more ranks: among fewer, they took another path."""
+    # Farms whose messages come one after another.
+    for fewer, more in _row_pairs(reading, ("robpush", "robpull")):
+        slow, fast = (_slope(curve, curve.ranks - 1) for curve in (fewer, more))
+        if not _delay_us(fewer) and slow.is_above(fast) and slow.value > 1.25 * fast.value:
+            facts = {
+                "slow_ns_per_byte": slow,
+                "slow_like": _like(slow, reading),
+                "fast_ns_per_byte": fast,
+                "fast_like": _like(fast, reading),
+                "fast_ranks": more.ranks,
+            }
+            effect = slow.value / fast.value - 1
+            yield Finding("two speeds", subject_of(fewer, fewer.sizes[-2:]), facts, effect=effect)
+
+
+def _slope(curve: MeasuredCurve, messages: int) -> Estimate:
+    """The time per byte of one of several messages in a row, from the two longest."""
+    before, last = curve.points[-2:]
+    return (last.time_ns - before.time_ns) * (1 / messages / (last.bytes - before.bytes))
+
+
+def _like(slope: Estimate, reading: Reading) -> str:
+    """The pattern of two ranks with the same time per byte, "" if there is none."""
+    known = [(curve.pattern, _slope(curve, 1)) for curve in reading.of("oneway", "pairs")]
+    return next((name for name, of in known if of.low > 0 and abs(slope.value / of.value - 1) <= _MATCH), "")
+
+
+def delays(reading: Reading) -> Iterator[Finding]:
+    """Farms in which a microsecond of delay adds more than that, between the two longest delays of each row."""
+    rows_of: dict[tuple[object, ...], list[MeasuredCurve]] = {}
+    for curve in filter(_delay_us, reading.curves):
+        row = curve.transport, curve.pattern, curve.ranks, curve.state, curve.sizes
+        rows_of.setdefault(row, []).append(curve)
+    slopes: dict[tuple[str, str], list[Estimate]] = {}
+    for curves in rows_of.values():
+        *_, shorter, longer = sorted(curves, key=_delay_us)
+        asked_ns = 1e3 * (_delay_us(longer) - _delay_us(shorter))
+        added = longer.points[0].time_ns - shorter.points[0].time_ns
+        slopes.setdefault((longer.transport, longer.pattern), []).append(added * (1 / asked_ns))
+    for (transport, pattern), of_farm in slopes.items():
+        low, high = (chosen(of_farm, key=lambda slope: slope.value) for chosen in (min, max))
+        if high.low > 1 + _MATCH and low.low > 0:
+            facts = {"least_ratio": low, "most_ratio": high}
+            yield Finding("long delays", Subject(transport, pattern), facts, effect=high.value - 1)
+
+
+def _delay_us(curve: MeasuredCurve) -> float:
+    return float(curve.option("delay_us") or 0)
+
+
+def own_block(reading: Reading) -> Iterator[Finding]:
+    """An all-to-all that moves less per rank among two ranks than among four, as each also copies its own block."""
+    for two, four in itertools.permutations(reading.of("alltoall"), 2):
+        rates = two.peak_bytes_per_s, four.peak_bytes_per_s
+        if (two.ranks, four.ranks) == (2, 4) and two.state == four.state and rates[0] and rates[1]:
+            gain = rates[1] / rates[0]
+            facts = {"among_2_bytes_per_s": rates[0], "among_4_bytes_per_s": rates[1], "gain_ratio": gain}
+            if gain.low > 1:
+                yield Finding("broken scaling law", subject_of(two), facts, "own block", effect=gain.value - 1)
+
+
+def time_slices(reading: Reading) -> Iterator[Finding]:
+    """Times of ranks that compute, a tenth of which are multiples of one time slice: by chance 1 % are."""
+    figures = [
+        (curve, point)
+        for curve in filter(_delay_us, reading.curves)
+        for point in curve.points
+        if point.time_ns.relative <= _NEAR_PERIOD
+    ]
+    multiples: list[tuple[int, float, list[str]]] = []
+    for period_ns in (64e3, 128e3, 256e3, 512e3, 1024e3):  # slices of a transputer's scheduler
+        cycles = [(curve.pattern, point.time_ns.value / period_ns) for curve, point in figures]
+        on = [pattern for pattern, count in cycles if round(count) > 0 and abs(count - round(count)) <= _NEAR_PERIOD]
+        multiples.append((len(on), period_ns, on))
+    count, period_ns, patterns = max(multiples)
+    if count >= max(5, len(figures) / 10):
+        facts = {"period_ns": period_ns, "multiples": count, "figures": len(figures)}
+        subject = Subject(reading.subject, ", ".join(sorted(set(patterns))))
+        yield Finding("time slices", subject, facts, effect=count / len(figures))
+
+
+# ---- all -----------------------------------------------------------------------------------------------------------
+
+# Detectors for printed reports only.
+ODDITIES: tuple[Detector, ...] = (
+    Detector("streaming against round trip", "streams against round trips", half_round_trips),
+    Detector("faster under load", "latency under load", faster_under_load),
+    Detector("data beyond a cache", "different data against the same data", same_data),
+    Detector("identical rows", "identical rows", identical_rows),
+    Detector("kinked scaling law", "kinks in scaling laws", kinked_laws),
+    Detector("two speeds", "two speeds in one grid", two_speeds),
+    Detector("long delays", "delays longer than requested", delays),
+    Detector("broken scaling law", "the share of the own block", own_block),
+    Detector("time slices", "times that are multiples of a time slice", time_slices),
+    Detector("protocol switch", "steps beyond the best rate", steps),
+    Detector("flat latency", "plateaus below a line", plateaus),
+    Detector("derived figure", "derived figures", derived_columns),
+    Detector("part longer than the whole", "parts longer than the whole", long_latencies),
+)
+
+
+def explain_machine(machine: Machine) -> Explanation:
+    """Findings in the published figures, and statements of the report without figures (unseen.toml)."""
+    explanation = explain(read_machine(machine), (*DETECTORS, *ODDITIES))
+    rows = [row for row in rows_of(Path(__file__).with_name("unseen.toml")) if row["machine"] == machine.name]
+    unseen = {
+        row["what"]: NotChecked(Absence.INSUFFICIENT_DATA, row["what"], "of report", {"reason": row["why"]})
+        for row in rows
+    }
+    rest = [gap for gap in explanation.not_checked if gap.what not in unseen]
+    return replace(explanation, not_checked=(*unseen.values(), *rest))

@@ -12,10 +12,10 @@ from hockney.archive import Published
 from hockney.cli import render
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.words import SHORT_NOTE, say_one_launch
-from hockney.measure.machine_warnings import OVERSUBSCRIBED
+from hockney.measure.warnings import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
-from hockney.report.classic.view import ClassicView, laid_across, states_note, text_of, view_of
+from hockney.report.classic.view import states_note, text_of, view_of
 from hockney.report.words import SHORT_MARK, spread_text
 from hockney.results.runs import Run
 from hockney.units import format_bytes
@@ -35,12 +35,12 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
         report = replace(report, tables=tuple(table for table in report.tables if table.name not in _OF_THE_MODEL))
         command = typed("show", run.id, "-v")
         render.note(f"The model's parameters, their sources, and the figures that it used: {command}")
-    views = [view_of(table) for table in report.tables]
+    views = list(map(view_of, report.tables))
     said: set[str] = set()
     reasons: dict[str, int] = {}
     state: str | None = None
-    for table, view in zip(report.tables, views, strict=True):
-        state = _print_table(table, view, said, reasons, state)
+    for view in views:
+        state = _print_table(view, said, reasons, state)
     _print_conclusions(report.conclusions, reasons)
     if reasons:
         render.title("Why figures are missing")
@@ -87,16 +87,13 @@ def _cell_json(cell: Cell) -> Any:
     return {**asdict(cell), "ratio": cell.ratio, "error": cell.error} if isinstance(cell, Measured) else text_of(cell)
 
 
-def _print_table(
-    table: Table, view: ClassicView, said: set[str], reasons: dict[str, int], state: str | None
-) -> str | None:
+def _print_table(view: Table, said: set[str], reasons: dict[str, int], state: str | None) -> str | None:
     """Print a table; returns the sentence on the machine state that holds below it.
 
     Sentences printed before are not repeated: the notes in `said`, and the sentence `state`. `reasons` has the numbers
     of those that are printed below all tables.
     """
-    view = laid_across(view)
-    render.title(f"{table.title}, as published" if view.across else table.title)
+    render.title(view.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     if view.rows:
         measured = any(column.kind in ("measured", "predicted") for column in view.columns)
@@ -108,8 +105,8 @@ def _print_table(
         }
         columns = []
         for place, column in enumerate(view.columns[view.heading :], view.heading):
-            is_figure = _is_figure(column, view)
-            right = column.kind != "key" and (measured or view.across)
+            is_figure = column.kind in ("measured", "predicted")
+            right = column.kind != "key" and measured
             columns.append(render.TableColumn(column.title, right=right, wrap=not is_figure, key=not is_figure))
             columns += [render.TableColumn("error", right=True)] if place in modelled else []
         shown: list[list[str] | str] = []
@@ -126,14 +123,10 @@ def _print_table(
     for missing in view.left_out:
         render.note(missing.sentence(_number(missing.reason, reasons)), style="yellow")
     if view.rows:
-        for text in (*(note for note in table.notes if note not in said), *([note] if note and note != state else [])):
+        for text in (*(note for note in view.notes if note not in said), *([note] if note and note != state else [])):
             render.note(text, style="dim")
-        said.update(table.notes)
+        said.update(view.notes)
     return note or state
-
-
-def _is_figure(column: ClassicColumn, view: ClassicView) -> bool:
-    return column.kind in ("measured", "predicted") or (view.across and column.kind == "published")
 
 
 def _number(reason: str, reasons: dict[str, int]) -> str:
@@ -164,7 +157,7 @@ def _named(figure: Named) -> str:
     return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, half_width)))
 
 
-def _heading(view: ClassicView, cells: Sequence[Cell]) -> str:
+def _heading(view: Table, cells: Sequence[Cell]) -> str:
     """`ranks 2 (published: latency 86)`: the cells that the rows below have in common."""
     titled = list(zip(view.columns, map(text_of, cells), strict=False))
     keys = ", ".join(f"{column.title} {text}" for column, text in titled if column.kind == "key" and text)

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from hockney.cli import render
 from hockney.cli.progress import idle_hosts_text, short_text
 from hockney.cli.render import TableColumn
-from hockney.cli.words import size_text, sizes_text
+from hockney.cli.words import sizes_text
 from hockney.measure.estimate import first_rounds_s, is_too_short
 from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
 from hockney.model import Point, curve_of
+from hockney.report.words import size_text
 from hockney.suites import Suite
 from hockney.units import counted, format_duration_s, percent_digits
 from hockney.worker.catalogue import load

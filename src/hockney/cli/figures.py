@@ -21,13 +21,12 @@ from hockney.cli.words import (
     launches_advice,
     print_caveats,
     say_one_launch,
-    size_text,
     state_text,
     status_text,
 )
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
-from hockney.report.words import SHORT_MARK, launches_text, placement_text, spread_text
+from hockney.report.words import SHORT_MARK, launches_text, placement_text, size_text, spread_text
 from hockney.results.runs import Run, Series, table_state
 from hockney.stats import Figure
 from hockney.stats.figures import EXACT

@@ -13,7 +13,8 @@ from hockney.cli.findings import finding_lines, findings_json, gap_line, gaps_js
 from hockney.cli.render import TableColumn
 from hockney.machine.files import format_cpus
 from hockney.model import Launch
-from hockney.report.hosts import HOSTS_MAX, host_tables
+from hockney.report.pairs import HOSTS_MAX, host_values, pair_table
+from hockney.report.table import TextTable
 from hockney.results.placement import Cores, cores_of_hosts, shared_cores
 from hockney.results.runs import Run
 from hockney.units import counted, format_duration_s, format_ns, format_rate
@@ -135,8 +136,8 @@ def health_json(health: Health) -> dict[str, Any]:
         "hosts": list(known.hosts),
         "pairs": known.pairs,
         "measured_pairs": known.measured,
-        "usual_bytes_per_s": health.usual_bytes_per_s,
-        "usual_ns": health.usual_ns,
+        "usual_bytes_per_s": known.usual_bytes_per_s,
+        "usual_ns": known.usual_ns,
         **{
             f"{name}{suffix}": square(values, of)
             for name, values in (("bytes_per_s", known.bytes_per_s), ("latency_ns", known.latency_ns))
@@ -160,11 +161,9 @@ def print_health(run: Run, health: Health) -> None:
     if len(known.hosts) > HOSTS_MAX:
         _print_slowest(health)
     else:
-        for matrix in host_tables(health):
-            key, *others = matrix.columns
+        for matrix in map(pair_table, host_values(health)):
             render.title(matrix.title)
-            columns = [TableColumn(key, key=True), *(TableColumn(name, right=True) for name in others)]
-            render.table(columns, matrix.rows)
+            print_pair_table(matrix)
     count = f"Findings: {len(health.findings)}"
     render.title(count if health.findings or health.not_checked else "No fault found")
     for finding in health.findings:
@@ -173,6 +172,13 @@ def print_health(run: Run, health: Health) -> None:
         render.title("Not checked")
         for gap in health.not_checked:
             render.item(gap_line(gap))
+
+
+def print_pair_table(matrix: TextTable) -> None:
+    """Print a matrix without its title."""
+    key, *others = matrix.columns
+    columns = [TableColumn(key, key=True), *(TableColumn(name, right=True) for name in others)]
+    render.table(columns, matrix.texts)
 
 
 def _print_slowest(health: Health) -> None:

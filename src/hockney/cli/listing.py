@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from hockney.cli.rerun import typed
 from hockney.errors import UsageError
 
 if TYPE_CHECKING:
-    from hockney.report.inventory import Inventory, Item, Matrix
+    from hockney.report.inventory import Inventory, Item, Pairing
 
 _KINDS = ("suites", "patterns", "transports", "launchers", "machines")
 _MATRIX = "matrix"
@@ -40,7 +40,7 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     """
     if files and kind != "suites":
         raise UsageError("files can be given to 'list suites' only")
-    from hockney.machine import usable_cpus
+    from hockney.machine.placement import usable_cpus
     from hockney.report.inventory import take_inventory
 
     inventory = take_inventory(files, cpus=len(usable_cpus()))
@@ -73,11 +73,10 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
 
 def _as_json(name: str, inventory: Inventory) -> Any:
     if name == _MATRIX:
-        reasons = inventory.matrix.reasons
         return [
-            {"transport": transport, "pattern": pattern, "runs": cell, "why": reasons.get((transport, pattern))}
-            for transport, row in inventory.matrix.cells.items()
-            for pattern, cell in row.items()
+            {"transport": transport, "pattern": pattern, "runs": pairing.runs, "why": pairing.why}
+            for transport, row in inventory.matrix.items()
+            for pattern, pairing in row.items()
         ]
     items: Sequence[Item] = getattr(inventory, name)
     return [
@@ -159,18 +158,18 @@ def _print_options(patterns: Sequence[Item]) -> None:
     render.table(["pattern", "option", "values", "default", TableColumn("what", wrap=True)], rows)
 
 
-def _print_matrix(matrix: Matrix) -> None:
+def _print_matrix(matrix: Mapping[str, Mapping[str, Pairing]]) -> None:
     marks: dict[str, str] = {}
     rows = []
-    for transport, row in matrix.cells.items():
+    for transport, row in matrix.items():
         cells = [transport]
-        for pattern, cell in row.items():
-            reason = matrix.reasons.get((transport, pattern), "")
-            if missing := matrix.missing.get((transport, pattern)):
-                reason = f"the pattern needs {' and '.join(missing)}, which the transport does not offer"
-            cells.append(cell or marks.setdefault(reason, f"no ({len(marks) + 1})"))
+        for pairing in row.values():
+            needs = f"the pattern needs {' and '.join(pairing.missing)}, which the transport does not offer"
+            reason = needs if pairing.missing else pairing.why or ""
+            cells.append(pairing.runs or marks.setdefault(reason, f"no ({len(marks) + 1})"))
         rows.append(cells)
-    render.table([TableColumn("transport", key=True), *matrix.patterns], rows, fits=True)
+    patterns = next(iter(matrix.values()), {})
+    render.table([TableColumn("transport", key=True), *patterns], rows, fits=True)
     render.say()
     for reason, mark in marks.items():
         render.note(f"{mark}: {reason}")

@@ -8,24 +8,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.predict.change import PARAMETERS, Change, changed
+from hockney.analysis.predict.change import PARAMETERS, Change, changed, improvements
 from hockney.analysis.predict.fit import Fit, fit_machine
-from hockney.analysis.predict.prediction import Prediction
-from hockney.analysis.predict.sensitivity import Effect, improvements
-from hockney.analysis.predict.tolerance import SLOWDOWNS, Tolerance
 from hockney.analysis.predict.topology import parse_topology
 from hockney.cli import render
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import typed
 from hockney.cli.run_options import read_model_options
-from hockney.cli.words import format_interval, size_text
+from hockney.cli.words import format_interval
 from hockney.errors import HockneyError, UsageError, unknown
-from hockney.measure.fitted import predict_fitted
-from hockney.measure.on_model import Tick, times_of
 from hockney.measure.plan import Plan, make_plan, refuse_empty
-from hockney.measure.predict import Tolerances, effects_of, tolerances_of
+from hockney.measure.predict import Prediction, Tick, predict_fitted, times_of
+from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances, effects_of, tolerances_of
 from hockney.model import Point
+from hockney.report.words import size_text
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import Suite

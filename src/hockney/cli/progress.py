@@ -18,14 +18,15 @@ from hockney.analysis.repeat import hosts_of, same_hosts
 from hockney.cli.render import line_width, wrapped
 from hockney.cli.rerun import typed
 from hockney.cli.streams import silence
-from hockney.cli.words import size_text, sizes_text
+from hockney.cli.words import sizes_text
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.measure.estimate import enough_text, first_rounds_s, is_too_short
 from hockney.measure.health import pairs_text
-from hockney.measure.interfaces import Progress
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display
+from hockney.measure.sampler import Progress
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
+from hockney.report.words import size_text
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 
 _LOG_S = 30.0

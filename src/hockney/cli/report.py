@@ -78,7 +78,7 @@ def write_report(results: Results, runs: Sequence[Run], output: Path, form: str 
     Markdown has a section of each run.
     """
     if form in ("svg", "png"):
-        from hockney.report.html import material_of
+        from hockney.report.html.material import material_of
         from hockney.report.pictures import write_pictures
 
         return write_pictures(material_of(results, runs[0], runs[1:], command_line), output, form, remark)

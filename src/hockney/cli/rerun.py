@@ -66,7 +66,7 @@ def as_then(facts: Mapping[str, Any]) -> str:
     """The variables to put before a command so that it measures as the run did: `UCX_RNDV_THRESH=1024 `."""
     if not facts:
         return ""
-    from hockney.machine import library_settings  # 20 ms, and few commands need it
+    from hockney.machine.facts import library_settings  # 20 ms, and few commands need it
 
     then = library_settings(facts.get("environment") or {})
     return "".join(f"{name}={shlex.quote(value)} " for name, value in then.items() if os.environ.get(name) != value)

@@ -13,15 +13,14 @@ from hockney.cli.common import names
 from hockney.cli.rerun import typed
 from hockney.cli.streams import remark
 from hockney.errors import UsageError, unknown
-from hockney.machine import can_pin, refuse_unusable
+from hockney.machine.placement import can_pin, refuse_unusable
 from hockney.measure.background import BACKGROUNDS
 from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words
 from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes, parse_time_ns
-from hockney.worker.allocation import current_allocation
 from hockney.worker.catalogue import load, matches, native_patterns
-from hockney.worker.hosts import Host, parse_hosts, read_hostfile
+from hockney.worker.hosts import Host, current_allocation, parse_hosts, read_hostfile
 from hockney.worker.starters import check_launcher, refuse_outside_slurm
 
 

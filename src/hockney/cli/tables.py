@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.clocks import Clocks, clocks_of
 from hockney.analysis.explain import explain_run
-from hockney.analysis.explain.pairs import PairMatrix, pair_matrices
-from hockney.analysis.health import SUITE, Health, health_of
+from hockney.analysis.health import Health, health_of
+from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.impact import Impact, Impacts, impacts_of
+from hockney.analysis.pairs import PairMatrix, pair_matrices
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
 from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.hosts import health_json, print_clocks, print_health
+from hockney.cli.hosts import health_json, print_clocks, print_health, print_pair_table
 from hockney.cli.plot import print_plot
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
-from hockney.cli.words import known_text, print_caveats, say_one_launch, size_text
+from hockney.cli.words import known_text, print_caveats, say_one_launch
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
-from hockney.report.classic.plots import plots_of
-from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
+from hockney.report.classic.view import plots_of
+from hockney.report.findings import class_text, inconclusive_text, outlier_text
+from hockney.report.impacts import background_text, impact_table
 from hockney.report.names import readable_names
+from hockney.report.pairs import pair_table, rank_values
 from hockney.report.sheet import Sheet, make_sheet
-from hockney.report.words import background_text, impact_texts, placement_text
+from hockney.report.words import placement_text, size_text
 from hockney.results.runs import Run
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_hz, format_ns
@@ -55,7 +57,7 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables:
 
 def print_table_plots(tables: Tables) -> None:
     """Plot the published and measured figures of a classic report. Raises UsageError where there are none."""
-    plots = plots_of(tables) if isinstance(tables, ClassicReport) else []
+    plots = plots_of(tables.report.name, tables.tables) if isinstance(tables, ClassicReport) else []
     if not plots:
         raise UsageError("these tables have no published curve over sizes. Leave out --tables to plot your curves")
     for plot in plots:
@@ -143,32 +145,18 @@ def _impact_json(impact: Impact) -> dict[str, Any]:
     return {**vars(impact), "factor": factor.value, "low": factor.low, "high": factor.high}
 
 
-def _time_text(which: str, name: str, impact: Impact) -> str:
-    return known_text(getattr(getattr(impact, which), name), format_ns)
-
-
-_IMPACTS: dict[TableColumn, Callable[[Impact], str]] = {
-    TableColumn("size", right=True, key=True): lambda impact: size_text(impact.point),
-    TableColumn("impact", right=True, style="bold"): lambda impact: " ".join(filter(None, impact_texts(impact))),
-    **{
-        TableColumn(f"{which} {percent}", right=True): functools.partial(_time_text, which, name)
-        for percent, name in (("p50", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p999_ns"))
-        for which in ("idle", "loaded")
-    },
-}
-
-
 def _print_impacts(impacts: Impacts, run: Run) -> None:
     """Print a row for each point."""
     render.title(f"Impact of {background_text(run)}", first=True)
     names = readable_names(run.launches.values())
-
-    def what(impact: Impact) -> str:
-        return impact.point.text(names.get(impact.point.transport, impact.point.transport))
-
-    columns: dict[TableColumn, Callable[[Impact], str]] = {TableColumn("what", key=True, wrap=True): what}
-    columns |= {column: text for column, text in _IMPACTS.items() if any(map(text, impacts.impacts))}
-    render.records(columns, impacts.impacts, fits=True)
+    table = impact_table(impacts, lambda transport: names.get(transport, transport))
+    of_impact = {
+        "what": TableColumn("what", key=True, wrap=True),
+        "size": TableColumn("size", right=True, key=True),
+        "impact": TableColumn("impact", right=True, style="bold"),
+    }
+    columns = [of_impact.get(title, TableColumn(title, right=True)) for title in table.columns]
+    render.table(columns, table.texts, fits=True)
     render.say()
     meaning = "Impact: loaded over idle time in the same round, with its 95 % interval."
     p50 = "p50 is the median over all rounds, so loaded over idle may differ from the impact."
@@ -218,12 +206,7 @@ def _print_matrix(matrix: PairMatrix) -> None:
     if matrix.oversubscribed:
         render.note("There were more ranks than CPUs: scheduling times, not the transport's own.")
     if matrix.ranks <= 16:
-        names = rank_names(range(matrix.ranks), matrix.hosts)
-        if len(set(matrix.hosts)) == matrix.ranks:
-            names = list(matrix.hosts)
-        columns = [TableColumn("from", key=True), *(TableColumn(f"to {name}", right=True) for name in names)]
-        rows = zip(names, _square(matrix, lambda time: time.value), strict=True)
-        render.table(columns, ([name, *("" if ns is None else format_ns(ns) for ns in row)] for name, row in rows))
+        print_pair_table(pair_table(rank_values(matrix, str)))
     else:
         render.note(f"The matrix of {matrix.ranks} ranks is in --json only.")
     if matrix.missing:

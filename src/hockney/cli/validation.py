@@ -7,18 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.predict.prediction import Checked, Validation
 from hockney.cli import render
 from hockney.cli.measuring import command_line, measuring
 from hockney.cli.predicted import WHAT, print_missing, transports_of
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import TableColumn
-from hockney.cli.words import size_text
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import run as running
-from hockney.measure.fitted import fit_to_check, validate
 from hockney.measure.plan import RunOptions, make_plan, transport_words
-from hockney.report.words import ERROR_COLUMNS, error_cells
+from hockney.measure.predict import Checked, Validation, fit_to_check, validate
+from hockney.report.words import ERROR_COLUMNS, error_cells, size_text
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import load_suite

@@ -15,7 +15,7 @@ from hockney.cli.check import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
 from hockney.cli.words import format_interval
 from hockney.errors import ExitCode, UsageError
-from hockney.measure.check import PATIENCE_S, CheckResult, check
+from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.model import Point
 from hockney.report import changes
@@ -34,7 +34,7 @@ def check_baseline(
 ) -> JUnitReport:
     """Measure the plan of a run again and compare. Raises UsageError for an unusable baseline."""
     with measuring(store, create=False) as (catalogue, results, display):
-        checked = check(
+        comparison = check(
             str(results.find_run(reference)),
             catalogue,
             results,
@@ -44,40 +44,39 @@ def check_baseline(
             time_s=time_s,
             patience_s=PATIENCE_S if patience_s is None else patience_s,
         )
-    return report_of(checked)
+    return report_of(comparison)
 
 
-def report_of(checked: CheckResult) -> JUnitReport:
+def report_of(comparison: Comparison) -> JUnitReport:
     """The printed form of a check: on the screen a line for each range that is slower or inconclusive."""
-    comparison = checked.comparison
-    is_fine = checked.is_whole and comparison.other_cpu is None
-    code = ExitCode.WORSE if checked.is_worse else ExitCode.DONE if is_fine else ExitCode.INCOMPLETE
+    is_fine = comparison.is_whole and comparison.other_cpu is None
+    code = ExitCode.WORSE if comparison.counts[Verdict.SLOWER] else ExitCode.DONE if is_fine else ExitCode.INCOMPLETE
     failing = [alike for alike in comparison.ranges if alike.verdict in _JUNIT_KINDS]
     lines = changes.range_sentences(failing, comparison)
     lines += [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
     lines += notes(comparison)[:3] if code != ExitCode.DONE else []
-    document = {"judged_again": checked.judged_again, "may_hide": _hidden_json(comparison)}
+    document = {"judged_again": comparison.judged_again, "may_hide": _hidden_json(comparison)}
     return JUnitReport(
         f"hockney check against run {comparison.base}",
-        checked.run_id,
+        comparison.new,
         code,
-        [*lines, _summary(checked)],
+        [*lines, _summary(comparison)],
         {**document, **comparison_json(comparison)},
         _cases(comparison),
     )
 
 
-def _summary(checked: CheckResult) -> str:
+def _summary(comparison: Comparison) -> str:
     """`2 slower, 41 ok (a slowdown up to 6.3 % could hide), 1 inconclusive: run 7 against run 3, limit +5 %`."""
-    comparison, counts = checked.comparison, checked.comparison.counts
+    counts = comparison.counts
     inconclusive = counts[Verdict.INCONCLUSIVE] + len(comparison.only_base)
     fine = counts[Verdict.SAME] + counts[Verdict.FASTER]
-    again = f", {checked.judged_again} judged again" if checked.judged_again else ""
+    again = f", {comparison.judged_again} judged again" if comparison.judged_again else ""
     limit = changes.percent_text(comparison.margin).replace(".0", "")
     hidden = changes.hidden_text(comparison)
     return (
         f"{counts[Verdict.SLOWER]} slower, {fine} ok{hidden}, {inconclusive} inconclusive{again}: "
-        f"run {checked.run_id} against run {comparison.base}, limit {limit}"
+        f"run {comparison.new} against run {comparison.base}, limit {limit}"
     )
 
 

@@ -11,14 +11,13 @@ from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.rerun import fix_text, typed
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus, Warning_
-from hockney.report.words import SHORT_MARK, spread_text
+from hockney.report.words import SHORT_MARK, size_text, spread_text
 from hockney.results.runs import Run, Series, is_contended
 from hockney.stats import Figure
 from hockney.stats.figures import ONE_LAUNCH
 from hockney.stats.interval import LAUNCHES_USEFUL
-from hockney.stats.npb import ft_class
 from hockney.stats.states import MIXED
-from hockney.units import format_bytes, format_ns, format_share, printable
+from hockney.units import format_ns, format_share, printable
 
 SHORT_NOTE = (
     f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
@@ -27,14 +26,6 @@ Caveat = tuple[str, str]
 """A sentence in short, and in full with its fix."""
 
 _LINES_MAX = 5
-
-
-def size_text(point: Point) -> str:
-    """The size of the messages, or its substitute; empty if there is neither."""
-    class_ = ft_class(point)
-    if class_ is not None:
-        return f"class {class_}"
-    return format_bytes(point.bytes) if point.is_sized else ""
 
 
 def sizes_text(points: Iterable[Point]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hockney.errors import UsageError
-from hockney.machine import choose_cpus, usable_cpus
+from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.model import Point
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
@@ -37,11 +37,6 @@ class Background:
     ranks: int
     hosts: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Background:
-        """The background that the plan of a run stores."""
-        return cls(stored["name"], stored["ranks"], tuple(stored["hosts"]), tuple(stored["cpus"]))
 
     def point(self, transport: str) -> Point:
         """The point that its ranks repeat on a transport."""

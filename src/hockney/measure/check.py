@@ -8,16 +8,14 @@ that misses a limit of a file is measured once more and judged by all its measur
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
 from hockney.analysis.compare.differences import renamed
-from hockney.analysis.compare.expect import Expectations, Judged, judge_expectations, points_of
-from hockney.analysis.compare.expect import Outcome as Judgement
+from hockney.analysis.compare.expect import Expectations, Judged, Outcome, judge_expectations
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches
 from hockney.errors import Fix, HockneyError, UsageError
 from hockney.measure import run as running
@@ -31,29 +29,8 @@ from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue
 
 PATIENCE_S = 120.0  # how long inconclusive series are measured again, by default
-# Reasons that more launches of the check may remove.
-_OPEN = (
-    *(ReasonCode.NO_SAMPLES, ReasonCode.NO_STEADY_STATE, ReasonCode.NO_COMMON_STATE, ReasonCode.FEW_LAUNCHES),
-    *(ReasonCode.WIDE_INTERVAL, ReasonCode.DRIFT, ReasonCode.NOT_SIGNIFICANT, ReasonCode.MAY_BE_CHANCE),
-)
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """The result of a check. `judged_again`: series judged by new launches alone."""
-
-    run_id: int
-    comparison: Comparison
-    judged_again: int
-
-    @property
-    def is_worse(self) -> bool:
-        return self.comparison.counts[Verdict.SLOWER] > 0
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every series of the baseline was measured and decided."""
-        return not self.comparison.counts[Verdict.INCONCLUSIVE] and not self.comparison.only_base
+# Reasons that no launches of the check remove.
+_FINAL = (ReasonCode.FAILED, ReasonCode.SKIPPED, ReasonCode.STATE_UNKNOWN, ReasonCode.OTHER_DEFINITION)
 
 
 def check(
@@ -67,7 +44,7 @@ def check(
     time_s: float | None = None,
     patience_s: float = PATIENCE_S,
     clock: Callable[[], float] = time.monotonic,
-) -> CheckResult:
+) -> Comparison:
     """Measure a run's plan again and compare.
 
     `max_slowdown` is a fraction; `time_s` that of the first measurement (None: the baseline's). Series that are
@@ -78,10 +55,15 @@ def check(
     plan = plan_of_baseline(store, base_id, catalogue)
     plan = plan if time_s is None else replace(plan, time_s=time_s)
     run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
-    compared = functools.partial(_compared, store, base_id, run_id, 1 + max_slowdown)
-    comparison = compared()
+    margin = 1 + max_slowdown
+
+    def compared(first_launch: int) -> Comparison:
+        fresh = compare_runs(store, base_id, run_id, margin=margin, first_launch=first_launch)
+        return replace(fresh, changes=tuple(or_not_slower(change, margin) for change in fresh.changes))
+
+    comparison = compared(0)
     measured = _measured(store, run_id, plan.points)
-    suspects = [point for point in suspicious(comparison.changes, comparison.margin) if point in measured]
+    suspects = [point for point in suspicious(comparison.changes, margin) if point in measured]
     verdicts: dict[Point, SeriesChange] = {}
     left, made = suspects, 0  # how many times the launches of the plan
     until_s = clock() + patience_s
@@ -90,20 +72,15 @@ def check(
         launches, budget_s = more * plan.launches, more * plan.time_s
         _unless_stopped(running.add_launches(run_id, measured, launches, budget_s, catalogue, store, display))
         made += more
-        fresh = compared(first_launch=plan.launches)
+        fresh = compared(plan.launches)
         comparison = replace(fresh, changes=comparison.changes)
-        judged = {change.point: settled(change, comparison.margin, len(fresh.changes)) for change in fresh.changes}
+        judged = {change.point: settled(change, margin, len(fresh.changes)) for change in fresh.changes}
         verdicts |= {point: judged[point] for point in left}
         left = [point for point in left if may_be_decided(verdicts[point], base_id)]
     changes = tuple(verdicts.get(change.point, change) for change in comparison.changes)
     longer = ("--max-slowdown", f"{percent_digits(max_slowdown)}%", "--patience", f"{math.ceil(2 * patience_s)}s")
     again = Fix("check longer", ("hockney", "check", "--baseline", str(base_id), *longer))
-    return CheckResult(run_id, replace(comparison, changes=changes, again=again), len(suspects))
-
-
-def _compared(store: Store, base_id: int, run_id: int, margin: float, first_launch: int = 0) -> Comparison:
-    fresh = compare_runs(store, base_id, run_id, margin=margin, first_launch=first_launch)
-    return replace(fresh, changes=tuple(or_not_slower(change, margin) for change in fresh.changes))
+    return replace(comparison, changes=changes, again=again, judged_again=len(suspects))
 
 
 def or_not_slower(change: SeriesChange, margin: float) -> SeriesChange:
@@ -137,7 +114,7 @@ def settled(change: SeriesChange, margin: float, among: int) -> SeriesChange:
 def may_be_decided(change: SeriesChange, base_id: int) -> bool:
     """Whether more launches of the check may decide a series; none replace missing launches of the baseline."""
     return change.verdict is Verdict.INCONCLUSIVE and all(
-        reason.code in _OPEN and reason.facts.get("run") != base_id for reason in change.reasons
+        reason.code not in _FINAL and reason.facts.get("run") != base_id for reason in change.reasons
     )
 
 
@@ -189,7 +166,8 @@ def check_expectations(
     plan = make_plan(expectations.suite(), RunOptions(time_s=time_s), catalogue)
     run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
     judged = judge_expectations(Run(store, run_id), expectations, catalogue)
-    again = _measured(store, run_id, points_of(judged, (Judgement.MISSED, Judgement.INCONCLUSIVE)))
+    unkept = dict.fromkeys(limit.point for limit in judged if limit.point and limit.outcome is not Outcome.MET)
+    again = _measured(store, run_id, unkept)
     if again:
         budget_s = plan.time_s / len(plan.points) * len(again)
         _unless_stopped(running.add_launches(run_id, again, plan.launches, budget_s, catalogue, store, display))

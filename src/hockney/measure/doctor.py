@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hockney.machine import Moment, choose_cpus, facts, observe, usable_cpus
-from hockney.measure.machine_warnings import warnings_before
+from hockney.machine.activity import Moment, observe
+from hockney.machine.facts import facts
+from hockney.machine.placement import choose_cpus, usable_cpus
+from hockney.measure.warnings import warnings_before
 from hockney.model import MachineProbe, Warning_
 from hockney.stats.states import State, classify
 from hockney.units import format_share

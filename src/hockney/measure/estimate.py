@@ -1,8 +1,9 @@
-"""Estimates the time of a plan's first round before any measurement."""
+"""How long a plan's first rounds will take, and how long a measurement may take."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 from hockney.model import Point
@@ -18,17 +19,16 @@ FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two v
 def long_ns(points: int, time_s: float) -> float:
     """The time from which a repetition alone makes a measurement, if this many points share the time of a launch.
 
-    It is half a second, because a repetition without a warm-up then loses little. It is a tenth of that if a point's
-    share of the time is too short for enough measurements of several samples and a warm-up.
+    A tenth of half a second if a point's share is too short for enough measurements of several samples and a warm-up.
     """
     share_ns = 1e9 * time_s / max(1, points)
     return min(500_000_000, max(50_000_000, share_ns / (MIN_MEASUREMENTS * (SAMPLES_MIN + 1))))
 
 
 def stream_ns(points: int, time_s: float, limit_s: float) -> float:
-    """How long a measurement of a stream may last: its point's share of the time, at least half a second.
+    """How long a measurement of a stream may last, so that its ends weigh little: its point's share of the time.
 
-    The ends of a stream then weigh little. It is no longer than a third of the time limit.
+    At least half a second, but no longer than a third of the time limit.
     """
     return 1e9 * min(max(0.5, time_s / max(1, points)), limit_s / 3)
 
@@ -51,10 +51,25 @@ def first_rounds_s(points: Sequence[Point], launches: int, *, on_hosts: bool = F
     jobs = {(point.transport, point.ranks) for point in points}
     starts_s = sum(0.2 if "@" in transport else 0.02 for transport, _ in jobs)
     points_s = sum(
-        FIRST_POINT_S + (_first_network_s if on_hosts and point.per_host != point.ranks else _first_bytes_s)(point)
+        FIRST_POINT_S + _first_bytes_s(point, over_network=on_hosts and point.per_host != point.ranks)
         for point in points
     )
     return launches * (starts_s + points_s)
+
+
+def _first_bytes_s(point: Point, *, over_network: bool) -> float:
+    """The time for the bytes of a point in its first round.
+
+    In memory they are touched, filled, verified, and sent 8 times (docs/methods.md): 10 ns a byte, 3 of further
+    messages; two ranks run at full speed, more ones slower in proportion to their number. Over a network messages are
+    sent about four times, by a rank to all others in turn where its pattern does so.
+    """
+    window = int(dict(point.options).get("window", 1))
+    if over_network:
+        byte_ns = 4 * 8.0 * window * (max(1, point.ranks - 1) if point.traits.law == "messages" else 1)
+    else:
+        byte_ns = (10.0 + 3.0 * (window - 1)) * max(1.0, point.ranks / 2)
+    return point.bytes * byte_ns / 1e9
 
 
 def is_too_short(time_s: float, first_s: float, launches: int) -> bool:
@@ -71,16 +86,47 @@ def enough_text(first_s: float) -> str:
     return f"{math.ceil(enough_s)}s" if enough_s <= 120 else f"{math.ceil(enough_s / 60)}m"
 
 
-def _first_network_s(point: Point) -> float:
-    """Messages are sent about four times, counting the warm-up and the verification: 8 ns a byte at 1 Gbit/s."""
-    return 4 * 8.0 * point.bytes * int(dict(point.options).get("window", 1)) / 1e9
+# ---- limits between hosts: one that dies is then soon named -----------------------------------------------------
+
+_LEAST_S = 4  # TCP sends a segment again four times within it
+_TIMES = 10
+_FIRST_BYTES_PER_S = 1e6  # of a network that is slow, but no fault
+_PLACES = ("source", "target", "distance", "round", "direction")  # options that say where messages go
 
 
-def _first_bytes_s(point: Point) -> float:
-    """Memory is touched, filled, verified, and sent 8 times (docs/methods.md): 10 ns a byte, 3 of further messages.
+def enough_s(known_s: float, most_s: int) -> int:
+    """The limit in whole seconds for something that should take known_s; never above most_s."""
+    return min(most_s, math.ceil(max(_LEAST_S, _TIMES * known_s)))
 
-    Two ranks run at full speed; each of more ranks is slower in proportion to their number.
-    """
-    window = int(dict(point.options).get("window", 1))
-    message_ns = 10.0 + 3.0 * (window - 1)
-    return point.bytes * message_ns * max(1.0, point.ranks / 2) / 1e9
+
+class Limits:
+    """How long a measurement between hosts may take, from the longest ones so far."""
+
+    def __init__(self) -> None:
+        self._longest_s: dict[Point, float] = {}
+        self._repetition_s: dict[Point, float] = {}
+        self._of_alike_s: defaultdict[Point, float] = defaultdict(float)  # by points without their size and place
+
+    def note(self, point: Point, took_s: float, repetition_s: float) -> None:
+        """Note a measurement's time; `repetition_s` is that of a repetition, without the work before and after all."""
+        self._longest_s[point] = max(took_s, self._longest_s.get(point, 0.0))
+        self._of_alike_s[_alike(point)] = max(took_s, self._of_alike_s[_alike(point)])
+        self._repetition_s[point] = repetition_s
+
+    def limit_s(self, point: Point, repetitions: int, most_s: int) -> int:
+        """The limit of the next measurement: most_s for the first one of its kind.
+
+        The first one of another size or pair may take as long as its messages on a slow network, in addition.
+        """
+        if point in self._longest_s:
+            return enough_s(max(self._longest_s[point], repetitions * self._repetition_s[point]), most_s)
+        if _alike(point) not in self._of_alike_s:
+            return most_s
+        messages = int(dict(point.options).get("window", 1)) * (2 if point.traits.links else point.ranks)
+        first_s = (repetitions + 1) * messages * point.bytes / _FIRST_BYTES_PER_S  # one more is verified
+        return min(most_s, enough_s(self._of_alike_s[_alike(point)], most_s) + math.ceil(first_s))
+
+
+def _alike(point: Point) -> Point:
+    options = tuple(option for option in point.options if option[0] not in _PLACES)
+    return Point(point.transport, point.pattern, point.ranks, 0, options)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from hockney.analysis.explain.clusters import Pair
+from hockney.analysis.clusters import Pair
 from hockney.analysis.health import died
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank
@@ -24,10 +24,8 @@ from hockney.errors import UsageError, notice
 from hockney.measure.estimate import FIRST_POINT_S, MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, RunOptions, make_plan
 from hockney.measure.point_work import Work
-from hockney.measure.pool import WorkerPool
 from hockney.measure.recorder import Display, RunOutcome
-from hockney.measure.run import Side, Variant, measure_variants
-from hockney.measure.run_warnings import InterfaceMissing
+from hockney.measure.run import InterfaceMissing, Side, Variant, measure_variants
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
@@ -126,8 +124,8 @@ def measure_health(
         hosts, asked = left, replace(asked, time_s=left_s)
 
 
-def _pair_sampler(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **launch: Any) -> Sampler:
-    return PairSampler(plan, pools[0], sides[0].recorder, **launch)
+def _pair_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
+    return PairSampler(plan, sides[0].pool, sides[0].recorder, **launch)
 
 
 class PairSampler(Sampler):
@@ -151,7 +149,7 @@ class PairSampler(Sampler):
         super().run(budget_s)
 
     def _is_cut_before(self, work: Work) -> bool:
-        if self._round > self._first_round or self._last is None:
+        if self.round > self._first_round or self._last is None:
             return super()._is_cut_before(work)
         return round_of(work.point) != round_of(self._last.point) and self._clock() >= self._first_pass_s
 
@@ -168,9 +166,10 @@ class PairSampler(Sampler):
 
     def _calibrate(self, work: Work) -> None:
         """Use the batch of the last point of this pattern: no two rounds differ much."""
-        alike = next((each for each in self._work.values() if each.probes and _is_alike(each, work)), None)
-        if alike is not None and not work.batch:
-            work.batch, work.samples, work.is_long = alike.batch, alike.samples, alike.is_long
+        for each in self._work.values():
+            is_alike = (each.point.pattern, each.point.bytes) == (work.point.pattern, work.point.bytes)
+            if is_alike and each.probes and not work.batch:
+                work.batch, work.samples, work.is_long = each.batch, each.samples, each.is_long
         super()._calibrate(work)
 
     def _take(self, work: Work) -> list[Measurement]:
@@ -196,7 +195,3 @@ class PairSampler(Sampler):
             return False
         reached = [median(self._times_ns[work.point, pair]).precision for pair in directed(work.point)]
         return all(each is not None and each <= self._plan.precision for each in reached)
-
-
-def _is_alike(work: Work, other: Work) -> bool:
-    return (work.point.pattern, work.point.bytes) == (other.point.pattern, other.point.bytes)

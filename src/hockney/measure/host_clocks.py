@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 
 from hockney.analysis.clocks import AHEAD, ERROR, READINGS, Seen, added_up
 from hockney.measure.plan import Plan
@@ -20,44 +20,36 @@ from hockney.worker.session import WorkerSession
 _LIMIT_S = 10
 
 
-class HostClocks:
-    """Compares the clocks of a run's hosts before it and after it, and stores both for each of `recorders`.
+@contextlib.contextmanager
+def clocks_compared(plan: Plan, recorders: Sequence[Recorder], hosts: Sequence[str]) -> Iterator[None]:
+    """Compare the clocks of hosts before the body and after it, and store both for each of `recorders`.
 
-    A comparison that fails before the run is a warning, and no other is made. One that fails after it is no warning: a
-    host that is gone by then is named by its points.
+    A comparison that fails before it is a warning, and no other is made. One that fails after it is no warning: a host
+    that is gone by then is named by its points. Lost hosts are left out; without the first, the reference, no clock is
+    compared again.
     """
+    try:
+        _compare(plan, recorders, hosts)
+    except WorkerError as error:
+        hosts = ()
+        cause = f"The clocks of the hosts could not be compared: {error}."
+        for recorder in recorders:
+            recorder.warn([Warning_("hosts", "clocks", cause, "")])
+    yield
+    lost = {host for recorder in recorders for host in recorder.lost_hosts}
+    if lost.isdisjoint(hosts[:1]):
+        with contextlib.suppress(WorkerError, KeyboardInterrupt):  # Ctrl-C ends only this
+            _compare(plan, recorders, [host for host in hosts if host not in lost])
 
-    def __init__(self, plan: Plan, recorders: Sequence[Recorder], hosts: Sequence[str]) -> None:
-        self._plan = plan
-        self._recorders = recorders
-        self._hosts = list(hosts) if len(hosts) > 1 else []
 
-    def before(self) -> None:
-        """Compare all."""
-        try:
-            self._note()
-        except WorkerError as error:
-            self._hosts = []
-            cause = f"The clocks of the hosts could not be compared: {error}."
-            for recorder in self._recorders:
-                recorder.store.add_warning(recorder.run_id, Warning_("hosts", "clocks", cause, ""))
-
-    def after(self, lost: Collection[str]) -> None:
-        """Compare those that are not lost; none if that is the first one, the reference. Ctrl-C ends only this."""
-        first = self._hosts[:1]
-        self._hosts = [host for host in self._hosts if host not in lost]
-        if self._hosts[:1] == first:
-            with contextlib.suppress(WorkerError, KeyboardInterrupt):
-                self._note()
-
-    def _note(self) -> None:
-        if len(self._hosts) < 2:
-            return
-        seen, strangers = _read(self._plan, self._hosts)
-        reading = {name: clock._asdict() for name, clock in seen.items()}
-        for recorder in self._recorders:
-            recorder.refused("tcp", strangers)
-            recorder.store.add_to_facts(recorder.run_id, READINGS, reading)
+def _compare(plan: Plan, recorders: Sequence[Recorder], hosts: Sequence[str]) -> None:
+    if len(hosts) < 2:
+        return
+    seen, strangers = _read(plan, hosts)
+    reading = {name: clock._asdict() for name, clock in seen.items()}
+    for recorder in recorders:
+        recorder.tally.strangers["tcp"] += strangers
+        recorder.store.add_to_facts(recorder.run_id, READINGS, reading)
 
 
 def _read(plan: Plan, hosts: Sequence[str]) -> tuple[dict[str, Seen], int]:

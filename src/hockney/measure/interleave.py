@@ -17,12 +17,11 @@ from typing import Any
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
 from hockney.measure.estimate import MIN_MEASUREMENTS
-from hockney.measure.interfaces import Instrument, Progress
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
 from hockney.measure.recorder import Display, RunOutcome
 from hockney.measure.run import Side, Variant, measure_variants
-from hockney.measure.sampler import Sampler
+from hockney.measure.sampler import Progress, Sampler
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus
 from hockney.results.store import Store
 from hockney.stats import median
@@ -51,8 +50,8 @@ def measure(
         for variant, side in zip(common, _SIDES, strict=True)
     ]
 
-    def make_sampler(plan: Plan, sides: Sequence[Side], pools: Sequence[Instrument], **launch: Any) -> Sampler:
-        return _PairSampler(plan, _BothSides(sides, pools, names), **launch)
+    def make_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
+        return _PairSampler(plan, _BothSides(sides, names), **launch)
 
     base, new = measure_variants(linked, catalogue, store, display, command=command, make_sampler=make_sampler)
     return base, new
@@ -88,10 +87,10 @@ class _BothSides:
     The sampler has base's points; `names`: the new run's names of base's transports.
     """
 
-    def __init__(self, sides: Sequence[Side], pools: Sequence[Instrument], names: Mapping[str, str]) -> None:
+    def __init__(self, sides: Sequence[Side], names: Mapping[str, str]) -> None:
         self.side = BASE  # after a failure: the side that failed
         self._recorders = [side.recorder for side in sides]
-        self._pools = pools
+        self._pools = [side.pool for side in sides]
         self._names: tuple[Mapping[str, str], Mapping[str, str]] = ({}, names)
         self._side_of: dict[int, int] = {}  # by launch_id
 
@@ -118,13 +117,11 @@ class _BothSides:
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Report the end to both sides. If one side could not measure a point, the other skips it."""
-        failed = self.side
         for side, recorder in enumerate(self._recorders):
-            if status in NOT_MEASURED and side != failed:
-                why = f"{_SIDES[failed]} could not measure it: {reason}"
-                recorder.point_ended(self._point(point, side), PointStatus.SKIPPED, why)
-            else:
-                recorder.point_ended(self._point(point, side), status, reason)
+            end = status, reason
+            if status in NOT_MEASURED and side != self.side:
+                end = PointStatus.SKIPPED, f"{_SIDES[self.side]} could not measure it: {reason}"
+            recorder.point_ended(self._point(point, side), *end)
 
 
 class _PairSampler(Sampler):

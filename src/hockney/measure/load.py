@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from hockney.measure.background import BACKGROUNDS, Background
-from hockney.measure.interfaces import PointFailed
-from hockney.measure.limits import enough_s
+from hockney.measure.estimate import enough_s
 from hockney.measure.point_work import Work
-from hockney.measure.sampler import Sampler
+from hockney.measure.sampler import PointFailed, Sampler
 from hockney.model import Point
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.errors import WorkerError, WorkerTimedOut, how_to_wait_longer
@@ -145,7 +144,7 @@ class LoadSampler(Sampler):
         pairs: dict[Point, list[Work]] = {}
         for work in active:
             pairs.setdefault(work.point.idle, []).append(work)
-        shuffled = self._random.sample(list(pairs.values()), len(pairs)) if self._round > 0 else pairs.values()
+        shuffled = self._random.sample(list(pairs.values()), len(pairs)) if self.round > 0 else pairs.values()
         return [work for pair in shuffled for work in self._random.sample(pair, len(pair))]
 
     def _is_narrow(self, work: Work) -> bool:

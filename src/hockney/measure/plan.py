@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hockney.analysis.repeat import LAUNCHES_WANTED
 from hockney.errors import UsageError
-from hockney.machine import usable_cpus
+from hockney.machine.placement import usable_cpus
 from hockney.machine.topology import read_topology
 from hockney.measure.background import Background, Places, place
 from hockney.measure.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s
@@ -22,7 +22,7 @@ from hockney.suites import CacheShare, Suite, SuiteSeries
 from hockney.suites.words import all_ends, as_pairs, check_option, filled
 from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
-from hockney.worker.hosts import fill, parse_hosts
+from hockney.worker.hosts import Host, fill, parse_hosts
 from hockney.worker.launch import START_LIMIT_S
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class Plan:
 
     `precision`: the requested half-width of each interval, a fraction. `time_s`: the budget for measuring. `timeout_s`:
     the limit of a measurement, `limit_adapts`: or a shorter one that follows from measurements before it;
-    `start_limit_s`: of a job's start. `more_launches`: points that are not precise after
-    all launches get more, time permitting.
+    `start_limit_s`: of a job's start. `more_launches`: points that are not precise after all launches get more, time
+    permitting.
 
     `refine`: the curves that get more sizes where they leave their line; `exact`: until the place of each switch is
     known. `grains`: the number of bytes that sizes are multiples of, by pattern, if above 1. `cpus`: the user's
@@ -80,31 +80,39 @@ class Plan:
     deadline_ns: float | None = None
     background: Background | None = None
 
+    def hosts_of(self, point: Point) -> tuple[Host, ...]:
+        """The hosts of a point's ranks, each with their number; () for this host. Raises UsageError."""
+        return fill(point.ranks, listed_hosts(self.hosts), point.per_host) if self.hosts else ()
+
     def as_json(self) -> dict[str, Any]:
-        """Everything but the points, which the store keeps by themselves."""
-        return {
-            **{name: getattr(self, name) for name in _stored_names()},
-            "refine": [list(curve) for curve in sorted(self.refine)],
-            "background": None if self.background is None else asdict(self.background),
-        }
+        """Everything but the suite and the points, which the store keeps by themselves."""
+        stored = asdict(replace(self, points=(), skipped=())) | {"refine": sorted(self.refine)}
+        return {name: value for name, value in stored.items() if name not in ("suite", "points", "skipped")}
 
     @classmethod
-    def from_json(cls, suite: str, points: Iterable[Point], stored: Mapping[str, Any], run: str = "the run") -> Plan:
-        """The plan of a stored `run` for the points given. Raises UsageError for no such plan."""
-        known = {name: stored[name] for name in _stored_names() if name in stored}
-        known |= {name: tuple(known.get(name, ())) for name in ("hosts", "cpus")}
+    def of_run(cls, stored: StoredRun, points: Iterable[Point]) -> Plan:
+        """The plan of a stored run for the points given. Raises UsageError if another version stored it."""
+        plan = _with_tuples(stored.info.plan) | {"suite": stored.info.suite, "points": tuple(points), "skipped": ()}
+        known = {field.name: plan[field.name] for field in fields(cls) if field.name in plan}
         try:
-            refine = frozenset((*curve, tuple(map(tuple, options))) for *curve, options in stored["refine"])
-            load = stored.get("background")
-            background = None if load is None else Background.from_json(load)
-            return cls(suite, tuple(points), refine=refine, background=background, **known)
+            known["refine"] = frozenset(plan["refine"])
+            if known.get("background") is not None:
+                known["background"] = Background(**known["background"])
+            return cls(**known)
         except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"{run} was stored by another version of hockney: begin a new one") from error
+            raise UsageError(f"run {stored.id} was stored by another version of hockney: begin a new one") from error
 
 
-def _stored_names() -> list[str]:
-    own_form = ("suite", "points", "skipped", "refine", "background")
-    return [field.name for field in fields(Plan) if field.name not in own_form]
+def _with_tuples(stored: Any) -> Any:
+    """A value from JSON, with a tuple for each list."""
+    if isinstance(stored, dict):
+        return {name: _with_tuples(value) for name, value in stored.items()}
+    return tuple(map(_with_tuples, stored)) if isinstance(stored, list) else stored
+
+
+def listed_hosts(words: Sequence[str]) -> tuple[Host, ...]:
+    """Hosts by their words in a plan; () for none."""
+    return parse_hosts(",".join(words)) if words else ()
 
 
 @dataclass(frozen=True)
@@ -163,25 +171,16 @@ def transport_words(suite: Suite, asked: RunOptions) -> list[str]:
     return [*asked.transports, *of_suite, *(word for series in suite.series for word in series.transports)]
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """A series with its words resolved. `unknown_sizes` are shares of a cache whose size is not known here."""
+class _Grid(NamedTuple):
+    """A series with its words resolved: a point of 0 B for each curve, and the sizes of all.
 
-    pattern: PatternInfo
-    curves: Sequence[tuple[TransportInfo, int, Mapping[str, str]]]  # with ranks and options
-    sizes: list[int]
-    unknown_sizes: list[str]
+    `unknown_sizes` are shares of a cache whose size is not known here.
+    """
+
+    curves: Sequence[Point]
+    sizes: Sequence[int]
+    unknown_sizes: Sequence[str]
     is_refined: bool
-    role: str
-
-    def __len__(self) -> int:
-        return len(self.curves) * len(self.sizes)
-
-    def points(self, sizes: Sequence[int]) -> Iterator[Point]:
-        for transport, ranks, options in self.curves:
-            traits, pairs = self.pattern.traits_on(transport), as_pairs(self.pattern, options)
-            point = Point(transport.name, self.pattern.name, ranks, 0, pairs, self.role, traits)
-            yield from (replace(point, bytes=size) for size in sizes)
 
 
 def make_plan(
@@ -189,13 +188,11 @@ def make_plan(
     asked: RunOptions,
     catalogue: Catalogue,
     cpus: int | None = None,
-    read_caches: Callable[[], Mapping[int, int]] = lambda: read_topology().cache_sizes(),
 ) -> Plan:
     """Every point of a suite on every transport that it names, or the reason why it is skipped.
 
-    `cpus`: how many CPUs ranks may have, None: this process's. `read_caches` returns the size of the cache of each
-    level, and is called only where a suite names a share of a cache. Raises UsageError for unknown words, and for far
-    more points than fit the time.
+    `cpus`: how many CPUs ranks may have, None: this process's. Raises UsageError for unknown words, and for far more
+    points than fit the time.
     """
     if asked.machine is not None:
         suite = suite.model_copy(update={"series": tuple(each for each in suite.series if not each.basic)})
@@ -204,16 +201,16 @@ def make_plan(
     if asked.deadline_ns is not None:
         _refuse_without_rate(patterns, catalogue)
     names_caches = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
-    caches = read_caches() if names_caches else {}
+    caches = read_topology().cache_sizes() if names_caches else {}
     cpus = len(set(asked.cpus)) or cpus or len(usable_cpus())
-    hosts = parse_hosts(",".join(asked.hosts)) if asked.hosts and asked.background is None else ()
+    hosts = listed_hosts(asked.hosts) if asked.background is None else ()
     every = sum(1 if asked.one_per_host else host.slots or 1 for host in hosts) or cpus
     grids = [
         _grid(suite, series, pattern, asked, catalogue, every, caches)
         for series, pattern in zip(suite.series, patterns, strict=True)
     ]
     time_s = suite.time_s if asked.time_s is None else asked.time_s
-    _refuse_too_many(suite, sum(map(len, grids)), time_s)
+    _refuse_too_many(suite, sum(len(grid.curves) * len(grid.sizes) for grid in grids), time_s)
     is_refined, unknown = _points_of(grids)
     places = Places(None, asked.hosts, asked.cpus)
     if asked.background is not None:
@@ -242,7 +239,6 @@ def make_plan(
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
     )
     plan = _with_points(plan, is_refined, catalogue, cpus)
-    plan = replace(plan, virtual=_virtual(plan.points, catalogue))
     if asked.transports and not plan.points and not plan.skipped:
         named = dict.fromkeys(word for series in suite.series for word in series.transports)
         raise UsageError(
@@ -265,35 +261,28 @@ def _with_background(name: str, asked: RunOptions, points: Iterable[Point], cata
     return place(name, asked.background_ranks, victims, catalogue, asked.hosts, asked.cpus, share=asked.oversubscribe)
 
 
-def _virtual(points: Iterable[Point], catalogue: Catalogue) -> dict[str, bool]:
-    """The models among the transports of points, and whether each is exact."""
-    models = {point.transport: catalogue.transports[point.transport].model for point in points}
-    return {name: model.machine.noise is None for name, model in models.items() if model is not None}
-
-
 def _points_of(grids: Iterable[_Grid]) -> tuple[dict[Point, bool], tuple[Skipped, ...]]:
     """Each point with whether sizes may be added to its curve; and sizes that depend on an unknown cache."""
     is_refined: dict[Point, bool] = {}
     unknown = []
     for grid in grids:
-        for point in grid.points(grid.sizes):
-            is_refined[point] = is_refined.get(point, False) or grid.is_refined
+        for curve in grid.curves:
+            for size in grid.sizes:
+                point = replace(curve, bytes=size)
+                is_refined[point] = is_refined.get(point, False) or grid.is_refined
         if grid.unknown_sizes:
-            shares = " and ".join(grid.unknown_sizes)
-            reason = f"the size of the cache is not known here, so {shares} is no size"
-            unknown += [Skipped(point, reason) for point in grid.points([0])]
+            reason = f"the size of the cache is not known here, so {' and '.join(grid.unknown_sizes)} is no size"
+            unknown += [Skipped(curve, reason) for curve in grid.curves]
     return is_refined, tuple(unknown)
 
 
 def plan_again(stored: StoredRun, points: Iterable[Point], catalogue: Catalogue, *, launches: int) -> Plan:
     """The plan of a stored run for the same points, as far as they can be measured now; no size is added."""
-    plan = Plan.from_json(stored.info.suite, (), stored.info.plan, f"run {stored.id}")
-    plan = replace(plan, launches=launches, more_launches=False, refine=frozenset())
+    plan = replace(Plan.of_run(stored, ()), launches=launches, more_launches=False, refine=frozenset())
     points = tuple(points)
     for point in points:
         catalogue.add(point.transport)
-    plan = _with_points(plan, points, catalogue, len(usable_cpus()))
-    return replace(plan, virtual=_virtual(plan.points, catalogue))
+    return _with_points(plan, points, catalogue, len(usable_cpus()))
 
 
 def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus: int) -> Plan:
@@ -314,9 +303,12 @@ def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus
             reasons[point] = f"this version of hockney has no pattern {point.pattern}"
         elif point not in reasons and (reason := _misplaced(plan, point, catalogue, cpus)):
             reasons[point] = reason
+    measured = tuple(point for point in points if point not in reasons)
+    models = {point.transport: catalogue.transports[point.transport].model for point in measured}
     return replace(
         plan,
-        points=tuple(point for point in points if point not in reasons),
+        points=measured,
+        virtual={name: model.machine.noise is None for name, model in models.items() if model is not None},
         skipped=(*plan.skipped, *(Skipped(point, reasons[point]) for point in points if point in reasons)),
     )
 
@@ -334,11 +326,10 @@ def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str
         every = catalogue.transports.items()
         able = {*(split_name(name)[0] for name, info in every if "hosts" in info.caps), "mpi"}
         return f"the transport works within one host; across hosts use -t {' or '.join(sorted(able))}"
-    if plan.hosts:
-        try:
-            fill(point.ranks, parse_hosts(",".join(plan.hosts)), point.per_host)
-        except UsageError as error:
-            return str(error)
+    try:
+        plan.hosts_of(point)
+    except UsageError as error:
+        return str(error)
     return None
 
 
@@ -439,15 +430,17 @@ def _grid(
             for transport, count, of_curve in curves
             for variant in _variants(catalogue, transport, pattern.name, count, of_curve)
         ]
+    role = "basic" if series.basic else "asked"
     return _Grid(
-        pattern=pattern,
-        curves=curves,
+        [
+            Point(info.name, pattern.name, count, 0, as_pairs(pattern, of_curve), role, pattern.traits_on(info))
+            for info, count, of_curve in curves
+        ],
         sizes=list(dict.fromkeys(size for size in sizes.values() if size is not None)),
         unknown_sizes=[str(share) for share, size in sizes.items() if size is None],
         is_refined=pattern.sized
         and any(not transport.is_harness for transport, _, _ in curves)
         and (series.refine and not asked.sizes if asked.refine is None else asked.refine),
-        role="basic" if series.basic else "asked",
     )
 
 
@@ -462,7 +455,7 @@ def _placements(
         return [transport]
     if asked.per_host:
         return [catalogue.place(transport, number) for number in asked.per_host]
-    first, *others = parse_hosts(",".join(asked.hosts))
+    first, *others = listed_hosts(asked.hosts)
     has_both = ranks == 2 and others and first.slots != 1 and not series.basic
     return [transport, catalogue.place(transport, 2)] if has_both else [transport]
 

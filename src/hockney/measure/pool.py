@@ -11,17 +11,18 @@ import functools
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
-from types import TracebackType
+from dataclasses import dataclass, fields, replace
 
-from hockney.machine import choose_cpus, usable_cpus
-from hockney.measure.interfaces import PointFailed
-from hockney.measure.limits import Limits
+from hockney.machine.activity import StealMeter
+from hockney.machine.placement import choose_cpus, usable_cpus
+from hockney.measure.estimate import Limits
 from hockney.measure.load import Load, LoadFailed
-from hockney.measure.plan import Plan, cpus_for
-from hockney.model import Definition, Launch, Measurement, Place, Point, split_placed
+from hockney.measure.plan import Plan, cpus_for, listed_hosts
+from hockney.measure.recorder import Recorder
+from hockney.measure.sampler import PointFailed
+from hockney.model import Definition, Launch, Measurement, Point, split_placed
 from hockney.units import counted
 from hockney.worker import diagnose
 from hockney.worker.answers import MeasureAnswer, Rank
@@ -35,11 +36,11 @@ from hockney.worker.errors import (
     WorkerTimedOut,
     how_to_wait_longer,
 )
-from hockney.worker.hosts import Host, fill, parse_hosts, spread
+from hockney.worker.hosts import Host, fill
 from hockney.worker.launch import Job, launch
 from hockney.worker.preflight import lost_hosts
 from hockney.worker.session import WorkerSession
-from hockney.worker.starters import find_starter
+from hockney.worker.starters import Starter, find_starter
 
 _STARTS_MAX = 4  # a job that has died this often is given up
 
@@ -52,75 +53,58 @@ class _Live:
     hosts: tuple[Host, ...]
 
 
-@dataclass
-class Failures:
-    """Jobs and launchers that do not start, with the reason, so that no later launch waits for them again.
-
-    `proven`: launchers that have started a job; if a job of theirs is late, only that job fails. `lost_hosts`: hosts
-    that no longer answer, with the cause: no job is started on them. `asks_hosts`: whether hosts are asked after a
-    failure; not if none answered before the run, because then only a library's launcher reaches them. `limits`: of
-    measurements in all launches.
-    """
-
-    reasons: dict[tuple[str, int] | str, str] = field(default_factory=dict)
-    proven: set[str] = field(default_factory=set)
-    lost_hosts: dict[str, str] = field(default_factory=dict)
-    asks_hosts: bool = True
-    limits: Limits = field(default_factory=Limits)
-
-
 class WorkerPool:
-    """The sampler's Instrument over real workers; a context manager that ends them all."""
+    """The sampler's Instrument over real workers, for all launches of a run."""
 
     def __init__(
         self,
         plan: Plan,
         catalogue: Catalogue,
-        started: Callable[[Launch], int],
-        *,
-        refused: Callable[[str, int], None],
-        steal: Callable[[], float | None],
-        launch_index: int,
-        seed: int,
+        recorder: Recorder,
         environment: Mapping[str, str],
-        failures: Failures,
+        *,
+        asks_hosts: bool = True,
     ) -> None:
-        """`started` stores a start and returns the launch_id; `refused` counts strangers that ranks refused.
+        """`environment` is added to ours for the jobs.
 
-        `steal` returns that since its last call; `environment` is added to ours for the jobs. `seed` is of the noise
-        of models.
+        `asks_hosts`: whether hosts are asked after a failure; not if none answered before the run, because then only a
+        library's launcher reaches them.
         """
         self._plan = plan
         self._catalogue = catalogue
-        self._started = started
-        self._refused = refused
-        self._steal = steal
-        self._launch_index = launch_index
-        self._seed = seed
+        self._recorder = recorder
+        self._steal = StealMeter(usable_cpus())
         self._environment = environment
+        self._asks_hosts = asks_hosts
+        self._limits = Limits()
+        self._reasons: dict[tuple[str, int] | str, str] = {}  # why jobs and launchers are not started again
+        self._proven: set[str] = set()  # launchers that have started a job; if one is late, only that job fails
+        self._asked: Future[dict[str, str]] | None = None  # the hosts of a late job
+        self._index = self._seed = 0  # of the launch
         self._live: dict[tuple[str, int], _Live] = {}
         self._loads: dict[str, Load] = {}  # by transport
         self._starts: Counter[tuple[str, int]] = Counter()
-        self._failures = failures
-        self._asked: Future[dict[str, str]] | None = None  # the hosts of a late job
 
-    def __enter__(self) -> WorkerPool:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for live in self._live.values():
-            if self._lost_of(live.hosts):  # it would not quit
-                live.session.kill()
-        sessions = [held.session for jobs in (self._loads, self._live) for held in jobs.values()]
-        for session in sessions:
-            if kind is None:
-                session.close()
-            else:
-                session.kill()
-        self._loads.clear()
-        self._live.clear()
+    @contextlib.contextmanager
+    def launch(self, index: int, seed: int) -> Iterator[None]:
+        """A launch: each job is started in the body when a point needs it, and ends with it. `seed`: of models."""
+        self._index, self._seed = index, seed
+        self._starts.clear()
+        is_over = False
+        try:
+            yield
+            is_over = True
+        finally:
+            of_background = self._background_hosts
+            jobs = [(load.session, of_background) for load in self._loads.values()]
+            jobs += [(live.session, live.hosts) for live in self._live.values()]
+            self._loads.clear()
+            self._live.clear()
+            for session, hosts in jobs:
+                if is_over and not self._lost_of(hosts):  # on a lost host it would not quit
+                    session.close()
+                else:
+                    session.kill()
 
     # ---- sampler.Instrument ------------------------------------------------------------------------------------------
 
@@ -133,8 +117,9 @@ class WorkerPool:
         live = self._job(point)
         self._asked = None
         started_unix_s = time.time()
-        limits, most_s = self._failures.limits, self._plan.timeout_s
-        limit_s = limits.limit_s(point, batch * samples + warmup, most_s) if self._plan.limit_adapts else most_s
+        limits, limit_s = self._limits, self._plan.timeout_s
+        if self._plan.limit_adapts:
+            limit_s = limits.limit_s(point, batch * samples + warmup, limit_s)
 
         def ask() -> MeasureAnswer:
             begun_s = time.monotonic()
@@ -161,13 +146,12 @@ class WorkerPool:
             if isinstance(end, WorkerTimedOut) and not end.silent:
                 reason += f" ({how_to_wait_longer(end.limit_s)})"
             raise PointFailed("; ".join(filter(None, (reason, self._lose_hosts(point))))) from end
-        measurement = measurement_of(
-            point,
-            answer,
+        measurement = replace(
+            measurement_of(point, answer),
             launch_id=live.launch_id,
-            round_=round_,
+            round=round_,
             started_unix_s=started_unix_s,
-            steal=self._steal(),
+            steal=self._steal.read(),
             places=live.launched.places,
         )
         caps = self._catalogue.transports[point.transport].caps
@@ -183,35 +167,25 @@ class WorkerPool:
         try:
             return load.during(ask, what)
         except LoadFailed as failure:
-            self._failures.reasons[_load_key(point.transport)] = str(failure)
+            self._reasons[_load_key(point.transport)] = str(failure)
             raise
         finally:
             if not load.is_at_rest:
                 self._loads.pop(point.transport).session.kill()
 
     def _start_load(self, transport: str) -> Load:
-        background, info = self._plan.background, self._catalogue.transports[transport]
-        known = self._failures.reasons.get(_load_key(transport))
-        if known is not None or background is None:
+        background, key = self._plan.background, _load_key(transport)
+        known = self._reasons.get(key) or self._lost_of(self._background_hosts)
+        if known or background is None:
             raise PointFailed(known or "this run has no background")
-        job = Job(
-            executable=info.executable,
-            transport=info.worker_name,
-            ranks=background.ranks,
-            cpus=background.cpus,
-            oversubscribed=self._is_oversubscribed,
-            hosts=parse_hosts(",".join(background.hosts)) if background.hosts else (),
-            map_by=self._map_by,
-            interface=self._plan.interface,
-            start_limit_s=self._plan.start_limit_s,
-        )
+        job = self._job_of(transport, background.ranks, background.cpus, self._background_hosts)
         try:
             session = self._bring_up(transport, job, stored=False).session
         except WorkerError as error:
-            self._failures.reasons[_load_key(transport)] = reason = f"the background failed: {error}"
+            self._reasons[key] = reason = f"the background failed: {error}"
             raise PointFailed(reason) from error
-        is_lossy, adapts = "lossy" in info.caps, self._plan.limit_adapts
-        load = Load(session, background, self._plan.timeout_s, adapts=adapts, is_lossy=is_lossy)
+        is_lossy = "lossy" in self._catalogue.transports[transport].caps
+        load = Load(session, background, self._plan.timeout_s, adapts=self._plan.limit_adapts, is_lossy=is_lossy)
         self._loads[transport] = load
         return load
 
@@ -219,11 +193,11 @@ class WorkerPool:
 
     def _job(self, point: Point) -> _Live:
         key = (point.transport, point.ranks)
-        lost = self._lost_of(self._hosts_of(point)) if self._failures.lost_hosts else ""
+        lost = self._lost_of(self._plan.hosts_of(point)) if self._recorder.lost_hosts else ""
         if key in self._live and not lost:
             return self._live[key]
-        failures, launcher = self._failures, split_placed(point.transport)[0].partition(":")[0]
-        known = failures.reasons.get(key) or failures.reasons.get(launcher) or lost
+        launcher = split_placed(point.transport)[0].partition(":")[0]
+        known = self._reasons.get(key) or self._reasons.get(launcher) or lost
         if known:
             raise PointFailed(known)
         self._asked = None
@@ -231,53 +205,44 @@ class WorkerPool:
             self._live[key] = self._start(point)
         except WorkerError as error:
             if not (lost := self._lose_hosts(point)):
-                is_silent = isinstance(error, LaunchFailed) and error.timed_out and launcher not in failures.proven
-                failures.reasons[launcher if is_silent else key] = str(error)
+                is_silent = isinstance(error, LaunchFailed) and error.timed_out and launcher not in self._proven
+                self._reasons[launcher if is_silent else key] = str(error)
             raise PointFailed(lost or str(error)) from error
         if self._asked is not None:
             self._asked.result()  # nothing else may run while it measures
-        failures.proven.add(launcher)
+        self._proven.add(launcher)
         return self._live[key]
-
-    def _hosts_of(self, point: Point) -> tuple[Host, ...]:
-        """The hosts that the ranks of a point are on, each with their number; none for this host."""
-        listed = parse_hosts(",".join(self._plan.hosts)) if self._plan.hosts else ()
-        return fill(point.ranks, listed, point.per_host) if listed else ()
 
     def _lose_hosts(self, point: Point) -> str:
         """Ask the hosts of a job that has failed whether they answer, and drop those that do not; returns them."""
-        hosts = self._hosts_of(point)
-        if not hosts or not self._failures.asks_hosts:
+        hosts = self._plan.hosts_of(point)
+        if not hosts or not self._asks_hosts:
             return ""
-        self._failures.lost_hosts.update(self._silent(hosts))
+        self._recorder.lost_hosts |= self._ask(hosts).result()
         return self._lost_of(hosts)
 
-    def _silent(self, hosts: Sequence[Host]) -> dict[str, str]:
-        """The hosts that do not answer, with the cause; none if no host answers, because then nothing is known."""
-        silent = self._ask(hosts).result()
-        return silent if len(silent) < len(hosts) else {}
-
     def _ask(self, hosts: Sequence[Host]) -> Future[dict[str, str]]:
-        """Begin to ask hosts whether they answer, once for a job.
+        """Begin to ask these hosts and the background's whether they answer, once for a job; see _silent.
 
         A late job's hosts are asked while it is ended, as either takes seconds.
         """
         if self._asked is None:
-            starter = find_starter(self._plan.launcher, hosts, os.environ)
+            names = [host.name for host in (*hosts, *self._background_hosts)]
             thread = ThreadPoolExecutor(1)
-            self._asked = thread.submit(lost_hosts, [host.name for host in hosts], starter)
+            self._asked = thread.submit(_silent, names, find_starter(self._plan.launcher, hosts, os.environ))
             thread.shutdown(wait=False)
         return self._asked
 
     def _misses(self, hosts: Sequence[Host]) -> bool:
         """Whether ssh has said that it cannot reach a host; that one is slow does not end a start."""
-        if not hosts or not self._failures.asks_hosts:
+        if not hosts or not self._asks_hosts or not self._ask(hosts).done():
             return False
-        return self._ask(hosts).done() and any(map(diagnose.unreachable, self._silent(hosts).values()))
+        silent = self._ask(hosts).result()
+        return any(diagnose.unreachable(silent.get(host.name, "")) for host in hosts)
 
     def _lost_of(self, hosts: Sequence[Host]) -> str:
         """Why hosts can no longer be used, or an empty string."""
-        lost = self._failures.lost_hosts
+        lost = self._recorder.lost_hosts
         names = [host.name for host in hosts if host.name in lost]
         return "; ".join(f"{name} does not answer ({lost[name]})" for name in names)
 
@@ -286,26 +251,39 @@ class WorkerPool:
         self._starts[transport, ranks] += 1
         info = self._catalogue.transports[transport]
         if info.model is not None:
-            from hockney.worker.machine_text import compiled_file
+            from hockney.worker.machine_model import compiled_file
 
             with compiled_file(info.model, ranks) as path:
                 job = Job(info.executable, info.worker_name, ranks, model=path, seed=self._seed & 0x7FFFFFFF)
                 return self._bring_up(transport, job)
-        hosts = self._hosts_of(point)
-        placed = self._plan.cpus
-        job = Job(
+        hosts, placed = self._plan.hosts_of(point), self._plan.cpus
+        cpus = () if self._map_by else placed or choose_cpus(ranks)
+        too_many = not hosts and ranks > cpus_for(ranks, placed, len(usable_cpus()))
+        return self._bring_up(transport, self._job_of(transport, ranks, cpus, hosts, oversubscribed=too_many))
+
+    def _job_of(
+        self,
+        transport: str,
+        ranks: int,
+        cpus: tuple[int, ...],
+        hosts: tuple[Host, ...],
+        *,
+        oversubscribed: bool = False,
+    ) -> Job:
+        """A job of real ranks; it is oversubscribed too where the background has CPUs of those that are measured."""
+        info, background = self._catalogue.transports[transport], self._plan.background
+        shared = background is not None and not set(background.cpus).isdisjoint(self._plan.cpus)
+        return Job(
             executable=info.executable,
             transport=info.worker_name,
             ranks=ranks,
-            cpus=() if self._map_by else placed or choose_cpus(ranks),
-            oversubscribed=self._is_oversubscribed
-            or (not hosts and ranks > cpus_for(ranks, placed, len(usable_cpus()))),
+            cpus=cpus,
+            oversubscribed=oversubscribed or shared,
             hosts=hosts,
             map_by=self._map_by,
             interface=self._plan.interface,
             start_limit_s=self._plan.start_limit_s,
         )
-        return self._bring_up(transport, job)
 
     def _bring_up(self, transport: str, job: Job, *, stored: bool = True) -> _Live:
         started_unix_s = time.time()
@@ -338,11 +316,11 @@ class WorkerPool:
                 bound=_bound(hello.ranks),
                 oversubscribed=job.oversubscribed,
                 clock_ns=hello.clock_ns,
-                index=self._launch_index,
+                index=self._index,
             )
             # Still inside: if the store fails, or Ctrl-C comes just now, the job must end too.
-            self._refused(transport, sum(rank.strangers for rank in hello.ranks))
-            live = _Live(session, self._started(launched) if stored else 0, launched, job.hosts)
+            self._recorder.tally.strangers[transport] += sum(rank.strangers for rank in hello.ranks)
+            live = _Live(session, self._recorder.started(launched) if stored else 0, launched, job.hosts)
             undo.pop_all()
             return live
 
@@ -352,17 +330,15 @@ class WorkerPool:
         return self._plan.map_by if self._plan.hosts or self._plan.map_by != "core" else None
 
     @property
-    def _is_oversubscribed(self) -> bool:
-        """Whether the background has CPUs of the ranks that are measured."""
-        background = self._plan.background
-        return background is not None and not set(background.cpus).isdisjoint(self._plan.cpus)
+    def _background_hosts(self) -> tuple[Host, ...]:
+        return listed_hosts(self._plan.background.hosts) if self._plan.background is not None else ()
 
     def _hosts(self, transport: str, job: Job, ranks: Sequence[Rank]) -> tuple[str, ...]:
         """The host of each rank; of a model its node."""
         model = self._catalogue.transports[transport].model
         if model is None:
             return _host_names(job, ranks)
-        from hockney.worker.machine_text import places
+        from hockney.worker.machine_model import places
 
         return tuple(f"node {place}" for place in places(model.machine, len(ranks)))
 
@@ -370,16 +346,20 @@ class WorkerPool:
         key = (point.transport, point.ranks)
         self._live.pop(key).session.kill()
         if self._starts[key] >= _STARTS_MAX:
-            self._failures.reasons[key] = (
-                f"given up after {_STARTS_MAX} starts of {point.transport}, the last ended so: {end}"
-            )
+            self._reasons[key] = f"given up after {_STARTS_MAX} starts of {point.transport}, the last ended so: {end}"
+
+
+def _silent(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
+    """The hosts that do not answer, with the cause; none if no host answers, because then nothing is known."""
+    silent = lost_hosts(hosts, starter)
+    return silent if len(silent) < len(hosts) else {}
 
 
 def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
     """Raises LaunchFailed where hosts have other numbers of ranks: a launcher may know fewer hosts than it is given."""
     if not job.hosts:
         return
-    wanted = sorted(count for count in spread(job.ranks, job.hosts) if count)
+    wanted = sorted(host.slots or 0 for host in fill(job.ranks, job.hosts))
     if sorted(Counter(rank.machine for rank in ranks).values()) != wanted:
         hosts, came = ", ".join(map(str, job.hosts)), ", ".join(rank.host for rank in ranks)
         raise LaunchFailed(launcher, f"ranks that belong on {hosts} came up on {came}")
@@ -412,17 +392,8 @@ def _share_cpus(ranks: Sequence[Rank]) -> bool:
     return len(set(pinned)) < len(pinned) or any(count > usable for (_, usable), count in Counter(free).items())
 
 
-def measurement_of(
-    point: Point,
-    answer: MeasureAnswer,
-    *,
-    launch_id: int = 0,
-    round_: int = 0,
-    started_unix_s: float = 0.0,
-    steal: float | None = None,
-    places: tuple[Place, ...] = (),
-) -> Measurement:
-    """An answer as the measurement of a point."""
+def measurement_of(point: Point, answer: MeasureAnswer) -> Measurement:
+    """An answer as the measurement of a point, of no launch."""
     import numpy as np
 
     shared = {field.name for field in fields(Measurement)} & type(answer).model_fields.keys()
@@ -430,10 +401,8 @@ def measurement_of(
     return Measurement(
         **known | {"elapsed_ns": np.array(answer.elapsed_ns, dtype=np.int64)},
         point=point,
-        launch_id=launch_id,
-        round=round_,
-        started_unix_s=started_unix_s,
+        launch_id=0,
+        round=0,
+        started_unix_s=0.0,
         definition=Definition(**{field.name: getattr(answer, field.name) for field in fields(Definition)}),
-        steal=steal,
-        places=places,
     )

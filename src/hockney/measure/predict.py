@@ -1,62 +1,258 @@
-"""The gain of model changes in the times of points, and the tolerance of the points to changes."""
+"""Times of points on models of machines, from their virtual clock: nothing is stored, and no CPU is measured.
+
+On fitted machines with intervals, and next to measured times. what_if.py changes the models.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import contextlib
+import functools
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
 
-from hockney.analysis.predict.change import Change, changed, parameters_of
-from hockney.analysis.predict.sensitivity import Effect, improvements, sensitivity
-from hockney.analysis.predict.tolerance import Tolerance, bandwidth_tolerance, latency_tolerance
-from hockney.errors import HockneyError
-from hockney.measure.on_model import Models, Tick, times_of
-from hockney.model import Point
+from hockney.analysis.predict.fit import Fit, fit_machine
+from hockney.machine.files import parse_cpus
+from hockney.measure.point_work import batch_ns, measure_exactly, most_repetitions
+from hockney.measure.pool import measurement_of
+from hockney.model import Measurement, Point
+from hockney.results.runs import Run
+from hockney.stats.fit import NoFit
+from hockney.stats.interval import Estimate
+from hockney.suites import load_suite
+from hockney.units import format_bytes
+from hockney.worker import cache
+from hockney.worker.build import Recipe, build_worker
+from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerRefused, WorkerTimedOut
+from hockney.worker.launch import Job, launch
+from hockney.worker.machine_model import Model, compiled_file
+from hockney.worker.session import WorkerSession
+
+Models = Mapping[str, Model]
+"""By the names of transports."""
+
+Tick = Callable[[], None]
+"""Called after each point."""
+
+DRAWS = 20  # their minimum and maximum enclose about 95 %
 
 
-def effects_of(times_ns: Mapping[Point, float], models: Models, *, tick: Tick = lambda: None) -> list[Effect]:
-    """The gain in these times by each parameter of the models."""
+@dataclass
+class ModelTimes:
+    """The time of each point in ns as docs/metrics.md defines it, or the reason why there is none.
 
-    def times_with(change: Change) -> Mapping[Point, float]:
-        return times_of(times_ns, changed(models, [change]), tick=tick).time_ns
+    `measured` has the measurements behind the times. `has_broken`: a job ended early, could not start or had too
+    little memory, which may succeed the next time.
+    """
 
-    return sensitivity(improvements(models.values()), times_ns, times_with)
+    time_ns: dict[Point, float] = field(default_factory=dict)
+    measured: dict[Point, Measurement] = field(default_factory=dict)
+    failed: dict[Point, str] = field(default_factory=dict)
+    has_broken: bool = False
+
+
+def times_of(points: Iterable[Point], models: Models, *, tick: Tick = lambda: None) -> ModelTimes:
+    """The times of points, each on the model of its transport.
+
+    They are exact, or with noise the median of batches that it hardly changes. Raises UsageError for a wrong model,
+    BuildError.
+    """
+    points, times = tuple(points), ModelTimes()
+    of_job: dict[tuple[str, int], list[Point]] = {}
+    for point in points:
+        of_job.setdefault((point.transport, point.ranks), []).append(point)
+    for (transport, _), left in of_job.items():
+        while left:
+            _measure_in_a_job(left, models[transport], times, tick)
+    times.time_ns = {point: times.time_ns[point] for point in points if point in times.time_ns}
+    return times
+
+
+def _measure_in_a_job(left: list[Point], model: Model, times: ModelTimes, tick: Tick) -> None:
+    """Measure in one job as many of the points as possible, all with the same number of ranks; at least one."""
+    import numpy as np
+
+    try:
+        with contextlib.ExitStack() as held:
+            with compiled_file(model, left[0].ranks) as path:
+                worker = _executable(cache.default_folder())
+                session = WorkerSession(launch(Job(worker, "sim", left[0].ranks, model=path)))
+                held.enter_context(session).hello()
+            while left:
+                try:
+                    measurement = _measurement(left[0], session, is_exact=model.machine.noise is None)
+                    times.measured[left[0]] = measurement
+                    times.time_ns[left[0]] = float(np.median(measurement.times_ns()))
+                except WorkerRefused as refusal:
+                    times.failed[left[0]] = str(refusal)
+                    times.has_broken |= not refusal.unsupported  # another time there may be memory
+                del left[0]
+                tick()
+    except LaunchFailed as error:
+        times.failed |= dict.fromkeys(left, str(error))
+        times.has_broken = True
+        left.clear()
+    except (WorkerDied, WorkerTimedOut, ProtocolError) as end:
+        times.failed[left.pop(0)] = str(end)
+        times.has_broken = True
+        tick()
+
+
+@functools.cache
+def _executable(folder: Path) -> Path:
+    """The worker's executable, cached: finding it takes as long as a job."""
+    return build_worker(Recipe("sim"), folder=folder)
+
+
+def _measurement(point: Point, session: WorkerSession, *, is_exact: bool) -> Measurement:
+    def measure(batch: int, *, samples: int, warmup: int) -> Measurement:
+        answer = session.measure(
+            point.pattern,
+            bytes=point.bytes,
+            batch=batch,
+            samples=samples,
+            warmup=warmup,
+            timeout_s=600,  # a barrier of a million ranks takes half a minute
+            verify=False,
+            options=point.options,
+        )
+        return measurement_of(point, answer)
+
+    if not is_exact:
+        return measure_exactly(point, measure, batch=100, samples=9)
+    measurement = measure_exactly(point, measure, samples=1)
+    least_ns = 20_000  # the clock has whole ns: in a batch this long they are less than 0.01 %
+    if not point.is_stream and not point.rate_hz and batch_ns(measurement) < least_ns:
+        batch = min(math.ceil(measurement.batch * least_ns / batch_ns(measurement)), most_repetitions(measurement))
+        measurement = measure_exactly(point, measure, batch=max(1, batch), samples=1)
+    return measurement
+
+
+# ---- fitted machines -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Tolerances:
-    """How much latency may be added to a point, and how much bandwidth it may lose."""
+class Prediction:
+    """The time of a point in ns.
+
+    `low_ns` and `high_ns`: its 95 % interval; None where the model is given, and where the figures that it is fitted to
+    have none. `outside_bytes`: of a point outside the range that the model was fitted to, the nearest size within it.
+    """
 
     point: Point
-    latency: Tolerance
-    bandwidth: Tolerance
+    time_ns: float
+    low_ns: float | None = None
+    high_ns: float | None = None
+    outside_bytes: int | None = None
 
 
-def tolerances_of(
-    times_ns: Mapping[Point, float], models: Models, *, with_curves: bool, tick: Tick = lambda: None
-) -> list[Tolerances]:
-    """The tolerances of points with these times, which are above 0."""
-    tolerances = []
-    for point, time_ns in times_ns.items():
-        if time_ns > 0:
-            latency, bandwidth = (
-                tolerance_of(time_ns, _time_with(point, time_ns, models), with_curve=with_curves)
-                for tolerance_of in (latency_tolerance, bandwidth_tolerance)
-            )
-            tolerances.append(Tolerances(point, latency, bandwidth))
-        tick()
-    return tolerances
+@dataclass(frozen=True)
+class Checked:
+    """A point that the fit did not use."""
+
+    point: Point
+    predicted_ns: float
+    measured_ns: Estimate
+
+    @property
+    def error(self) -> float:
+        """How much more is predicted than measured, as a fraction."""
+        return self.predicted_ns / self.measured_ns.value - 1
 
 
-def _time_with(point: Point, time_ns: float, models: Models) -> Callable[[Change], float]:
-    models = {point.transport: models[point.transport]}
-    has_bandwidth = "bandwidth" in parameters_of(models[point.transport])
+@dataclass(frozen=True)
+class Validation:
+    """The points of a transport in one machine state (None: in all), and why others could not be predicted."""
 
-    def time_with(change: Change) -> float:
-        if change.key == "bandwidth" and not has_bandwidth:
-            return time_ns
-        times = times_of([point], changed(models, [change]))
-        if point in times.failed:
-            raise HockneyError(f"{point} with {change.word}: {times.failed[point]}")
-        return times.time_ns[point]
+    transport: str
+    state: str | None
+    rows: Sequence[Checked]
+    missing: Mapping[Point, str]
 
-    return time_with
+    @property
+    def median_error(self) -> float | None:
+        """The median size of the errors; None without points."""
+        return statistics.median(abs(row.error) for row in self.rows) if self.rows else None
+
+    def share_within(self, limit: float) -> float | None:
+        """The fraction of the points with an error of at most this limit."""
+        return sum(abs(row.error) <= limit for row in self.rows) / len(self.rows) if self.rows else None
+
+
+def predict_fitted(
+    fit: Fit,
+    points: Sequence[Point],
+    content_of: Callable[[Fit], Mapping[str, Any]],
+    *,
+    tick_of: Callable[[str, int], Tick] = lambda step, points: lambda: None,
+    draws_s: float = math.inf,
+) -> tuple[list[Prediction], dict[Point, str], float]:
+    """The times of points on the model that `content_of` makes of a fit, why points have none, and the time of draws.
+
+    The interval is that of the fit's figures: from models fitted to figures that are drawn from theirs. It leaves out
+    by how much such models are wrong. Where the draws would take longer than `draws_s`, there are none, and no
+    interval. `tick_of` makes the tick of a step with so many points. Raises as times_of.
+    """
+
+    def models(each: Fit) -> Models:
+        return dict.fromkeys((point.transport for point in points), Model.from_content(fit.transport, content_of(each)))
+
+    shortest = fit.sizes_bytes[0]  # up to 64 B, shorter messages take as long
+    missing = {
+        point: f"the run has no oneway (window=16) below {format_bytes(shortest)}: the suite basics measures it"
+        for point in points
+        if point.bytes < shortest > 64
+    }
+    begin_s = monotonic()
+    tick = tick_of("times", len(points))
+    times = times_of([point for point in points if point not in missing], models(fit), tick=tick)
+    known, drawn = list(times.time_ns), list(fit.resampled(DRAWS))
+    expected_s = len(drawn) * (monotonic() - begin_s) if known else 0.0
+    draws = []
+    if 0 < expected_s <= draws_s:
+        tick = tick_of("intervals", len(drawn) * len(known))
+        draws = [times_of(known, models(each), tick=tick).time_ns for each in drawn]
+    predictions = []
+    for point in known:
+        seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
+        # Equal ones are not exact: the figures of the fit have no interval.
+        low_ns, high_ns = (min(seen_ns), max(seen_ns)) if len(set(seen_ns)) > 1 else (None, None)
+        predictions.append(Prediction(point, seen_ns[0], low_ns, high_ns, fit.outside(point)))
+    return predictions, missing | times.failed, expected_s
+
+
+def fit_to_check(run: Run, transport: str) -> Fit | NoFit:
+    """The machine that a transport shows without the points of the suite validate."""
+    return fit_machine(run, transport, load_suite("validate"))
+
+
+def validate(run: Run, fit: Fit, *, tick: Tick = lambda: None) -> Validation:
+    """The figures that a fit did not use, predicted. Raises as times_of."""
+    rows: list[Checked] = []
+    missing: dict[Point, str] = {}
+    for points, cpus in _by_cpus(run, fit):
+        ranks = max(point.ranks for point in points)
+        model = Model.from_content(fit.transport, fit.content(ranks, cpus))
+        times = times_of(points, {fit.transport: model}, tick=tick)
+        rows += [Checked(point, time_ns, fit.figures.others[point]) for point, time_ns in times.time_ns.items()]
+        missing |= times.failed
+    return Validation(fit.transport, fit.figures.state, rows, missing)
+
+
+def _by_cpus(run: Run, fit: Fit) -> list[tuple[list[Point], int]]:
+    """Points whose ranks share the CPUs of this machine, for each number of them, and the others (0)."""
+    here = len(parse_cpus((run.facts.get("limits") or {}).get("usable_cpus")) or ())
+    oversubscribed = {
+        launch.ranks
+        for launch in run.launches.values()
+        if launch.transport == fit.transport and launch.oversubscribed and len(set(launch.hosts)) == 1
+    }
+    groups: dict[int, list[Point]] = {}
+    for point, measured in fit.figures.others.items():
+        if measured.value > 0:
+            groups.setdefault(point.ranks if here and point.ranks in oversubscribed else 0, []).append(point)
+    return [(points, here if ranks else 0) for ranks, points in sorted(groups.items())]

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockney.analysis.rates import Stream, at_rate, is_sustained, stream_of
-from hockney.measure.interfaces import Instrument, Observer
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
 from hockney.measure.sampler import Sampler
@@ -56,16 +55,8 @@ class Bracket:
 class RateSampler(Sampler):
     """One launch of a plan with a deadline: it adds rates to each point, as a sampler adds sizes to a curve."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        instrument: Instrument,
-        observer: Observer,
-        *,
-        earlier: Sequence[Measurement] = (),
-        **launch: Any,
-    ) -> None:
-        super().__init__(plan, instrument, observer, earlier=earlier, **launch)
+    def __init__(self, plan: Plan, *to: Any, earlier: Sequence[Measurement] = (), **launch: Any) -> None:
+        super().__init__(plan, *to, earlier=earlier, **launch)
         self._deadline_ns = plan.deadline_ns or math.inf
         self._streams: dict[Point, list[Stream]] = defaultdict(list)
         self._tried: dict[Point, list[Point]] = {point: [] for point in plan.points if not point.rate_hz}
@@ -102,9 +93,7 @@ class RateSampler(Sampler):
             if rate_hz is not None:
                 tried.append(at_rate(point, rate_hz))
                 added.append(Work(tried[-1]))
-        if added:
-            self._work.update({work.point: work for work in added})
-            self._observer.points_added([work.point for work in added])
+        self._add(added)
         return added
 
     def _measure_again(self, added: Sequence[Work], active: Sequence[Work]) -> list[Work]:

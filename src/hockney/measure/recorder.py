@@ -6,26 +6,31 @@ import contextlib
 import os
 import signal
 import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
-from hockney.machine import Moment
-from hockney.measure.interfaces import Progress
-from hockney.measure.machine_warnings import warnings_during, warnings_of_map
+from hockney.analysis.health.matrices import LOST
+from hockney.machine.activity import Moment
+from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan
-from hockney.measure.run_warnings import (
-    KernelShare,
+from hockney.measure.point_work import reached_text
+from hockney.measure.sampler import Progress
+from hockney.measure.warnings import (
+    Tally,
     core_warnings,
-    loss_warnings,
     steal_warning,
-    stranger_warnings,
     stray_warnings,
+    warnings_during,
+    warnings_of_map,
 )
-from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus
-from hockney.results.store import Store
+from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus, Warning_
+from hockney.results.runs import Run, main_state
+from hockney.results.store import MeasurementSummary, Store
 from hockney.results.traits import transport_traits
+from hockney.stats import BETWEEN_LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
+from hockney.stats.interval import LAUNCHES_USEFUL
+from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.mpi_transport import by_sockets
 
@@ -77,34 +82,29 @@ class Recorder:
         self.run_id = run_id
         self.launches_left = 0  # after the one under way
         self.statuses: dict[Point, PointStatus] = {}
-        self.kernel_share = KernelShare()
-        self._display = display
-        self._strangers: Counter[str] = Counter()  # refused connections, by transport
-        self._lost: Counter[tuple[str, str]] = Counter()  # messages, by transport and pattern
+        self.tally = Tally()
+        self.lost_hosts: dict[str, str] = {}  # that no longer answer, with the cause
+        self.others: list[Moment] = []  # the load of other programs during each launch
+        self.display = display
         # Launches that are expected to make system calls: oversubscribed ranks yield, and sockets are the kernel's.
         self._in_kernel: set[int] = set()
 
-    def begun(self, plan: Plan, *, goes_on: bool, precise: int) -> None:
-        self._display.begun(self.run_id, plan, goes_on=goes_on, precise=precise)
-
-    def refused(self, transport: str, strangers: int) -> None:
-        """Count connections of strangers that the ranks of a job refused."""
-        self._strangers[transport] += strangers
+    def warn(self, warnings: Iterable[Warning_]) -> None:
+        """Store warnings of the run."""
+        for warning in warnings:
+            self.store.add_warning(self.run_id, warning)
 
     def started(self, launched: Launch) -> int:
         """Store a start of a job."""
         launch_id = self.store.add_launch(self.run_id, launched)
         if launched.oversubscribed or by_sockets(launched.library, os.environ):
             self._in_kernel.add(launch_id)
-        self._display.launched(launched)
+        self.display.launched(launched)
         return launch_id
 
     def measured(self, measurement: Measurement) -> None:
-        point = measurement.point
-        if measurement.launch_id not in self._in_kernel:
-            self.kernel_share.add(measurement)
-        self._lost[point.transport, point.pattern] += round(sum(measurement.counters.get("lost", ())))
-        self._display.measured(measurement)
+        self.tally.add(measurement, in_kernel=measurement.launch_id in self._in_kernel)
+        self.display.measured(measurement)
 
     def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         if measurements:
@@ -115,7 +115,7 @@ class Recorder:
             seconds + self.launches_left * (progress.elapsed_s + seconds)
             for seconds in (progress.left_s, progress.left_most_s)
         )
-        self._display.progressed(replace(progress, left_s=left_s, left_most_s=most_s))
+        self.display.progressed(replace(progress, left_s=left_s, left_most_s=most_s))
 
     def points_added(self, points: Sequence[Point]) -> None:
         self.store.add_points(self.run_id, points)
@@ -126,19 +126,12 @@ class Recorder:
         if _WORST_FIRST.index(status) <= _WORST_FIRST.index(before):
             self.statuses[point] = status
             self.store.set_status(self.run_id, point, status, reason)
-        self._display.point_ended(point, status, reason)
+        self.display.point_ended(point, status, reason)
 
     def finish(
-        self,
-        plan: Plan,
-        status: RunStatus,
-        catalogue: Catalogue,
-        others: Sequence[Moment],
-        *,
-        failed_before: int = 0,
-        goes_on: bool = False,
+        self, plan: Plan, status: RunStatus, catalogue: Catalogue, *, failed_before: int = 0, goes_on: bool = False
     ) -> RunOutcome:
-        """Store how the run ended, and its warnings; `others`: the load of other programs during each launch."""
+        """Store how the run ended, and its warnings."""
         failed = failed_before + sum(end is PointStatus.FAILED for end in self.statuses.values())
         stored = self.store.run(self.run_id)
         points = (*self.statuses, *(row.point for row in plan.skipped))
@@ -147,19 +140,52 @@ class Recorder:
         refused = all(self.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
         if status is RunStatus.DONE and (failed or (real and refused) or not self.statuses):
             status = RunStatus.PARTIAL
-        for warning in (
-            *self.kernel_share.warnings(catalogue),
-            *loss_warnings(self._lost),
-            *stranger_warnings(self._strangers),
-            *steal_warning(self.store, self.run_id),
-            *core_warnings(stored),
-            *warnings_of_map(stored),
-            *stray_warnings(stored),
-            *warnings_during(others, goes_on=goes_on),
-        ):
-            self.store.add_warning(self.run_id, warning)
+        self.warn(self.tally.warnings(catalogue))
+        self.warn(steal_warning(self.store, self.run_id))
+        for of_run in (core_warnings, warnings_of_map, stray_warnings):
+            self.warn(of_run(stored))
+        self.warn(warnings_during(self.others, goes_on=goes_on))
+        if self.lost_hosts:
+            self.store.add_to_facts(self.run_id, LOST, self.lost_hosts)
         self.store.finish_run(self.run_id, status)
-        return RunOutcome(self.run_id, status, failed)
+        return RunOutcome(self.run_id, status, failed, self.lost_hosts)
+
+
+def judge_over_launches(store: Store, run_id: int, precision: float) -> set[Point]:
+    """Replace each point's end, which is of its last launch, by one over all launches.
+
+    Returns the points that are not precise yet.
+    """
+    unknown = set()
+    for series, measurements in Run(store, run_id).summaries():
+        if series.status in (PointStatus.PRECISE, PointStatus.BUDGET):
+            status, reason = _end_over_launches(measurements, precision)
+            store.set_status(run_id, series.point, status, reason)
+            if status is not PointStatus.PRECISE:
+                unknown.add(series.point)
+    return unknown
+
+
+def _end_over_launches(
+    measurements: Sequence[tuple[MeasurementSummary, State]], precision: float
+) -> tuple[PointStatus, str | None]:
+    by_state: dict[str, list[MeasurementSummary]] = {}
+    for measurement, state in measurements:
+        if state != MIXED and measurement.samples:
+            by_state.setdefault(state.name, []).append(measurement)
+    chosen = main_state([{state: len(of_state) for state, of_state in by_state.items()}])
+    counts = [] if chosen is None else by_state[chosen]
+    medians_ns = [measurement.median_ns for measurement in counts if measurement.median_ns is not None]
+    launch_ids = [measurement.launch_id for measurement in counts]
+    time, over = time_of(medians_ns, launch_ids) if counts else (None, ONE_LAUNCH)
+    reached = None if time is None else time.precision
+    if len(counts) >= MIN_MEASUREMENTS and reached is not None and reached <= precision:
+        return PointStatus.PRECISE, None
+    count = counted(len({measurement.launch_id for measurement, _ in measurements}), "launch", "launches")
+    needed = needed_for(medians_ns, launch_ids, precision) if counts else None
+    more = f"; about {needed} launches would reach {precision:.1%}" if needed and needed <= LAUNCHES_USEFUL else ""
+    unit = "launches" if over == BETWEEN_LAUNCHES else "measurements"
+    return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(measurements), unit)} in {count}{more}"
 
 
 @contextlib.contextmanager

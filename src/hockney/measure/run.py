@@ -16,28 +16,19 @@ from typing import Any
 
 from hockney import __version__
 from hockney.analysis import repeat
-from hockney.analysis.health.matrices import LOST
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError
-from hockney.machine import (
-    Moment,
-    StealMeter,
-    Watch,
-    another_machine,
-    facts,
-    refuse_unusable,
-    usable_cpus,
-)
-from hockney.measure.host_clocks import HostClocks
+from hockney.machine.activity import Watch
+from hockney.machine.facts import another_machine, facts
+from hockney.machine.placement import refuse_unusable, usable_cpus
+from hockney.measure.host_clocks import clocks_compared
 from hockney.measure.load import LoadSampler
-from hockney.measure.machine_warnings import warnings_before
-from hockney.measure.plan import Plan, Skipped, refuse_empty
-from hockney.measure.pool import Failures, WorkerPool
-from hockney.measure.precision import judge_over_launches
+from hockney.measure.plan import Plan, Skipped, listed_hosts, refuse_empty
+from hockney.measure.pool import WorkerPool
 from hockney.measure.rates import RateSampler
-from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait
-from hockney.measure.run_warnings import host_warnings, interface_warnings, refuse_without_interface
+from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait, judge_over_launches
 from hockney.measure.sampler import Sampler
+from hockney.measure.warnings import host_warnings, interface_warnings, warnings_before
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.store import Store, StoredPoint, StoredRun
 from hockney.results.store.lock import alone
@@ -45,7 +36,6 @@ from hockney.results.traits import traits_json
 from hockney.suites import LAUNCHES_MAX
 from hockney.worker.build import build_worker, compiler_facts
 from hockney.worker.catalogue import Catalogue
-from hockney.worker.hosts import fill, parse_hosts
 from hockney.worker.preflight import HostsUnusable, preflight
 from hockney.worker.processes import cpu_time_s
 from hockney.worker.starters import find_starter
@@ -67,13 +57,12 @@ class Variant:
 
 @dataclass
 class Side:
-    """A stored run while it is measured, with the facts of now."""
+    """A stored run while it is measured, with its jobs and the facts of now."""
 
     plan: Plan
     recorder: Recorder
-    facts: dict[str, Any] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    failures: Failures = field(default_factory=Failures)
+    pool: WorkerPool
+    facts: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -96,15 +85,15 @@ class Start:
 
 
 MakeSampler = Callable[..., Sampler]
-"""(plan, sides, pools, **rest of Sampler's arguments) -> the sampler of one launch, measuring with all sides' pools."""
+"""(plan, sides, **rest of Sampler's arguments) -> the sampler of one launch."""
 
 
-def _one_side(plan: Plan, sides: Sequence[Side], pools: Sequence[WorkerPool], **launch: Any) -> Sampler:
+def _one_side(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
     # The first launch searches; later ones have its rates. A resumed run continues with the stored rates.
     is_search = plan.deadline_ns is not None
     is_search &= bool(launch.get("earlier")) or not any(point.rate_hz for point in plan.points)
     kind = RateSampler if is_search else LoadSampler if plan.background else Sampler
-    return kind(plan, pools[0], sides[0].recorder, **launch)
+    return kind(plan, sides[0].pool, sides[0].recorder, **launch)
 
 
 def measure(
@@ -148,9 +137,17 @@ def measure_variants(
                     skipped,
                     lock=lambda number: held.enter_context(alone(store.path, number)),
                 )
-                yield Side(variant.plan, Recorder(store, run_id, display), info.facts, variant.environment)
+                recorder = Recorder(store, run_id, display)
+                yield _side(variant.plan, catalogue, recorder, info.facts, variant.environment)
 
         return _carry_out(begin, catalogue, start, make_sampler, when="When the run began")
+
+
+def _side(
+    plan: Plan, catalogue: Catalogue, recorder: Recorder, known: dict[str, Any], environment: Mapping[str, str]
+) -> Side:
+    asks_hosts = known.get("hosts") != []
+    return Side(plan, recorder, WorkerPool(plan, catalogue, recorder, environment, asks_hosts=asks_hosts), known)
 
 
 def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
@@ -191,23 +188,150 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     used = [catalogue.transports[point.transport] for point in plan.points]
     native = build_worker()  # it compares clocks
     workers = sorted({native, *(transport.executable for transport in used)})
-    listed = parse_hosts(",".join(plan.hosts))
-    jobs = {(point.ranks, point.per_host) for point in plan.points}
-    names = {host.name for ranks, per_host in jobs for host in fill(ranks, listed, per_host)}
-    used_hosts = [host for host in listed if host.name in names]
+    jobs = {(point.ranks, point.per_host): point for point in plan.points}
+    names = {host.name for point in jobs.values() for host in plan.hosts_of(point)}
+    used_hosts = [host for host in listed_hosts(plan.hosts) if host.name in names]
     if plan.background is not None:
-        used_hosts += parse_hosts(",".join(plan.background.hosts))
+        used_hosts += listed_hosts(plan.background.hosts)
     libraries = {transport.library.id: transport.library for transport in used if transport.library}
     try:
         starter = find_starter(plan.launcher, used_hosts, os.environ)
         known = preflight(used_hosts, workers, starter, libraries.values(), native=native)
         if plan.interface is not None:
-            refuse_without_interface(known, plan.interface)
+            _refuse_without_interface(known, plan.interface)
         return known
     except HostsUnusable as error:
         if error.every and all(transport.library and transport.library.has_launcher for transport in used):
             return []  # their launchers may have another way to these hosts
         raise
+
+
+class InterfaceMissing(UsageError):
+    """Some hosts do not have the interface of --interface; `causes` and `demand` as of HostsUnusable."""
+
+    def __init__(self, causes: Mapping[str, str], name: str) -> None:
+        self.causes, self.demand = causes, f"reachable on {name}"
+        host, cause = next(iter(causes.items()))
+        super().__init__(f"{host} has {cause}: name one with --interface that all hosts have")
+
+
+def _refuse_without_interface(hosts: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Raises InterfaceMissing for hosts that have no interface of this name with an address."""
+    causes = {}
+    for host in hosts:
+        known = [interface["name"] for interface in host["interfaces"] if interface["address"]]
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            causes[host["name"]] = f"no network interface {name} with an IPv4 address ({has})"
+    if causes:
+        raise InterfaceMissing(causes, name)
+
+
+def _carry_out(
+    begin: Callable[[], Iterator[Side]],
+    catalogue: Catalogue,
+    start: Start,
+    make_sampler: MakeSampler = _one_side,
+    *,
+    when: str | None = None,
+) -> list[RunOutcome]:
+    """Measure all sides and store how each ended; `when` begins the warnings of contention now; None: no check."""
+    sides: list[Side] = []
+    status = RunStatus.DONE
+    with contextlib.ExitStack() as undo:
+        undo.callback(_store_interrupted, sides)
+        try:
+            with interrupts_wait():  # a stored run must have its number here
+                for side in begin():
+                    sides.append(side)  # noqa: PERF402 - the first one counts where the second cannot be stored
+            if when is not None:
+                _warn_before(sides[-1], catalogue, when)
+            first = sides[0].recorder
+            first.display.begun(first.run_id, sides[0].plan, goes_on=start.round > 0, precise=start.precise)
+            names = [host["name"] for host in sides[0].facts.get("hosts") or ()]
+            with clocks_compared(sides[0].plan, [side.recorder for side in sides], names):
+                _make_launches(sides, start, make_sampler)
+                if start.several:
+                    for side in sides:
+                        judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
+        except KeyboardInterrupt:
+            if not sides:
+                raise  # nothing is stored yet
+            status = RunStatus.INTERRUPTED
+        undo.pop_all()
+    return [
+        side.recorder.finish(side.plan, status, catalogue, failed_before=start.failed, goes_on=start.launch > 0)
+        for side in sides
+    ]
+
+
+def _store_interrupted(sides: Sequence[Side]) -> None:
+    for side in sides:
+        with contextlib.suppress(HockneyError):  # a second error of the store would hide the first
+            side.recorder.store.finish_run(side.recorder.run_id, RunStatus.INTERRUPTED)
+
+
+def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
+    """Store the warnings of contention for this plan, which observes other programs for a moment."""
+    plan, recorder = side.plan, side.recorder
+    real = [point for point in plan.points if point.transport not in plan.virtual]
+    if not real:
+        return
+    ranks_here = max(point.ranks for point in real) if not plan.hosts else 1
+    over_loopback = not plan.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
+    recorder.warn(host_warnings(side.facts.get("hosts", ()), catalogue))
+    recorder.warn(interface_warnings(plan, catalogue))
+    mapped = plan.map_by != "core"
+    warnings = warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus, mapped=mapped)
+    recorder.warn(warning for warning in warnings if warning.kind != "congestion" or over_loopback)
+
+
+def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSampler) -> None:
+    """Each launch starts every job again, with its part of the time. The first adds sizes for all later ones.
+
+    The load of other programs during each is noted, except for jobs of several hosts: daemons may start their ranks
+    here, and their CPU time would count as another program's.
+    """
+    plan, recorder = sides[0].plan, sides[0].recorder
+    is_virtual = all(point.transport in plan.virtual for point in plan.points)
+    watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, usable_cpus())
+    round_, alike = start.round, start.alike
+    end_s = time.monotonic() + plan.time_s
+    for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
+        left = max(0, plan.launches - 1 - index)
+        if index >= plan.launches:
+            unknown = judge_over_launches(recorder.store, recorder.run_id, plan.precision)
+            plan = replace(plan, points=tuple(point for point in plan.points if point in unknown))
+            if not plan.points or time.monotonic() >= end_s:
+                return
+        with contextlib.ExitStack() as up:
+            if watch is not None:
+                up.callback(_note_others, sides, watch)
+            for side in sides:
+                side.recorder.launches_left = left
+                up.enter_context(side.pool.launch(start.launch + index, start.seed + index))
+            sampler = make_sampler(
+                plan,
+                sides,
+                seed=start.seed + index,
+                clock=time.monotonic,
+                earlier=start.earlier,
+                alike=alike,
+                start_round=round_,
+                measurements=8 if plan.more_launches and index > 0 else None,
+            )
+            sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
+        round_, alike = sampler.round, sampler.alike
+        plan = replace(plan, points=sampler.points, refine=frozenset())
+
+
+def _note_others(sides: Sequence[Side], watch: Watch) -> None:
+    moment = watch.read()
+    for side in sides:
+        side.recorder.others.append(moment)
+
+
+# ---- stored runs that go on ------------------------------------------------------------------------------------------
 
 
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
@@ -230,11 +354,11 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
         precise = sum(row.status is PointStatus.PRECISE for row in measurable)
         failed = sum(row.status is PointStatus.FAILED for row in points)
         several = plan.launches > 1  # else a launch is judged by its own measurements alone, and earlier ones count
-        start = Start(several=several, precise=0 if several else precise, failed=failed)
+        ends = {"precise": 0 if several else precise, "failed": failed}
         plan = replace(plan, launches=max(1, launches_left))
         if plan.hosts:
             known["hosts"] = _ask_hosts(plan, catalogue)
-        return _go_on(stored, plan, start, catalogue, store, display, known)
+        return _go_on(stored, plan, catalogue, store, display, several=several, known=known, **ends)
 
 
 def _last_unfinished(store: Store) -> str:
@@ -278,7 +402,7 @@ def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mappi
 def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, int]:
     """The plan of a resumed run, and the number of launches left. Raises UsageError if nothing is left."""
     measurable = [row for row in points if row.status not in NOT_MEASURED]
-    plan = Plan.from_json(stored.info.suite, (row.point for row in measurable), stored.info.plan, f"run {stored.id}")
+    plan = Plan.of_run(stored, (row.point for row in measurable))
     # With its skipped points, so that a run whose points were all refused does not end as done.
     skipped = (Skipped(row.point, row.reason or "") for row in points if row.status is PointStatus.SKIPPED)
     plan = replace(plan, skipped=tuple(skipped))
@@ -313,9 +437,8 @@ def add_launches(
     """Measure some points of a run in more launches, after all its launches so far; a PARTIAL run stays so."""
     with alone(store.path, run_id):
         stored = store.run(run_id)
-        plan = Plan.from_json(stored.info.suite, points, stored.info.plan, f"run {stored.id}")
-        plan = replace(plan, launches=launches, time_s=time_s, refine=frozenset())
-        outcome = _go_on(stored, plan, Start(several=True), catalogue, store, display)
+        plan = replace(Plan.of_run(stored, points), launches=launches, time_s=time_s, refine=frozenset())
+        outcome = _go_on(stored, plan, catalogue, store, display, several=True)
         if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
             store.finish_run(run_id, RunStatus.PARTIAL)
         return outcome
@@ -324,151 +447,34 @@ def add_launches(
 def _go_on(
     stored: StoredRun,
     plan: Plan,
-    start: Start,
     catalogue: Catalogue,
     store: Store,
     display: Display,
+    *,
+    several: bool,
     known: dict[str, Any] | None = None,
+    **ends: int,
 ) -> RunOutcome:
-    """Measure a plan into a stored run, after its launches and rounds so far; `known`: the facts to warn of."""
+    """Measure a plan into a stored run, after its launches and rounds so far.
+
+    `known`: the facts to warn of; `several` and `ends`: as of Start.
+    """
     refuse_unusable(plan.cpus)
     points = set(plan.points)
-    before = {row.point: store.measurements(row) for row in store.points(stored.id) if row.point in points}
-    start = replace(
-        start,
+    before = {row.point: [*store.measurements(row).values()] for row in store.points(stored.id) if row.point in points}
+    start = Start(
+        several,
         seed=stored.info.seed + stored.rounds,
         round=stored.rounds,
         launch=_launches_begun(stored),
-        earlier=() if start.several else [each for measurements in before.values() for each in measurements],
+        earlier=() if several else [each for measurements in before.values() for each in measurements],
         alike={point: measurements[-1] for point, measurements in before.items() if measurements},
+        **ends,
     )
 
     def begin() -> Iterator[Side]:
         store.resume_run(stored.id)
-        yield Side(plan, Recorder(store, stored.id, display), known or {})
+        yield _side(plan, catalogue, Recorder(store, stored.id, display), known or {}, {})
 
     (outcome,) = _carry_out(begin, catalogue, start, when="When the run went on" if known else None)
     return outcome
-
-
-def _carry_out(
-    begin: Callable[[], Iterator[Side]],
-    catalogue: Catalogue,
-    start: Start,
-    make_sampler: MakeSampler = _one_side,
-    *,
-    when: str | None = None,
-) -> list[RunOutcome]:
-    """Measure all sides and store how each ended; `when` begins the warnings of contention now; None: no check."""
-    sides: list[Side] = []
-    others: list[Moment] = []
-    status = RunStatus.DONE
-    with contextlib.ExitStack() as undo:
-        undo.callback(_store_interrupted, sides)
-        try:
-            with interrupts_wait():  # a stored run must have its number here
-                for side in begin():
-                    sides.append(side)  # noqa: PERF402 - the first one counts where the second cannot be stored
-            if when is not None:
-                _warn_before(sides[-1], catalogue, when)
-            sides[0].recorder.begun(sides[0].plan, goes_on=start.round > 0, precise=start.precise)
-            names = [host["name"] for host in sides[0].facts.get("hosts") or ()]
-            clocks = HostClocks(sides[0].plan, [side.recorder for side in sides], names)
-            clocks.before()
-            _make_launches(sides, catalogue, start, make_sampler, others)
-            if start.several:
-                for side in sides:
-                    judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
-            clocks.after({host for side in sides for host in side.failures.lost_hosts})
-            for side in sides:
-                if side.failures.lost_hosts:
-                    side.recorder.store.add_to_facts(side.recorder.run_id, LOST, side.failures.lost_hosts)
-        except KeyboardInterrupt:
-            if not sides:
-                raise  # nothing is stored yet
-            status = RunStatus.INTERRUPTED
-        undo.pop_all()
-    how: dict[str, Any] = {"failed_before": start.failed, "goes_on": start.launch > 0}
-    ends = [(side, side.recorder.finish(side.plan, status, catalogue, others, **how)) for side in sides]
-    return [replace(outcome, lost_hosts=side.failures.lost_hosts) for side, outcome in ends]
-
-
-def _store_interrupted(sides: Sequence[Side]) -> None:
-    for side in sides:
-        with contextlib.suppress(HockneyError):  # a second error of the store would hide the first
-            side.recorder.store.finish_run(side.recorder.run_id, RunStatus.INTERRUPTED)
-
-
-def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
-    """Store the warnings of contention for this plan, which observes other programs for a moment."""
-    plan, recorder = side.plan, side.recorder
-    real = [point for point in plan.points if point.transport not in plan.virtual]
-    if not real:
-        return
-    ranks_here = max(point.ranks for point in real) if not plan.hosts else 1
-    over_loopback = not plan.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
-    of_hosts = host_warnings(side.facts.get("hosts", ()), catalogue)
-    for warning in (*of_hosts, *interface_warnings(plan, catalogue)):
-        recorder.store.add_warning(recorder.run_id, warning)
-    mapped = plan.map_by != "core"
-    for warning in warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus, mapped=mapped):
-        if warning.kind != "congestion" or over_loopback:
-            recorder.store.add_warning(recorder.run_id, warning)
-
-
-def _make_launches(
-    sides: Sequence[Side], catalogue: Catalogue, start: Start, make_sampler: MakeSampler, others: list[Moment]
-) -> None:
-    """Each launch starts every job again, with its part of the time. The first adds sizes for all later ones.
-
-    The load of other programs during each goes to `others`, except for jobs of several hosts: daemons may start their
-    ranks here, and their CPU time would count as another program's.
-    """
-    plan, recorder = sides[0].plan, sides[0].recorder
-    cpus = usable_cpus()
-    meter = StealMeter(cpus)
-    is_virtual = all(point.transport in plan.virtual for point in plan.points)
-    watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, cpus)
-    for side in sides:
-        side.failures.asks_hosts = side.facts.get("hosts") != []
-    round_, alike = start.round, start.alike
-    end_s = time.monotonic() + plan.time_s
-    for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
-        left = max(0, plan.launches - 1 - index)
-        if index >= plan.launches:
-            unknown = judge_over_launches(recorder.store, recorder.run_id, plan.precision)
-            plan = replace(plan, points=tuple(point for point in plan.points if point in unknown))
-            if not plan.points or time.monotonic() >= end_s:
-                return
-        with contextlib.ExitStack() as up:
-            if watch is not None:
-                up.callback(lambda: others.append(watch.read()))
-            pools = []
-            for side in sides:
-                side.recorder.launches_left = left
-                pool = WorkerPool(
-                    side.plan,
-                    catalogue,
-                    side.recorder.started,
-                    refused=side.recorder.refused,
-                    steal=meter.read,
-                    launch_index=start.launch + index,
-                    seed=start.seed + index,
-                    environment=side.environment,
-                    failures=side.failures,
-                )
-                pools.append(up.enter_context(pool))
-            sampler = make_sampler(
-                plan,
-                sides,
-                pools,
-                seed=start.seed + index,
-                clock=time.monotonic,
-                earlier=start.earlier,
-                alike=alike,
-                start_round=round_,
-                measurements=8 if plan.more_launches and index > 0 else None,
-            )
-            sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
-        round_, alike = sampler.rounds, sampler.alike
-        plan = replace(plan, points=sampler.points, refine=frozenset())

@@ -15,9 +15,11 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Protocol
 
+from hockney.errors import HockneyError
 from hockney.measure.estimate import (
     MIN_MEASUREMENTS,
     SAMPLES_MIN,
@@ -26,7 +28,6 @@ from hockney.measure.estimate import (
     long_ns,
     stream_ns,
 )
-from hockney.measure.interfaces import Instrument, Observer, PointFailed, Progress
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import FILL, Work, batch_ns, curve_in_one_state, measure_exactly, repetition_ns
 from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
@@ -34,6 +35,59 @@ from hockney.stats.fit.refine import sizes_to_add
 from hockney.stats.states import classify
 
 _NARROW_CHECKS = 2  # stopping at the first narrow interval would favour lucky ones
+
+
+class Instrument(Protocol):
+    """Measures points. Every call ends within a time limit or raises."""
+
+    def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
+        """One measurement. Raises PointFailed."""
+        ...
+
+    def clock_ns(self, point: Point) -> float:
+        """The cost of reading the clock in this point's job. Raises PointFailed."""
+        ...
+
+
+class PointFailed(HockneyError):
+    """A point cannot be measured any more; `skipped`: a limit of the transport or the machine, not a defect."""
+
+    def __init__(self, reason: str, *, skipped: bool = False) -> None:
+        self.skipped = skipped
+        super().__init__(reason)
+
+
+class Observer(Protocol):
+    """Receives events, for the store and the display. Methods must not take long."""
+
+    def measured(self, measurement: Measurement) -> None: ...
+
+    def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
+        """A round is over, or was cut short, with these measurements."""
+        ...
+
+    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
+        """A point is finished. A precise one may go on next to an added size, and end again."""
+        ...
+
+    def points_added(self, points: Sequence[Point]) -> None:
+        """Sizes were added where a curve bends."""
+        ...
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is. `left_most_s` is the rest of its budget.
+
+    `left_s` estimates the time for the unfinished points if intervals narrow as expected and no size is added.
+    """
+
+    round: int
+    points: int
+    finished: int
+    elapsed_s: float
+    left_s: float
+    left_most_s: float
 
 
 class Sampler:
@@ -64,7 +118,7 @@ class Sampler:
         self._span_s = SPAN_S / plan.launches
         self._measurements = measurements
         self._deadline_s = math.inf
-        self._round = self._first_round = start_round
+        self.round = self._first_round = start_round  # rounds so far, earlier ones included
         self._work = {point: Work(point) for point in plan.points}
         self._pending: list[Measurement] = []
         self._finished = 0
@@ -83,11 +137,11 @@ class Sampler:
         The observer gets every measurement, also when an exception (Ctrl-C) ends a round in its middle.
         """
         active = list(self._work.values())
-        if any(work.probes for work in active):
-            for work in active:
-                if work.probes:
-                    work.narrow_checks = _NARROW_CHECKS - 1
-                    work.first_s = self._clock() - self._span_s
+        resumed = [work for work in active if work.probes]
+        for work in resumed:
+            work.narrow_checks = _NARROW_CHECKS - 1
+            work.first_s = self._clock() - self._span_s
+        if resumed:
             active = self._judge(active)  # precise points stay so
             active += self._measure_again([work for work in active if work.point.role == "refined"], active)
         start_s = self._clock()  # only now: judging many earlier measurements may take longer than a short budget
@@ -97,7 +151,7 @@ class Sampler:
         for work in self._work.values():
             self._make_alike(work)
         try:
-            while active and (self._round == self._first_round or not self._is_over()):
+            while active and (self.round == self._first_round or not self._is_over()):
                 self._one_round(active)
                 over = self._is_over()
                 # Judging takes all measurements, so long runs do it ever more rarely.
@@ -129,11 +183,6 @@ class Sampler:
         return {**self._alike, **latest}
 
     @property
-    def rounds(self) -> int:
-        """Rounds so far, earlier ones included."""
-        return self._round
-
-    @property
     def points(self) -> tuple[Point, ...]:
         """The plan's and those that were added."""
         return tuple(self._work)
@@ -145,7 +194,7 @@ class Sampler:
 
     def _order(self, active: Sequence[Work]) -> list[Work]:
         """The points of a round: of the first as the plan has them, so that a first figure comes soon."""
-        return self._random.sample(active, len(active)) if self._round > 0 else list(active)
+        return self._random.sample(active, len(active)) if self.round > 0 else list(active)
 
     def _one_round(self, active: list[Work]) -> None:
         for work in self._order(active):
@@ -169,11 +218,11 @@ class Sampler:
                 work.add(measurement)
                 self._pending.append(measurement)
                 self._observer.measured(measurement)
-        self._round += 1
+        self.round += 1
 
     def _is_cut_before(self, work: Work) -> bool:
         """Whether a round ends here: the first of a launch never, as few measurements are better than none."""
-        return self._round > self._first_round and self._is_over()
+        return self.round > self._first_round and self._is_over()
 
     def _take(self, work: Work) -> list[Measurement]:
         """The measurements of one point in one round."""
@@ -207,7 +256,7 @@ class Sampler:
 
     def _measure(self, work: Work, batch: int, *, samples: int, warmup: int, verify: bool = False) -> Measurement:
         return self._instrument.measure(
-            work.point, round_=self._round, batch=batch, samples=samples, warmup=warmup, verify=verify
+            work.point, round_=self.round, batch=batch, samples=samples, warmup=warmup, verify=verify
         )
 
     def _calibrate(self, work: Work) -> None:
@@ -328,14 +377,17 @@ class Sampler:
             added += new
             elsewhere = [self._work[point] for point in wanted if point in unknown]
             again += [work for work in elsewhere if work.retries < 10]
-        if added:
-            self._work.update({work.point: work for work in added})
-            self._observer.points_added([work.point for work in added])
+        self._add(added)
         for work in again:
             work.retries += 1
             work.begin_anew()
         self._finished -= len(again)
         return added + again
+
+    def _add(self, added: Sequence[Work]) -> None:
+        if added:
+            self._work.update({work.point: work for work in added})
+            self._observer.points_added([work.point for work in added])
 
     def _measured(self, curve: CurveKey) -> list[Work]:
         """A curve's points by size, without those that failed."""
@@ -388,7 +440,7 @@ class Sampler:
         elapsed_s = self._clock() - start_s
         most_s = max(0.0, budget_s - elapsed_s) if active else 0.0
         left_s = min(self._wanted_s(active), most_s)
-        progress = Progress(self._round, len(self._work), self._finished, elapsed_s, left_s, most_s)
+        progress = Progress(self.round, len(self._work), self._finished, elapsed_s, left_s, most_s)
         # Emptied before the call: an interrupt must not lose a round or store it twice.
         measurements, self._pending = self._pending, []
         self._observer.round_done(measurements, progress)

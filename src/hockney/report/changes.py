@@ -39,11 +39,11 @@ _REASONS: Mapping[ReasonCode, str] = {
 
 def reason_text(reasons: Sequence[Reason]) -> str | None:
     """The reasons why a series is inconclusive, as one sentence; None without reasons."""
-    texts = []
-    for reason in reasons:
-        facts = {name: " / ".join(fact) if isinstance(fact, list) else fact for name, fact in reason.facts.items()}
-        texts.append(_REASONS[reason.code].format(**facts))
-    return "; ".join(texts) or None
+    return "; ".join(_REASONS[reason.code].format(**_texts(reason.facts)) for reason in reasons) or None
+
+
+def _texts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: " / ".join(fact) if isinstance(fact, list) else fact for name, fact in facts.items()}
 
 
 def _codes_text(reasons: Iterable[Reason]) -> str:
@@ -177,9 +177,8 @@ def states_sentence(comparison: Comparison) -> list[str]:
     changes = comparison.without_common_state
     pairs: Counter[str] = Counter()
     for change in changes:
-        facts = next(reason.facts for reason in change.reasons if reason.code is ReasonCode.NO_COMMON_STATE)
-        base, new = (" / ".join(facts[side]) for side in ("base", "new"))
-        pairs[f"run {comparison.base}: {base}, run {comparison.new}: {new}"] += 1
+        facts = next(_texts(each.facts) for each in change.reasons if each.code is ReasonCode.NO_COMMON_STATE)
+        pairs[f"run {comparison.base}: {facts['base']}, run {comparison.new}: {facts['new']}"] += 1
     states = "; ".join(text for text, _ in pairs.most_common(2)) + ("; …" if len(pairs) > 2 else "")
     have = f"{counted(len(changes), 'series has', 'series have')} no common machine state ({states})"
     curves = _curves_text([change.point for change in changes], names_of(comparison))
@@ -228,12 +227,8 @@ def caution_sentence(comparison: Comparison) -> str | None:
     """A warning that drift of the machine may explain the changes; None if that is unlikely."""
     if comparison.interleaved or not (comparison.has_no_cause or comparison.drifting):
         return None
-    cause = (
-        "No known cause"
-        if comparison.has_no_cause
-        else f"Ranks sleep while they wait on {', '.join(comparison.drifting)}"
-    )
-    return f"{cause}: it may be drift."
+    sleeping = f"Ranks sleep while they wait on {', '.join(comparison.drifting)}"
+    return f"{'No known cause' if comparison.has_no_cause else sleeping}: it may be drift."
 
 
 def only_in_sentence(run: int, points: Sequence[Point]) -> str:

@@ -13,8 +13,8 @@ from string import Formatter
 from typing import Any
 
 from hockney.analysis.explain.layers import Layer
-from hockney.analysis.explain.pairs import Inconclusive, Outlier, PairClass, whole_hosts
 from hockney.analysis.finding import Finding, NotChecked, Note, Subject
+from hockney.analysis.pairs import Inconclusive, Outlier, PairClass, whole_hosts
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
 from hockney.report.words import ratio_text, spread_text
@@ -27,21 +27,23 @@ WORDING: Mapping[str, Mapping[str, Any]] = _TEMPLATES["finding"]  # by code
 
 def title_of(finding: Finding) -> str:
     """The title in one line, without transport and state."""
-    return fill(WORDING.get(finding.code, {}).get("title", ""), finding) or finding.code
+    return _filled(WORDING.get(finding.code, {}).get("title", ""), finding.facts, finding.subject) or finding.code
 
 
 def evidence_of(finding: Finding) -> str:
     """The figures that show the finding; "" if the title is enough."""
     if finding.code not in WORDING:
         return "; ".join(f"{_words(key)} {fact_text(key, fact)}" for key, fact in finding.facts.items())
-    parts = (fill(template, finding) for template in WORDING[finding.code].get("evidence", ()))
-    return " ".join(filter(None, parts))
+    templates = WORDING[finding.code].get("evidence", ())
+    return " ".join(filter(None, (_filled(template, finding.facts, finding.subject) for template in templates)))
 
 
 def cause_of(finding: Finding) -> str:
     """The likely cause as a sentence, "" where none is known; its code where that has no wording."""
     template = WORDING.get(finding.code, {}).get("causes", {}).get(finding.cause)
-    return finding.cause and f"{finding.cause}." if template is None else fill(template, finding)
+    if template is None:
+        return finding.cause and f"{finding.cause}."
+    return _filled(template, finding.facts, finding.subject)
 
 
 def sentence_of(finding: Finding) -> str:
@@ -77,17 +79,17 @@ def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 def fix_sentence(fix: Fix) -> str:
     """One imperative sentence without its full stop."""
-    return _worded("fixes", fix.code, fix.facts).removesuffix(".")
+    return (_filled(_TEMPLATES["fixes"].get(fix.code, ""), fix.facts) or fix.code).removesuffix(".")
 
 
 def check_name(gap: NotChecked) -> str:
     """The name of a check that was not made: `lines through pingpong on tcp`."""
-    return _worded("checks", gap.what, _subject_facts(gap.subject))
+    return _filled(_TEMPLATES["checks"].get(gap.what, ""), {}, gap.subject) or gap.what
 
 
 def gap_text(gap: NotChecked) -> str:
     """Why it was not checked, as a phrase: `needs three sizes or more`."""
-    return _worded("gaps", gap.why, gap.facts)
+    return _filled(_TEMPLATES["gaps"].get(gap.why, ""), gap.facts) or gap.why
 
 
 def note_text(note: Note) -> str:
@@ -158,30 +160,18 @@ def rank_names(ranks: Iterable[int], hosts: Sequence[str]) -> list[str]:
     return [f"{rank} ({hosts[rank]})" if len(set(hosts)) > 1 else str(rank) for rank in ranks]
 
 
-def fill(template: str, finding: Finding) -> str:
-    """The first alternative of a template that the finding has all facts of, with these; "" where there is none."""
-    return _first_filled(template, {**_subject_facts(finding.subject), **finding.facts})
+def _filled(template: str, facts: Mapping[str, Any], about: Subject | None = None) -> str:
+    """The first alternative of a template that has all its facts; "" where there is none."""
+    if about is not None:
+        of_subject = {"transport": about.transport, "pattern": about.pattern, "state": about.state}
+        facts = {**of_subject, **({} if about.ranks is None else {"ranks": about.ranks}), **facts}
+    return next(filter(None, (_alternative(each, facts) for each in template.split("|"))), "")
 
 
-def _worded(table: str, code: str, facts: Mapping[str, Any]) -> str:
-    """The template of a code in a table, filled; the code itself where it has none."""
-    return _first_filled(_TEMPLATES[table].get(code, ""), facts) or code
-
-
-def _subject_facts(subject: Subject) -> dict[str, Any]:
-    facts: dict[str, Any] = {"transport": subject.transport, "pattern": subject.pattern, "state": subject.state}
-    return facts if subject.ranks is None else {**facts, "ranks": subject.ranks}
-
-
-def _first_filled(template: str, facts: Mapping[str, Any]) -> str:
-    return next(filter(None, (_filled(each, facts) for each in template.split("|"))), "")
-
-
-def _filled(template: str, facts: Mapping[str, Any]) -> str:
+def _alternative(template: str, facts: Mapping[str, Any]) -> str:
     """A name may end with `?value`: the template counts only if the fact is that text, which is not printed."""
-    for name, value in re.findall(r"{(\w+)\?([^}]+)}", template):
-        if str(facts.get(name)) != value:
-            return ""
+    if any(str(facts.get(name)) != value for name, value in re.findall(r"{(\w+)\?([^}]+)}", template)):
+        return ""
     template = re.sub(r"{\w+\?[^}]+}", "", template)
     names = [name for _, name, _, _ in Formatter().parse(template) if name]
     if any(name not in facts for name in names):
@@ -196,7 +186,7 @@ def fact_text(key: str, fact: Any) -> str:
     if isinstance(fact, Sequence):
         texts = [fact_text(key, item) for item in fact]
         return ", ".join(texts[:5]) + (f" and {len(texts) - 5} more" if len(texts) > 5 else "")
-    unit = next((text for end, text in _UNITS if key.endswith(end)), _number)
+    unit = _unit(key)[1]
     return interval_text(fact, unit) if isinstance(fact, Estimate) else unit(fact)
 
 
@@ -226,8 +216,12 @@ def _share(value: float) -> str:
 
 
 def _words(key: str) -> str:
-    end = next((end for end, _ in _UNITS if key.endswith(end)), "")
-    return key.removesuffix(end).replace("_", " ")
+    return key.removesuffix(_unit(key)[0]).replace("_", " ")
+
+
+def _unit(key: str) -> tuple[str, Callable[[float], str]]:
+    """The end of a key that is its unit, and the text of a value in it."""
+    return next(((end, text) for end, text in _UNITS if key.endswith(end)), ("", _number))
 
 
 # The longest end first.

@@ -60,29 +60,30 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """Which pattern runs on which transport. `cells[transport][pattern]` is "yes", "native", or None with a reason.
+class Pairing:
+    """Whether a pattern runs on a transport: "yes", "native" by a collective of the transport's own, or None.
 
-    "native": by a collective of the transport's own. `reasons` are by (transport, pattern), and so are the `missing`
-    capabilities, where they are the reason.
+    Then `why` says why not; `missing` are the capabilities that the transport does not offer.
     """
 
-    patterns: tuple[str, ...]
-    cells: dict[str, dict[str, str | None]]
-    reasons: dict[tuple[str, str], str]
-    missing: dict[tuple[str, str], tuple[str, ...]]
+    runs: str | None
+    why: str | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """All items. `fault`: why no worker could be built; patterns and transports are then unknown."""
+    """All items, and the matches by transport and pattern.
+
+    `fault`: why no worker could be built; patterns and transports are then unknown.
+    """
 
     suites: tuple[Item, ...]
     patterns: tuple[Item, ...]
     transports: tuple[Item, ...]
     launchers: tuple[Item, ...]
     machines: tuple[Item, ...]
-    matrix: Matrix
+    matrix: dict[str, dict[str, Pairing]]
     fault: str | None = None
 
 
@@ -190,7 +191,7 @@ def _machine(machine: Machine, modelled: Mapping[str, str | None]) -> Item:
     return Item(machine.name, machine.about, more=more)
 
 
-def _matrix(catalogue: Catalogue) -> Matrix:
+def _matrix(catalogue: Catalogue) -> dict[str, dict[str, Pairing]]:
     points = {}
     for transport in catalogue.transports.values():
         for pattern in catalogue.patterns.values():
@@ -198,12 +199,11 @@ def _matrix(catalogue: Catalogue) -> Matrix:
             point = Point(transport.name, pattern.name, pattern.ranks_default, pattern.bytes_default, options)
             points[transport.name, pattern.name] = point
     obstacles = catalogue.obstacles(points.values())
-    cells: dict[str, dict[str, str | None]] = {name: {} for name in catalogue.transports}
-    matrix = Matrix(tuple(catalogue.patterns), cells, {}, {})
+    matrix: dict[str, dict[str, Pairing]] = {name: {} for name in catalogue.transports}
     for (transport_name, pattern_name), point in points.items():
-        names, is_free = (transport_name, pattern_name), point not in obstacles
-        cells[transport_name][pattern_name] = ("native" if point.options else "yes") if is_free else None
-        if not is_free:
-            needs, caps = catalogue.patterns[pattern_name].needs, catalogue.transports[transport_name].caps
-            matrix.reasons[names], matrix.missing[names] = obstacles[point], tuple(sorted(needs - caps))
+        pairing = Pairing("native" if point.options else "yes")
+        if point in obstacles:
+            lacks = catalogue.patterns[pattern_name].needs - catalogue.transports[transport_name].caps
+            pairing = Pairing(None, obstacles[point], tuple(sorted(lacks)))
+        matrix[transport_name][pattern_name] = pairing
     return matrix

@@ -22,19 +22,17 @@ def readable_name(transport: str, library: str) -> str:
     return f"{kind} {variant}".rstrip()
 
 
-def readable_names(launches: Iterable[Launch]) -> dict[str, str]:
+def readable_names(launches: Collection[Launch]) -> dict[str, str]:
     """The name of each transport, with where its ranks are in a run of several placements: `tcp, within n1`.
 
     The exact one where two would read the same.
     """
-    launches = list(launches)
     where = placements(launches)
     return {name: ", ".join(filter(None, (plain, where[name]))) for name, plain in plain_names(launches).items()}
 
 
-def plain_names(launches: Iterable[Launch]) -> dict[str, str]:
+def plain_names(launches: Collection[Launch]) -> dict[str, str]:
     """The names without the placement."""
-    launches = list(launches)
     where = placements(launches)
     names = {launch.transport: readable_name(launch.transport, launch.library) for launch in launches}
     count = Counter((name, where[transport]) for transport, name in names.items())

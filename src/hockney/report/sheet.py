@@ -38,11 +38,13 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
 }
 _LATENCY_BYTES = 8
 _STREAM_OPTIONS = (("window", "16"),)
-Members = list[tuple[Series, list[tuple[MeasurementSummary, State]]]]  # of a transport
-_SHOWN = {
-    *((pattern, ()) for pattern in ("pingpong", "barrier")),
-    *((pattern, _STREAM_OPTIONS) for pattern in ("oneway", "twoway")),
+_OPTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {  # of the patterns that it shows
+    "pingpong": (),
+    "barrier": (),
+    "oneway": _STREAM_OPTIONS,
+    "twoway": _STREAM_OPTIONS,
 }
+Members = list[tuple[Series, list[tuple[MeasurementSummary, State]]]]  # of a transport
 
 
 @dataclass(frozen=True)
@@ -72,20 +74,15 @@ class TransportFigures:
     def __init__(self, members: Members, state: str, *, or_most: bool = False) -> None:
         self._figures: dict[Series, tuple[Value, Definition] | None] = {}
         for series, measurements in members:
-            if (series.point.pattern, series.point.options) in _SHOWN:
+            if _OPTIONS.get(series.point.pattern) == series.point.options:
                 counts = Counter(of.name for _, of in measurements)
                 most = max(counts, key=lambda name: counts[name], default=state)
                 wanted = most if or_most and not counts[state] else state
                 self._figures[series] = _figure(series, [each for each, of in measurements if of.name == wanted])
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
-        """The time of a pattern without options."""
+        """The time of a pattern."""
         return self._times(pattern).get(size)
-
-    @property
-    def latency_ns(self) -> Value | None:
-        """Half a round trip of 8 B."""
-        return self.time_ns("pingpong", _LATENCY_BYTES)
 
     def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
         """The better of two sizes with 16 messages in flight; None where one has no figure, as it may be the better.
@@ -95,7 +92,7 @@ class TransportFigures:
         rates = [
             None if figure is None else _rate(*figure, series.point.bytes)
             for series, figure in self._figures.items()
-            if (series.point.pattern, series.point.options) == (pattern, _STREAM_OPTIONS)
+            if series.point.pattern == pattern
             and series.point.bytes in (1 << 16, 1 << 20)
             and series.status is not PointStatus.SKIPPED
         ]
@@ -128,12 +125,12 @@ class TransportFigures:
         return line if sizes <= curve.keys() and not fit.is_ambiguous(line) else None
 
     def _times(self, pattern: str) -> dict[int, Value]:
-        """The times of a pattern without options, by ascending size."""
-        times: dict[int, Value] = {}
-        for series, figure in self._figures.items():
-            point = series.point
-            if figure is not None and (point.pattern, point.options) == (pattern, ()):
-                times.setdefault(point.bytes, figure[0])
+        """The times of a pattern, by ascending size."""
+        times = {
+            series.point.bytes: figure[0]
+            for series, figure in self._figures.items()
+            if figure is not None and series.point.pattern == pattern
+        }
         return dict(sorted(times.items()))
 
 
@@ -149,16 +146,9 @@ def _figure(series: Series, measurements: Sequence[MeasurementSummary]) -> tuple
     return Value(time.value, time.low, time.high, over, None, is_short), definition
 
 
-def _without_interval(value: Value | None) -> Value | None:
-    """The value as if there were too few measurements for an interval; None if there is none."""
-    return value and replace(value, low=0.0, high=math.inf)
-
-
 def _rate(time: Value, definition: Definition, size: int) -> Value | None:
-    rates = [rate_bytes_per_s(definition, time_ns) for time_ns in (time.value, time.high, time.low)]
-    if rates[0] is None:
-        return None
-    return Value(rates[0], rates[1] or 0.0, rates[2] or math.inf, time.over, size, time.is_short)
+    rate, low, high = (rate_bytes_per_s(definition, time_ns) for time_ns in (time.value, time.high, time.low))
+    return None if rate is None else Value(rate, low or 0.0, high or math.inf, time.over, size, time.is_short)
 
 
 @dataclass(frozen=True)
@@ -193,7 +183,10 @@ def marks_text(text: str, marks: Mapping[str, str] = MARKS) -> str:
 
 
 COLUMNS = (
-    Column("latency (8 B)", "latency_ns", "ns", "half a round trip of 8 B (pingpong)", lambda of: of.latency_ns),
+    Column(
+        "latency (8 B)", "latency_ns", "ns", "half a round trip of 8 B (pingpong)",
+        lambda of: of.time_ns("pingpong", _LATENCY_BYTES),
+    ),
     Column(
         "bandwidth", "bandwidth_bytes_per_s", "bytes/s",
         "the better rate of 64 KiB and 1 MiB with 16 messages in flight (oneway)",
@@ -384,8 +377,8 @@ def _row(
     if not is_pure:
         others = TransportFigures(members, state, or_most=True)
         for column in COLUMNS:
-            if values[column.key] is None and not column.is_fitted:
-                values[column.key] = _without_interval(column.pick(others))
+            if values[column.key] is None and not column.is_fitted and (value := column.pick(others)):
+                values[column.key] = replace(value, low=0.0, high=math.inf)
     launches = run.launches.values()
     launch = next(launch for launch in launches if launch.transport == transport)
     line = figures.line
@@ -408,7 +401,7 @@ def _row(
 def _harness_ns(members: Members) -> Value | None:
     """A whole repetition: the ping-pong's figure is half of one. The harness waits for nobody, so any state will do."""
     state = table_state(series for series, _ in members)
-    half = TransportFigures(members, state).latency_ns if state else None
+    half = TransportFigures(members, state).time_ns("pingpong", _LATENCY_BYTES) if state else None
     if half is None or not half.has_interval:
         return None
     return Value(2 * half.value, 2 * half.low, 2 * half.high, half.over)

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hockney.machine.files import format_cpus, named_cpus
-from hockney.units import counted
+from hockney.model import Point
+from hockney.stats.npb import ft_class
+from hockney.units import counted, format_bytes
 
 if TYPE_CHECKING:
-    from hockney.analysis.impact import Impact
-    from hockney.analysis.predict.prediction import Validation
+    from hockney.measure.predict import Validation
     from hockney.results.runs import Run
 
 SHORT_MARK = "†"  # a stream with few events in a sample
@@ -67,16 +68,8 @@ def placement_text(run: Run) -> str | None:
     for cpus in sorted(longest, key=len):
         least = min(len(other) for other in placed if other == cpus[: len(other)])
         ranks = f"{least} to {len(cpus)} ranks" if least < len(cpus) else counted(least, "rank")
-        words.append(f"{ranks} on {_cpus_text(cpus)}")
+        words.append(f"{ranks} on {cpus_text(cpus)}")
     return f"{'; '.join(words)}."
-
-
-def background_text(run: Run) -> str:
-    """`incast by 3 ranks on n3, n4, n5`: the background of a run that has one."""
-    background = run.info.plan["background"]
-    hosts, cpus = background["hosts"], background["cpus"]
-    where = hosts_text(hosts) if hosts else _cpus_text(cpus) if cpus else ""
-    return f"{background['name']} by {counted(background['ranks'], 'rank')}{f' on {where}' if where else ''}"
 
 
 def hosts_text(names: Sequence[str]) -> str:
@@ -90,12 +83,12 @@ def ratio_text(value: float) -> str:
     return f"{value:#.3g}" if abs(value) < 99.95 else f"{value:,.0f}"
 
 
-def impact_texts(impact: Impact) -> tuple[str, str]:
-    """`3.02x` and its interval, `(2.95 to 3.10)`, or `±?` where there is none."""
-    factor = impact.factor
-    if factor.low is None or factor.high is None:
-        return f"{ratio_text(factor.value)}x", "±?"
-    return f"{ratio_text(factor.value)}x", f"({ratio_text(factor.low)} to {ratio_text(factor.high)})"
+def size_text(point: Point) -> str:
+    """The size of the messages, or its substitute; empty if there is neither."""
+    class_ = ft_class(point)
+    if class_ is not None:
+        return f"class {class_}"
+    return format_bytes(point.bytes) if point.is_sized else ""
 
 
 def launches_text(run: Run) -> str:
@@ -105,7 +98,7 @@ def launches_text(run: Run) -> str:
     return "1 launch" if made == 1 else f"{f'{asked} to ' * (asked < made)}{made} launches of each job"
 
 
-def _cpus_text(cpus: Sequence[int]) -> str:
+def cpus_text(cpus: Sequence[int]) -> str:
     """`CPUs 0, 2 and 4` in the order of the ranks, many as ranges."""
     each = list(dict.fromkeys(cpus))
     if len(each) == 1 or len(each) > 8:

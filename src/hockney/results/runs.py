@@ -313,14 +313,18 @@ class Series:
     @functools.cached_property
     def measurements(self) -> tuple[Measurement, ...]:
         """Every measurement in the order of measuring, with samples, floors, CPU times and definition."""
-        return tuple(self._run._store.measurements(self._stored))
+        return tuple(self._by_number.values())
+
+    @functools.cached_property
+    def _by_number(self) -> dict[int, Measurement]:
+        return self._run._store.measurements(self._stored)
 
     @functools.cached_property
     def states(self) -> tuple[stats.State, ...]:
         """The state of the machine at each measurement, as seen over the whole run."""
-        known = [state for _, state in self._run._summaries.get(self._stored.id, [])]
+        known = {summary.id: state for summary, state in self._run._summaries.get(self._stored.id, ())}
         # A run that is being measured may have gained measurements since: their state is not known yet.
-        return tuple(known[: len(self.measurements)]) + (stats.UNKNOWN,) * (len(self.measurements) - len(known))
+        return tuple(known.get(number, stats.UNKNOWN) for number in self._by_number)
 
     @property
     def measurements_by_state(self) -> Counter[str]:

@@ -14,7 +14,7 @@ from hockney.stats.figures import (
     time_of,
 )
 from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median
-from hockney.stats.states import MIXED, UNKNOWN, State, classify, classify_all, classify_both, place
+from hockney.stats.states import MIXED, UNKNOWN, State, classify, classify_both, place
 
 __all__ = [
     "BETWEEN_LAUNCHES",
@@ -28,7 +28,6 @@ __all__ = [
     "Interval",
     "State",
     "classify",
-    "classify_all",
     "classify_both",
     "figures_of",
     "median",

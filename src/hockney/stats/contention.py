@@ -20,14 +20,12 @@ from hockney.model import MachineProbe, Place
 
 CONTENDED = ("", "one contended", "some contended", "all contended", "same core")
 
-Ranks = tuple[tuple[Place, ...], int]  # the places of a measurement's ranks, and how many ranks there are
 
-
-def contended(probe: MachineProbe, limits_ns: Mapping[Ranks, Sequence[float]]) -> str | None:
+def contended(probe: MachineProbe, limits_ns: Mapping[Place, float]) -> str | None:
     """Which of CONTENDED holds for a measurement; None if that changed during it. Empty where paces are unknown."""
     if probe.pace_ns is None:
         return CONTENDED[0]
-    limits = limits_ns[probe.places, len(probe.pace_ns[0])]
+    limits = [limits_ns.get(cpu, math.inf) for cpu in _cpus(probe)]  # none where it only shared its core
     before, after = (
         CONTENDED[-1] if _shares_core(probe, when) else tuple(map(operator.gt, paces, limits))
         for when, paces in enumerate(probe.pace_ns)
@@ -47,26 +45,21 @@ def _shares_core(probe: MachineProbe, when: int) -> bool:
     return probe.pace_ns[when][0] >= 1.25 * probe.solo_ns[when]
 
 
-def pace_limits(probes: Iterable[MachineProbe]) -> dict[Ranks, list[float]]:
-    """The pace of each rank's CPU above which it is contended."""
+def pace_limits(probes: Iterable[MachineProbe]) -> dict[Place, float]:
+    """The pace of each CPU above which it is contended."""
     paces_ns: dict[Place, list[float]] = {}
-    lists: dict[Ranks, list[list[float]]] = {}
     for probe in probes:
-        if probe.pace_ns is None:
-            continue
-        ranks = probe.places, len(probe.pace_ns[0])
-        if ranks not in lists:
-            lists[ranks] = [paces_ns.setdefault(cpu, []) for cpu in _cpus(*ranks)]
-        for when, paces in enumerate(probe.pace_ns):
-            if probe.solo_ns is None or not _shares_core(probe, when):
-                for pace_ns, of_cpu in zip(paces, lists[ranks]):  # noqa: B905 - twice as fast
-                    of_cpu.append(pace_ns)
-    limits_ns = {cpu: pace_limit(of_cpu) for cpu, of_cpu in paces_ns.items()}
-    return {ranks: [limits_ns[cpu] for cpu in _cpus(*ranks)] for ranks in lists}
+        for when, paces in enumerate(probe.pace_ns or ()):
+            if not _shares_core(probe, when):
+                for cpu, pace_ns in zip(_cpus(probe), paces, strict=True):
+                    paces_ns.setdefault(cpu, []).append(pace_ns)
+    return {cpu: pace_limit(of_cpu) for cpu, of_cpu in paces_ns.items()}
 
 
-def _cpus(places: tuple[Place, ...], ranks: int) -> tuple[Place, ...]:
-    return places if len(places) == ranks else tuple(("", -1 - rank) for rank in range(ranks))
+def _cpus(probe: MachineProbe) -> tuple[Place, ...]:
+    """The CPUs of the ranks; where they are not known, each rank is one."""
+    ranks = len(probe.pace_ns[0]) if probe.pace_ns else 0
+    return probe.places if len(probe.places) == ranks else tuple(("", -1 - rank) for rank in range(ranks))
 
 
 def pace_limit(paces_ns: Sequence[float]) -> float:

@@ -7,6 +7,7 @@ holds within that launch. Samples within a measurement are not independent.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections import Counter
@@ -97,9 +98,8 @@ def figures_of(
             groups.setdefault((state, measurement.definition), []).append(measurement)
     ordered = sorted(groups, key=lambda key: place(key[0].name, key[0].floor_ns))
     # A long payload is checked in its first measurement alone.
-    verified: bool | None = any(measurement.verified for measurement in measurements)
-    if not verified and not any(measurement.has_payload for measurement in measurements):
-        verified = None
+    has_payload = any(measurement.has_payload for measurement in measurements)
+    verified = any(measurement.verified for measurement in measurements) or (False if has_payload else None)
     return [_figure(state, groups[state, of], verified, confidence, precision, exact=exact) for state, of in ordered]
 
 
@@ -130,7 +130,7 @@ def _figure(
 
     definition, n_all = measurements[0].definition, len(measurements)
     counts = of_one_batch([0] * n_all, [measurement.batch for measurement in measurements], [0] * n_all)
-    measurements = [measurement for measurement, is_counted in zip(measurements, counts, strict=True) if is_counted]
+    measurements = list(itertools.compress(measurements, counts))
     batch = measurements[0].batch
     times_ns = [measurement.times_ns() for measurement in measurements]
     medians_ns = [float(np.median(times)) for times in times_ns]
@@ -162,9 +162,9 @@ def _figure(
         rate_bytes_per_s=rate_bytes_per_s(definition, time.value),
         rate_low_bytes_per_s=rate_bytes_per_s(definition, time.high),
         rate_high_bytes_per_s=rate_bytes_per_s(definition, time.low),
-        messages_per_s=messages_per_s(definition, time.value),
-        messages_low_per_s=messages_per_s(definition, time.high),
-        messages_high_per_s=messages_per_s(definition, time.low),
+        messages_per_s=_per_s(definition.messages_per_rep, definition, time.value),
+        messages_low_per_s=_per_s(definition.messages_per_rep, definition, time.high),
+        messages_high_per_s=_per_s(definition.messages_per_rep, definition, time.low),
         slowest_rank=slowest_rank,
         slowest_share=slowest_share,
         verified=verified,
@@ -192,11 +192,6 @@ def percentile(samples_ns: FloatArray, share: float) -> float | None:
 def rate_bytes_per_s(definition: Definition, time_ns: float | None) -> float | None:
     """Payload bytes of a repetition over its time; None if either is zero."""
     return _per_s(definition.bytes_per_rep, definition, time_ns)
-
-
-def messages_per_s(definition: Definition, time_ns: float | None) -> float | None:
-    """Messages of a repetition over its time; None if either is zero."""
-    return _per_s(definition.messages_per_rep, definition, time_ns)
 
 
 def _per_s(count: int, definition: Definition, time_ns: float | None) -> float | None:
@@ -265,9 +260,7 @@ def _slowest(measurements: list[Measurement]) -> tuple[int | None, float | None]
 
     if measurements[0].definition.timed != "slowest":
         return None, None
-    ranks = max(len(measurement.elapsed_ns) for measurement in measurements)
-    times_slowest = np.zeros(ranks, dtype=np.int64)
-    for measurement in measurements:
-        times_slowest += np.bincount(measurement.elapsed_ns.argmax(axis=0), minlength=ranks)
+    slowest = np.concatenate([measurement.elapsed_ns.argmax(axis=0) for measurement in measurements])
+    times_slowest = np.bincount(slowest)
     rank = int(times_slowest.argmax())
     return rank, float(times_slowest[rank] / times_slowest.sum())

@@ -10,15 +10,14 @@ Levels are relative to the run. To compare runs, classify their measurements tog
 
 from __future__ import annotations
 
-import itertools
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hockney.errors import UsageError, unknown
 from hockney.model import MachineProbe
 from hockney.stats.contention import CONTENDED, contended, pace_limits
-from hockney.stats.floors import GAP, LEVELS, REFERENCE, FloorLevels, level_word
+from hockney.stats.floors import GAP, LEVELS, REFERENCE, level_word, levels_of
 from hockney.units import format_ns, parse_time_ns
 
 
@@ -47,6 +46,7 @@ class State:
 
 MIXED = State("mixed", None)
 UNKNOWN = State("unknown", None)
+_Level = tuple[str | None, str]  # the reference of its floor, and its name
 _ORDER = (*LEVELS, MIXED.name, UNKNOWN.name)
 
 
@@ -86,18 +86,12 @@ def is_state(name: str, wanted: State) -> bool:
 
 
 def classify(probes: Sequence[MachineProbe]) -> list[State]:
-    """The state of each measurement of a run, in order. Levels depend on each other, so one call gets all of them."""
-    return classify_all([probes])[0]
-
-
-def classify_all(runs: Sequence[Sequence[MachineProbe]]) -> list[list[State]]:
-    """The state of each measurement of several runs, with common levels of floor and pace."""
-    probes = list(itertools.chain.from_iterable(runs))
+    """The state of each measurement, in order. Levels depend on each other, so one call gets all measurements."""
     levels: list[str | None] = [None] * len(probes)
     for reference in {probe.reference for probe in probes}:
         numbers = [number for number, probe in enumerate(probes) if probe.reference == reference]
         floors = [probes[number].floor_ns for number in numbers]
-        for number, level in zip(numbers, FloorLevels(floors, reference).levels(floors), strict=True):
+        for number, level in zip(numbers, levels_of(floors, reference), strict=True):
             levels[number] = level
     limits = pace_limits(probes)
     states = [UNKNOWN] * len(probes)
@@ -112,8 +106,7 @@ def classify_all(runs: Sequence[Sequence[MachineProbe]]) -> list[list[State]]:
         state = MIXED if name == MIXED.name else State(name, statistics.median(floors_ns))
         for number in numbers:
             states[number] = state
-    rest = iter(states)
-    return [list(itertools.islice(rest, len(of_run))) for of_run in runs]
+    return states
 
 
 def classify_both(base: Sequence[MachineProbe], new: Sequence[MachineProbe]) -> tuple[list[State], list[State]]:
@@ -122,26 +115,22 @@ def classify_both(base: Sequence[MachineProbe], new: Sequence[MachineProbe]) -> 
     A measurement between two levels may join them if runs have few. So if the floors of the two runs within a level
     differ by GAP, each run gets a separate level, named by its floor.
     """
-    runs = list(zip(classify_all([base, new]), (base, new), strict=True))
-    floors = [_floors_by_level(*run) for run in runs]
+    probes, sides = [*base, *new], [0] * len(base) + [1] * len(new)
+    states = classify(probes)
+    floors: tuple[dict[_Level, list[float]], dict[_Level, list[float]]] = {}, {}
+    for side, state, probe in zip(sides, states, probes, strict=True):
+        if state.floor_ns is not None:
+            floors[side].setdefault((probe.reference, state.level), []).extend(probe.floor_ns or ())
+    medians_ns = [{key: statistics.median(floors_ns) for key, floors_ns in of_run.items()} for of_run in floors]
     separate = {
         key
         for key in floors[0].keys() & floors[1].keys()
-        if key[1] != "time-sliced" and not 1 / GAP < floors[0][key] / floors[1][key] < GAP
+        if key[1] != "time-sliced" and not 1 / GAP < medians_ns[0][key] / medians_ns[1][key] < GAP
     }
-    for (states, probes), floors_ns in zip(runs, floors, strict=True):
-        for number, (state, probe) in enumerate(zip(states, probes, strict=True)):
-            key = probe.reference, state.level
-            if key in separate:
-                level = f"{level_word(floors_ns[key], probe.reference)} {format_ns(floors_ns[key])}"
-                states[number] = State(f"{level}, {state.contended}" if state.contended else level, floors_ns[key])
-    return runs[0][0], runs[1][0]
-
-
-def _floors_by_level(states: Iterable[State], probes: Iterable[MachineProbe]) -> dict[tuple[str | None, str], float]:
-    """The median floor of the measurements in each level, by reference and name."""
-    floors: dict[tuple[str | None, str], list[float]] = {}
-    for state, probe in zip(states, probes, strict=True):
-        if state.floor_ns is not None and probe.floor_ns is not None:
-            floors.setdefault((probe.reference, state.level), []).extend(probe.floor_ns)
-    return {key: statistics.median(floors_ns) for key, floors_ns in floors.items()}
+    for number, (side, state, probe) in enumerate(zip(sides, states, probes, strict=True)):
+        key = probe.reference, state.level
+        if key in separate:
+            floor_ns = medians_ns[side][key]
+            level = f"{level_word(floor_ns, probe.reference)} {format_ns(floor_ns)}"
+            states[number] = State(f"{level}, {state.contended}" if state.contended else level, floor_ns)
+    return states[: len(base)], states[len(base) :]

@@ -30,13 +30,7 @@ class _Answer(_Strict):
 
 
 class Rank(_Strict):
-    """The place of one rank. `cpu` is -1 if the system does not say; `cpus_usable` then is 0.
-
-    `bound` names the CPUs that it may run on, as `0-3,8`; it is empty where that is unknown or too long.
-
-    `machine` is the same for all names of one host, and for all containers that share its CPUs.
-    `strangers` is how many connections it refused because they did not know the job's token.
-    """
+    """The place of one rank. `cpu` is -1 if the system does not say, and `cpus_usable` then 0."""
 
     rank: Int
     host: str
@@ -63,15 +57,9 @@ class HelloAnswer(_Answer):
 
 
 class MeasureAnswer(_Answer):
-    """One measurement of one point. `elapsed_ns[rank][sample]` is the time of one batch of `batch` repetitions, in ns.
+    """One measurement of one point: `elapsed_ns[rank][sample]` is the time of one batch of `batch` repetitions.
 
-    CPU and wall times are per rank over all samples, in ns; so are the `counters` of the pattern and the transport, by
-    name. `floor_ns` is the floor just before and after, of `floor_kind`; `pace_ns` is the pace of each rank's CPU just
-    before and after, `solo_ns` that of rank 0 while rank 1 rests. `started_ns` is when rank 0's wall time began by
-    CLOCK_MONOTONIC, None where time is virtual. docs/metrics.md says how samples become a figure.
-
-    Above 4,096 ranks of a model one row summarises all (`ranks`): its `elapsed_ns` is the pattern's figure,
-    `least_ns` and `most_ns` are the extremes.
+    One row may summarise all `ranks` of a model. docs/metrics.md says how samples become a figure.
     """
 
     kind: Literal["measure"]

@@ -48,13 +48,12 @@ FAMILY_SOURCES = {
 class Recipe:
     """The inputs of a worker's build. `compiler` is a command; empty means the system's C compiler.
 
-    `libraries` come last on the linker's line. `defines`, `flags` and `extra_sources` extend a family's: tests build
-    with sanitizers and with transports that break things on purpose.
+    `libraries` come last on the linker's line. `flags` and `extra_sources` extend a family's: tests build with
+    sanitizers and with transports that break things on purpose.
     """
 
     family: str = "native"
     compiler: tuple[str, ...] = ()
-    defines: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     extra_sources: tuple[Path, ...] = ()
     libraries: tuple[str, ...] = ()
@@ -113,7 +112,7 @@ def _look_up(recipe: Recipe, folder: Path) -> tuple[list[_Step], _Step]:
     is_wrapper = recipe.family in ("mpi", "shmem", "smpi")
     compiler = identify(recipe.compiler or find_c_compiler(), probes, wrapper=is_wrapper)
     plain = identify(find_c_compiler(), probes, wrapper=False) if is_wrapper else compiler
-    flags = (*_FLAGS, *_lse2(), *(f"-D{define}" for define in recipe.defines), *recipe.flags)
+    flags = (*_FLAGS, *_lse2(), *recipe.flags)
     headers = _digest(f"{path}\0{path.read_text()}" for path in sorted(SOURCES.rglob("*.h")))
     steps = []
     for (unit, options), sources in units_of(recipe).items():

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,12 +119,6 @@ class Probes:
     def put(self, key: Iterable[str], answer: Mapping[str, Any], files: Iterable[str]) -> None:
         """Keep an answer. A folder that can't be written only costs time here: the next call asks again."""
         record = {"answer": answer, "stamps": {name: stamp(name) for name in files}}
-        with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=self._folder)
-            with ExitStack() as undo:
-                undo.callback(Path(name).unlink)
-                with os.fdopen(descriptor, "w") as file:
-                    json.dump(record, file)
-                Path(name).replace(self._path(key))
-                undo.pop_all()
+        with suppress(CacheUnusable), scratch(self._folder) as room:
+            (room / "answer").write_text(json.dumps(record), encoding="ascii")
+            (room / "answer").replace(self._path(key))

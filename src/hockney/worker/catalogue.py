@@ -49,11 +49,10 @@ class OptionInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class PatternInfo(PatternTraits):
-    """A pattern as the worker describes it. `ranks` is (least, most or 0, a multiple of).
+    """A pattern as the worker describes it (docs/protocol.md). `ranks` is (least, most or 0, a multiple of).
 
-    Sizes are multiples of `grain_bytes` other than 0; if that is 0, it takes any size. `senders`: the option for the
-    number of ranks besides rank 0 that only send; at least one more must receive. `collective`: the operation that its
-    option `algorithm` may leave to the transport; such a point needs none of `needs`.
+    `senders`: the option for the number of ranks besides rank 0 that only send; at least one more must receive.
+    `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
     """
 
     name: str
@@ -104,10 +103,9 @@ class PatternInfo(PatternTraits):
 
 @dataclass(frozen=True, kw_only=True)
 class TransportInfo(TransportTraits):
-    """A transport that is ready here. `name` is `base[@library][:variant][/N]`; native ones have no `library`.
+    """A transport that is ready here: `base[@library][:variant][/N]`; native ones have no `library`.
 
-    `native`: its own collectives; they take multiples of `grain_bytes` other than 0, or any size where that is 0.
-    `model`: the machine that it simulates, if its clock is virtual.
+    `native`: its own collectives. `model`: the machine that it simulates, if its clock is virtual.
     """
 
     name: str
@@ -198,7 +196,7 @@ class Catalogue:
             executable = build_worker(Recipe("sim"))
             (row,) = describe(executable)["transports"]
         except (BuildError, ProtocolError) as error:
-            raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy}") from error
+            raise UsageError(f"{word} is not usable: {error}") from error
         plain, machine = _transport(row, executable), model.machine
         self.transports[word] = replace(
             plain,
@@ -228,7 +226,7 @@ class Catalogue:
 
         `one_host`: all ranks share this host's memory, which their buffers must fit. Raises ProtocolError.
         """
-        from hockney.worker.machine_text import why_unfit
+        from hockney.worker.machine_model import why_unfit
 
         by_worker: dict[Path, list[Point]] = {}
         obstacles: dict[Point, str] = {}

@@ -29,7 +29,7 @@ class Channel:
     """The processes of one job and the pipes to them. The first process is the one that answers."""
 
     def __init__(self) -> None:
-        self.noise: deque[bytes] = deque(maxlen=100)
+        self.noise: deque[str] = deque(maxlen=100)  # the last lines that are no answers: output of a library
         self.processes: list[subprocess.Popen[bytes]] = []
         self.said_bytes = 0  # on standard error, in all: more than is kept
         self._mark = new_mark()
@@ -97,7 +97,7 @@ class Channel:
                 if line.startswith(PREFIX):
                     return line[len(PREFIX) :]
                 if line.strip():
-                    self.noise.append(line[:_NOISE_LINE_BYTES])
+                    self.noise.append(line[:_NOISE_LINE_BYTES].decode(errors="replace"))
             if self._answers_end or self.failed_join() is not None:
                 return None
             self._take(deadline_s)

@@ -86,28 +86,31 @@ def silent_ranks(said: str, ranks: Sequence[Rank]) -> str:
 
     Ranks that are threads of one process report once.
     """
-    reported = {int(number) for number in _REPORT.findall(said)}
+    reported = _numbers(_REPORT, said)
     answering = {(rank.machine, rank.pid) for rank in ranks if rank.rank in reported}
     silent = [rank for rank in ranks if (rank.machine, rank.pid) not in answering]
-    if not answering or not silent:
-        return ""
-    return f"{who(silent, ranks)} {'does' if len(silent) == 1 else 'do'} not answer"
+    return _told(silent, ranks, "does not answer", "do not answer") if answering else ""
 
 
 def late_ranks(said: str, ranks: Sequence[Rank]) -> str:
     """`ranks 0 and 1 on n1 and n2 are not done`: those that others waited for at a time limit; empty if none waited."""
-    waiting = {int(number) for number in _WAITING.findall(said)}
-    reported = {int(number) for number in _REPORT.findall(said)}
-    late = [rank for rank in ranks if rank.rank in reported - waiting]
-    return f"{who(late, ranks)} {'is' if len(late) == 1 else 'are'} not done" if waiting and late else ""
+    waiting = _numbers(_WAITING, said)
+    late = _numbers(_REPORT, said) - waiting if waiting else set()
+    return _told([rank for rank in ranks if rank.rank in late], ranks, "is not done", "are not done")
 
 
 def gone_ranks(said: str, ranks: Sequence[Rank]) -> str:
     """`rank 1 on n2 is gone`: the ranks that others lost and that said nothing themselves; empty if there is none."""
-    speaking = {int(number) for number in _SPEAKER.findall(said)}
-    lost = {int(number) for number in _LOST.findall(said)} - speaking
-    gone = [rank for rank in ranks if rank.rank in lost]
-    return f"{who(gone, ranks)} {'is' if len(gone) == 1 else 'are'} gone" if gone else ""
+    lost = _numbers(_LOST, said) - _numbers(_SPEAKER, said)
+    return _told([rank for rank in ranks if rank.rank in lost], ranks, "is gone", "are gone")
+
+
+def _numbers(pattern: re.Pattern[str], said: str) -> set[int]:
+    return {int(number) for number in pattern.findall(said)}
+
+
+def _told(some: Sequence[Rank], ranks: Sequence[Rank], of_one: str, of_many: str) -> str:
+    return f"{who(some, ranks)} {of_one if len(some) == 1 else of_many}" if some else ""
 
 
 def killed_rank(said: str, ranks: Sequence[Rank]) -> tuple[Rank, int] | None:
@@ -122,16 +125,14 @@ def killed_rank(said: str, ranks: Sequence[Rank]) -> tuple[Rank, int] | None:
 
 def who(some: Sequence[Rank], ranks: Sequence[Rank]) -> str:
     """`rank 1`, `rank 1 on n2` in a job of several hosts, `ranks 2, 3, 4 and 60 more on n2 and n3`."""
-    numbers = [str(rank.rank) for rank in some]
-    shown = numbers if len(numbers) < 5 else [*numbers[:3], f"{len(numbers) - 3} more"]
-    text = f"rank{'s' if len(some) > 1 else ''} {_listed(shown)}"
+    text = f"rank{'s' if len(some) > 1 else ''} {_listed([str(rank.rank) for rank in some], 'more')}"
     hosts = list(dict.fromkeys(rank.host for rank in some))
-    shown = hosts if len(hosts) < 5 else [*hosts[:3], f"{len(hosts) - 3} more hosts"]
-    return f"{text} on {_listed(shown)}" if len({rank.host for rank in ranks}) > 1 else text
+    return f"{text} on {_listed(hosts, 'more hosts')}" if len({rank.host for rank in ranks}) > 1 else text
 
 
-def _listed(texts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+def _listed(texts: Sequence[str], more: str) -> str:
+    shown = texts if len(texts) < 5 else [*texts[:3], f"{len(texts) - 3} {more}"]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
 def _lines(said: str) -> list[str]:

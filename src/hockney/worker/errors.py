@@ -1,17 +1,4 @@
-"""Failures between the control plane and its workers.
-
-WorkerError
-├── BuildError              no worker executable could be made
-│   ├── NoCompiler          there is no C compiler
-│   ├── CompileFailed       the compiler refused; the text has its first errors
-│   └── CacheUnusable       the folder for built workers can't be written, or its disk is full
-├── LaunchFailed            the job never came up; the text has the launcher's message
-├── WorkerDied              a rank or the whole job ended in the middle
-├── WorkerTimedOut          a time limit passed; the job has been ended
-├── WorkerRefused           the worker refused a command, or a payload was wrong; it is ready for the next command
-├── HostsUnusable           hosts that cannot be reached, or do not have the worker (preflight.py)
-└── ProtocolError           the answer does not follow the line protocol
-"""
+"""Failures between the control plane and its workers. One more is preflight.HostsUnusable."""
 
 from __future__ import annotations
 

@@ -6,16 +6,21 @@ A command line is a tuple of words, never a shell string, except the command for
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Mapping
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hockney.errors import UsageError
-from hockney.worker.hosts import Host, spread
-from hockney.worker.libraries import Library
-from hockney.worker.pmi import pmi_type
-from hockney.worker.starters import SRUN, SSH, Starter, find_starter, read_template
+from hockney.worker.errors import LaunchFailed
+from hockney.worker.hosts import Host, fill
+from hockney.worker.libraries import NATIVE, Library
+from hockney.worker.programs import run_program
+from hockney.worker.starters import SRUN, find_starter, read_template
 
 START_LIMIT_S = 60
 """The default limit for the start of a job: a batch system or a slow network may need some of it."""
@@ -31,6 +36,7 @@ _INTERFACES = (  # of Open MPI, of libfabric's providers, of UCX, of MPICH's old
     "MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE",
 )  # fmt: skip
 _CPUS_OF_A_TASK = ("SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_EXACT")
+_PMIS = {"openmpi": "pmix", "oshrun": "pmix", "mpich": "pmi2", "intel": "pmi2"}
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,8 @@ class Job:
     """A job to start. Rank r of a machine is pinned to `cpus[r % len(cpus)]`; empty: as `map_by` says.
 
     `hosts` empty means this host; else ranks fill the hosts in blocks, and each host pins them to its CPUs by `map_by`:
-    core, socket or node; None: not pinned. `interface` is the one that sockets between hosts use; None: any. `program`
-    is the launcher's executable, `is_wheel` whether it is from a Python environment. `yields` is the environment's
-    setting for Open MPI's waits, if any. `starter` starts ranks on hosts if the library's launcher does not; `pmi` is
-    how they find each other under srun, empty: the site's default. `pvm_tmp`: where the user wants PVM's sockets.
-    `model`: the lines of the ranks' machine, and `seed` of its noise.
+    core, socket or node; None: not pinned. `interface` is the one that sockets between hosts use; None: any. `model`:
+    the lines of the ranks' machine, and `seed` of its noise. The last three are what launch() is given.
     """
 
     executable: Path
@@ -53,15 +56,12 @@ class Job:
     hosts: tuple[Host, ...] = ()
     map_by: str | None = None
     interface: str | None = None
-    program: str = ""
-    is_wheel: bool = False
-    yields: str | None = None
-    starter: Starter = SSH
-    pmi: str = ""
-    pvm_tmp: str = ""
     start_limit_s: int = START_LIMIT_S
     model: Path | None = None
     seed: int = 0
+    library: Library = NATIVE
+    environment: Mapping[str, str] = field(default_factory=dict)
+    asked: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -89,42 +89,41 @@ def launch(
     Native ranks and PVM's are started host by host, in an allocation by its scheduler, else by ssh. Raises UsageError
     where a job can't be started so, LaunchFailed for a wrong HOCKNEY_RSH or without a PMI.
     """
-    if library is None or not library.has_launcher:
-        return _host_by_host(job, library, environment, asked)
-    known = replace(job, program=str(library.program), is_wheel=library.is_wheel, yields=environment.get(YIELDS))
-    name = _launcher_of(library, job, asked, environment)
-    if name == "template":
-        command = template(replace(known, starter=read_template(asked)), library.kind)
-    elif name == "srun":
-        known = replace(known, pmi=pmi_type(library, job.executable, environment))
-        command = srun(known, library.kind, environment.get("SLURMD_NODENAME", ""))
-    elif name == "flux":
-        command = flux(known, library.kind)
-    else:
-        command = LAUNCHERS[name](known)
-    more = {**_of_slurm(environment), **_of_interface(known, environment)}
+    job = replace(job, library=library or NATIVE, environment=environment, asked=asked)
+    name = _launcher_of(job)
+    command = template(job) if name == "template" else LAUNCHERS[name](job)
+    more: dict[str, str | None] = {}
+    if job.library.has_launcher:
+        more = {**_of_slurm(environment), **_of_interface(job)}
+    elif job.hosts:  # one task starts all ranks of its host, so it needs the CPUs of the job there, not those of a task
+        more = dict.fromkeys(name for name in _CPUS_OF_A_TASK if name in environment)
     return replace(command, environment={**more, **command.environment})
 
 
-def _host_by_host(job: Job, library: Library | None, environment: Mapping[str, str], asked: str) -> StartCommand:
-    """How a job is started whose library, if it has one, starts no ranks."""
-    if library is not None:
-        job = replace(job, program=str(library.program), pvm_tmp=environment.get("PVM_TMP", ""))
-    if not job.hosts:
-        return local(job) if library is None else pvm(job)
-    job = replace(job, starter=find_starter(asked, job.hosts, environment))
-    command = ssh(job) if library is None else pvm(job)
-    # One task starts all ranks of its host, so it needs the CPUs of the job there, not those of a task.
-    of_a_task = dict.fromkeys(name for name in _CPUS_OF_A_TASK if name in environment)
-    return replace(command, environment={**command.environment, **of_a_task})
+def _launcher_of(job: Job) -> str:
+    """The name of a launcher, or `template`: the library's own one, unless another is asked for, or it cannot do it."""
+    library, asked = job.library, job.asked
+    if not library.has_launcher:
+        return "ssh" if library is NATIVE and job.hosts else library.kind
+    if "{" in asked:
+        return "template"
+    if asked in ("srun", "flux"):
+        return asked
+    if library.program.name == "srun":  # it has no mpiexec
+        return "srun"
+    if asked == "auto" and job.hosts:
+        starter = find_starter(asked, job.hosts, job.environment).name
+        if starter == "flux" or (starter == "srun" and library.kind == "mpiexec"):
+            return starter
+    return library.kind
 
 
-def _of_interface(job: Job, environment: Mapping[str, str]) -> dict[str, str]:
+def _of_interface(job: Job) -> dict[str, str]:
     """The variables by which libraries choose a network interface; each ignores those of the others.
 
     One that the user has set stays: UCX calls the RDMA port behind ib0 mlx5_0:1, and with ib0 it uses TCP.
     """
-    return {name: job.interface for name in _INTERFACES if name not in environment} if job.interface else {}
+    return {name: job.interface for name in _INTERFACES if name not in job.environment} if job.interface else {}
 
 
 def _of_slurm(environment: Mapping[str, str]) -> dict[str, str]:
@@ -137,21 +136,6 @@ def _of_slurm(environment: Mapping[str, str]) -> dict[str, str]:
         of_job = {"SLURM_NNODES": "SLURM_JOB_NUM_NODES", "SLURM_TASKS_PER_NODE": "SLURM_JOB_CPUS_PER_NODE"}
         shared |= {name: environment[known] for name, known in of_job.items() if known in environment}
     return shared
-
-
-def _launcher_of(library: Library, job: Job, asked: str, environment: Mapping[str, str]) -> str:
-    """The name of a launcher, or `template`: the library's own one, unless another is asked for, or it cannot do it."""
-    if "{" in asked:
-        return "template"
-    if asked in ("srun", "flux"):
-        return asked
-    if library.program.name == "srun":  # it has no mpiexec
-        return "srun"
-    if asked == "auto" and job.hosts:
-        starter = find_starter(asked, job.hosts, environment).name
-        if starter == "flux" or (starter == "srun" and library.kind == "mpiexec"):
-            return starter
-    return library.kind
 
 
 def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -> None:
@@ -180,15 +164,22 @@ def _worker(job: Job, *more: str) -> tuple[str, ...]:
 
 def _host_list(job: Job) -> str:
     """`a:2,b:1`: hosts with their numbers of ranks, as every mpiexec takes them."""
-    counts = spread(job.ranks, job.hosts)
-    return ",".join(f"{host.name}:{count}" for host, count in zip(job.hosts, counts, strict=True) if count)
+    return ",".join(map(str, fill(job.ranks, job.hosts)))
 
 
 def _mpiexec(job: Job, *options: str, **environment: str) -> StartCommand:
-    argv = (job.program, *options, *_worker(job))
-    # A wheel that sees the system's library folder loads the system's libfabric, and breaks.
-    path: dict[str, str | None] = {"LD_LIBRARY_PATH": None} if job.is_wheel else {}
-    return StartCommand(Path(job.program).name, argv, {**environment, **path})
+    program = job.library.program
+    return StartCommand(program.name, (str(program), *options, *_worker(job)), {**environment, **_of_wheel(job)})
+
+
+def _of_wheel(job: Job) -> dict[str, str | None]:
+    """A wheel that sees the system's library folder loads the system's libfabric, and breaks."""
+    return {"LD_LIBRARY_PATH": None} if job.library.is_wheel else {}
+
+
+def _yields(job: Job) -> str:
+    """Whether Open MPI's waits yield the CPU."""
+    return job.environment.get(YIELDS) or ("1" if job.oversubscribed else "0")
 
 
 def local(job: Job) -> StartCommand:
@@ -205,7 +196,7 @@ def openmpi(job: Job) -> StartCommand:
     return _mpiexec(
         job,
         *("-np", str(job.ranks), "--oversubscribe", "--bind-to", "none"),
-        *("--mca", "mpi_yield_when_idle", job.yields or ("1" if job.oversubscribed else "0")),
+        *("--mca", "mpi_yield_when_idle", _yields(job)),
         *(("--host", _host_list(job)) if job.hosts else ()),
         *(("-x", "UCX_NET_DEVICES") if job.interface is not None else ()),  # it passes only its own variables on
         OMPI_ALLOW_RUN_AS_ROOT="1",
@@ -237,7 +228,7 @@ def intel(job: Job) -> StartCommand:
 def mpiexec(job: Job) -> StartCommand:
     """Any other MPI's mpiexec, with the options of the MPI standard only."""
     if job.hosts:
-        raise UsageError(f"hosts cannot be given to {job.program}: its options for them are not known")
+        raise UsageError(f"hosts cannot be given to {job.library.program}: its options for them are not known")
     return _mpiexec(job, "-n", str(job.ranks))
 
 
@@ -246,8 +237,9 @@ def pvm(job: Job) -> StartCommand:
 
     PVM refuses to run as root without the variable, and containers do.
     """
-    variables = {"PVM_ROOT": str(Path(job.program).parent.parent), "PVM_DPATH": job.program, "PVM_ALLOW_ROOT": "1"}
-    variables |= {"PVM_TMP": job.pvm_tmp} if job.pvm_tmp else {}
+    daemon = job.library.program
+    variables = {"PVM_ROOT": str(daemon.parent.parent), "PVM_DPATH": str(daemon), "PVM_ALLOW_ROOT": "1"}
+    variables |= {"PVM_TMP": folder} if (folder := job.environment.get("PVM_TMP")) else {}
     if job.hosts:  # a remote shell passes no variables on
         return ssh(job, "env", *(f"{name}={value}" for name, value in variables.items()))
     return StartCommand("worker", _worker(job), variables)
@@ -258,72 +250,90 @@ def ssh(job: Job, *before: str) -> StartCommand:
 
     `before`: words before the worker's command line.
     """
-    lines: list[tuple[str, ...]] = []
-    rank = 0
-    for host, count in zip(job.hosts, spread(job.ranks, job.hosts), strict=True):
-        if count:
-            meeting = ("--listen", host.name) if rank == 0 else ("--join", JOIN_ADDRESS)
-            command = _worker(job, "--rank", str(rank), "--here", str(count), *meeting)
-            lines.append(job.starter.argv((*before, *command), [host.name]))
-        rank += count
-    demand, places = job.starter.demand, tuple(_places(job))
-    return StartCommand(job.starter.name, lines[0], {}, tuple(lines[1:]), demand, places, needs_token=True)
+    starter = find_starter(job.asked, job.hosts, job.environment)
+    places = _places(job)
+    lines = []
+    for host, here in Counter(places).items():
+        rank = places.index(host)
+        meeting = ("--listen", host) if rank == 0 else ("--join", JOIN_ADDRESS)
+        command = _worker(job, "--rank", str(rank), "--here", str(here), *meeting)
+        lines.append(starter.argv((*before, *command), [host]))
+    return StartCommand(starter.name, lines[0], {}, tuple(lines[1:]), starter.demand, tuple(places), needs_token=True)
 
 
-def srun(job: Job, kind: str = "", here: str = "") -> StartCommand:
+def srun(job: Job) -> StartCommand:
     """Slurm's srun, for native ranks in an allocation, and for an MPI that cannot be started otherwise."""
-    # `here` is this host's name in Slurm, where ranks belong that have no hosts.
-    places = _places(job) if job.hosts else [here] * job.ranks
+    # Ranks that have no hosts belong to this one, by its name in Slurm.
+    places = _places(job) if job.hosts else [job.environment.get("SLURMD_NODENAME", "")] * job.ranks
     where = (
         *("--nodes", str(len(set(places))), "--ntasks", str(job.ranks)),
         *(("--distribution", "arbitrary", "--nodelist", ",".join(places)) if all(places) else ()),
     )
-    pmi = (f"--mpi={job.pmi}",) if job.pmi else ()
-    return StartCommand("srun", (*SRUN, *pmi, *where, *_worker(job)), _settings(job, kind))
+    pmi = (f"--mpi={name}",) if (name := _pmi(job)) else ()
+    return StartCommand("srun", (*SRUN, *pmi, *where, *_worker(job)), _settings(job))
 
 
-def flux(job: Job, kind: str = "") -> StartCommand:
+def _pmi(job: Job) -> str:
+    """The value of srun's --mpi; empty if the site or the user sets it. Raises LaunchFailed without any.
+
+    A library that is linked with a PMI needs that one. Open MPI loads PMIx when it starts; MPICH has PMI-2 within.
+    """
+    if job.environment.get("SLURM_MPI_TYPE"):
+        return ""
+    linked, kind = output_of(("ldd", str(job.executable))), job.library.kind
+    needed = "pmix" if "libpmix.so" in linked else "pmi2" if "libpmi2.so" in linked else _PMIS.get(kind, "")
+    known = re.findall(r"\b(?:pmix|pmi2|none|openmpi|cray_shasta)(?:_v\d+)?\b", output_of(("srun", "--mpi=list")))
+    if needed and known and not any(name.partition("_v")[0] == needed for name in known):
+        raise LaunchFailed(
+            "srun",
+            f"{job.library.name} needs the PMI {needed}, and srun has {', '.join(dict.fromkeys(known))}",
+            remedy="start it with --launcher mpiexec, or say the type in SLURM_MPI_TYPE",
+        )
+    return needed
+
+
+@functools.lru_cache(maxsize=32)  # each launch asks
+def output_of(argv: Sequence[str]) -> str:
+    """All that a program says; srun lists on one stream or the other. Empty where it cannot be run."""
+    try:
+        done = run_program(argv, limit_s=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return (done.stdout + done.stderr).decode(errors="replace")
+
+
+def flux(job: Job) -> StartCommand:
     """Flux's own launcher, within one of its instances."""
     places = list(dict.fromkeys(_places(job)))
     where = (f"--requires=host:{','.join(places)}",) if job.hosts else ()
     argv = ("flux", "run", "--nodes", str(len(places)), "--ntasks", str(job.ranks), *where, *_worker(job))
-    return StartCommand("flux", argv, _settings(job, kind))
+    return StartCommand("flux", argv, _settings(job))
 
 
-def template(job: Job, kind: str) -> StartCommand:
+def template(job: Job) -> StartCommand:
     """A command line of the user's own, with the job's figures in it."""
-    argv = job.starter.argv(_worker(job), _places(job))
-    return StartCommand(job.starter.name, argv, _settings(job, kind))
+    starter = read_template(job.asked)
+    return StartCommand(starter.name, starter.argv(_worker(job), _places(job)), _settings(job))
 
 
 def _places(job: Job) -> list[str]:
     """The host of each rank."""
     if not job.hosts:
         return ["localhost"] * job.ranks
-    counts = spread(job.ranks, job.hosts)
-    return [host.name for host, count in zip(job.hosts, counts, strict=True) for _ in range(count)]
+    return [host.name for host in fill(job.ranks, job.hosts) for _ in range(host.slots or 0)]
 
 
-def _settings(job: Job, kind: str) -> dict[str, str | None]:
+def _settings(job: Job) -> dict[str, str | None]:
     """The options of a library's launcher, as environment variables."""
-    settings: dict[str, str | None] = {"LD_LIBRARY_PATH": None} if job.is_wheel else {}
-    if kind in ("openmpi", "oshrun"):
-        settings[YIELDS] = job.yields or ("1" if job.oversubscribed else "0")
-    if kind == "oshrun":
-        settings["OMPI_MCA_osc"] = "^rdma"
-    return settings | ({"I_MPI_PIN": "0"} if kind == "intel" else {})
+    of_kind: dict[str, dict[str, str | None]] = {
+        "openmpi": {YIELDS: _yields(job)},
+        "oshrun": {YIELDS: _yields(job), "OMPI_MCA_osc": "^rdma"},
+        "intel": {"I_MPI_PIN": "0"},
+    }
+    return {**_of_wheel(job), **of_kind.get(job.library.kind, {})}
 
 
 LAUNCHERS: dict[str, Callable[[Job], StartCommand]] = {
-    "local": local,
-    "openmpi": openmpi,
-    "oshrun": oshrun,
-    "mpich": mpich,
-    "intel": intel,
-    "mpiexec": mpiexec,
-    "pvm": pvm,
-    "ssh": ssh,
-    "srun": srun,
-    "flux": flux,
+    launcher.__name__: launcher for launcher in (local, openmpi, oshrun, mpich, intel, mpiexec, pvm, ssh, srun, flux)
 }
 """Every launcher by name. A table in the tests holds the command line of each."""

@@ -48,7 +48,11 @@ class Library:
     @property
     def has_launcher(self) -> bool:
         """Whether its program starts ranks and says its version. PVM's is a daemon, which any option starts."""
-        return self.kind != "pvm"
+        return self.kind not in ("local", "pvm")
+
+
+NATIVE = Library("", "native", "local", Path(), Recipe())
+"""In place of a library: the worker starts its ranks itself."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,10 @@ Found = tuple[tuple[Library, ...], tuple[Missing, ...]]
 
 
 def side_by_side(ask: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
-    """The answer of each, in order. Asking programs is mostly waiting."""
+    """The answer of each, in order. Asking programs is mostly waiting; 64 are asked at once."""
     from concurrent.futures import ThreadPoolExecutor  # 5 ms
 
-    with ThreadPoolExecutor(max(1, len(items))) as pool:
+    with ThreadPoolExecutor(min(64, max(1, len(items)))) as pool:
         return list(pool.map(ask, items))
 
 

@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -55,6 +55,10 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
+class _Sourced(_Table):
+    source: Text
+
+
 class Cost(_Table):
     """A time of a message: fixed + bytes * per_byte + packets * per_packet. A number alone is the fixed part."""
 
@@ -72,10 +76,9 @@ def _as_cost(value: Any) -> Any:
 Costs = Annotated[Cost, BeforeValidator(_as_cost)]
 
 
-class CostSegment(_Table):
+class CostSegment(_Sourced):
     """The costs of a message of at most `up_to_bytes` (0: of any size)."""
 
-    source: Text
     up_to_bytes: Count = 0
     protocol: Literal["eager", "rendezvous", "synchronous"] = "eager"
     packet_bytes: Count = 0
@@ -107,10 +110,7 @@ class CostSegment(_Table):
 
 
 class CostClass(_Table):
-    """The pairs of ranks with these costs: the first class that holds counts. Without a condition: all pairs.
-
-    `switches`: their number on the route, or [least, most]; `within`: the name of a level of the hierarchy.
-    """
+    """The pairs of ranks with these costs: the first class that holds counts. Without a condition: all pairs."""
 
     same_node: bool = False
     switches: Annotated[tuple[Count, ...], BeforeValidator(listed), Field(min_length=1, max_length=2)] | None = None
@@ -141,13 +141,9 @@ def _classes_end(classes: dict[str, CostClass]) -> dict[str, CostClass]:
 Classes = Annotated[dict[str, CostClass], AfterValidator(_classes_end)]
 
 
-class Cpu(_Table):
-    """The CPUs of a node. `slice_ns`: 0, none. `compute`: the time to compute for d ns, fixed + factor * d.
+class Cpu(_Sourced):
+    """The CPUs of a node. To compute for d ns takes compute_fixed_ns + compute_factor * d."""
 
-    `flops_per_s`: by which the operations of `ft` are charged; None, they are not known.
-    """
-
-    source: Text
     per_node: Positive = 1
     slice_ns: Ns = 0.0
     compute_fixed_ns: Ns = 0.0
@@ -155,10 +151,9 @@ class Cpu(_Table):
     flops_per_s: Rate | None = None
 
 
-class NoiseModel(_Table):
+class NoiseModel(_Sourced):
     """Each CPU cost and latency times a lognormal factor, or plus an exponential time."""
 
-    source: Text
     law: Literal["lognormal", "exponential"]
     sigma: Annotated[float, Field(gt=0, le=5)] | None = None
     mean_ns: Annotated[float, Field(gt=0, le=1e12)] | None = None
@@ -171,29 +166,23 @@ class NoiseModel(_Table):
         return self
 
 
-class Link(_Table):
+class Link(_Sourced):
     """The links of a level or dimension, counted from 1, or of a hierarchy's level by name; 0: all of them."""
 
-    source: Text
     level: Count | str = 0
     bytes_per_s: Rate | None = None
     latency_ns: Ns = 0.0
 
 
-class _Topology(_Table):
-    """`node_count`: of all its nodes. `levels`: of its links, counted from below; None: they are edges.
+class Shape(NamedTuple):
+    """The nodes of a topology, the most switches on a route, and the levels of its links; None: they are edges."""
 
-    `switches_max`: no route has more.
-    """
-
-    source: Text
-
-    @property
-    def levels(self) -> int | None:
-        return None
+    nodes: int
+    switches: int
+    levels: int | None = None
 
 
-class Tree(_Topology):
+class Tree(_Sourced):
     """A tree in other terms: level by level from below, the children of a switch and the parents of each."""
 
     @property
@@ -202,16 +191,9 @@ class Tree(_Topology):
         """How many children a switch of each level has, and how many parents each child has."""
 
     @property
-    def node_count(self) -> int:
-        return math.prod(self.branches[0])
-
-    @property
-    def levels(self) -> int:
-        return len(self.branches[0])
-
-    @property
-    def switches_max(self) -> int:
-        return 2 * self.levels - 1
+    def shape(self) -> Shape:
+        down = self.branches[0]
+        return Shape(math.prod(down), 2 * len(down) - 1, len(down))
 
 
 class SingleSwitch(Tree):
@@ -274,46 +256,38 @@ class Hierarchy(Tree):
         return [level.holds for level in self.level], [1] * len(self.level)
 
 
-class _GridTopology(_Topology):
+class Torus(_Sourced):
+    """A ring in each dimension; a message goes along the first, then the second … `turn_ns`: each change between."""
+
+    kind: Literal["torus"] = "torus"
     dimensions: Numbers
     turn_ns: Ns = 0.0
 
     @property
-    def node_count(self) -> int:
-        return math.prod(self.dimensions)
+    def shape(self) -> Shape:
+        longest = sum(length // 2 for length in self.dimensions)
+        return Shape(math.prod(self.dimensions), 1 + longest, len(self.dimensions))
 
 
-class Torus(_GridTopology):
-    """A ring in each dimension; a message goes along the first, then the second … `turn_ns`: each change between."""
-
-    kind: Literal["torus"] = "torus"
-
-    @property
-    def levels(self) -> int:
-        return len(self.dimensions)
-
-    @property
-    def switches_max(self) -> int:
-        return 1 + sum(length // 2 for length in self.dimensions)
-
-
-class Mesh(_GridTopology):
+class Mesh(_Sourced):
     """A torus whose ends are open. The worker gets it as a graph."""
 
     kind: Literal["mesh"] = "mesh"
+    dimensions: Numbers
+    turn_ns: Ns = 0.0
 
     @property
-    def switches_max(self) -> int:
-        return 1 + sum(length - 1 for length in self.dimensions)
+    def shape(self) -> Shape:
+        return Shape(math.prod(self.dimensions), 1 + sum(length - 1 for length in self.dimensions))
 
     @model_validator(mode="after")
     def _fits(self) -> Mesh:
-        if self.node_count > 4096:
-            raise ValueError(f"dimensions: a mesh has at most 4096 places, not {self.node_count}")
+        if self.shape.nodes > 4096:
+            raise ValueError(f"dimensions: a mesh has at most 4096 places, not {self.shape.nodes}")
         return self
 
 
-class Dragonfly(_Topology):
+class Dragonfly(_Sourced):
     """Groups of routers that are all connected; `global_links` leave each router."""
 
     kind: Literal["dragonfly"] = "dragonfly"
@@ -323,19 +297,11 @@ class Dragonfly(_Topology):
     global_links: Positive
 
     @property
-    def node_count(self) -> int:
-        return self.groups * self.routers_per_group * self.nodes_per_router
-
-    @property
-    def levels(self) -> int:
-        return 3
-
-    @property
-    def switches_max(self) -> int:
-        return 4
+    def shape(self) -> Shape:
+        return Shape(self.groups * self.routers_per_group * self.nodes_per_router, 4, levels=3)
 
 
-class Graph(_Topology):
+class Graph(_Sourced):
     """Nodes 0 … nodes-1, then switches; edges between two of them, and routes that are not the shortest."""
 
     kind: Literal["graph"] = "graph"
@@ -345,12 +311,8 @@ class Graph(_Topology):
     via: tuple[Annotated[tuple[Count, ...], Field(min_length=3)], ...] = ()
 
     @property
-    def node_count(self) -> int:
-        return self.nodes
-
-    @property
-    def switches_max(self) -> int:
-        return self.switches
+    def shape(self) -> Shape:
+        return Shape(self.nodes, self.switches)
 
     @model_validator(mode="after")
     def _has_its_edges(self) -> Graph:
@@ -379,30 +341,22 @@ Topology = Annotated[
 ]
 
 
-class Barrier(_Table):
+class Barrier(_Sourced):
     """The machine's own barrier: fixed + rounds * per_round, with log2(ranks) rounds."""
 
-    source: Text
     fixed_ns: Ns = 0.0
     per_round_ns: Ns = 0.0
 
 
-class Alltoall(_Table):
+class Alltoall(_Sourced):
     """The library's all-to-all: all messages concurrently, and then a copy of the rank's block."""
 
-    source: Text
     own_per_byte_ns: Ns
 
 
-class StreamCosts(_Table):
-    """Costs of a byte stream between two ranks.
+class StreamCosts(_Sourced):
+    """Costs of a byte stream between two ranks."""
 
-    `write`, `read`: the CPU, for a call that moves something; `poll`: for one that moves nothing. `drain`: from when
-    the receiver's node has a write's bytes, one write after another, until they can be read. `ack`: how long a write
-    that blocks waits in addition to its CPU time.
-    """
-
-    source: Text
     buffer_bytes: Positive
     write: Costs
     read: Costs
@@ -411,18 +365,16 @@ class StreamCosts(_Table):
     ack: Costs
 
 
-class Slower(_Table):
+class Slower(_Sourced):
     """Nodes whose CPU, ports and streams take `factor` times as long."""
 
-    source: Text
     nodes: Nodes
     factor: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 
 
-class Placement(_Table):
+class Placement(_Sourced):
     """The nodes of the ranks in order; with `second_half`, that is where the second half of the ranks goes."""
 
-    source: Text
     nodes: Nodes
     second_half: Nodes | None = None
 
@@ -464,10 +416,7 @@ class NotModelled(_Table):
 
 
 class MachineModel(_Table):
-    """A whole model. `machine`: the archive's name of the machine whose report it rebuilds.
-
-    `default_ranks`: the number of ranks of a suite that names none, with `--machine`; 0: without `--machine`.
-    """
+    """A whole model. `machine`: the archive's name of the machine whose report it rebuilds."""
 
     title: Text
     about: str = ""
@@ -508,7 +457,7 @@ class MachineModel(_Table):
             for word in words:
                 if word not in known:
                     raise ValueError(str(unknown(what, word, known)))
-        last = self.topology.levels
+        last = self.topology.shape.levels
         for link in self.link:
             if last is not None and isinstance(link.level, int) and link.level > last:
                 raise ValueError(f"link: there is no level {link.level}: a {self.topology.kind} like this has {last}")
@@ -516,7 +465,7 @@ class MachineModel(_Table):
 
     @model_validator(mode="after")
     def _places_are_known(self) -> MachineModel:
-        placement, nodes = self.placement, self.topology.node_count
+        placement, nodes = self.placement, self.topology.shape.nodes
         for key in ("nodes", "second_half") if placement is not None else ():
             last = max(getattr(placement, key) or (0,))
             if last >= nodes:
@@ -529,7 +478,7 @@ class MachineModel(_Table):
 
     @model_validator(mode="after")
     def _routes_are_long_enough(self) -> MachineModel:
-        most = self.topology.switches_max
+        most = self.topology.shape.switches
         for kind, classes in (("class", self.classes), ("put", self.put), ("get", self.get)):
             for name, pair_class in classes.items():
                 least = min(pair_class.switches or (0,))

@@ -10,19 +10,19 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hockney.errors import UsageError
 from hockney.worker.errors import WorkerError
 from hockney.worker.hosts import Host, fold_hosts
-from hockney.worker.libraries import Library
+from hockney.worker.libraries import Library, side_by_side
 from hockney.worker.programs import run_program
 from hockney.worker.starters import Starter
 
-_AT_ONCE = 64
+Answer = TypeVar("Answer")
+
 _WORDS = ("hostname", "machine", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
 # Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with its library's name.
 # An interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
@@ -84,6 +84,10 @@ class HostsUnusable(WorkerError):
         )
 
 
+class Unusable(Exception):
+    """Why one host cannot be used."""
+
+
 def preflight(
     hosts: Sequence[Host],
     workers: Sequence[Path],
@@ -101,108 +105,93 @@ def preflight(
     asked = [library for library in libraries if library.has_launcher]
     launchers = [word for library in asked for word in (library.id, str(library.program))]
     command = ["sh", "-s", "--", *map(str, workers), "--", *launchers]
-    needed = str(native)
     names = [host.name for host in hosts]
-    with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
-        answers = dict(zip(names, pool.map(lambda name: _examine(name, command, starter, needed), names), strict=True))
-    causes = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
-    answered = {name: answer for name, answer in answers.items() if not isinstance(answer, str)}
+    answers, causes = _of_each(names, lambda name: _examine(name, command, starter, str(native)))
     if causes:
         raise HostsUnusable(causes, hosts, starter)
     machines: dict[str, str] = {}
-    for host, known in answered.items():
+    for host, known in answers.items():
         first = machines.setdefault(known["machine"], host)
         if first != host:
             raise UsageError(f"{first} and {host} are one machine: name it once, as {first}:2 for two ranks")
-    return [
-        {"name": host, **{name: value for name, value in known.items() if name != "missing"}}
-        for host, known in answered.items()
-    ]
+        del known["missing"]
+    return [{"name": host, **known} for host, known in answers.items()]
 
 
 def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
     """The hosts that do not answer now, each with the cause; 64 are asked at once, for a few seconds."""
-    with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
-        causes = dict(zip(hosts, pool.map(lambda host: _cause(starter.argv(["true"], [host])), hosts), strict=True))
-    return {host: cause for host, cause in causes.items() if cause}
+    _, causes = _of_each(hosts, lambda host: _said(starter.argv(["true"], [host]), limit_s=6))  # ssh gives up after 4 s
+    return causes
 
 
-def _cause(argv: Sequence[str]) -> str:
-    """Why a command on a host fails, or an empty string."""
-    done = _run(argv, limit_s=6)  # ssh gives up after 4 s
-    return done if isinstance(done, str) else _failure(done)
+def _of_each(hosts: Sequence[str], ask: Callable[[str], Answer]) -> tuple[dict[str, Answer], dict[str, str]]:
+    """The answer of each host, and the causes of those that are unusable."""
+
+    def outcome(host: str) -> Answer | Unusable:
+        try:
+            return ask(host)
+        except Unusable as cause:
+            return cause
+
+    outcomes = dict(zip(hosts, side_by_side(outcome, hosts), strict=True))
+    causes = {host: str(known) for host, known in outcomes.items() if isinstance(known, Unusable)}
+    return {host: known for host, known in outcomes.items() if not isinstance(known, Unusable)}, causes
 
 
-def _run(argv: Sequence[str], limit_s: float, data: bytes = b"") -> subprocess.CompletedProcess[bytes] | str:
-    """The end of a command on a host, or why there is none."""
+def _said(argv: Sequence[str], limit_s: float, data: bytes = b"") -> str:
+    """The output of a command on a host. Raises Unusable if it fails, or does not end."""
     try:
-        return run_program(argv, limit_s, data=data)
+        done = run_program(argv, limit_s, data=data)
     except subprocess.TimeoutExpired:
-        return f"no answer within {limit_s:g} s"
+        raise Unusable(f"no answer within {limit_s:g} s") from None
     except OSError as error:
-        return f"{argv[0]}: {error.strerror}"
+        raise Unusable(f"{argv[0]}: {error.strerror}") from error
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise Unusable(lines[-1] if lines else f"{argv[0]} ended with exit code {done.returncode}")
+    return done.stdout.decode(errors="replace")
 
 
-def _failure(done: subprocess.CompletedProcess[bytes]) -> str:
-    """The last line of a failed command's standard error, or its exit code; empty if it succeeded."""
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return (
-        "" if done.returncode == 0 else said[-1] if said else f"{done.args[0]} ended with exit code {done.returncode}"
-    )
-
-
-def _examine(host: str, command: Sequence[str], starter: Starter, needed: str) -> dict[str, Any] | str:
-    """The facts of a host that has the workers, or gets them now; or why it cannot be used."""
+def _examine(host: str, command: Sequence[str], starter: Starter, needed: str) -> dict[str, Any]:
+    """The facts of a host that has the workers, or gets them now. Raises Unusable."""
     known, here = _ask(starter.argv(command, [host])), os.uname().machine
-    if isinstance(known, str):
-        return known
     if known["arch"] != here:
-        return f"its CPU is {known['arch']}, and this host's is {here}: all must be of one kind"
-    missing = known["missing"]
-    for worker in missing:
-        why = copy_worker(Path(worker), starter.argv(["sh", "-c", RECEIVE_SCRIPT, "sh", worker], [host]))
-        if why:
-            return f"the worker {worker} is not there, and cannot be copied: {why}"
-    if missing:
+        raise Unusable(f"its CPU is {known['arch']}, and this host's is {here}: all must be of one kind")
+    if known["missing"]:
+        for worker in known["missing"]:
+            copy_worker(Path(worker), starter.argv(["sh", "-c", RECEIVE_SCRIPT, "sh", worker], [host]))
         known = _ask(starter.argv(command, [host]))
-        if isinstance(known, str):
-            return known
-        if known["missing"]:
-            return f"the worker {known['missing'][0]} may not run there: is its folder mounted with noexec?"
+    for worker in known["missing"]:
+        raise Unusable(f"the worker {worker} may not run there: is its folder mounted with noexec?")
     if needed in known["broken"]:
-        return f"the worker {needed} does not run there: {known['broken'][needed]}"
+        raise Unusable(f"the worker {needed} does not run there: {known['broken'][needed]}")
     return known
 
 
-def copy_worker(worker: Path, argv: Sequence[str]) -> str:
-    """Send a file to what receives it; why that failed, or an empty string."""
+def copy_worker(worker: Path, argv: Sequence[str]) -> None:
+    """Send a file to the program that receives it. Raises Unusable where it does not arrive as it is."""
     try:
         content = worker.read_bytes()
-    except OSError as error:
-        return str(error)
-    done = _run(argv, 60, content)
-    if isinstance(done, str) or done.returncode != 0:
-        return done if isinstance(done, str) else _failure(done)
-    is_whole = done.stdout.split()[:1] == [hashlib.sha256(content).hexdigest().encode()]
-    return "" if is_whole else "what arrived is another file"
+        if _said(argv, 60, content).split()[:1] != [hashlib.sha256(content).hexdigest()]:
+            raise Unusable("what arrived is another file")
+    except (OSError, Unusable) as error:
+        raise Unusable(f"the worker {worker} is not there, and cannot be copied: {error}") from error
 
 
-def _ask(argv: Sequence[str]) -> dict[str, Any] | str:
-    """A host's facts, or why there are none."""
+def _ask(argv: Sequence[str]) -> dict[str, Any]:
+    """A host's facts. Raises Unusable."""
     started_s = time.time()
-    done = _run(argv, 10, _ASK.encode())
-    if isinstance(done, str):
-        return done
-    lines = [line.partition(" ")[::2] for line in done.stdout.decode(errors="replace").splitlines()]
+    lines = [line.partition(" ")[::2] for line in _said(argv, 10, _ASK.encode()).splitlines()]
+    ended_s = time.time()
     if ("end", "") not in lines:
-        return _failure(done) or f"{argv[0]} printed no description of the host"
+        raise Unusable(f"{argv[0]} printed no description of the host")
     answer = dict(lines)
     versions = [rest.partition(" ") for word, rest in lines if word == "library"]
     broken = [rest.partition(" ") for word, rest in lines if word == "broken"]
     return {
         **{name: answer.get(name) or None for name in _WORDS},
         "cores": answer.get("cores", "").split(),
-        **_clock(answer.get("clock", ""), started_s, time.time()),
+        **_clock(answer.get("clock", ""), started_s, ended_s),
         "interfaces": [known for word, rest in lines if word == "interface" and (known := _interface(rest))],
         "libraries": {library: version or None for library, _, version in versions},
         "missing": [rest for word, rest in lines if word == "missing"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -21,22 +20,13 @@ def run_program(
     It has no terminal, so it cannot ask for a password. Raises OSError if it cannot be started, TimeoutExpired at the
     limit.
     """
-    with (
-        subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        ) as process,
-        contextlib.ExitStack() as at_end,
-    ):
-        at_end.callback(_kill_if_running, process)
-        out, said = process.communicate(data, timeout=limit_s)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        argv, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
+    ) as process:
+        try:
+            out, said = process.communicate(data, timeout=limit_s)
+        finally:
+            if process.returncode is None:  # not reaped yet, so the number is still its own
+                os.killpg(process.pid, signal.SIGKILL)
     return subprocess.CompletedProcess(argv, process.returncode, out, said)
-
-
-def _kill_if_running(process: subprocess.Popen[bytes]) -> None:
-    if process.returncode is None:  # not reaped yet, so the number is still its own
-        os.killpg(process.pid, signal.SIGKILL)

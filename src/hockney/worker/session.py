@@ -26,16 +26,7 @@ from typing import Any, TypeVar
 from hockney.errors import UsageError
 from hockney.units import format_bytes
 from hockney.worker import answers, diagnose, processes
-from hockney.worker.answers import (
-    ByeAnswer,
-    ErrorAnswer,
-    FloorAnswer,
-    HelloAnswer,
-    ListeningAnswer,
-    LostAnswer,
-    MeasureAnswer,
-    Rank,
-)
+from hockney.worker.answers import ErrorAnswer, FloorAnswer, HelloAnswer, LostAnswer, MeasureAnswer, Rank
 from hockney.worker.channel import FILES_OF_PROCESS, Channel
 from hockney.worker.errors import (
     LaunchFailed,
@@ -48,7 +39,7 @@ from hockney.worker.errors import (
 )
 from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, StartCommand
 
-Answer = TypeVar("Answer", HelloAnswer, MeasureAnswer, FloorAnswer, ByeAnswer, ListeningAnswer)
+Answer = TypeVar("Answer", bound=answers.Answer)
 
 # At the limit of a command or of its start the worker ends itself, and reports its wait. This much later the session
 # ends it.
@@ -80,7 +71,7 @@ class WorkerSession:
         self._start_limit_s = start_limit_s
         self._has_option = has_option
         self._started_s = 0.0
-        self._channel = Channel()
+        self.channel = Channel()
         self._id = 0
         self._lost: LostAnswer | None = None
         self._ranks: tuple[Rank, ...] = ()
@@ -108,7 +99,7 @@ class WorkerSession:
         self._started_s = time.monotonic()
         with contextlib.ExitStack() as undo:
             undo.callback(self.kill)
-            self._channel.spawn(self._launch.argv, self._launch.environment)
+            self.channel.spawn(self._launch.argv, self._launch.environment)
             if self._launch.needs_token:
                 self._join()
             undo.pop_all()
@@ -179,16 +170,16 @@ class WorkerSession:
             return
         try:
             if self._greeted:
-                self._ask("quit", [], 10.0, "quit", ByeAnswer)
+                self._ask("quit", [], 10.0, "quit", answers.ByeAnswer)
             else:
-                self._channel.close_input()  # after hello this ends it immediately, even in its last steps
-            left = self._channel.wait_exit(_LAST_WORDS_S) is None
+                self.channel.close_input()  # after hello this ends it immediately, even in its last steps
+            left = self.channel.wait_exit(_LAST_WORDS_S) is None
         except WorkerError:
             left = True
-        if left or len(self._channel.processes) > 1:
+        if left or len(self.channel.processes) > 1:
             self.kill()
         self._ended = True
-        self._channel.close()
+        self.channel.close()
 
     def kill(self) -> bool:
         """End the job within about 5 s, and return whether nothing of it is left. May be called again.
@@ -197,28 +188,10 @@ class WorkerSession:
         by themselves when rank 0 is gone.
         """
         self._ended = True
-        gone = self._channel.end()
+        gone = self.channel.end()
         if gone:
             processes.remove_unused(self._files)
         return gone
-
-    # ---- output of libraries
-    # --------------------------------------------------------------------------------------------
-
-    @property
-    def noise(self) -> tuple[str, ...]:
-        """The last lines on standard output that are no answers: output of a library."""
-        return tuple(line.decode(errors="replace") for line in self._channel.noise)
-
-    @property
-    def said(self) -> str:
-        """The last 64 KiB of the standard error of the launcher and the ranks."""
-        return self._channel.said()
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """The launcher's processes on this host: the first is the one that answers."""
-        return tuple(process.pid for process in self._channel.processes)
 
     # ---- asking -----------------------------------------------------------------------------------------------------
 
@@ -236,14 +209,13 @@ class WorkerSession:
             if not re.fullmatch(r"[!-<>-~]+=[!-~]+", word):
                 raise UsageError(f"'{word}' cannot stand in a command to a worker")
         self._id += 1
-        self._heard_bytes = self._channel.said_bytes
-        line = " ".join([verb, *words, f"id={self._id}"])
-        return self._send(line, kind, doing, limit_s)
+        self._heard_bytes = self.channel.said_bytes
+        return self._send(" ".join([verb, *words, f"id={self._id}"]), kind, doing, limit_s)
 
     def _send(self, line: str, kind: type[Answer], doing: str, limit_s: float) -> Callable[[], Answer]:
         deadline_s = time.monotonic() + limit_s + GRACE_S
         try:
-            self._channel.write(f"{line}\n".encode(), deadline_s)
+            self.channel.write(f"{line}\n".encode(), deadline_s)
         except TimeoutError:
             raise self._timed_out(doing, limit_s) from None
         return functools.partial(self._wait, kind, doing, limit_s, deadline_s)
@@ -272,32 +244,32 @@ class WorkerSession:
 
         One that waits for a dead host is not waited for, once the other ranks have reported the time limit.
         """
-        while not self._greeted and not diagnose.unreachable(self.said):
+        while not self._greeted and not diagnose.unreachable(self.channel.said()):
             now_s = time.monotonic()
             if now_s >= deadline_s or (now_s >= self._started_s + _LONG_START_S and self._misses_host()):
                 raise TimeoutError
             with suppress(TimeoutError):
-                return self._channel.read_line(min(deadline_s, time.monotonic() + 0.5))
+                return self.channel.read_line(min(deadline_s, time.monotonic() + 0.5))
         if not self._greeted:
-            return self._channel.read_line(min(deadline_s, time.monotonic() + _LAST_WORDS_S))
+            return self.channel.read_line(min(deadline_s, time.monotonic() + _LAST_WORDS_S))
         with suppress(TimeoutError):
-            return self._channel.read_line(deadline_s - GRACE_S)
+            return self.channel.read_line(deadline_s - GRACE_S)
         self._misses_host()
         with suppress(TimeoutError):
-            return self._channel.read_line(deadline_s - GRACE_S + _REPORTS_S)
-        if diagnose.is_late(self._channel.said(self._heard_bytes)):
+            return self.channel.read_line(deadline_s - GRACE_S + _REPORTS_S)
+        if diagnose.is_late(self.channel.said(self._heard_bytes)):
             raise TimeoutError
-        return self._channel.read_line(deadline_s)
+        return self.channel.read_line(deadline_s)
 
     def _refusal(self, answer: ErrorAnswer) -> WorkerRefused:
         if not answer.message.endswith("standard error has the reason"):
             return WorkerRefused(answer.code, answer.message)
-        self._channel.hear(_DRAIN_S)  # standard error is another pipe, and may be later
+        self.channel.hear(_DRAIN_S)  # standard error is another pipe, and may be later
         return WorkerRefused(answer.code, self._reason() or answer.message)
 
     def _reason(self) -> str:
         """The cause, from the output since the last command. Hydra prints on standard output."""
-        return diagnose.reason(self._channel.said(self._heard_bytes)) or diagnose.reason("\n".join(self.noise))
+        return diagnose.reason(self.channel.said(self._heard_bytes)) or diagnose.reason("\n".join(self.channel.noise))
 
     # ---- when it ends -----------------------------------------------------------------------------------------------
 
@@ -312,21 +284,21 @@ class WorkerSession:
 
         The wait ends at the deadline: a time limit and the killing of all processes then take less than 10 s.
         """
-        join = self._channel.failed_join()  # rank 0 then still waits
+        join = self.channel.failed_join()  # rank 0 then still waits
         left_s = max(_DRAIN_S, deadline_s - time.monotonic())
         words_s = 1.0 if self._launch.joins else _LAST_WORDS_S  # a host that is gone never hangs up
-        exit_code = self._channel.wait_exit(min(words_s, left_s) if join is None else _DRAIN_S)
+        exit_code = self.channel.wait_exit(min(words_s, left_s) if join is None else _DRAIN_S)
         self.kill()
         exit_code = exit_code if join is None else join
         if not self._greeted:
             return self._not_started(f"it {_how_it_ended(exit_code)}")
         lost = self._lost_rank()
         # Each rank has its own watch, and a launcher may end the others before the first has reported.
-        said = self._channel.said(self._heard_bytes)
+        said = self.channel.said(self._heard_bytes)
         if 14 in (exit_code, lost and lost.exit) or diagnose.is_late(said):
             return self._late(doing, limit_s)
         text = diagnose.gone_ranks(said, self._ranks)
-        killed = diagnose.killed_rank("\n".join([said, *self.noise]), self._ranks)
+        killed = diagnose.killed_rank("\n".join([said, *self.channel.noise]), self._ranks)
         if lost and (lost.signal or not (text or killed)):
             rank = [rank for rank in self._ranks if rank.rank == lost.rank]
             who = diagnose.who(rank, self._ranks) if rank else f"rank {lost.rank}"
@@ -339,14 +311,14 @@ class WorkerSession:
         return WorkerDied(": ".join(filter(None, (text or f"the worker {_how_it_ended(exit_code)}", reason))))
 
     def _late(self, doing: str, limit_s: float) -> WorkerTimedOut:
-        said = self._channel.said(self._heard_bytes)
+        said = self.channel.said(self._heard_bytes)
         late = diagnose.late_ranks(said, self._ranks)
         return WorkerTimedOut(doing, limit_s, late or self._reason(), diagnose.silent_ranks(said, self._ranks))
 
     def _lost_rank(self) -> LostAnswer | None:
         """The rank that a host's process reported first; one that was killed counts before those that ended."""
         lost = [self._lost] if self._lost else []
-        for line in self._channel.said(self._heard_bytes).encode().splitlines():
+        for line in self.channel.said(self._heard_bytes).encode().splitlines():
             if line.startswith(answers.PREFIX):  # of another host than rank 0's
                 with contextlib.suppress(ProtocolError):  # it may be cut short
                     answer = answers.parse(line.removeprefix(answers.PREFIX))
@@ -355,11 +327,11 @@ class WorkerSession:
 
     def _not_started(self, reason: str, *, timed_out: bool = False) -> LaunchFailed:
         demand = f"each host must be {self._launch.demand}" if self._launch.demand else ""
-        if missed := diagnose.unreachable(self.said):
+        if missed := diagnose.unreachable(self.channel.said()):
             return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}", remedy=demand)
         if self._has_option and time.monotonic() >= self._started_s + self._start_limit_s:
             reason += f" ({how_to_wait_longer(self._start_limit_s)})"
-        said = diagnose.summary(self.said) or diagnose.summary("\n".join(self.noise))
+        said = diagnose.summary(self.channel.said()) or diagnose.summary("\n".join(self.channel.noise))
         said = diagnose.with_hosts(said, self._launch.places)
         remedy = "" if diagnose.is_of_rank(said) else demand
         return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out, remedy=remedy)
@@ -369,15 +341,15 @@ class WorkerSession:
     def _join(self) -> None:
         """Start the other ranks as soon as rank 0 has said where it listens; all share a fresh secret."""
         token = f"token {secrets.token_hex(16)}"
-        answer = self._send(token, ListeningAnswer, "start", self._start_limit_s)()
+        answer = self._send(token, answers.ListeningAnswer, "start", self._start_limit_s)()
         try:
             processes.allow_files(FILES_OF_PROCESS * len(self._launch.joins))
         except OSError as error:
             raise LaunchFailed(self._launch.launcher, str(error)) from error
         for argv in self._launch.joins:
             words = [word.replace(JOIN_ADDRESS, f"{answer.host}:{answer.port}") for word in argv]
-            self._channel.spawn(words, self._launch.environment)
-            self._channel.write(f"{token}\n".encode(), self._started_s + self._start_limit_s, place=-1)
+            self.channel.spawn(words, self._launch.environment)
+            self.channel.write(f"{token}\n".encode(), self._started_s + self._start_limit_s, place=-1)
 
 
 def _how_it_ended(exit_code: int | None) -> str:

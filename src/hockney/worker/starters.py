@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.errors import UsageError
-from hockney.worker.allocation import find_allocation
 from hockney.worker.compiler import split_words
 from hockney.worker.errors import LaunchFailed
-from hockney.worker.hosts import Host
+from hockney.worker.hosts import Host, find_allocation
 
 LAUNCHER_WORDS = ("auto", "mpiexec", "srun", "ssh", "flux")
 """The words that --launcher accepts, besides a template."""
@@ -75,12 +74,12 @@ def find_starter(asked: str, hosts: Sequence[Host], environment: Mapping[str, st
     refuse_outside_slurm(asked, environment)
     if "{hosts}" in asked:
         return read_template(asked)
-    is_ours = asked not in ("srun", "ssh", "flux")
-    if asked == "srun" or (is_ours and _is_of_slurm(hosts, environment)):
+    rsh, in_flux = environment.get("HOCKNEY_RSH", ""), "FLUX_URI" in environment
+    is_ours = asked not in ("srun", "ssh", "flux") and not rsh
+    if asked == "srun" or (is_ours and not in_flux and _is_of_slurm(hosts, environment)):
         return Starter(_SRUN_HOST)
-    if asked == "flux" or (is_ours and _is_in_flux(environment)):
+    if asked == "flux" or (is_ours and in_flux):
         return Starter(_FLUX_HOST)
-    rsh = environment.get("HOCKNEY_RSH", "")
     agent = tuple(split_words(rsh))
     if rsh and not agent:
         raise LaunchFailed("hockney", f"HOCKNEY_RSH={rsh} is no command")
@@ -94,18 +93,14 @@ def refuse_outside_slurm(asked: str, environment: Mapping[str, str]) -> None:
 
 
 def _is_of_slurm(hosts: Sequence[Host], environment: Mapping[str, str]) -> bool:
-    """Whether all hosts belong to the Slurm job that we run in, and the user has named no remote shell."""
-    if "SLURM_JOB_ID" not in environment or "FLUX_URI" in environment or environment.get("HOCKNEY_RSH"):
-        return False
+    """Whether all hosts belong to the Slurm job that we run in."""
     try:
         known = find_allocation(environment)
     except UsageError:
         return False
-    return known is not None and {host.name for host in hosts} <= {host.name for host in known.hosts}
-
-
-def _is_in_flux(environment: Mapping[str, str]) -> bool:
-    return "FLUX_URI" in environment and not environment.get("HOCKNEY_RSH")
+    if known is None or known.scheduler != "Slurm":
+        return False
+    return {host.name for host in hosts} <= {host.name for host in known.hosts}
 
 
 def check_launcher(asked: str, source: str = "--launcher") -> None:

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from tests.measure.test_run import Silent
 from tests.worker.extra import EXTRA
 
+from hockney.analysis.compare import Comparison
 from hockney.measure import run as running
-from hockney.measure.check import CheckResult, check
+from hockney.measure.check import check
 from hockney.measure.plan import Plan
 from hockney.model import Point
 from hockney.results.store import Store
@@ -47,7 +48,7 @@ def check_again(
     patience_s: float = 20.0,
     display: Silent | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> CheckResult:
+) -> Comparison:
     return check(
         str(base),
         catalogue,

@@ -10,7 +10,7 @@ import numpy as np
 from hockney.analysis.explain import DETECTORS, Explanation
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading
 from hockney.analysis.finding import Finding, NotChecked
-from hockney.archive.explain import ODDITIES
+from hockney.archive.oddities import ODDITIES
 from hockney.report.findings import check_name
 from hockney.stats.fit import Estimate
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.analysis.explain.readings import SIZES, curve, line, reading
 from tests.stats.fit.test_loggp import SMALL
 from tests.stats.fit.truth import sizes_of
 
-from hockney.analysis.explain.curve import ClassCurve
-from hockney.analysis.explain.fits import lines_of, parameters_of
-from hockney.analysis.explain.loggp import FittedTrips
+from hockney.analysis.explain.curve import MeasuredCurve
+from hockney.analysis.explain.fits import Parameters, lines_of
 from hockney.analysis.finding import Absence
 from hockney.cli.findings import print_lines, print_loggp, print_off_lines, with_half_width
-from hockney.report.findings import check_name, gap_text
+from hockney.report.findings import check_name
 from hockney.stats.fit import Estimate, NoFit, fit_loggp
 
 TRIPS = [SMALL.trips(size) for size in sizes_of(24)]
+
+
+def in_class(of: MeasuredCurve, measurements: int) -> MeasuredCurve:
+    return replace(of, pair_class="one core", n_measurements=measurements)
 
 
 def test_each_segment_is_a_line() -> None:
@@ -88,9 +93,7 @@ def test_further_patterns_have_separate_lines() -> None:
     both, several = curve(line(300, 0.2), "twoway", sizes=SIZES[:2]), curve(line(700, 0.4), "pairs", ranks=4)
     rings = curve(line(900, 0.4), "ring", ranks=4)
     classed = [(trips, 90), (slow, 300), (ways, 200), (both, 9)]
-    of = reading(
-        rings, several, ways, trips, both, by_class=tuple(ClassCurve(one, "one core", n) for one, n in classed)
-    )
+    of = reading(rings, several, ways, trips, both, by_class=tuple(in_class(one, n) for one, n in classed))
     lines, _, gaps = lines_of(of)
     assert [(one.pattern, one.ranks, one.pair_class, one.state) for one in lines] == [
         ("pairs", 4, "", "near"),
@@ -114,7 +117,7 @@ def test_the_state_with_most_measurements_is_first_and_one_with_too_few_sizes_is
     far, few = curve(line(900, 0.2), state="far"), curve(sizes=SIZES[:2], state="near, one contended")
     of = reading(
         near,
-        by_class=(ClassCurve(few, "one core", 12), ClassCurve(far, "one core", 90), ClassCurve(near, "one core", 400)),
+        by_class=(in_class(few, 12), in_class(far, 90), in_class(near, 400)),
     )
     lines, _, gaps = lines_of(of)
     assert [(one.state, one.pair_class) for one in lines] == [("near", "one core"), ("far", "one core")]
@@ -155,29 +158,10 @@ def test_undetermined_parameters_are_dashes(capsys: pytest.CaptureFixture[str]) 
     assert " - " in row.replace("8 B - 64 KiB", "")
 
 
-def test_parameters_and_their_reasons() -> None:
-    fit = fit_loggp(TRIPS)
-    options = (("source", "1"), ("target", "0"))
-    parameters, gaps = parameters_of(
-        reading(
-            curve(),
-            loggp=(
-                FittedTrips("shm", 2, options, "near", "one host", fit),
-                FittedTrips("tcp", 4, (), "near", "", NoFit("because")),
-            ),
-        )
-    )
-    (only,) = parameters
-    assert (only.transport, only.pattern, only.ranks) == ("shm", "prtt source=1 target=0", 2)
-    assert (only.state, only.pair_class) == ("near", "one host")
-    assert {check_name(gap): (gap.reason, gap_text(gap)) for gap in gaps} == {
-        "LogGP of prtt on tcp, 4 ranks (near)": (Absence.INSUFFICIENT_DATA, "because"),
-    }
-
-
 def test_loggp_is_printed_by_segment(capsys: pytest.CaptureFixture[str]) -> None:
-    parameters, _ = parameters_of(reading(curve(), loggp=(FittedTrips("shm", 2, (), "near", "", fit_loggp(TRIPS)),)))
-    print_loggp(parameters)
+    fits = fit_loggp(TRIPS)
+    assert not isinstance(fits, NoFit)
+    print_loggp([Parameters("shm", "prtt", 2, "", "near", fit) for fit in fits])
     row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("prtt on shm"))
     for cell in ("900 ns", "300 ns", "200 ns", "450 ns", "12.5 GB/s", "0.0%", "yes", "near"):
         assert cell in row

@@ -11,13 +11,14 @@ from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.stats.fit.test_loggp import LARGE, SMALL, check
 from tests.stats.fit.truth import MESSAGES, Machine
 
-from hockney.analysis.explain.loggp import FittedTrips, loggp_of
-from hockney.analysis.explain.pairs import classes_of, usable
+from hockney.analysis.explain.fits import Parameters, loggp_of
 from hockney.analysis.explain.read import read_run
+from hockney.analysis.finding import Absence, NotChecked
+from hockney.analysis.pairs import classes_of, usable
 from hockney.model import Definition, Measurement, Point, RunStatus
+from hockney.report.findings import check_name, gap_text
 from hockney.results.runs import open_results
 from hockney.results.store import Store
-from hockney.stats.fit import NoFit
 
 SIZES = [0, 64, 512, 1024, 4096, 16384]
 DELAY_NS = 100_000
@@ -44,7 +45,7 @@ def store(
     *parts: tuple[tuple[float, float], int, Times],
     oversubscribed: bool = False,
     hosts: Sequence[tuple[str, ...]] = (),
-) -> list[FittedTrips]:
+) -> list[Any]:
     """The fit to a run; each (floors, measurements, points and their times) gives a part of it.
 
     With `hosts` each part is a separate launch on these.
@@ -92,18 +93,17 @@ def store(
         return list(read_run(run).loggp if oversubscribed else loggp_of(usable(run), classes_of(run)))
 
 
-def checked(one: FittedTrips, machine: Machine) -> None:
-    assert not isinstance(one.fit, NoFit), one.fit
-    (fit,) = one.fit
-    check(fit, machine, 0.01)
+def checked(one: Parameters | NotChecked, machine: Machine) -> None:
+    assert isinstance(one, Parameters), one
+    check(one.loggp, machine, 0.01)
 
 
 def test_each_state_has_its_parameters_or_a_reason(tmp_path: Path) -> None:
     alone = [(point, time) for point, time in points() if not point.options]
     near, far = store(tmp_path / "r.db", (NEAR, 7, points()), (FAR, 6, alone))
-    assert (near.state, far.state) == ("near", "far")
+    assert (near.state, check_name(far)) == ("near", "LogGP of prtt on shm, 2 ranks (far)")
     checked(near, SMALL)
-    assert far.fit == NoFit(NEEDS)
+    assert (far.reason, gap_text(far)) == (Absence.INSUFFICIENT_DATA, NEEDS)
 
 
 def test_ranks_and_options_are_not_thrown_together(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_ranks_and_options_are_not_thrown_together(tmp_path: Path) -> None:
         (NEAR, 7, points(LARGE, ranks=4)),
         (NEAR, 7, points(LARGE, ranks=4, options={"source": "2", "target": "3"})),
     )
-    assert [(fit.ranks, fit.options) for fit in fits] == [(2, ()), (4, ()), (4, (("source", "2"), ("target", "3")))]
+    assert [(fit.ranks, fit.pattern) for fit in fits] == [(2, "prtt"), (4, "prtt"), (4, "prtt source=2 target=3")]
     for fit, machine in zip(fits, (SMALL, LARGE, LARGE), strict=True):
         checked(fit, machine)
 
@@ -134,22 +134,20 @@ def test_another_delay_in_the_same_run_changes_nothing(tmp_path: Path) -> None:
 
 def test_too_few_measurements_mixed_ones_and_oversubscribed_ranks_give_no_parameters(tmp_path: Path) -> None:
     (few,) = store(tmp_path / "few.db", (NEAR, 3, points()))
-    assert few.fit == NoFit(NEEDS)
+    assert gap_text(few) == NEEDS
     mixed = store(
         tmp_path / "mixed.db", (NEAR, 6, list(points())[:1]), (FAR, 6, list(points())[:1]), (MIXED, 7, points())
     )
-    assert {fit.state for fit in mixed} == {"near", "far"}
+    assert {gap.subject.state for gap in mixed} == {"near", "far"}
     assert store(tmp_path / "oversubscribed.db", (NEAR, 7, points()), oversubscribed=True) == []
 
 
 def test_a_size_whose_delay_is_too_short_is_left_out_alone(tmp_path: Path) -> None:
     (partial,) = store(tmp_path / "r.db", (NEAR, 7, points(sizes=[*SIZES, 1 << 21])))
     checked(partial, SMALL)
-    assert not isinstance(partial.fit, NoFit)
-    assert partial.fit[-1].last_bytes == SIZES[-1]
+    assert partial.loggp.last_bytes == SIZES[-1]
     (all_short,) = store(tmp_path / "short.db", (NEAR, 7, points(delay_ns=1000)))
-    assert isinstance(all_short.fit, NoFit)
-    assert "a delay longer than a round trip" in all_short.fit.reason
+    assert "a delay longer than a round trip" in gap_text(all_short)
 
 
 def test_samples_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

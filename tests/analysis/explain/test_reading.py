@@ -73,7 +73,7 @@ def test_a_run_becomes_curves(tmp_path: Path) -> None:
 
 def test_only_patterns_between_two_ranks_have_curves_by_class(tmp_path: Path) -> None:
     ring = [Made(replace(one.point, pattern="ring"), 900.0) for one in pingpongs()]
-    assert {each.curve.pattern for each in read(tmp_path / "r.db", [*pingpongs(), *ring]).by_class} == {"pingpong"}
+    assert {each.pattern for each in read(tmp_path / "r.db", [*pingpongs(), *ring]).by_class} == {"pingpong"}
 
 
 def test_only_the_state_with_most_measurements_is_read(tmp_path: Path) -> None:
@@ -225,8 +225,8 @@ def test_pairs_are_of_the_class_that_each_launch_put_them_in(tmp_path: Path) -> 
     by_class = {one.pair_class: one for one in of.by_class}
     assert by_class.keys() == {"one core", "one package"}
     for name, factor in (("one core", 1), ("one package", 2)):
-        assert by_class[name].measurements == 9 * len(SIZES)
-        times_ns = [point.time_ns.value for point in by_class[name].curve.points]
+        assert by_class[name].n_measurements == 9 * len(SIZES)
+        times_ns = [point.time_ns.value for point in by_class[name].points]
         assert times_ns == pytest.approx([factor * one.time_ns for one in made], rel=0.01)
 
 

@@ -81,10 +81,12 @@ def test_a_documented_size_may_be_the_longer_one_of_a_jump(last_bytes: int, is_k
 
 def test_the_fix_measures_the_same_curve_in_the_multiples_of_its_sizes() -> None:
     options = {"options": {"x": "y"}, "pattern": "putpong", "ranks": 4}
-    (switch,) = switches(stepped(2048, 1500.0, "shm", **options), grains={"putpong": 8})
+    (switch,) = switches(stepped(2048, 1500.0, "shm", **options), plan={"grains": {"putpong": 8}})
     assert switch.fix is not None
     assert " ".join(switch.fix.argv[2:]) == "putpong -t shm -n 4 -o x=y --bytes 256:32K --refine --launches 1"
-    (known,) = switches(stepped(2048, 1500.0, "shm", **options, sizes=sorted({*SIZES, 2056})), grains={"putpong": 8})
+    (known,) = switches(
+        stepped(2048, 1500.0, "shm", **options, sizes=sorted({*SIZES, 2056})), plan={"grains": {"putpong": 8}}
+    )
     assert (known.subject.sizes_bytes, known.fix) == ((2048, 2056), None)
 
 
@@ -96,7 +98,7 @@ def test_the_fix_measures_between_the_same_hosts() -> None:
 
 
 def test_a_refined_run_that_does_not_know_the_place_takes_longer() -> None:
-    (switch,) = switches(stepped(128, 1500.0), refined_s=25.0)
+    (switch,) = switches(stepped(128, 1500.0), plan={"exact": True, "time_s": 25.0})
     assert switch.fix is not None
     assert switch.fix.argv[-2:] == ("--time", "50s")
 

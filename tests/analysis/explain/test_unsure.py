@@ -15,7 +15,7 @@ from hockney.analysis.explain.pattern_pairs import duplex
 from hockney.analysis.finding import Absence
 from hockney.archive import machines
 from hockney.archive.curves import read_machine
-from hockney.archive.explain import ODDITIES, explain_machine
+from hockney.archive.oddities import ODDITIES, explain_machine
 from hockney.stats.fit import Estimate
 
 FOLD = 8.0

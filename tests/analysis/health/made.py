@@ -9,9 +9,10 @@ from typing import Any
 
 from tests.report.runs import FACTS, Made, options, store_run
 
-from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.pairs import partners
-from hockney.analysis.health import UNUSABLE, Health, health_of
+from hockney.analysis.clusters import Pair
+from hockney.analysis.health import Health, health_of
+from hockney.analysis.health.matrices import UNUSABLE
+from hockney.analysis.pairs import partners
 from hockney.model import Point
 from hockney.results.runs import open_results
 

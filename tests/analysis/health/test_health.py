@@ -11,11 +11,11 @@ import pytest
 from tests.analysis.health.made import RATE, known_host, read_health, store_health
 from tests.matrix import matrix
 
-from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.pairs import partners
+from hockney.analysis.clusters import Pair
 from hockney.analysis.health import Health
 from hockney.analysis.health.matrices import LOST
 from hockney.analysis.health.places import fast_hosts, locate
+from hockney.analysis.pairs import partners
 from hockney.model import PointStatus
 from hockney.results.store import Store
 
@@ -43,7 +43,7 @@ def test_healthy_hosts(tmp_path: Path) -> None:
     health = read_health(tmp_path / "r.db")
     assert health.findings == ()
     assert health.not_checked == ()
-    assert health.usual_bytes_per_s == pytest.approx(RATE, rel=1e-3)
+    assert health.matrices.usual_bytes_per_s == pytest.approx(RATE, rel=1e-3)
     assert (health.matrices.measured, health.matrices.pairs) == (10, 10)
 
 

@@ -24,7 +24,7 @@ from tests.builders import make_point
 from hockney.analysis.predict.basics import Basics, Figures
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.cli import execute
-from hockney.measure.on_model import times_of
+from hockney.measure.predict import times_of
 from hockney.model import Point
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit

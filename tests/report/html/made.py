@@ -12,11 +12,12 @@ from unittest import mock
 
 from tests.report.runs import FACTS, Made, options, store_run
 
-from hockney.analysis.explain.pairs import PairMatrix
+from hockney.analysis.pairs import PairMatrix
 from hockney.measure.background import Background
 from hockney.model import Point, Warning_
-from hockney.report.html import html_report, material_of
-from hockney.report.html.material import Material
+from hockney.report.html import html_report
+from hockney.report.html.material import Material, material_of
+from hockney.report.pairs import rank_values
 from hockney.results.runs import open_results
 from hockney.stats import Interval
 
@@ -127,7 +128,7 @@ def write_large_page(folder: Path, ranks: int = 512, transports: int = 100) -> P
     page = folder / "large.html"
     with (
         open_results(folder / "large.db") as results,
-        mock.patch("hockney.report.html.matrices_of", return_value=(matrix,)),
+        mock.patch("hockney.report.html.matrices_of", return_value=[rank_values(matrix, str)]),
     ):
         text = html_report(results, results.run("last"), [], lambda fix: " ".join(fix.argv))
     page.write_text(text, encoding="utf-8")

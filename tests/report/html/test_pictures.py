@@ -18,8 +18,9 @@ from tests.shared import made_once
 
 from hockney.cli import execute
 from hockney.report.drawing import Picture, drawn
-from hockney.report.html import material_of
 from hockney.report.html.charts import Axis, Chart, Line, Scale, View
+from hockney.report.html.material import material_of
+from hockney.report.pairs import PairValues
 from hockney.report.pictures import pictures_of
 from hockney.results.runs import open_results
 
@@ -63,9 +64,9 @@ def test_every_chart_of_the_page_has_its_pictures(
     assert execute(["report", "1", "2", "-o", str(page), "--store", str(labelled)]) == 0
     figures = figures_of(page.read_text(encoding="utf-8"))
     counts = {name: len(chart["views"]) for name, chart in figures["charts"].items()}
-    drawn = [picture.chart.id for picture in pictures if picture.chart is not None]
+    drawn = [picture.shown[0].id for picture in pictures if isinstance(picture.shown, tuple)]
     assert {name: drawn.count(name) for name in counts} == counts
-    assert sum(picture.matrix is not None for picture in pictures) == len(figures["matrices"]) > 0
+    assert sum(isinstance(picture.shown, PairValues) for picture in pictures) == len(figures["matrices"]) > 0
     patterns = {(curve["pattern"], curve["ranks"]) for curve in figures["curves"] if curve["drawn"] and curve["main"]}
     for pattern, ranks in patterns:
         assert {f"curves {pattern} {ranks} ranks time", f"curves {pattern} {ranks} ranks bandwidth"} <= {*drawn}
@@ -74,17 +75,14 @@ def test_every_chart_of_the_page_has_its_pictures(
 def test_a_picture_has_the_title_and_the_name_of_every_line(pictures: list[Picture], folder: Path) -> None:
     for picture in pictures:
         texts = texts_of(folder / f"{picture.name}.svg")
-        if picture.chart is not None:
-            assert picture.chart.title in texts
-            assert not picture.chart.x.title or picture.chart.x.title in texts
-            lines = [line for line in picture.view.lines if line.points]
-            # The note explains the line of equality.
-            names = [line.name for line in lines if (picture.chart.kind, line.kind) != ("points", "reference")]
-            for name in (*names, *picture.view.names):
-                short = name.removesuffix(", model")[:30]
-                assert any(text.startswith(short) for text in texts), (picture.name, name)
-        if picture.view.name:
-            assert any(text.startswith(picture.view.name[:60]) for text in texts)  # a long one is shortened
+        if isinstance(picture.shown, PairValues):
+            assert any(text.startswith(picture.shown.name[:60]) for text in texts)
+            continue
+        chart, view = picture.shown
+        assert chart.title in texts
+        assert {chart.x.title, (view.y or chart.y).title} - {""} <= {*texts}
+        for name in (*(line.name for line in view.lines if line.points), *view.names, view.name):
+            assert any(text.startswith(name[:30]) for text in texts), (picture.name, name)  # a long one is shortened
 
 
 def test_a_picture_names_its_run_and_unit(folder: Path) -> None:
@@ -109,7 +107,7 @@ def test_a_value_of_zero_is_drawn_unless_its_axis_is_logarithmic(scale: Scale, s
     view = View("", (Line("waits", [(0, 0.5, None, None), (8, 0.0, None, None), (16, 0.5, None, None)]),))
     size = Axis("size", "bytes", "log2")
     chart = Chart("waits", "Waits", "", "lines", size, Axis("share", "share", scale), (view,))
-    (line,) = drawn(Picture("waits", chart, view), {}).axes[0].lines
+    (line,) = drawn(Picture("waits", (chart, view)), {}).axes[0].lines
     assert np.asarray(line.get_xdata()).tolist() == sizes
 
 
@@ -117,7 +115,7 @@ def test_runs_are_drawn_at_their_dates() -> None:
     days = [datetime(2026, 3, day, 12, tzinfo=timezone.utc) for day in (1, 8)]
     view = View("", (Line("tcp", [(day.timestamp(), 5.0, None, None) for day in days]),))
     chart = Chart("history", "Over time", "", "lines", Axis("", "unix_s", "time"), Axis("time", "ns"), (view,))
-    (line,) = drawn(Picture("history", chart, view), {}).axes[0].lines
+    (line,) = drawn(Picture("history", (chart, view)), {}).axes[0].lines
     assert num2date(line.get_xdata()) == days  # type: ignore[no-untyped-call]
 
 

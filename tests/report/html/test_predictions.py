@@ -67,7 +67,7 @@ def test_without_points_there_is_no_section_and_no_worker(tmp_path: Path, monkey
     def started(*_: object, **__: object) -> None:
         pytest.fail("a worker was started")
 
-    monkeypatch.setattr("hockney.measure.on_model.launch", started)
+    monkeypatch.setattr("hockney.measure.predict.launch", started)
     basics = [Made(Point("shm", "pingpong", 2, size), 50.0 + size, 2, 2 * size) for size in (8, 64, 512)]
     basics += [Made(Point("shm", "oneway", 2, s, options(window=16)), 20.0 + s, 16, 16 * s) for s in (8, 64, 512)]
     store_run(tmp_path / "r.db", "mine", basics)
@@ -79,7 +79,7 @@ def test_without_a_compiler_the_reason_and_the_rest_are_reported(known: Path, mo
     def fails(*_: object, **__: object) -> None:
         raise BuildError("no compiler <here>")
 
-    monkeypatch.setattr("hockney.measure.on_model._executable", fails)
+    monkeypatch.setattr("hockney.measure.predict._executable", fails)
     page, text = report(known, "r.html"), report(known, "r.md", "--format", "md")
     assert "Nothing was predicted: no compiler &lt;here&gt;." in page
     assert "Nothing was predicted: no compiler &lt;here&gt;." in text

@@ -10,20 +10,21 @@ from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options
 
 from hockney.model import Point
-from hockney.report.html.tables import SheetTable, environment_of, sheet_table
+from hockney.report.html.tables import environment_of, sheet_table
+from hockney.report.table import TextTable
 
 
-def sheet(path: Path, *made: Made) -> SheetTable:
+def sheet(path: Path, *made: Made) -> TextTable:
     with material(path, *made, suite="quick") as known:
         table = sheet_table(known)
     assert table is not None
     return table
 
 
-def best(table: SheetTable, title: str) -> list[str]:
+def best(table: TextTable, title: str) -> list[str]:
     """The transports whose cell of a column is marked."""
     place = table.columns.index(title)
-    return [name for name, _, cells in table.rows if cells[place].is_best]
+    return [row[0].text for row in table.rows if row[place].is_best]
 
 
 def stream(transport: str, time_ns: float, **more: float) -> list[Made]:
@@ -61,7 +62,7 @@ def test_series_without_figures_are_counted_by_reason(tmp_path: Path) -> None:
     with material(tmp_path, *made, launches=({}, {"index": 2}), pinned=True) as known:
         environment = environment_of(known)
     assert environment.endings == (("failed, tcp", 2, "rank 1 hung"), ("skipped, tcp", 1, "too long"))
-    assert [(launch[0], launch[4], launch[-1]) for launch in environment.launches] == [
+    assert [(launch[0].text, launch[4].text, launch[-1].text) for launch in environment.launches.rows] == [
         ("tcp", "0, 1", "2"), ("shm", "0, 1", "2")
     ]  # fmt: skip
 
@@ -69,7 +70,7 @@ def test_series_without_figures_are_counted_by_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("cpus", "text"), [((0, 1), "0, 1"), ((-1, 1), "unknown")])
 def test_the_cpus_of_a_launch_are_unknown_where_one_is(tmp_path: Path, cpus: tuple[int, int], text: str) -> None:
     with material(tmp_path, pingpong("shm"), launches=({"cpus": cpus},)) as known:
-        assert [launch[4] for launch in environment_of(known).launches] == [text]
+        assert [launch[4].text for launch in environment_of(known).launches.rows] == [text]
 
 
 def test_facts_within_facts_are_rows_with_their_path(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def assert_whole(path: Path, run_id: int, rounds: int) -> None:
     with Store.open(path) as store:
         assert store.run(run_id).rounds == rounds
         for stored in store.points(run_id):
-            measurements = store.measurements(stored)
+            measurements = store.measurements(stored).values()
             assert [measurement.round for measurement in measurements] == list(range(rounds))
             assert all(
                 np.array_equal(measurement.elapsed_ns, samples_of(measurement.round, measurement.point))

@@ -222,7 +222,8 @@ def test_when_measurements_of_an_earlier_version_began_is_not_known(
     db.close()
     with Store.open(path) as store:
         store.write_round(run_id, [make_measurement(started_ns=71)])
-        assert [measurement.started_ns for measurement in store.measurements(store.points(run_id)[0])] == [None, 71]
+        measurements = store.measurements(store.points(run_id)[0]).values()
+        assert [measurement.started_ns for measurement in measurements] == [None, 71]
 
 
 def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,9 +114,9 @@ def test_measurements_come_back_by_point_in_order(store: Store, run_id: int) -> 
     )
     store.write_round(run_id, [first, other])
     store.write_round(run_id, [second])
-    eight, sixty_four = store.points(run_id)
-    assert [same(*pair) for pair in zip(store.measurements(eight), [first, second], strict=True)] == [True, True]
-    assert [same(*pair) for pair in zip(store.measurements(sixty_four), [other], strict=True)] == [True]
+    for point, written in zip(store.points(run_id), ([first, second], [other]), strict=True):
+        pairs = zip(store.measurements(point).values(), written, strict=True)
+        assert all(same(*pair) for pair in pairs)
     assert store.run(run_id).rounds == 2
 
 
@@ -138,10 +138,8 @@ def test_each_launch_is_read_once_and_new_ones_are_found(
         assert len(read) == 1
         elsewhere = make_launch(hosts=("there", "there"))
         store.write_round(run_id, [make_measurement(make_point(8), launch_id=store.add_launch(run_id, elsewhere))])
-        assert [measurement.places for measurement in other.measurements(other.points(run_id)[0])] == [
-            make_launch().places,
-            elsewhere.places,
-        ]
+        measurements = other.measurements(other.points(run_id)[0]).values()
+        assert [measurement.places for measurement in measurements] == [make_launch().places, elsewhere.places]
         assert len(before.launches) == 1, "a value that was read has changed"
 
 
@@ -383,14 +381,16 @@ def test_snapshot_sees_one_moment(store: Store, run_id: int, path: Path) -> None
         assert len(reader.summaries(run_id)) == 1
 
 
-def test_damaged_samples_are_named(store: Store, run_id: int, path: Path) -> None:
-    store.write_round(run_id, [make_measurement()])
-    run_sql(path, "UPDATE measurement_samples SET elapsed_ns = x'01aa'")
+def test_damaged_samples_are_named_and_the_others_keep_their_states(store: Store, run_id: int, path: Path) -> None:
+    floors = [(27.0, 28.0), (184.0, 190.0), (27.0, 28.0)]
+    store.write_round(run_id, [make_measurement(round_=at, floor_ns=floor) for at, floor in enumerate(floors)])
+    run_sql(path, "UPDATE measurement_samples SET elapsed_ns = x'01aa' WHERE measurement_id = 1")
+    series = Run(store, run_id).series[0]
     said = r"results\.db: a measurement of pingpong of 8 B on shm, 2 ranks is damaged and left out"
     with pytest.warns(DamagedRowWarning, match=said):
-        (measurement,) = store.measurements(store.points(run_id)[0])
-    assert measurement.elapsed_ns.shape == (2, 0)
-    assert len(store.summaries(run_id)) == 1
+        assert [measurement.round for measurement in series.measurements] == [1, 2]
+    assert [state.name for state in series.states] == ["far", "near"]
+    assert len(store.summaries(run_id)) == 3
 
 
 def test_damage_that_shows_after_opening_is_wrong_usage_until_something_is_written(path: Path) -> None:

@@ -27,10 +27,13 @@ def straight(size: float) -> float:
 
 
 def fitted(
-    curve: Callable[[float], float], sizes: list[int] = SIZES, blips: dict[int, float] | None = None
+    curve: Callable[[float], float],
+    sizes: list[int] = SIZES,
+    blips: dict[int, float] | None = None,
+    noise: float = 0.0,
 ) -> SegmentFit:
     blips = blips or {}
-    fit = fit_segments(sizes, [curve(size) * blips.get(size, 1.0) for size in sizes])
+    fit = fit_segments(sizes, [curve(size) * blips.get(size, 1.0) for size in sizes], [1.96 * noise] * len(sizes))
     assert isinstance(fit, SegmentFit)
     return fit
 
@@ -94,7 +97,7 @@ def test_outliers_do_not_move_the_line(blips: dict[int, float]) -> None:
 )
 def test_a_smooth_curve_is_curved(curve: Callable[[float], float], sizes: int, noise: float) -> None:
     rng = np.random.default_rng(6)
-    fits = [fitted(lambda size: curve(size) * rng.normal(1, noise), sizes_of(sizes)) for _ in range(20)]
+    fits = [fitted(lambda size: curve(size) * rng.normal(1, noise), sizes_of(sizes), noise=noise) for _ in range(20)]
     assert sum(fit.curved for fit in fits) >= 19
     assert not any(switch.is_jump for fit in fits for switch in fit.switches)
     assert not fitted(eager_then_rendezvous).curved

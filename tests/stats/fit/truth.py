@@ -150,11 +150,11 @@ class Score(Parameters):
     outliers_found: int = 0
     outliers_invented: int = 0  # curves with an outlier that is none
 
-    def add(self, one: Curve, *, errors: bool = False) -> None:
+    def add(self, one: Curve) -> None:
         """Fit a curve and compare with the truth."""
-        self.compare(one, one.times_ns, [1.96 * one.noise] * len(one.times_ns) if errors else None)
+        self.compare(one, one.times_ns, [1.96 * one.noise] * len(one.times_ns))
 
-    def compare(self, one: Curve, times_ns: Sequence[float], errors: Sequence[float] | None) -> None:
+    def compare(self, one: Curve, times_ns: Sequence[float], errors: Sequence[float]) -> None:
         """The fit of these times with the truth of a curve."""
         fit = fit_segments(one.sizes_bytes, times_ns, errors)
         assert isinstance(fit, SegmentFit)
@@ -203,12 +203,12 @@ def _of_segment(
 
 
 def score(*, noise: float, switched: bool, outliers: int, curves: int = 200) -> Score:
-    """Of random curves that are straight or have one to three switches; errors are known in every second one."""
+    """Of random curves that are straight or have one to three switches."""
     rng = np.random.default_rng(1994)
     total = Score()
-    for number in range(curves):
+    for _ in range(curves):
         segments = int(rng.integers(2, 5)) if switched else 1
-        total.add(curve(rng, segments=segments, noise=noise, outliers=outliers), errors=number % 2 == 1)
+        total.add(curve(rng, segments=segments, noise=noise, outliers=outliers))
     return total
 
 
@@ -285,7 +285,7 @@ class Machine:
             claimed = np.exp(0.25 * rng.standard_normal(4)) if heavy else claimed
         widths = (1.96 * errors_ns * claimed).tolist()
         one, burst, delayed, spaced = (times + delays).tolist()
-        return RoundTrips(size, MESSAGES, one, burst, delayed, spaced, DELAY_NS, tuple(widths) if known else ())
+        return RoundTrips(size, MESSAGES, one, burst, delayed, spaced, DELAY_NS, tuple(widths) if known else (0.0,) * 4)
 
 
 SUITE_SIZES = (0, 8, 64, 256, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384)  # of the suite loggp
@@ -356,7 +356,7 @@ def found_by_strength(curves: int) -> list[str]:
 
 
 def _found_of(one: Curve) -> NDArray[np.int_]:
-    fit = fit_segments(one.sizes_bytes, one.times_ns)
+    fit = fit_segments(one.sizes_bytes, one.times_ns, [1.96 * one.noise] * len(one.times_ns))
     assert isinstance(fit, SegmentFit)
     return np.array([1, _placed(one, fit), *_placed_at_best(one)])
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hockney.machine import usable_cpus
 from hockney.machine.files import format_cpus
+from hockney.machine.placement import usable_cpus
 
 _UP = Path(__file__).with_name("up.sh")
 _PROGRAMS = (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -30,28 +29,27 @@ _NOT_MEASURED = (ReasonCode.FAILED, ReasonCode.SKIPPED)  # even if the series ha
 PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
 
 
-@dataclass(frozen=True)
-class RunData:
-    """One run of a comparison, with points named as in the new run.
+@dataclass
+class RunSeries:
+    """One series in one run.
 
-    `launches`: the number of launches with samples, by point. `times_ns`: the times in one machine state, by point and
-    state; `definitions`: how their samples became times. `probes`: the machine probes of all points, by state and
-    launch. `short`: streams with fewer than 8 events per sample. `digits`: the rounding error of imported times, as a
+    `launches`: the numbers of those with samples. `times_ns`: by machine state; `definition`: how samples became times.
+    `is_short`: a stream with fewer than 8 events per sample. `digits`: the rounding error of imported times, as a
     fraction.
     """
 
     run: StoredRun
-    points: Mapping[Point, StoredPoint]
-    launches: Mapping[Point, int]
-    times_ns: Mapping[Point, Mapping[str, _Launches]]
-    definitions: Mapping[Point, Definition]
-    probes: Probes
-    short: Collection[Point] = ()
-    digits: Mapping[Point, float] = field(default_factory=dict)
+    stored: StoredPoint
+    launches: set[int] = field(default_factory=set)
+    times_ns: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    definition: Definition | None = None
+    is_short: bool = False
+    digits: float = 0.0
 
-    def is_exact(self, point: Point) -> bool:
+    @property
+    def is_exact(self) -> bool:
         """Whether its clock is a model's without noise."""
-        return bool(self.run.info.plan.get("virtual", {}).get(self.points[point].point.transport))
+        return bool(self.run.info.plan.get("virtual", {}).get(self.stored.point.transport))
 
 
 def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0, first_launch: int = 0) -> Comparison:
@@ -66,107 +64,93 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         runs = store.run(base_id), store.run(new_id)
         points = store.points(base_id), store.points(new_id)
         measurements = store.summaries(base_id), store.summaries(new_id)
-    pair_names = names_of_pair(runs[0].info, runs[1].info)
+    infos = runs[0].info, runs[1].info
+    pair_names = names_of_pair(*infos)
     names = pair_names or renamed(*({stored.point.transport for stored in of_run} for of_run in points))
-    states = _states(runs, measurements)
-    base = _run_data(runs[0], points[0], measurements[0], states[0], names, 0)
-    new = _run_data(runs[1], points[1], measurements[1], states[1], {}, first_launch)
-    common = [point for point in new.points if point in base.points and not _is_skipped(point, base, new)]
-    if not common or not (base.launches or new.launches):
+    probes = [[measurement.probe for measurement in of_run] for of_run in measurements]
+    models = [(info.facts.get("cpu") or {}).get("model") for info in infos]
+    states = classify_both(*probes) if models[0] == models[1] else tuple(map(classify, probes))
+    base, base_probes = _read(runs[0], points[0], measurements[0], states[0], names, 0)
+    new, new_probes = _read(runs[1], points[1], measurements[1], states[1], {}, first_launch)
+    common = {point: (base[point], new[point]) for point in new if point in base}
+    common = {
+        point: sides
+        for point, sides in common.items()
+        if any(side.launches or side.stored.status is not PointStatus.SKIPPED for side in sides)
+    }
+    most = [max((len(series.launches) for series in of_run.values()), default=0) for of_run in (base, new)]
+    if not common or not any(most):
         raise UsageError(
             f"runs {base_id} and {new_id} have no series in common that has samples: "
             "name two of the same patterns, sizes and transports"
         )
-    changed = differences(base.run, new.run, names)
+    changed = differences(*runs, names)
     if pair_names is None:
-        series = [_match(point, base, new) for point in common]
-        sleeping = {name for run in runs for name in run.info.facts.get("sleeping", ())}
-        drift_data = (base.probes, new.probes, sleeping) if is_unchanged(changed) else None
+        series = [_match(point, *sides) for point, sides in common.items()]
+        sleeping = {name for info in infos for name in info.facts.get("sleeping", ())}
+        drift_data = (base_probes, new_probes, sleeping) if is_unchanged(changed) else None
     else:
         changed = (*(Difference("transport", *pair) for pair in names.items()), *changed)
-        series, quadruples = [], _quadruples((base, new), measurements, common)
-        for point in common:
-            missing = tuple(why for why in _missing(point, base, new) if why.code in _NOT_MEASURED)
+        series, quadruples = [], _quadruples(common, measurements)
+        for point, sides in common.items():
+            missing = tuple(why for why in _missing(*sides) if why.code in _NOT_MEASURED)
             series.append(match_pairs(point, quadruples[point], missing))
         drift_data = None
-    changes = judge(series, drift_data, margin)
-    short = {*base.short, *new.short}
-    changes = [replace(change, is_short=change.point in short) for change in changes]
+    changes = []
+    for change in judge(series, drift_data, margin):
+        before, after = common[change.point]
+        launches = len(before.launches), len(after.launches)
+        changes.append(replace(change, is_short=before.is_short or after.is_short, launches=launches))
     return Comparison(
         base=base_id,
         new=new_id,
-        launches=(max(base.launches.values(), default=0), max(new.launches.values(), default=0)),
+        launches=(most[0], most[1]),
         margin=margin,
         differences=changed,
         changes=tuple(changes),
-        only_base=tuple(point for point in base.launches if point not in new.points),
-        only_new=tuple(point for point in new.launches if point not in base.points),
+        only_base=tuple(point for point in base if base[point].launches and point not in new),
+        only_new=tuple(point for point in new if new[point].launches and point not in base),
         contention=contention_of(*runs),
-        infos=(runs[0].info, runs[1].info),
+        infos=infos,
         libraries={launch.transport: launch.library for run in runs for launch in run.launches.values()},
         renamed=names,
         interleaved=pair_names is not None,
     )
 
 
-# ---- reading --------------------------------------------------------------------------------------------------------
-
-
-def _states(
-    runs: Sequence[StoredRun], measurements: tuple[list[MeasurementSummary], list[MeasurementSummary]]
-) -> tuple[list[State], list[State]]:
-    probes = [[measurement.probe for measurement in of_run] for of_run in measurements]
-    models = [(run.info.facts.get("cpu") or {}).get("model") for run in runs]
-    if models[0] != models[1]:
-        return classify(probes[0]), classify(probes[1])
-    return classify_both(probes[0], probes[1])
-
-
-def _run_data(
+def _read(
     run: StoredRun,
     stored: Iterable[StoredPoint],
     measurements: Sequence[MeasurementSummary],
     states: Sequence[State],
     names: Mapping[str, str],
     first_launch: int,
-) -> RunData:
-    points = {replace(row.point, transport=names.get(row.point.transport, row.point.transport)): row for row in stored}
+) -> tuple[dict[Point, RunSeries], Probes]:
+    """The series of a run by their points, named as in the new run, and the machine probes of all of them."""
+    by_id = {row.id: RunSeries(run, row) for row in stored}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
-    times_ns: dict[int, dict[str, dict[int, list[float]]]] = {}
-    # It changes only where a later version resumed the run. Of one run, equal definitions are one object.
-    last = {each.point_id: each.definition for each in measurements if each.samples}
+    for each in measurements:
+        if each.samples:
+            # It changes only where a later version resumed the run. Of one run, equal definitions are one object.
+            by_id[each.point_id].definition = each.definition
+            if numbers[each.launch_id] >= first_launch:
+                by_id[each.point_id].launches.add(numbers[each.launch_id])
     probes: dict[str, dict[int, list[MachineProbe]]] = {}
-    events: dict[int, int] = {}  # in a sample, by point
-    digits: dict[int, float] = {}  # by point
-    launches = {(each.point_id, numbers[each.launch_id]) for each in measurements if each.samples}
-    with_samples = Counter(point_id for point_id, number in launches if number >= first_launch)
     conditions = ((state, each.definition) for each, state in zip(measurements, states, strict=True))
     of_batch = of_one_batch([each.point_id for each in measurements], [each.batch for each in measurements], conditions)
     for each, state, is_counted in zip(measurements, states, of_batch, strict=True):
-        number = numbers[each.launch_id]
-        is_counted = is_counted and each.definition is last.get(each.point_id)
-        if each.median_ns and is_counted and number >= first_launch and state is not MIXED:
-            of_point = times_ns.setdefault(each.point_id, {})
-            of_point.setdefault(state.name, {}).setdefault(number, []).append(each.median_ns)
+        series, number = by_id[each.point_id], numbers[each.launch_id]
+        is_counted = is_counted and each.definition is series.definition and number >= first_launch
+        if each.median_ns and is_counted and state is not MIXED:
+            series.times_ns.setdefault(state.name, {}).setdefault(number, []).append(each.median_ns)
             probes.setdefault(state.name, {}).setdefault(number, []).append(each.probe)
             if DIGITS in each.counters:
-                digits[each.point_id] = min(each.counters[DIGITS][0] / each.median_ns, 0.5)
-            events[each.point_id] = each.batch * each.definition.divisor
-    return RunData(
-        run,
-        points,
-        {point: with_samples[row.id] for point, row in points.items() if row.id in with_samples},
-        {point: times_ns[row.id] for point, row in points.items() if row.id in times_ns},
-        {point: last[row.id] for point, row in points.items() if row.id in times_ns},
-        probes,
-        {point for point, row in points.items() if point.is_stream and 0 < events.get(row.id, 0) < STREAM_EVENTS_MIN},
-        {point: digits[row.id] for point, row in points.items() if row.id in digits},
-    )
-
-
-def _is_skipped(point: Point, *sides: RunData) -> bool:
-    """Whether both plans skipped it and neither run has samples."""
-    return all(side.points[point].status is PointStatus.SKIPPED and point not in side.launches for side in sides)
+                series.digits = min(each.counters[DIGITS][0] / each.median_ns, 0.5)
+            is_short = 0 < each.batch * each.definition.divisor < STREAM_EVENTS_MIN
+            series.is_short = is_short and series.stored.point.is_stream
+    of_points = (series.stored.point for series in by_id.values())
+    renamed_points = (replace(point, transport=names.get(point.transport, point.transport)) for point in of_points)
+    return dict(zip(renamed_points, by_id.values(), strict=True)), probes
 
 
 # ---- one series -----------------------------------------------------------------------------------------------------
@@ -176,7 +160,7 @@ def _is_skipped(point: Point, *sides: RunData) -> bool:
 class MatchedSeries:
     """A series with the times of its launches in base and new, in one state; or the reasons why there is none.
 
-    `ratios` are those of launch pairs, where the runs were measured in alternation. `digits`: as in RunData, of both.
+    `ratios` are those of launch pairs, where the runs were measured in alternation. `digits`: as in RunSeries, of both.
     `exact`: on models without noise.
     """
 
@@ -184,51 +168,47 @@ class MatchedSeries:
     state: str | None = None
     times_ns: tuple[Sequence[float], Sequence[float]] = ((), ())
     reasons: tuple[Reason, ...] = ()
-    launches: tuple[int, int] = (0, 0)
     ratios: Sequence[float] = ()
     digits: tuple[float, float] = (0.0, 0.0)
     exact: bool = False
 
 
-def _match(point: Point, base: RunData, new: RunData) -> MatchedSeries:
-    launches = base.launches.get(point, 0), new.launches.get(point, 0)
-    before, after = base.times_ns.get(point, {}), new.times_ns.get(point, {})
-    best = most_telling(before, after)
-    reasons = tuple(_missing(point, base, new)) or tuple(_incomparable(point, base, new))
+def _match(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries:
+    best = most_telling(base.times_ns, new.times_ns)
+    reasons = tuple(_missing(base, new)) or tuple(_incomparable(base, new))
     if reasons or best is None:
-        return MatchedSeries(point, None, (_any_state(before), _any_state(after)), reasons, launches)
-    times_ns = _medians_ns(before[best]), _medians_ns(after[best])
+        return MatchedSeries(point, None, (_any_state(base.times_ns), _any_state(new.times_ns)), reasons)
+    times_ns = _medians_ns(base.times_ns[best]), _medians_ns(new.times_ns[best])
     counts = len(times_ns[0]), len(times_ns[1])
-    if base.is_exact(point) and new.is_exact(point):
-        return MatchedSeries(point, None, times_ns, launches=launches, exact=True)
+    if base.is_exact and new.is_exact:
+        return MatchedSeries(point, None, times_ns, exact=True)
     if not can_decide(*counts):
         runs = base.run.id, new.run.id
         facts = {"state": best, "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
         reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
-    digits = base.digits.get(point, 0.0), new.digits.get(point, 0.0)
-    return MatchedSeries(point, best, times_ns, reasons, launches, digits=digits)
+    return MatchedSeries(point, best, times_ns, reasons, digits=(base.digits, new.digits))
 
 
-def _missing(point: Point, *sides: RunData) -> Iterator[Reason]:
+def _missing(*sides: RunSeries) -> Iterator[Reason]:
     """Why a series has no times."""
     for side in sides:
-        stored, facts = side.points[point], {"run": side.run.id}
+        stored, facts = side.stored, {"run": side.run.id}
         if stored.status in NOT_MEASURED:
             yield Reason(ReasonCode(stored.status.value), {**facts, "message": stored.reason or "no reason is known"})
-        elif point not in side.times_ns:
-            yield Reason(ReasonCode.NO_STEADY_STATE if point in side.launches else ReasonCode.NO_SAMPLES, facts)
+        elif not side.times_ns:
+            yield Reason(ReasonCode.NO_STEADY_STATE if side.launches else ReasonCode.NO_SAMPLES, facts)
 
 
-def _incomparable(point: Point, base: RunData, new: RunData) -> Iterator[Reason]:
+def _incomparable(base: RunSeries, new: RunSeries) -> Iterator[Reason]:
     """Why times of a series in both runs are not compared; one reason at most."""
-    states = [sorted(side.times_ns[point], key=place) for side in (base, new)]
-    if base.definitions[point] != new.definitions[point]:
+    states = [sorted(side.times_ns, key=place) for side in (base, new)]
+    if base.definition != new.definition:
         yield Reason(ReasonCode.OTHER_DEFINITION)
     elif base.run.info.is_imported != new.run.info.is_imported:
         yield Reason(ReasonCode.STATE_UNKNOWN)
     elif set(states[0]).isdisjoint(states[1]):
-        runs = base.run.id, new.run.id
-        yield Reason(ReasonCode.NO_COMMON_STATE, {"base": states[0], "new": states[1], "runs": runs})
+        facts = {"base": states[0], "new": states[1], "runs": (base.run.id, new.run.id)}
+        yield Reason(ReasonCode.NO_COMMON_STATE, facts)
 
 
 def most_telling(before: Mapping[str, _Launches], after: Mapping[str, _Launches]) -> str | None:
@@ -270,16 +250,16 @@ def names_of_pair(base: RunInfo, new: RunInfo) -> dict[str, str] | None:
 
 
 def _quadruples(
-    sides: Sequence[RunData], measurements: Sequence[Sequence[MeasurementSummary]], common: Sequence[Point]
+    common: Mapping[Point, tuple[RunSeries, RunSeries]], measurements: Sequence[Sequence[MeasurementSummary]]
 ) -> dict[Point, Quadruples]:
     """The measurements of each series in both runs."""
     quadruples: dict[Point, dict[int, dict[int, tuple[list[float], list[float]]]]] = {point: {} for point in common}
-    for number, (side, of_run) in enumerate(zip(sides, measurements, strict=True)):
-        series = {side.points[point].id: quadruples[point] for point in common}
+    for number, of_run in enumerate(measurements):
+        series = {sides[number].stored.id: (sides[number].run, quadruples[point]) for point, sides in common.items()}
         for measurement in of_run:
             if measurement.median_ns and measurement.point_id in series:
-                launch = side.run.launches[measurement.launch_id].index
-                of_launch = series[measurement.point_id].setdefault(launch, {})
+                run, of_series = series[measurement.point_id]
+                of_launch = of_series.setdefault(run.launches[measurement.launch_id].index, {})
                 of_launch.setdefault(measurement.round, ([], []))[number].append(measurement.median_ns)
     return dict(quadruples)
 
@@ -324,15 +304,12 @@ def judge(
         member.point: _widened(*result, *member.digits, margin)
         for member, result in zip(known, shifts(pairs, margin), strict=True)
     }
-    drift = None
-    if drift_data is not None:
-        decided = {
-            member.point: (str(member.state), shift)
-            for member in known
-            for shift, chance in [results[member.point]]
-            if chance is not None
-        }
-        drift = Drift(*drift_data[:2], decided, drift_data[2])
+    decided = {
+        member.point: (str(member.state), results[member.point][0])
+        for member in known
+        if results[member.point][1] is not None
+    }
+    drift = Drift(*drift_data, decided) if drift_data else None
     changes = []
     for member in series:
         if member.exact:
@@ -355,8 +332,7 @@ def judge(
         base_ns, new_ns = (level(times_ns) if times_ns else None for times_ns in member.times_ns)
         if member.ratios and base_ns is not None and shift is not None:
             new_ns = base_ns * shift.ratio
-        figures = (shift, chance, base_ns, new_ns)
-        changes.append(SeriesChange(member.point, verdict, reasons, member.state, *figures, launches=member.launches))
+        changes.append(SeriesChange(member.point, verdict, reasons, member.state, shift, chance, base_ns, new_ns))
     return changes
 
 
@@ -377,4 +353,4 @@ def _judge_exact(member: MatchedSeries, margin: float) -> SeriesChange:
     most = max(margin, 1.0005)  # less is printed as 0.0 %
     is_same = 1 / most <= ratio <= most
     verdict = Verdict.SAME if is_same else Verdict.SLOWER if ratio > 1 else Verdict.FASTER
-    return SeriesChange(member.point, verdict, (), None, shift, None, base_ns, new_ns, launches=member.launches)
+    return SeriesChange(member.point, verdict, (), None, shift, None, base_ns, new_ns)

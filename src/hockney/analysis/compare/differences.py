@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hockney.analysis.compare.values import COMMIT, CPU, HOST, Contention, Difference
@@ -136,8 +136,18 @@ def _variable(environment: Mapping[str, Any] | None, name: str) -> str | None:
 
 def _of_launches(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> Iterator[Difference]:
     """Differences of libraries, CPUs and hosts of the transports in both runs; one line if several share it."""
-    for what in ("library", "CPUs of ranks", "hosts of ranks"):
-        before, after = _launch_values(base, what, names), _launch_values(new, what, {})
+    kinds: dict[str, Callable[[Launch], str]] = {
+        "library": lambda launch: launch.library,
+        "CPUs of ranks": lambda launch: " ".join(map(str, launch.cpus)),
+        "hosts of ranks": lambda launch: " ".join(dict.fromkeys(launch.hosts)),
+    }
+    for what, value in kinds.items():
+        before: dict[tuple[str, int], set[str]] = {}  # by transport and number of ranks
+        after: dict[tuple[str, int], set[str]] = {}
+        for of_run, run, renamed_to in ((before, base, names), (after, new, {})):
+            for launch in run.launches.values():
+                key = renamed_to.get(launch.transport, launch.transport), 0 if what == "library" else launch.ranks
+                of_run.setdefault(key, set()).add(value(launch))
         groups: dict[tuple[str, str], list[str]] = {}
         for key, values in after.items():
             earlier = before.get(key, values)
@@ -150,18 +160,3 @@ def _of_launches(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> I
 
 def _plain(libraries: Iterable[str]) -> set[str]:
     return {split_library(library)[0] for library in libraries}
-
-
-def _launch_values(run: StoredRun, what: str, names: Mapping[str, str]) -> dict[tuple[str, int], set[str]]:
-    """All values by transport and number of ranks (0 for libraries)."""
-
-    def value(launch: Launch) -> str:
-        if what == "library":
-            return launch.library
-        return " ".join(map(str, launch.cpus if what == "CPUs of ranks" else dict.fromkeys(launch.hosts)))
-
-    values: dict[tuple[str, int], set[str]] = {}
-    for launch in run.launches.values():
-        transport = names.get(launch.transport, launch.transport)
-        values.setdefault((transport, 0 if what == "library" else launch.ranks), set()).add(value(launch))
-    return values

@@ -16,6 +16,11 @@ from hockney.model import MachineProbe, Point
 from hockney.stats.shift import Shift, shifts
 
 _DRIFT_MIN = math.log(1.01)  # less is scatter
+_SHOWN_BY: Mapping[str, Callable[[MachineProbe], Iterable[float]]] = {
+    # Without the floors of transports whose own round trip is the floor.
+    "floor": lambda probe: (probe.floor_ns or ()) if probe.reference is None else (),
+    "pace": lambda probe: itertools.chain.from_iterable(probe.pace_ns or ()),
+}
 
 Probes = Mapping[str, Mapping[int, Sequence[MachineProbe]]]  # by state, then launch number
 
@@ -24,12 +29,12 @@ class Drift:
     """The drift between two runs. `series`: the machine state that each was compared in, and its shift."""
 
     def __init__(
-        self, base: Probes, new: Probes, series: Mapping[Point, tuple[str, Shift]], sleeping: Collection[str]
+        self, base: Probes, new: Probes, sleeping: Collection[str], series: Mapping[Point, tuple[str, Shift]]
     ) -> None:
         self._series, self._sleeping = series, sleeping
         self._machine: dict[str, dict[str, float]] = {}
         for state in {state for state, _ in series.values()}:
-            for what, values_of in (("floor", _floors_ns), ("pace", _paces_ns)):
+            for what, values_of in _SHOWN_BY.items():
                 values = _medians(base[state], values_of), _medians(new[state], values_of)
                 if all(values):
                     of_state = self._machine.setdefault(state, {})
@@ -63,15 +68,6 @@ class Drift:
         if not same_transport or (is_steady and point.transport not in self._sleeping):
             return {}
         return {"other series": statistics.median(same_transport)}
-
-
-def _floors_ns(probe: MachineProbe) -> Iterable[float]:
-    """The floors, except those of transports whose own round trip is the floor."""
-    return (probe.floor_ns or ()) if probe.reference is None else ()
-
-
-def _paces_ns(probe: MachineProbe) -> Iterable[float]:
-    return itertools.chain.from_iterable(probe.pace_ns or ())
 
 
 def _medians(

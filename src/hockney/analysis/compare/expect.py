@@ -10,14 +10,14 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from hockney.analysis.explain.pairs import PAIR_CLASSES, classes_of, pair_of
+from hockney.analysis.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.errors import unknown
 from hockney.model import NOT_MEASURED, Point
 from hockney.results.runs import Run, Series
@@ -294,8 +294,3 @@ def _excess(limit: Judged, figure: Figure) -> tuple[float, float]:
         return low_ns / limit.limit, high_ns / limit.limit
     limit_ns = figure.value_ns * (figure.rate_bytes_per_s or 0.0) / limit.limit
     return low_ns / limit_ns if limit_ns else math.inf, high_ns / limit_ns if limit_ns else math.inf
-
-
-def points_of(judged: Iterable[Judged], outcomes: Sequence[Outcome]) -> list[Point]:
-    """The points with one of these outcomes, each once."""
-    return list(dict.fromkeys(limit.point for limit in judged if limit.point and limit.outcome in outcomes))

@@ -151,8 +151,8 @@ class Comparison:
 
     `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `infos`: the
     stored run info of base and new. `only_base` and `only_new`: points with samples that the other plan does not have.
-    `libraries`: of the transports of both. `renamed`: the new run's name of a transport of base. `again` measures new
-    again, if this is a check.
+    `libraries`: of the transports of both. `renamed`: the new run's name of a transport of base. Of a check, `again`
+    measures new again, and `judged_again` is how many series were judged by new launches alone.
     """
 
     base: int
@@ -169,10 +169,16 @@ class Comparison:
     renamed: Mapping[str, str] = field(default_factory=dict)
     interleaved: bool = False  # measured in alternation, so there is no drift between the runs
     again: Fix | None = None
+    judged_again: int = 0
 
     @property
     def counts(self) -> Counter[Verdict]:
         return Counter(change.verdict for change in self.changes)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every series of base was measured and decided."""
+        return not self.counts[Verdict.INCONCLUSIVE] and not self.only_base
 
     @property
     def by_chance(self) -> int:
@@ -202,26 +208,25 @@ class Comparison:
     def fixes(self) -> list[Fix]:
         """Fixes for series that are inconclusive, each once: more launches, or a new run for a common machine state.
 
-        A run with enough launches but several states, or none that lasts, gets twice its launches; wide intervals get
-        more launches of the run with fewer.
+        A run with too few launches, or without a state that lasts, gets twice its launches, LAUNCHES_WANTED at least;
+        so does the run with fewer where intervals are wide.
         """
-        wanted = [0, 0]
         wide = [change.shift for change in self.changes if change.has(ReasonCode.WIDE_INTERVAL) and change.shift]
         if self.interleaved and (wide or any(change.has(ReasonCode.FEW_PAIRS) for change in self.changes)):
             return [more_pairs(self.infos[0], 2 * max((shift.n_new for shift in wide), default=LAUNCHES_WANTED))]
-        if wide:
-            fewest = min(self.launches)
-            wanted = [max(LAUNCHES_WANTED, 2 * made) if made == fewest else 0 for made in self.launches]
-        for change in self.changes:
-            for reason in change.reasons:
-                for side, name in enumerate(("base", "new")):
-                    few = reason.code is ReasonCode.FEW_LAUNCHES and reason.facts[name] < LAUNCHES_MIN
-                    unsteady = reason.code is ReasonCode.NO_STEADY_STATE
-                    if few or (unsteady and reason.facts["run"] == (self.base, self.new)[side]):
-                        made = change.launches[side]
-                        wanted[side] = max(wanted[side], LAUNCHES_WANTED, 2 * made if made >= LAUNCHES_MIN else 0)
-        if self.without_common_state:  # launches that are missing anyway may see a common state
-            wanted = [max(wanted[side], LAUNCHES_WANTED * (self.launches[side] < LAUNCHES_MIN)) for side in (0, 1)]
+        reasons = [(change, reason) for change in self.changes for reason in change.reasons]
+        wanted: list[int] = []
+        for side, (name, run) in enumerate((("base", self.base), ("new", self.new))):
+            made = [
+                change.launches[side]
+                for change, reason in reasons
+                if (reason.code is ReasonCode.FEW_LAUNCHES and reason.facts[name] < LAUNCHES_MIN)
+                or (reason.code is ReasonCode.NO_STEADY_STATE and reason.facts["run"] == run)
+            ]
+            of_run = self.launches[side]  # those that are missing anyway may see a common state
+            if (wide and of_run == min(self.launches)) or (self.without_common_state and of_run < LAUNCHES_MIN):
+                made.append(of_run)
+            wanted.append(max(LAUNCHES_WANTED, 2 * max(made)) if made else 0)
         fixes: list[Fix] = []
         if wanted[0]:
             fixes.append(more_launches(self.base, self.infos[0], wanted[0], self.infos[1]))

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from hockney.analysis.explain import caches, guidelines, impacts, laws, outliers, pattern_pairs, ranks, shape, switches
+from hockney.analysis.explain import caches, guidelines, laws, outliers, pattern_pairs, ranks, shape, switches
 from hockney.analysis.explain.curve import Reading
 from hockney.analysis.explain.fits import FittedLine, OffLine, Parameters, lines_of, parameters_of
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject
+from hockney.analysis.health import health_of
+from hockney.analysis.impact import greatest_impacts
 from hockney.analysis.repeat import same_places
 from hockney.errors import Fix
 from hockney.model import split_placed
@@ -21,20 +23,19 @@ from hockney.results.runs import Run
 
 __all__ = ["DETECTORS", "Explanation", "FittedLine", "Layer", "OffLine", "Parameters", "explain", "explain_run"]
 
-YIELDS = Detector("yielding library", "yielding libraries", ranks.yields)
 DETECTORS: tuple[Detector, ...] = (
     Detector("protocol switch", "protocol switches", switches.switches, "quick"),
     Detector("cache limit", "cache limits", caches.cache_limits, "quick"),
     Detector("flat latency", "flat latency", shape.flat, "quick"),
     Detector("duplex limit", "duplex limits", pattern_pairs.duplex, "quick"),
     Detector("shared path", "shared paths", pattern_pairs.shared_path),
-    Detector("impact", "impacts of a background", impacts.impacts),
+    Detector("impact", "impacts of a background", greatest_impacts),
     Detector("broken scaling law", "scaling laws", laws.broken_laws),
     Detector("outliers", "outliers", outliers.outliers),
     Detector("slow rank or pair", "slow links", ranks.slow_links),
     Detector("slow rank or pair", "slow ranks and pairs", ranks.slow_pairs, "allpairs"),
     Detector("slow host", "slow hosts", ranks.slow_hosts),
-    YIELDS,
+    Detector("yielding library", "yielding libraries", ranks.yields),
     Detector("far above the floor", "latency above the floor", ranks.above_floor, "quick"),
     Detector("slower than its parts", "collectives and their parts", guidelines.slower_than_parts, "guidelines"),
 )
@@ -64,8 +65,6 @@ def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
     Raises HockneyError if no figure has an interval.
     """
     if run.info.suite == "health":
-        from hockney.analysis.health import health_of  # which reads matrices of pairs, as this package does
-
         health = health_of(run)
         return Explanation(f"run {run.id}", findings=health.findings, not_checked=health.not_checked)
     explanation = explain(read_run(run) if reading is None else reading)
@@ -95,7 +94,7 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
         if not isinstance(result, NotChecked):
             findings.extend(result)
             continue
-        if is_oversubscribed and detector is not YIELDS:
+        if is_oversubscribed and detector.find is not ranks.yields:
             result = NotChecked(Absence.NOT_APPLICABLE, why="oversubscribed")
         gaps.setdefault(detector.code, []).append(replace(result, what=detector.what))
     lines, off_lines, without_lines = lines_of(reading)

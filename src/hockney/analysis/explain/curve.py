@@ -5,18 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hockney.analysis.explain.loggp import FittedTrips
-from hockney.analysis.explain.pairs import ClassOf, PairMatrix
-from hockney.analysis.finding import Note, Subject
+from hockney.analysis.finding import NotChecked, Note, Subject
 from hockney.analysis.impact import Impacts
+from hockney.analysis.pairs import ClassOf, PairMatrix
 from hockney.machine.facts import data_caches
 from hockney.model import Measurement, Warning_, pattern_text
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import pattern_traits
 from hockney.stats import State
 from hockney.stats.fit import Estimate, NoFit, SegmentFit, fit_segments
+
+if TYPE_CHECKING:
+    from hockney.analysis.explain.fits import Parameters
 
 Options = tuple[tuple[str, str], ...]
 JobKey = tuple[str, int]  # transport and number of ranks of a job
@@ -48,7 +50,7 @@ class MeasuredCurve:
     """All sizes of a pattern on a transport in one state; `points` ascend.
 
     `peak_bytes_per_s` is a best rate that was published without its size. `algorithm` is whose a collective is, by the
-    pattern's definition.
+    pattern's definition. `pair_class`: what the pairs of ranks share, whose `n_measurements` a curve by class is of.
     """
 
     transport: str
@@ -60,6 +62,8 @@ class MeasuredCurve:
     oversubscribed: bool = False
     peak_bytes_per_s: Estimate | None = None
     algorithm: str | None = None
+    pair_class: str = ""
+    n_measurements: int = 0
 
     @property
     def name(self) -> str:
@@ -88,15 +92,6 @@ class MeasuredCurve:
         return dict(self.options).get(name)
 
 
-@dataclass(frozen=True)
-class ClassCurve:
-    """A curve of all pairs of ranks that share the same (`pair_class`), in one state, with its measurements' number."""
-
-    curve: MeasuredCurve
-    pair_class: str
-    measurements: int
-
-
 # Returns about the given number of measurements with their samples, evenly chosen. No patterns means all patterns.
 Samples = Callable[[int, Sequence[str]], Sequence[tuple[Measurement, State]]]
 
@@ -107,15 +102,14 @@ class Reading:
 
     `curves` are in one state for each job, `by_class` in every state. `floors` belong to the latency of each job,
     `launchers` started the jobs of each transport. `class_of` returns the class of a pair of ranks in a launch.
-    `matrices` are the times between all pairs, `loggp` the fits of prtt. `grains` holds the number of bytes that sizes
-    of a pattern must be multiples of, if not 1. `refined_s` is the time of a run with --refine. `plan`: of the
-    run, as stored. `impacts`: those of its background. `run`: its number.
+    `matrices` are the times between all pairs, `loggp` the fits of prtt, or why there are none. `plan`: of the run, as
+    stored. `impacts`: those of its background. `run`: its number.
     """
 
     subject: str
     curves: tuple[MeasuredCurve, ...]
     notes: tuple[Note, ...] = ()
-    by_class: tuple[ClassCurve, ...] = ()
+    by_class: tuple[MeasuredCurve, ...] = ()
     floors: Mapping[JobKey, Estimate] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
     launchers: Mapping[str, str] = field(default_factory=dict)
@@ -124,9 +118,7 @@ class Reading:
     samples: Samples = lambda most, patterns: ()
     class_of: ClassOf = lambda pair, launch_id: ""
     matrices: tuple[PairMatrix, ...] = ()
-    loggp: tuple[FittedTrips, ...] = ()
-    grains: Mapping[str, int] = field(default_factory=dict)
-    refined_s: float | None = None
+    loggp: tuple[Parameters | NotChecked, ...] = ()
     plan: Mapping[str, Any] = field(default_factory=dict)
     impacts: Impacts | None = None
     run: int | None = None

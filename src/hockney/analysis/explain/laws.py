@@ -159,9 +159,7 @@ def without(row: LawRow, left_out: Sequence[LawPoint]) -> tuple[list[Odd], float
 
     rest = [item for item in row.items if item not in left_out]
     times = np.array([item.time_ns.value for item in rest])
-    half_widths_ns = [
-        max(item.time_ns.high - item.time_ns.value, item.time_ns.value - item.time_ns.low) for item in rest
-    ]
+    half_widths_ns = times * [item.time_ns.relative for item in rest]
     parameters = 1 if row.law.constant else 2
     inverse = np.linalg.pinv(np.vander([item.x for item in rest], parameters) / times[:, None])
     odd, off = [], 0.0
@@ -170,8 +168,7 @@ def without(row: LawRow, left_out: Sequence[LawPoint]) -> tuple[list[Odd], float
         law_ns, span_ns = float(shares @ times), float(np.abs(shares) @ half_widths_ns)
         if item not in left_out:
             off = max(off, abs(item.time_ns.value / law_ns - 1))
-        elif law_ns > span_ns:
-            odd.append(Odd(row, item, item.time_ns / Estimate(law_ns, law_ns - span_ns, law_ns + span_ns)))
         else:
-            odd.append(Odd(row, item, Estimate(1.0, 0.0, math.inf)))
+            law = Estimate(law_ns, law_ns - span_ns, law_ns + span_ns)
+            odd.append(Odd(row, item, item.time_ns / law if law.low > 0 else Estimate(1.0, 0.0, math.inf)))
     return odd, off

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hockney.analysis.explain.curve import MeasuredCurve, Reading
-from hockney.analysis.explain.pairs import PAIR_CLASSES
+from hockney.analysis.pairs import FARTHEST
 from hockney.results.traits import transport_traits
 from hockney.stats.fit import Estimate
 
@@ -45,12 +45,11 @@ def layers_of(reading: Reading) -> list[Layer]:
     """Every layer, by ranges of sizes in which it adds time, saves time, or neither."""
     curves = {curve.job: curve for curve in reading.of("pingpong") if not curve.options}
     remote = {
-        each.curve.job: each.curve
-        for each in reading.by_class
-        if each.pair_class == PAIR_CLASSES[-1]
-        and each.curve.name == "pingpong"
-        and each.curve.job in curves
-        and each.curve.state == curves[each.curve.job].state
+        curve.job: curve
+        for curve in reading.by_class
+        if (curve.name, curve.pair_class) == ("pingpong", FARTHEST)
+        and curve.job in curves
+        and curve.state == curves[curve.job].state
     }
     layers: list[Layer] = []
     for (transport, ranks), curve in curves.items():

@@ -7,10 +7,13 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.curve import JobKey, Options, Reading, subject_of
-from hockney.analysis.explain.pairs import FARTHEST, PairMatrix, whole_hosts
+from hockney.analysis.clusters import Pair
+from hockney.analysis.explain.curve import Reading, subject_of
 from hockney.analysis.finding import Absence, Facts, Finding, NotChecked, Subject, as_warned
+from hockney.analysis.health.faults import SLOW
+from hockney.analysis.health.matrices import usual
+from hockney.analysis.health.places import fast_hosts, locate
+from hockney.analysis.pairs import FARTHEST, PairMatrix, whole_hosts
 from hockney.analysis.repeat import hosts_of, same_hosts, same_places
 from hockney.errors import Fix
 from hockney.model import Point, pattern_text
@@ -30,7 +33,7 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
     """
     import numpy as np
 
-    ratios: dict[tuple[JobKey, str, Options], dict[Pair, list[float]]] = {}
+    ratios: dict[Subject, dict[Pair, list[float]]] = {}
     patterns = sorted({curve.pattern for curve in reading.curves})
     patterns = [name for name in patterns if pattern_traits(reading.facts, name).links in ("halves", "ring")]
     for measurement, _ in reading.samples(1500, patterns) if patterns else ():
@@ -43,12 +46,12 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
         for link in links:
             others_ns = [by_rank[a] for a, b in links if (a, b) != link and classes[a, b] == classes[link]]
             if others_ns and (middle_ns := statistics.median(others_ns)) > 0:
-                of_links = ratios.setdefault(((point.transport, point.ranks), point.pattern, point.options), {})
+                of_links = ratios.setdefault(Subject(point.transport, point.pattern_text, point.ranks), {})
                 of_links.setdefault(link, []).append(by_rank[link[0]] / middle_ns)
     if not ratios:
         return NotChecked(Absence.NOT_MEASURED, why="links")
     findings = []
-    for ((transport, ranks), pattern, options), of_links in ratios.items():
+    for subject, of_links in ratios.items():
         over = {link: median(values).estimate for link, values in of_links.items()}
         slow = {link: times for link, times in over.items() if times is not None and times.low > 1.10}
         if slow:
@@ -61,7 +64,6 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
                 **({"common_ranks": sorted(common)} if common else {}),
             }
             fix = Fix("measure all pairs", ("hockney", "run", "allpairs", *same_places(reading.plan)))
-            subject = Subject(transport, pattern_text(pattern, options), ranks)
             findings.append(Finding("slow rank or pair", subject, facts, "", fix, times.value - 1))
     return findings
 
@@ -101,12 +103,9 @@ def slow_hosts(reading: Reading) -> list[Finding] | NotChecked:
 
 def _slow_hosts(matrix: PairMatrix, run: int | None) -> tuple[list[Finding], NotChecked | None]:
     """Those that a matrix shows, and why it may hide some."""
-    from hockney.analysis.health.faults import SLOW, usual_of_times_ns
-    from hockney.analysis.health.places import fast_hosts, locate  # which read matrices of pairs, as this package does
-
     names = list(dict.fromkeys(matrix.hosts))
     times = _times_of_hosts(matrix, names)
-    usual_ns = usual_of_times_ns({pair: time.value for pair, time in times.items()}) or 0.0
+    usual_ns = usual({pair: time.value for pair, time in times.items()}, statistics.median_low) or 0.0
 
     def is_slow(pair: Pair) -> bool | None:
         time = times[pair]
@@ -148,7 +147,7 @@ def _times_of_hosts(matrix: PairMatrix, names: Sequence[str]) -> dict[Pair, Inte
     """From each host to each other one, by their places in `names`: of several pairs of ranks the median one."""
     of_hosts: dict[Pair, list[Interval]] = {}
     for a, b in itertools.permutations(range(matrix.ranks), 2):
-        time = matrix.times.get((a, b)) or matrix.times.get((b, a))
+        time = matrix.time(a, b)
         if time is not None and matrix.hosts[a] != matrix.hosts[b]:
             of_hosts.setdefault((names.index(matrix.hosts[a]), names.index(matrix.hosts[b])), []).append(time)
     return {pair: sorted(times, key=lambda time: time.value)[len(times) // 2] for pair, times in of_hosts.items()}

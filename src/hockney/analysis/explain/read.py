@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hockney.analysis.explain.curve import ClassCurve, CurvePoint, JobKey, MeasuredCurve, Options, Reading
-from hockney.analysis.explain.loggp import loggp_of
-from hockney.analysis.explain.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
+from hockney.analysis.explain.curve import CurvePoint, JobKey, MeasuredCurve, Options, Reading
+from hockney.analysis.explain.fits import loggp_of
 from hockney.analysis.finding import Note
 from hockney.analysis.impact import impacts_of
+from hockney.analysis.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
 from hockney.errors import HockneyError
 from hockney.model import DIGITS, Measurement, Point, PointStatus, RunStatus
@@ -20,8 +20,6 @@ from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, State, median
 from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit import Estimate
-
-_Key = tuple[str, str, int, Options, str, str]  # transport, pattern, ranks, options, pair class, state
 
 
 def read_run(run: Run) -> Reading:
@@ -44,12 +42,13 @@ def read_run(run: Run) -> Reading:
         counts.setdefault(_job_of(series), []).append(Counter(state.name for _, state in measurements))
     states = {job: main_state(points) for job, points in counts.items()}
     oversubscribed = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
-    imported = run.info.is_imported
-    curves, without_interval = _curves(summarized, states, oversubscribed, imported=imported)
+    curves, without_interval = _curves(summarized, states, oversubscribed)
     if not curves:
         raise HockneyError(f"no figure of {run.name} has a confidence interval yet", fix=fix)
     fitting = [
-        (series, members) for series, members in summarized if _job_of(series) not in oversubscribed and not imported
+        (series, members)
+        for series, members in summarized
+        if _job_of(series) not in oversubscribed and not run.info.is_imported
     ]
     class_of = classes_of(run)
     return Reading(
@@ -63,10 +62,8 @@ def read_run(run: Run) -> Reading:
         launchers={launch.transport: launch.argv[0] for launch in run.launches.values() if launch.argv},
         facts=run.facts,
         warnings=run.warnings,
-        grains=run.info.plan.get("grains", {}),
         plan=run.info.plan,
         impacts=impacts_of(run),
-        refined_s=run.info.plan["time_s"] if run.info.plan.get("exact") else None,
         samples=functools.partial(_samples, fitting),
         class_of=class_of,
         matrices=tuple(pair_matrices(run)),
@@ -82,65 +79,56 @@ def _curves(
     summarized: Iterable[tuple[Series, Summarized]],
     states: Mapping[JobKey, str | None],
     oversubscribed: set[JobKey],
-    *,
-    imported: bool,
 ) -> tuple[list[MeasuredCurve], list[Point]]:
-    """The curves in the order of the plan, and the points without an interval in their state.
-
-    `imported`: of another benchmark, so that a time may have no interval but the bounds of its printed digits.
-    """
+    """The curves in the order of the plan, and the points without an interval in their state."""
     points: dict[tuple[str, str, int, Options, str], list[CurvePoint]] = {}
+    algorithms: dict[tuple[str, str, int, Options, str], str | None] = {}
     without_interval: list[Point] = []
     for series, measurements in summarized:
         point, state_name = series.point, states[_job_of(series)] or ""
         in_state = [measurement for measurement, state in measurements if state.name == state_name]
-        curve_point = _curve_point(point.bytes, in_state, exact=series.is_exact, imported=imported)
+        curve_point = _curve_point(point.bytes, in_state, exact=series.is_exact)
         if curve_point is None:
             without_interval.append(point)
         else:
             key = point.transport, point.pattern, point.ranks, point.options, state_name
             points.setdefault(key, []).append(curve_point)
+            algorithms[key] = in_state[-1].definition.algorithm
     curves = [
         MeasuredCurve(
             *key,
-            # Rounds of several outputs are not the same rounds.
-            points=tuple(
-                replace(point, measurements=()) if imported else point
-                for point in sorted(members, key=lambda point: point.bytes)
-            ),
+            points=tuple(sorted(members, key=lambda point: point.bytes)),
             oversubscribed=(key[0], key[2]) in oversubscribed,
-            algorithm=members[-1].measurements[-1].definition.algorithm,
+            algorithm=algorithms[key],
         )
         for key, members in points.items()
     ]
     return curves, without_interval
 
 
-def _curve_point(
-    size_bytes: int, measurements: Sequence[MeasurementSummary], *, exact: bool, imported: bool = False
-) -> CurvePoint | None:
+def _curve_point(size_bytes: int, measurements: Sequence[MeasurementSummary], *, exact: bool) -> CurvePoint | None:
     """A point of a curve; None without an interval, or if it reaches 0: the time is below the clock's.
 
-    `exact`: of a model without noise, so that the time is its own bounds. `imported`: as for a published figure its
-    printed digits are.
+    `exact`: of a model without noise, so that the time is its own bounds. An imported time is known to its printed
+    digits at best.
     """
     if not measurements:
         return None
     interval = summary_time(measurements, exact=exact)[0]
-    time = interval.estimate
-    if imported:
-        digits_ns = max(measurement.counters[DIGITS][0] for measurement in measurements)
-        low, high = interval.value - digits_ns, interval.value + digits_ns
-        time = Estimate(interval.value, min(low, time.low), max(high, time.high)) if time else None
-        time = time or Estimate(interval.value, low, high)
-    definition = measurements[0].definition
+    time, definition = interval.estimate, measurements[0].definition
+    digits_ns = [measurement.counters[DIGITS][0] for measurement in measurements if DIGITS in measurement.counters]
+    if digits_ns:
+        low, high = interval.value - max(digits_ns), interval.value + max(digits_ns)
+        seen = time or Estimate(interval.value, low, high)
+        time = Estimate(interval.value, min(low, seen.low), max(high, seen.high))
+        measurements = ()  # rounds of several outputs are not the same rounds
     payload_bytes = definition.bytes_per_rep / definition.divisor or None
     return None if time is None or time.low <= 0 else CurvePoint(size_bytes, time, payload_bytes, measurements)
 
 
-def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[ClassCurve]:
+def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[MeasuredCurve]:
     """The curves of pairs of ranks by class: the median of the pairs, with an interval that encloses all of theirs."""
-    curves: dict[_Key, dict[int, list[CurvePoint]]] = {}
+    curves: dict[tuple[str, str, int, Options, str, str], dict[int, list[CurvePoint]]] = {}
     for series, measurements in summarized:
         point = series.point
         if point.traits.links != "ends":
@@ -149,21 +137,20 @@ def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf
         by_class: dict[tuple[str, str], list[MeasurementSummary]] = {}
         for measurement, state in measurements:
             pair_class = class_of(pair_of(point), measurement.launch_id)
-            by_class.setdefault((pair_class, state.name), []).append(measurement)
+            by_class.setdefault((state.name, pair_class), []).append(measurement)
         for where, members in by_class.items():
             curve_point = _curve_point(point.bytes, members, exact=False)
             if curve_point is not None:
                 sizes = curves.setdefault((point.transport, point.pattern, point.ranks, options, *where), {})
                 sizes.setdefault(point.bytes, []).append(curve_point)
-    for (transport, pattern, ranks, options, pair_class, state_name), sizes in curves.items():
+    for (transport, pattern, ranks, options, state_name, pair_class), sizes in curves.items():
         points = tuple(
-            pairs[0]
-            if len(pairs) == 1
-            else replace(pairs[0], time_ns=Estimate.of_all([pair.time_ns for pair in pairs]), measurements=())
+            replace(pairs[0], time_ns=Estimate.of_all([pair.time_ns for pair in pairs]), measurements=())
             for _, pairs in sorted(sizes.items())
         )
         count = sum(len(pair.measurements) for pairs in sizes.values() for pair in pairs)
-        yield ClassCurve(MeasuredCurve(transport, pattern, ranks, options, state_name, points), pair_class, count)
+        of = transport, pattern, ranks, options, state_name
+        yield MeasuredCurve(*of, points, pair_class=pair_class, n_measurements=count)
 
 
 def _floors(
@@ -207,12 +194,6 @@ def _samples(
     ]
 
 
-def _is_short(series: Series, measurements: Summarized) -> bool:
-    """Whether samples of a stream hold fewer than 8 events."""
-    events = (each.batch * each.definition.divisor for each, _ in measurements if each.samples)
-    return series.point.is_stream and min(events, default=STREAM_EVENTS_MIN) < STREAM_EVENTS_MIN
-
-
 def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[MeasuredCurve]) -> Iterator[Note]:
     """The caveats that limit the findings."""
     from hockney import __version__
@@ -233,7 +214,12 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
     if failed:
         facts = {"points": len(failed), "example": str(failed[0].point), "why": failed[0].reason or "unknown"}
         yield Note("failed points", facts)
-    short = [series.point for series, measurements in run.summaries() if _is_short(series, measurements)]
+    short = [
+        series.point
+        for series, measurements in run.summaries()
+        if series.point.is_stream
+        and any(each.batch * each.definition.divisor < STREAM_EVENTS_MIN for each, _ in measurements if each.samples)
+    ]
     if short:
         yield Note("short streams", {"streams": len(short), "example": str(short[0])})
     places = sorted({f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed})

@@ -8,11 +8,10 @@ chapter III).
 
 from __future__ import annotations
 
-import enum
 import itertools
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading, subject_of
 from hockney.analysis.explain.shape import curves_of_shapes, no_shape
@@ -28,13 +27,9 @@ _BEND = 0.25
 _CLOSE = 1.125  # between such neighbours a smooth curve does not jump
 
 
-class Answer(enum.Enum):
-    """The evidence for a jump in the rounds that measured both sizes."""
-
-    JUMP = enum.auto()
-    UNKNOWN = enum.auto()  # too few rounds measured both sizes
-    DRIFT = enum.auto()  # the machine changed instead
-    WIDE = enum.auto()  # the interval of the fit's jump includes none, and neighbouring sizes differ by a large one
+# The evidence for a jump in the rounds that measured both sizes. unknown: too few did. drift: the machine changed
+# instead. wide: the interval of the fit's jump includes none, and neighbouring sizes differ by a large one.
+Answer = Literal["jump", "unknown", "drift", "wide"]
 
 
 def switches(reading: Reading) -> list[Finding] | NotChecked:
@@ -91,7 +86,7 @@ def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segmen
     )
     is_measured = bool(lower.measurements and upper.measurements)  # not of published figures, or of several pairs
     if fitted.is_jump and not is_measured:
-        return fitted, Answer.JUMP, 0
+        return fitted, "jump", 0
     below_ns = {measurement.round: measurement.median_ns for measurement in lower.measurements}
     ratios, launch_ids = [], []
     for measurement in upper.measurements:
@@ -101,15 +96,15 @@ def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segmen
             launch_ids.append(measurement.launch_id)
     over = time_of(ratios, launch_ids)[0].estimate if ratios else None
     if fitted.is_jump and over is None:
-        return fitted, Answer.UNKNOWN, len(ratios)
+        return fitted, "unknown", len(ratios)
     over = over or upper.time_ns / lower.time_ns
     switch = _between(over, before, after, lower, upper)
     if not fitted.is_jump:  # it may be one, if it is a quarter at every place between the two sizes
         places = _between(Estimate(over.value, over.value, over.value), before, after, lower, upper).relative
-        return (switch, Answer.WIDE, 0) if min(sign * places.low, sign * places.high) >= 0.25 else None
+        return (switch, "wide", 0) if min(sign * places.low, sign * places.high) >= 0.25 else None
     if sign * switch.relative.value < JUMP:
-        return switch, Answer.DRIFT, len(ratios)
-    return (fitted, Answer.UNKNOWN, len(ratios)) if switch.bend else (switch, Answer.JUMP, len(ratios))
+        return switch, "drift", len(ratios)
+    return (fitted, "unknown", len(ratios)) if switch.bend else (switch, "jump", len(ratios))
 
 
 def _between(over: Estimate, before: Segment, after: Segment, lower: CurvePoint, upper: CurvePoint) -> Switch:
@@ -140,18 +135,18 @@ def _switch(
     subject, facts = subject_of(curve, (below, above)), {"below_bytes": below, "above_bytes": above}
     part = switch.relative
     effect = abs(part.value) if switch.bend else min(abs(part.low), abs(part.high))
-    if answer is Answer.DRIFT:
+    if answer == "drift":
         return Finding("drift", subject, {**facts, "rounds": rounds, **_height(switch)})
     cause, of_cause = "", dict[str, Any]()
     known, cache = _documented_at(switch, thresholds), _cache_at(switch, reading)
-    if answer is Answer.UNKNOWN:
+    if answer == "unknown":
         cause, of_cause, known = "drift", {"rounds": rounds}, []
     elif known:
         cause, of_cause = "documented", known[0].facts
     elif cache is not None:
         cause, of_cause = "cache", {"level": cache[0], "cache_bytes": cache[1]}
     is_close = above <= _CLOSE * below or (bool(known) and above <= 2 * below)
-    is_confirmed = answer is Answer.JUMP and is_close
+    is_confirmed = answer == "jump" and is_close
     all_facts = {"answer": "confirmed" if is_confirmed else "suspected", **facts, **of_cause, **_height(switch)}
     fix = None if is_confirmed else _fix(curve, switch, reading)
     return Finding("protocol switch", subject, all_facts, cause, fix, effect, _sources(known))
@@ -190,10 +185,10 @@ def _cache_at(switch: Switch, reading: Reading) -> tuple[int, int] | None:
 def _fix(curve: MeasuredCurve, switch: Switch, reading: Reading) -> Fix:
     """Measure the sizes around a switch in the same rounds; for twice as long if this run did that already."""
     options = [word for name, value in curve.options for word in ("-o", f"{name}={value}")]
-    grain = reading.grains.get(curve.pattern, 1)
+    grain = reading.plan.get("grains", {}).get(curve.pattern, 1)
     low = max(grain, 1 << max(0, switch.below_bytes.bit_length() - 4)) if switch.below_bytes else 0
     high = min(1 << ((switch.above_bytes - 1).bit_length() + 3), BYTES_MAX)
-    longer = [] if reading.refined_s is None else ["--time", f"{2 * reading.refined_s:.15g}s"]
+    longer = ["--time", f"{2 * reading.plan['time_s']:.15g}s"] if reading.plan.get("exact") else []
     where = same_places(reading.plan, curve.transport)
     command = ["hockney", "run", curve.pattern, *where, "-n", str(curve.ranks), *options]
     command += ["--bytes", f"{bytes_word(low)}:{bytes_word(high)}", "--refine", "--launches", "1", *longer]

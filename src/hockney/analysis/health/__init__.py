@@ -11,14 +11,12 @@ from hockney.analysis.clocks import READINGS
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
 from hockney.analysis.health.differences import differences, wrong_clocks
-from hockney.analysis.health.matrices import DEMAND, LOST, SUITE, UNUSABLE, Matrices, matrices_of
+from hockney.analysis.health.matrices import DEMAND, LOST, UNUSABLE, Matrices, matrices_of
 from hockney.analysis.health.places import Located
 from hockney.analysis.repeat import same_hosts
 from hockney.errors import Fix
 from hockney.model import PointStatus
 from hockney.results.runs import Run
-
-__all__ = ["CODES", "DEMAND", "SUITE", "UNSAID", "UNUSABLE", "Health", "Matrices", "health_of"]
 
 CODES = frozenset(
     {f"{what} {where}" for what in ("slow", "late", "lossy") for where in ("host", "link", "uplink")}
@@ -30,11 +28,9 @@ UNSAID = "unsaid"  # of a gap that leaves no fault of the network unseen
 
 @dataclass(frozen=True)
 class Health:
-    """The faults of hosts, the worst first, and why no verdict was possible. None: not measured."""
+    """The faults of hosts, the worst first, and why no verdict was possible."""
 
     matrices: Matrices
-    usual_bytes_per_s: float | None
-    usual_ns: float | None
     findings: tuple[Finding, ...]
     not_checked: tuple[NotChecked, ...]
 
@@ -53,9 +49,7 @@ def health_of(run: Run) -> Health:
     differing, unsaid = differences(hosts, run.info.plan.get("interface"))
     findings = [
         *_unusable(run),
-        *faults.slow_findings(known, slow),
-        *faults.late_findings(known, late),
-        *faults.lossy_findings(known, lossy),
+        *faults.findings_of(known, slow, late, lossy),
         *differing,
         *wrong_clocks(hosts, run.facts.get(READINGS) or ()),
     ]
@@ -76,8 +70,6 @@ def health_of(run: Run) -> Health:
         gaps.append(NotChecked(Absence.NOT_MEASURED, "differences", UNSAID, {"properties": unsaid}))
     return Health(
         matrices=known,
-        usual_bytes_per_s=faults.usual_bytes_per_s(known),
-        usual_ns=faults.usual_ns(known),
         findings=tuple(sorted(findings, key=lambda finding: -finding.effect)),
         not_checked=tuple(gaps),
     )
@@ -129,7 +121,7 @@ def _two_kinds(known: Matrices, what: str, fast: Sequence[int]) -> tuple[str, di
     facts: dict[str, Any] = {"fast": [known.hosts[host] for host in fast]}
     if what == "latency":
         fast_ns = statistics.median(known.fastest_ns[pair] for pair in among)
-        return "two times", {**facts, "fast_ns": fast_ns, "usual_ns": faults.usual_of_times_ns(known.fastest_ns)}
+        return "two times", {**facts, "fast_ns": fast_ns, "usual_ns": known.usual_fastest_ns}
     rate = statistics.median(known.bytes_per_s[pair].value for pair in among)
-    facts |= {"fast_bytes_per_s": rate, "usual_bytes_per_s": faults.usual_bytes_per_s(known)}
+    facts |= {"fast_bytes_per_s": rate, "usual_bytes_per_s": known.usual_bytes_per_s}
     return "two rates" if what == "bandwidth" else "slow pairs", facts

@@ -25,26 +25,24 @@ def differences(hosts: Sequence[Host], interface: str | None = None) -> tuple[li
 
     MTU and speed are those of `interface`, or of the one in use.
     """
-    values: dict[str, dict[str, str]] = {
-        name: {host["name"]: str(host[name]) for host in hosts if host.get(name)} for name in _SAME
-    }
-    fixes, used = dict(_SAME), {host["name"]: _used(host, interface) for host in hosts}
-    names = {each["name"] for each in used.values() if each}
+    of_hosts = [
+        (name, fix, {host["name"]: str(host[name]) for host in hosts if host.get(name)}) for name, fix in _SAME.items()
+    ]
+    used = {host["name"]: _used(host, interface) for host in hosts}
+    names = " and ".join(sorted({each["name"] for each in used.values() if each}))
     for word, (key, fix) in _OF_INTERFACE.items():
-        title = f"{word} of {' and '.join(sorted(names))}" if names else word
-        fixes[title] = fix
-        values[title] = {name: str(each[key]) for name, each in used.items() if each and each[key]}
+        title = f"{word} of {names}" if names else word
+        of_hosts.append((title, fix, {name: str(each[key]) for name, each in used.items() if each and each[key]}))
     unsaid = [
-        title.partition(" of ")[0] + (f" ({', '.join(missing)})" if of_host else "")
-        for title, of_host in values.items()
-        if (missing := [host["name"] for host in hosts if host["name"] not in of_host])
+        title.partition(" of ")[0] + (f" ({', '.join(missing)})" if values else "")
+        for title, _, values in of_hosts
+        if (missing := [host["name"] for host in hosts if host["name"] not in values])
     ]
     for library in sorted({library for host in hosts for library in host.get("libraries", {})}):
-        fixes[library] = "same version"
-        values[library] = {host["name"]: str(host.get("libraries", {}).get(library)) for host in hosts}
-    return [
-        _difference(name, of_host, fixes[name]) for name, of_host in values.items() if len({*of_host.values()}) > 1
-    ], unsaid
+        versions = {host["name"]: str(host.get("libraries", {}).get(library)) for host in hosts}
+        of_hosts.append((library, "same version", versions))
+    found = [_difference(title, values, fix) for title, fix, values in of_hosts if len({*values.values()}) > 1]
+    return found, unsaid
 
 
 def _used(host: Host, name: str | None) -> Mapping[str, Any] | None:

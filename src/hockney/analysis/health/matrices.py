@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from hockney.analysis.explain.clusters import Pair
-from hockney.analysis.explain.pairs import partners
+from hockney.analysis.clusters import Pair
+from hockney.analysis.pairs import partners
 from hockney.model import Measurement, Point
 from hockney.results.runs import Run
-from hockney.stats.interval import Interval, median
+from hockney.stats import interval
+from hockney.stats.interval import Interval
 from hockney.worker.hosts import parse_hosts
 
 SUITE = "health"
@@ -60,6 +61,21 @@ class Matrices:
     sent: Mapping[Pair, Sent]
 
     @property
+    def usual_bytes_per_s(self) -> float | None:
+        """The usual rate."""
+        return usual({pair: rate.value for pair, rate in self.bytes_per_s.items()})
+
+    @property
+    def usual_ns(self) -> float | None:
+        """The usual latency."""
+        return usual({pair: time.value for pair, time in self.latency_ns.items()}, statistics.median_low)
+
+    @property
+    def usual_fastest_ns(self) -> float | None:
+        """The usual time of the fastest message."""
+        return usual(self.fastest_ns, statistics.median_low)
+
+    @property
     def pairs(self) -> int:
         """How many pairs there are."""
         return len(self.hosts) * (len(self.hosts) - 1) // 2
@@ -68,6 +84,20 @@ class Matrices:
     def measured(self) -> int:
         """How many pairs have a rate."""
         return len({frozenset(pair) for pair in self.bytes_per_s})
+
+
+def usual(
+    values: Mapping[Pair, float], median: Callable[[Iterable[float]], float] = statistics.median_high
+) -> float | None:
+    """The usual value: the median over hosts of each one's as the first of pairs; None without values.
+
+    With four hosts, a slow one is in half of the pairs, but the first in only a quarter. Of two middle rates the higher
+    one is usual, and of times the lower one, by `median`.
+    """
+    rows: dict[int, list[float]] = {}
+    for (host, _), value in values.items():
+        rows.setdefault(host, []).append(value)
+    return median(map(median, rows.values())) if rows else None
 
 
 def matrices_of(run: Run) -> Matrices:
@@ -88,10 +118,10 @@ def matrices_of(run: Run) -> Matrices:
             else:
                 rates.setdefault((a, b), []).append(1e9 * series.point.bytes * _arrived_share(measurement, b) / time_ns)
                 sent[a, b] = sent.get((a, b), Sent()) + _sent(measurement, a)
-    latency_ns = {pair: median(times) for pair, times in latencies.items()}
+    latency_ns = {pair: interval.median(times) for pair, times in latencies.items()}
     return Matrices(
         hosts=hosts,
-        bytes_per_s={pair: median(values) for pair, values in rates.items()},
+        bytes_per_s={pair: interval.median(values) for pair, values in rates.items()},
         latency_ns=latency_ns | {(b, a): time for (a, b), time in latency_ns.items()},
         fastest_ns=fastest_ns,
         sent=sent,

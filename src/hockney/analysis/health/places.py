@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from hockney.analysis.explain.clusters import Pair, are_few
+from hockney.analysis.clusters import Pair, are_few
 from hockney.stats.interval import order_rank
 
 Way = Literal["both", "sending", "receiving"]
@@ -14,12 +14,16 @@ Way = Literal["both", "sending", "receiving"]
 
 @dataclass(frozen=True)
 class Place:
-    """A host, several hosts behind one uplink, or the link from a host to another one. `pairs` show the fault."""
+    """A host, several hosts behind one uplink, or the link from a host to another one.
+
+    `pairs` show the fault; `crossing`: of how many, that hosts have with others the way that it names.
+    """
 
     hosts: tuple[int, ...]
     to: int | None
     way: Way  # of the hosts
     pairs: tuple[Pair, ...]
+    crossing: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,21 +62,18 @@ def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Lo
         among = [is_it for (a, b), is_it in bad.items() if a in hosts and b in hosts]
         share_uplink = bool(among) and all(is_it is False for is_it in among)
         for group in [hosts] if share_uplink else [[host] for host in hosts]:
-            shown = [
-                pair
-                for pair, is_it in bad.items()
-                if is_it is not False
-                and ((way != "receiving" and pair[0] in group) or (way != "sending" and pair[1] in group))
-            ]
-            places.append(Place(tuple(group), None, way, tuple(sorted(shown))))
+            ends = {"both": (0, 1), "sending": (0,), "receiving": (1,)}[way]
+            crossing = {pair for pair in bad for end in ends if {pair[end]} == {*group}.intersection(pair)}
+            shown = tuple(sorted(pair for pair in crossing if bad[pair] is not False))
+            places.append(Place(tuple(group), None, way, shown, len(crossing)))
     links = sorted({(min(pair), max(pair)) for pair, is_it in left.items() if is_it})
     unclear = sorted(pair for pair, is_it in left.items() if is_it is None)
     if not are_few(len(links), len({frozenset(pair) for pair in pairs})):
         return Located(tuple(places), tuple(sorted({*unclear, *(pair for pair in left if left[pair])})), are_many=True)
     for a, b in links:
-        shown = [pair for pair in ((a, b), (b, a)) if left.get(pair)]
+        shown = tuple(pair for pair in ((a, b), (b, a)) if left.get(pair))
         source, target = shown[0]
-        places.append(Place((source,), target, "both" if len(shown) == 2 else "sending", tuple(shown)))
+        places.append(Place((source,), target, "both" if len(shown) == 2 else "sending", shown))
     return Located(tuple(places), tuple(unclear))
 
 

@@ -1,1 +1,1 @@
-"""Predictions: times of patterns on a model of a machine, and the changes that affect them most."""
+"""Models of machines fitted to a run, and changes of models."""

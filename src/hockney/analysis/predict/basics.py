@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from hockney.analysis.explain.loggp import delay_of
+from hockney.analysis.explain.fits import delay_of
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series, main_state
 from hockney.results.store import MeasurementSummary

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -126,6 +126,13 @@ def parameters_of(model: Model) -> list[str]:
     content = _copied(model)
     places = {name: _of_parameter(content, parameter) for name, parameter in PARAMETERS.items()}
     return [name for name, of_name in places.items() if any(place.table.get(place.key) for place in of_name)]
+
+
+def improvements(models: Iterable[Model]) -> list[Change]:
+    """A change for each parameter in a model: costs are halved, rates doubled."""
+    # The bandwidth of messages and that of links are tried one by one.
+    known = {name for model in models for name in parameters_of(model)} - {"bandwidth"}
+    return [Change.by(name, 2.0 if PARAMETERS[name].is_rate else 0.5) for name in PARAMETERS if name in known]
 
 
 def _copied(model: Model) -> dict[str, Any]:

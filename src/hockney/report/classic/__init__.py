@@ -8,10 +8,9 @@ from __future__ import annotations
 from hockney.archive import reports
 from hockney.report.classic.conclusions import ClassicReport, judged
 from hockney.report.classic.configuration import configuration_tables
-from hockney.report.classic.distance import distance_table
+from hockney.report.classic.derived import distance_table, jumps_table, ratio_table
 from hockney.report.classic.layout import contents, layouts, make_table
 from hockney.report.classic.models import errors_table, model_tables, models_of
-from hockney.report.classic.paragon import jumps_table, ratio_table
 from hockney.report.classic.predicted import predicted_series
 from hockney.report.classic.reading import RunReader
 from hockney.results.runs import Run
@@ -32,7 +31,7 @@ def make_report(run: Run) -> ClassicReport | None:
     reader = RunReader(run, contents(name).get("defaults", {}), predicted)
     models = {series.point.transport: models_of(run).get(series.point.transport) for series in run.series}
     is_model = bool(models) and None not in models.values()
-    tables = [make_table(layout, name, reader) for layout in layouts(name)]
+    tables = [make_table(layout, reader) for layout in layouts(name)]
     if name == "t3d":
         tables.append(distance_table(reader))
     if name == "paragon":

@@ -16,7 +16,6 @@ from typing import Any, Literal
 from hockney.archive import Published, Report, conclusions
 from hockney.report.classic.reading import NOT_PLANNED
 from hockney.report.classic.values import SEVERAL_STATES, Cell, Measured, Table
-from hockney.report.classic.view import text_of
 from hockney.stats import MIXED
 from hockney.stats.interval import Bounded
 from hockney.units import format_bytes
@@ -135,11 +134,8 @@ def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[
 
 
 def _rows(where: Mapping[str, Any], table: Table | None) -> Iterable[tuple[Cell, ...]]:
-    """The rows whose first cells begin with the words of a name."""
-    for row in table.rows if table else ():
-        pairs = zip(row, where["row"], strict=False)
-        if all(cell == text or (text and re.match(rf"{re.escape(text)}\b", text_of(cell))) for cell, text in pairs):
-            yield row
+    """The rows whose first cells are those of a name."""
+    return [row for row in (table.rows if table else ()) if [*row[: len(where["row"])]] == where["row"]]
 
 
 def _cells(where: Mapping[str, Any], group: str, table: Table | None) -> list[Measured]:
@@ -184,32 +180,29 @@ def evaluate(expression: str, bounds: Mapping[str, Bounds]) -> bool | None:
     An expression has numbers, names, + - * /, comparisons and `and`. Raises ValueError for others, KeyError for unknown
     names.
     """
-    return _truth(ast.parse(expression, mode="eval").body, bounds)
+    certain, possible = _truth(ast.parse(expression, mode="eval").body, bounds)
+    return True if certain else None if possible else False
 
 
-def _truth(node: ast.expr, bounds: Mapping[str, Bounds]) -> bool | None:
+def _truth(node: ast.expr, bounds: Mapping[str, Bounds]) -> tuple[bool, bool]:
+    """Whether a condition holds for all values within the bounds, and for some."""
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        return _all(_truth(each, bounds) for each in node.values)
-    if isinstance(node, ast.Compare):
+        parts = [_truth(each, bounds) for each in node.values]
+    elif isinstance(node, ast.Compare):
         sides = [_range(each, bounds) for each in (node.left, *node.comparators)]
-        return _all(_compared(*each) for each in zip(node.ops, sides, sides[1:], strict=False))
-    raise ValueError(f"no condition: {ast.unparse(node)}")
+        parts = [_compared(*each) for each in zip(node.ops, sides, sides[1:], strict=False)]
+    else:
+        raise ValueError(f"no condition: {ast.unparse(node)}")
+    return all(certain for certain, _ in parts), all(possible for _, possible in parts)
 
 
-def _all(truths: Iterable[bool | None]) -> bool | None:
-    every = list(truths)
-    return False if False in every else None if None in every else True
-
-
-def _compared(sign: ast.cmpop, left: Bounds, right: Bounds) -> bool | None:
+def _compared(sign: ast.cmpop, left: Bounds, right: Bounds) -> tuple[bool, bool]:
     if isinstance(sign, ast.Gt | ast.GtE):
         left, right = right, left
     elif not isinstance(sign, ast.Lt | ast.LtE):
         raise ValueError(f"no comparison: {type(sign).__name__}")
     below = operator.le if isinstance(sign, ast.LtE | ast.GtE) else operator.lt
-    if below(left[1], right[0]):
-        return True
-    return None if below(left[0], right[1]) else False
+    return below(left[1], right[0]), below(left[0], right[1])
 
 
 def _range(node: ast.expr, bounds: Mapping[str, Bounds]) -> Bounds:

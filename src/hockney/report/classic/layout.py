@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,10 @@ from hockney.archive import Coordinate, Published, published
 from hockney.machine.facts import data_caches
 from hockney.machine.files import read_toml
 from hockney.report.classic.models import is_model, judged, models_of, plain_name, why_not
-from hockney.report.classic.pairs import STATISTICS, statistic
 from hockney.report.classic.predicted import prediction_notes
-from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader
-from hockney.report.classic.values import SEVERAL_STATES, Cell, ClassicColumn, Measured, Table, blank
+from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader, chosen
+from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, blank
 from hockney.results.runs import Series
-from hockney.stats.fit import NoFit, fit_line
-
-_ALL_CACHES = "beyond all caches"
 
 Place = dict[str, Coordinate]
 Label = tuple[str, ...]
@@ -42,7 +38,7 @@ class Part:
     options: Mapping[str, str] = field(default_factory=dict)  # of the pattern: "=VALUE", or the column that says it
     quantity: str = "time"  # what the report prints (reading.QUANTITIES)
     # Of several series that match: "best"; "t0" or "r_inf" of one line through all sizes; "in L1" or "beyond all
-    # caches", the largest size there; or a statistic over pairs of ranks (pairs.STATISTICS).
+    # caches", the largest size there; or a statistic over pairs of ranks (reading.STATISTICS).
     how: str = ""
     scope: str | None = None  # "intra-node" or "inter-node": where the ranks must be
     label: str = ""  # the name of a row, if a table has several parts
@@ -76,11 +72,11 @@ class FigureColumn:
 class Layout:
     """A table as its file describes it."""
 
+    report: str
     name: str
     title: str
-    keys: Mapping[
-        str, str
-    ]  # columns that make a row's place, and their titles; "what": the part's label, "by": see down
+    # Columns that make a row's place, and their titles; "what": the part's label, "by": see down.
+    keys: Mapping[str, str]
     parts: tuple[Part, ...]
     published_keys: Sequence[str] = ()  # keys that are figures of the report, too
     derived: Mapping[str, Sequence[str | int]] = field(default_factory=dict)  # keys of own rows: the first minus others
@@ -111,10 +107,10 @@ def layouts(report: str) -> tuple[Layout, ...]:
     rows: dict[str, Mapping[str, Any]] = {}
     for row in contents(report).get("table", ()):
         rows[row["name"]] = {**rows.get(row.get("like", ""), {}), **row}
-    return tuple(map(_layout, rows.values()))
+    return tuple(_layout(report, row) for row in rows.values())
 
 
-def _layout(row: Mapping[str, Any]) -> Layout:
+def _layout(report: str, row: Mapping[str, Any]) -> Layout:
     of_parts = {field.name for field in fields(Part)}
     shared = {name: value for name, value in row.items() if name in of_parts}
     parts = tuple(
@@ -124,7 +120,7 @@ def _layout(row: Mapping[str, Any]) -> Layout:
     )
     of_table = {name: value for name, value in row.items() if name not in {*of_parts, "part", "like", "scopes"}}
     columns = tuple(FigureColumn(**column) for column in of_table.pop("columns", ()))
-    return Layout(parts=parts, columns=columns if row.get("down") else (FigureColumn(), *columns), **of_table)
+    return Layout(report, parts=parts, columns=columns if row.get("down") else (FigureColumn(), *columns), **of_table)
 
 
 @dataclass(frozen=True)
@@ -144,70 +140,93 @@ class _Line:
         return self.figure.value if name is None else float(self.figure.at[name]) * column.factor
 
 
-def make_table(layout: Layout, report: str, reader: RunReader) -> Table:
+@dataclass(frozen=True)
+class _Group:
+    """The series of a column, or of the rows of a transport."""
+
+    label: Label
+    series: Sequence[Series]
+    is_predicted: bool = False
+
+
+def make_table(layout: Layout, reader: RunReader) -> Table:
     """The table with this run's figures."""
-    models = models_of(reader.run)
     if reader.is_exact:
         layout = replace(layout, columns=tuple(each for each in layout.columns if each.quantity != "fastest"))
-    lines = [
-        _Line(part, _place(part, figure), figure)
-        for part in layout.parts
-        for figure in published(report)
-        if figure.matches(part.where)
-    ]
-    lines += _own_lines(layout, reader, lines)
-    if layout.sorted:
-        lines.sort(key=lambda line: _by_keys(layout, line.place))
-    if layout.heading:
-        lines.sort(key=lambda line: layout.parts.index(line.part))
-    series = reader.series(*layout.patterns)
-    groups = _by_label(layout, report, series) or {("",): []}
+    measured = reader.series(*layout.patterns)
     predicted = [] if layout.down else reader.predicted(*layout.patterns)
-    on_model, main = _by_label(layout, report, predicted), replace(layout, columns=layout.columns[:1])
+    groups, lines = _groups(layout, measured, predicted), _lines(layout, reader)
     rows: list[tuple[Cell, ...]] = []
     for line in lines:
-        cells = {label: _cells(layout, line, label, members, reader) for label, members in groups.items()}
-        reasons = (why_not(model, line.figure) for model in models.values())
+        cells = {group: _cells(layout, line, group, reader) for group in groups}
+        reasons = (why_not(model, line.figure) for model in models_of(reader.run).values())
         blanks = _blanks(layout, line, next(filter(None, reasons), None))
         if layout.down:
-            measured = {label: some for label, some in cells.items() if any(cell.value is not None for cell in some)}
-            shown = measured or {(): next(filter(None, cells.values()), blanks)}
-            for label, some in shown.items():
-                by = [part for part in label if part not in reader.run.harness]
-                rows.append((*_head(layout, line, by), *some))
+            has_figure = [group for group, some in cells.items() if any(cell.value is not None for cell in some)]
+            for group in has_figure:
+                by = [part for part in group.label if part not in reader.run.harness]
+                rows.append((*_head(layout, line, by), *cells[group]))
+            if not has_figure:
+                rows.append((*_head(layout, line), *next(filter(None, cells.values()), blanks)))
             continue
-        row: list[Cell] = _head(layout, line)
-        for label in dict.fromkeys((*groups, *on_model)):
-            row += (cells[label] or blanks) if label in groups else []
-            row += _predictions(main, line, label, on_model[label], reader) if label in on_model else []
+        row = _head(layout, line)
+        for group, some in cells.items():
+            row += (map(_predicted, some[:1]) if some else [""]) if group.is_predicted else (some or blanks)
         rows.append(tuple(row))
     heads = list(dict.fromkeys(row[: layout.heading] for row in rows))
     rows.sort(key=lambda row: heads.index(row[: layout.heading]))
     units = dict.fromkeys(QUANTITIES[part.quantity].unit for part in layout.parts)
     title = layout.title if layout.down else f"{layout.title}, {' and '.join(units)}"
-    notes = (*layout.notes, *_archive_notes(lines), *prediction_notes(series, predicted))
-    return Table(layout.name, title, tuple(_columns(layout, groups, on_model)), tuple(rows), notes, layout.heading)
+    notes = (*layout.notes, *_archive_notes(lines), *prediction_notes(measured, predicted))
+    return Table(layout.name, title, tuple(_columns(layout, groups)), tuple(rows), notes, layout.heading)
 
 
-def _by_label(layout: Layout, report: str, series: Iterable[Series]) -> dict[Label, list[Series]]:
+def _groups(layout: Layout, measured: Iterable[Series], predicted: Iterable[Series]) -> list[_Group]:
+    """The columns of this machine; next to a transport's, one of predictions where there are any."""
+    by_kind = {False: by_label(layout, measured) or {("",): []}, True: by_label(layout, predicted)}
+    labels = dict.fromkeys(label for of in by_kind.values() for label in of)
+    return [
+        _Group(label, tuple(of[label]), is_predicted)
+        for label in labels
+        for is_predicted, of in by_kind.items()
+        if label in of
+    ]
+
+
+def by_label(layout: Layout, series: Iterable[Series]) -> dict[Label, list[Series]]:
+    """Series by their column: the transport, and the other distinctions of the table."""
     groups: dict[Label, list[Series]] = {}
     for each in series:
-        groups.setdefault(label_of(layout, report, each), []).append(each)
+        point, names = each.point, contents(layout.report).get("names", {})
+        transport = plain_name(point.transport)
+        if layout.places:
+            options = (f"{name}={value}" for name, value in point.options if name not in layout.places)
+            way = " ".join([point.pattern, *options])
+            label: Label = (transport, names.get(way, way), point.ranks_text)
+        else:
+            method = (name for end, name in names.items() if point.transport.endswith(end))
+            qualifiers = (f"{name}={value}" for name, value in point.options if name in layout.qualifiers)
+            label = (transport, *method, *qualifiers)
+        groups.setdefault(label, []).append(each)
     return groups
 
 
-def _columns(layout: Layout, measured: Collection[Label], predicted: Collection[Label]) -> Iterable[ClassicColumn]:
+def _columns(layout: Layout, groups: Iterable[_Group]) -> Iterable[ClassicColumn]:
     for name, title in layout.keys.items():
         is_published = name in layout.published_keys
         yield ClassicColumn(f"published {title}", "published", (title,)) if is_published else ClassicColumn(title)
     yield ClassicColumn("published", "published")
-    for label in [()] if layout.down else dict.fromkeys((*measured, *predicted)):
-        name = title_of(label) or ("" if layout.down else "this machine")
-        for column in layout.columns if layout.down or label in measured else ():
-            title = ": ".join(filter(None, (name, column.title)))
-            yield ClassicColumn(title, "measured", (*label, *filter(None, [column.title])))
-        if label in predicted:
-            yield ClassicColumn(f"{name}: predicted here", "predicted", label)
+    if layout.down:
+        yield from (ClassicColumn(column.title, "measured", (column.title,)) for column in layout.columns)
+        return
+    for group in groups:
+        name = title_of(group.label) or "this machine"
+        if group.is_predicted:
+            yield ClassicColumn(f"{name}: predicted here", "predicted", group.label)
+            continue
+        for column in layout.columns:
+            more = [column.title] if column.title else []
+            yield ClassicColumn(": ".join([name, *more]), "measured", (*group.label, *more))
 
 
 def title_of(label: Label) -> str:
@@ -216,6 +235,22 @@ def title_of(label: Label) -> str:
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------
+
+
+def _lines(layout: Layout, reader: RunReader) -> list[_Line]:
+    """The rows: the published figures, and the places that only this machine has."""
+    lines = [
+        _Line(part, _place(part, figure), figure)
+        for part in layout.parts
+        for figure in published(layout.report)
+        if figure.matches(part.where)
+    ]
+    lines += _own_lines(layout, reader, lines)
+    if layout.sorted:
+        lines.sort(key=lambda line: _by_keys(layout, line.place))
+    if layout.heading:
+        lines.sort(key=lambda line: layout.parts.index(line.part))
+    return lines
 
 
 def _place(part: Part, figure: Published) -> Place:
@@ -287,26 +322,13 @@ def _head(layout: Layout, line: _Line, by: Sequence[str] = ()) -> list[Cell]:
 # ---- cells ---------------------------------------------------------------------------------------------------------
 
 
-def label_of(layout: Layout, report: str, series: Series) -> Label:
-    """The column of a series: its transport, and the other distinctions of the table."""
-    point, names = series.point, contents(report).get("names", {})
-    transport = plain_name(point.transport)
-    if layout.places:
-        options = (f"{name}={value}" for name, value in point.options if name not in layout.places)
-        way = " ".join([point.pattern, *options])
-        return (transport, names.get(way, way), point.ranks_text)
-    method = (name for end, name in names.items() if point.transport.endswith(end))
-    qualifiers = (f"{name}={value}" for name, value in point.options if name in layout.qualifiers)
-    return (transport, *method, *qualifiers)
-
-
-def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series], reader: RunReader) -> list[Measured]:
+def _cells(layout: Layout, line: _Line, group: _Group, reader: RunReader) -> list[Measured]:
     """The figures of a row in one column; [] if no series measures it."""
     part, place = line.part, line.place
     wanted = {name: at[1:] if at[0] == "=" else str(place.get(at, "")) for name, at in part.options.items()}
     matching = [
         series
-        for series in members
+        for series in group.series
         if series.point.pattern in part.patterns
         and place.get("ranks") in (None, series.point.ranks)
         and (part.how or place.get("bytes") in (None, series.point.bytes))
@@ -326,19 +348,16 @@ def _cells(layout: Layout, line: _Line, label: Label, members: Sequence[Series],
     why = why_not(model, line.figure) if model else None
     if why:
         return _blanks(layout, line, why)
-    series, main = _chosen(part, inside, reader)
+    series, main = chosen(part.how, inside, part.quantity, (part.loads, part.load_bytes), reader)
     cells = [_cell(column, line, series, main, reader) for column in layout.columns]
-    if model and not re.search(layout.of, ", ".join(label)):
+    if model and not re.search(layout.of, ", ".join(group.label)):
         return [replace(cell, published=None) for cell in cells]
     return [judged(model, line.figure, cell) for cell in cells] if model else cells
 
 
-def _predictions(layout: Layout, line: _Line, label: Label, members: Sequence[Series], reader: RunReader) -> list[Cell]:
-    """The figure of the model, which has no interval: its own would be that of a model without noise."""
-    cells = _cells(layout, line, label, members, reader)
-    return [replace(cell, low=None, high=None, interval_over=None, exact=False, computed=True) for cell in cells] or [
-        ""
-    ]
+def _predicted(cell: Measured) -> Measured:
+    """The figure of a model has no interval: its own would be that of a model without noise."""
+    return replace(cell, low=None, high=None, interval_over=None, exact=False, computed=True)
 
 
 def _blanks(layout: Layout, line: _Line, reason: str | None = None) -> list[Measured]:
@@ -359,52 +378,6 @@ def _cell(column: FigureColumn, line: _Line, series: Series | None, main: Measur
         else:
             cell = reader.cell(series, column.quantity, main.state, (part.loads, part.load_bytes))
     return replace(cell, published=line.published(column))
-
-
-def _chosen(part: Part, series: Sequence[Series], reader: RunReader) -> tuple[Series | None, Measured]:
-    """The figure of a row, and its series, if it has a single one."""
-    loads = part.loads, part.load_bytes
-    if part.how == "best":
-        return reader.best(series, part.quantity)
-    if part.how in STATISTICS:
-        return None, statistic(part.how, series, reader)
-    if part.how in ("t0", "r_inf"):
-        return None, _of_line(part.how, series, QUANTITIES[part.quantity].unit, reader)
-    if part.how:
-        return _at_level(part, series, reader)
-    # The series with the fewest options, unless it has no figure.
-    chosen = min(series, key=lambda each: (reader.figure(each) is None, len(each.point.options)))
-    return chosen, reader.cell(chosen, part.quantity, loads=loads)
-
-
-def _at_level(part: Part, series: Sequence[Series], reader: RunReader) -> tuple[Series | None, Measured]:
-    """The largest working set in the first cache, or the largest of all if it is twice the last cache."""
-    caches = [size for _, size in data_caches(reader.run.facts)] or [0]
-    inside = [each for each in series if part.how == _ALL_CACHES or each.point.bytes <= caches[0]]
-    chosen = max(inside, key=lambda each: each.point.bytes, default=None)
-    if chosen is None or (part.how == _ALL_CACHES and chosen.point.bytes < 2 * max(caches)):
-        return None, blank(QUANTITIES[part.quantity].unit, f"no working set {part.how}")
-    cell = reader.cell(chosen, part.quantity, loads=(part.loads, part.load_bytes))
-    return chosen, replace(cell, at_bytes=chosen.point.bytes)
-
-
-def _of_line(what: str, series: Sequence[Series], unit: str, reader: RunReader) -> Measured:
-    """The time of an empty message (t0), or the rate of long ones (r_inf), by one line through all measured sizes."""
-    cells = [(each.point.bytes, reader.cell(each, "time")) for each in series]
-    known = [(size, cell) for size, cell in cells if cell.value is not None]
-    if not known:
-        return blank(unit, reader.reason(series[0]))
-    fit = fit_line([size for size, _ in known], [1e3 * (cell.value or 0.0) for _, cell in known])
-    if isinstance(fit, NoFit):
-        return blank(unit, fit.reason)
-    estimate, scale = (fit.t0_ns, 1e-3) if what == "t0" else (fit.r_inf_bytes_per_s, 1e-6)
-    if estimate is None or estimate.value <= 0:
-        return blank(unit, "the line through the times gives none")
-    states = {cell.state for _, cell in known}
-    state = states.pop() if len(states) == 1 else SEVERAL_STATES
-    oversubscribed = any(cell.oversubscribed for _, cell in known)
-    of_line = Measured("", estimate.value, estimate.low, estimate.high, state, oversubscribed)
-    return of_line.converted(unit, lambda value: scale * value)
 
 
 def _in_scope(part: Part, series: Series) -> bool:

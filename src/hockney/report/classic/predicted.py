@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +15,8 @@ from hockney.machine.facts import fact
 from hockney.machine.files import parse_cpus
 from hockney.model import NOT_MEASURED, Definition, Launch, Measurement, Point, PointStatus
 from hockney.results.runs import Run, Series, curve_figures
-from hockney.stats import UNKNOWN, State
+from hockney.results.store import StoredPoint
+from hockney.stats import UNKNOWN
 from hockney.stats.fit import NoFit
 from hockney.stats.npb import ft_class, ft_operations
 from hockney.units import format_bytes
@@ -28,23 +28,10 @@ class PredictedSeries(Series):
     """A point of a run that was not measured: its one measurement on the model, or the reason why there is none."""
 
     def __init__(self, run: Run, point: Point, outcome: Measurement | str) -> None:
-        self._run = run
-        self.point = point
-        self.status = PointStatus.SKIPPED if isinstance(outcome, str) else PointStatus.PRECISE
-        self.reason = outcome if isinstance(outcome, str) else None
-        self._measurements = () if isinstance(outcome, str) else (outcome,)
-
-    @property
-    def measurements(self) -> tuple[Measurement, ...]:
-        return self._measurements
-
-    @property
-    def states(self) -> tuple[State, ...]:
-        return (UNKNOWN,) * len(self._measurements)
-
-    @property
-    def measurements_by_state(self) -> Counter[str]:
-        return Counter(state.name for state in self.states)
+        status, reason = (PointStatus.SKIPPED, outcome) if isinstance(outcome, str) else (PointStatus.PRECISE, None)
+        super().__init__(run, StoredPoint(-1, point, status, reason))
+        self.measurements = () if isinstance(outcome, str) else (outcome,)
+        self.states = (UNKNOWN,) * len(self.measurements)
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -111,7 +98,7 @@ def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) ->
 
     Raises HockneyError.
     """
-    from hockney.measure.on_model import times_of  # with pydantic, which light commands do not load
+    from hockney.measure.predict import times_of  # with pydantic, which light commands do not load
     from hockney.worker.build import Recipe, build_worker
     from hockney.worker.cache import Probes
     from hockney.worker.machine_model import Model
@@ -121,12 +108,12 @@ def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) ->
     kept = probes.get(key)
     if kept is not None:
         with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):  # damaged: it is made again
-            return _all_restored(points, kept)
+            return _restored(points, kept)
     times = times_of(points, {points[0].transport: Model.from_content(name, content)})
     kept = {"of": [times.failed.get(point) or _record(times.measured[point]) for point in points]}
     if not times.has_broken:  # any part of the program may change a prediction
         probes.put(key, kept, map(str, sorted(Path(__file__).parents[2].rglob("*.py"))))
-    return _all_restored(points, kept)
+    return _restored(points, kept)
 
 
 def _record(measurement: Measurement) -> dict[str, Any]:
@@ -136,23 +123,23 @@ def _record(measurement: Measurement) -> dict[str, Any]:
     return {"batch": measurement.batch, "definition": definition, "elapsed_ns": samples, "counters": counters}
 
 
-def _all_restored(points: Sequence[Point], kept: Mapping[str, Any]) -> list[Measurement | str]:
-    return [
-        each if isinstance(each, str) else _restored(point, each)
-        for point, each in zip(points, kept["of"], strict=True)
-    ]
-
-
-def _restored(point: Point, record: Mapping[str, Any]) -> Measurement:
+def _restored(points: Iterable[Point], kept: Mapping[str, Any]) -> list[Measurement | str]:
     import numpy as np
 
-    unknown = (0,) * point.ranks
-    samples, definition = np.array(record["elapsed_ns"], dtype=np.int64), Definition(**record["definition"])
-    return Measurement(
-        *(point, 0, 0, 0.0, record["batch"], definition, samples, unknown, unknown, unknown, None),
-        verified=False,
-        counters=record["counters"],
-    )
+    outcomes: list[Measurement | str] = []
+    for point, record in zip(points, kept["of"], strict=True):
+        if isinstance(record, str):
+            outcomes.append(record)
+            continue
+        unknown = (0,) * point.ranks
+        samples, definition = np.array(record["elapsed_ns"], dtype=np.int64), Definition(**record["definition"])
+        measurement = Measurement(
+            *(point, 0, 0, 0.0, record["batch"], definition, samples, unknown, unknown, unknown, None),
+            verified=False,
+            counters=record["counters"],
+        )
+        outcomes.append(measurement)
+    return outcomes
 
 
 def _within(fit: Fit, measurement: Measurement) -> Measurement | str:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 from hockney import stats
+from hockney.machine.facts import data_caches
 from hockney.model import Definition, Measurement, Point, PointStatus
 from hockney.report.classic.predicted import PredictedSeries
-from hockney.report.classic.values import Measured, blank
+from hockney.report.classic.values import SEVERAL_STATES, Measured, blank
 from hockney.results.runs import Run, Series, table_state
 from hockney.stats import Figure
+from hockney.stats.fit import NoFit, fit_line
 from hockney.stats.npb import ft_class, ft_mops
 
+_ALL_CACHES = "beyond all caches"
 NOT_PLANNED = "not asked for in this run"
+WORD_BYTES = 8
+# For one word: over the pairs, or over the means of series of pairs; its rate. For all sizes: the best mean rate, the
+# fewest words that reach half the rate, and that rate.
+STATISTICS: Mapping[str, Callable[[Sequence[float]], float] | None] = {
+    "max": max, "min": min, "mean": fmean, "mean rate": fmean, "best rate": None, "half words": None, "half rate": None,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -271,3 +282,127 @@ def clock_hz(facts: Mapping[str, Any]) -> int | None:
     cpu = facts.get("cpu", {})
     hertz: int | None = cpu.get("frequency_max_hz") or cpu.get("frequency_now_hz")
     return hertz
+
+
+# ---- the figure of a row ---------------------------------------------------------------------------------------------
+
+
+def chosen(
+    how: str, series: Sequence[Series], quantity: str, loads: tuple[int, int], reader: RunReader
+) -> tuple[Series | None, Measured]:
+    """The figure of a row from all series that match it, and its series, if it has a single one.
+
+    `how` as for a Part of a layout, `loads` as for Basis.
+    """
+    if how == "best":
+        return reader.best(series, quantity)
+    if how in STATISTICS:
+        return None, _statistic(how, series, reader)
+    if how in ("t0", "r_inf"):
+        return None, _of_line(how, series, QUANTITIES[quantity].unit, reader)
+    if how:
+        return _at_level(how, series, quantity, loads, reader)
+    # The series with the fewest options, unless it has no figure.
+    only = min(series, key=lambda each: (reader.figure(each) is None, len(each.point.options)))
+    return only, reader.cell(only, quantity, loads=loads)
+
+
+def _at_level(
+    how: str, series: Sequence[Series], quantity: str, loads: tuple[int, int], reader: RunReader
+) -> tuple[Series | None, Measured]:
+    """The largest working set in the first cache, or the largest of all if it is twice the last cache."""
+    caches = [size for _, size in data_caches(reader.run.facts)] or [0]
+    inside = [each for each in series if how == _ALL_CACHES or each.point.bytes <= caches[0]]
+    largest = max(inside, key=lambda each: each.point.bytes, default=None)
+    if largest is None or (how == _ALL_CACHES and largest.point.bytes < 2 * max(caches)):
+        return None, blank(QUANTITIES[quantity].unit, f"no working set {how}")
+    return largest, replace(reader.cell(largest, quantity, loads=loads), at_bytes=largest.point.bytes)
+
+
+def _of_line(what: str, series: Sequence[Series], unit: str, reader: RunReader) -> Measured:
+    """The time of an empty message (t0), or the rate of long ones (r_inf), by one line through all measured sizes."""
+    cells = [(each.point.bytes, reader.cell(each, "time")) for each in series]
+    known = [(size, cell) for size, cell in cells if cell.value is not None]
+    if not known:
+        return blank(unit, reader.reason(series[0]))
+    fit = fit_line([size for size, _ in known], [1e3 * (cell.value or 0.0) for _, cell in known])
+    if isinstance(fit, NoFit):
+        return blank(unit, fit.reason)
+    estimate, scale = (fit.t0_ns, 1e-3) if what == "t0" else (fit.r_inf_bytes_per_s, 1e-6)
+    if estimate is None or estimate.value <= 0:
+        return blank(unit, "the line through the times gives none")
+    states = {cell.state for _, cell in known}
+    state = states.pop() if len(states) == 1 else SEVERAL_STATES
+    oversubscribed = any(cell.oversubscribed for _, cell in known)
+    of_line = Measured("", estimate.value, estimate.low, estimate.high, state, oversubscribed)
+    return of_line.converted(unit, lambda value: scale * value)
+
+
+# ---- statistics over pairs, as the T3D newsletter has them ---------------------------------------------------------
+
+
+def _statistic(how: str, series: Sequence[Series], reader: RunReader) -> Measured:
+    """A statistic over all pairs of a pattern on one transport, in us, MB/s or words; of one state for each size."""
+    choose = STATISTICS[how]
+    if choose is not None:
+        cell = _over_pairs(series, WORD_BYTES, reader, choose)
+        return _rate(WORD_BYTES, cell) if how == "mean rate" else cell
+    sizes = sorted({each.point.bytes for each in series if each.point.bytes > 0})
+    cells = {size: _rate(size, _over_pairs(series, size, reader)) for size in sizes}
+    rates = {size: (cell.value, cell) for size, cell in cells.items() if cell.value is not None}
+    if len(rates) < 2:
+        return blank("MB/s", "only one size was measured" if rates else reader.reason(series[0]))
+    size = max(rates, key=lambda size: rates[size][0])
+    if how == "best rate":
+        return replace(rates[size][1], at_bytes=size)
+    half, cell = next((at, cell) for at, (value, cell) in rates.items() if value >= rates[size][0] / 2)
+    if how == "half rate":
+        return cell
+    return replace(cell, unit="words", value=half / WORD_BYTES, low=None, high=None, at_bytes=half, computed=True)
+
+
+def _rate(size_bytes: int, time_us: Measured) -> Measured:
+    """B/us are MB/s."""
+    return time_us.converted("MB/s", lambda value: size_bytes / value)
+
+
+def _over_pairs(
+    series: Sequence[Series],
+    size_bytes: int,
+    reader: RunReader,
+    choose: Callable[[Sequence[float]], float] | None = None,
+) -> Measured:
+    """A statistic over the pairs of ranks in one state; the same of their intervals' ends encloses it.
+
+    If all ranks send concurrently, each rank and its target are a pair. Without `choose`: the mean over series, each of
+    which is a mean over its pairs.
+    """
+    of_size = [each for each in series if each.point.bytes == size_bytes]
+    measured = reader.together(of_size)
+    if not measured:
+        return blank("us", reader.reason(of_size[0]) if of_size else NOT_PLANNED)
+    cells, pairs = [cell for _, cell in measured], 1
+    figures = [(each, reader.figure(each, cell.state)) for each, cell in measured]
+    if any(figure is not None and figure.definition.timed == "mean" for _, figure in figures):
+        pairs = of_size[0].point.ranks
+        if choose is not None:
+            cells = [
+                reader.median(each, figure, "us", functools.partial(rank_us, rank=rank))
+                for each, figure in figures
+                for rank in range(pairs)
+                if figure is not None
+            ]
+    known = [cell.estimate for cell in cells if cell.estimate is not None]
+    complete, of = len(known) == len(cells), choose or fmean
+    overs = {cell.interval_over for cell in cells}
+    return Measured(
+        "us",
+        of([cell.value for cell in cells if cell.value is not None]),
+        of([each.low for each in known]) if complete else None,
+        of([each.high for each in known]) if complete else None,
+        cells[0].state,
+        any(cell.oversubscribed for cell in cells),
+        pairs=(len(measured) * pairs, len(of_size) * pairs),
+        interval_over=(stats.ONE_LAUNCH if stats.ONE_LAUNCH in overs else cells[0].interval_over) if complete else None,
+        exact=cells[0].exact,
+    )

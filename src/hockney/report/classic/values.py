@@ -12,6 +12,7 @@ from hockney.stats.interval import Bounded
 
 SEVERAL_STATES = "several states"
 NOTHING = "\N{EN DASH}"
+_NAMED_MAX = 5  # rows or columns that a sentence lists
 Kind = Literal["key", "published", "measured", "predicted"]
 
 
@@ -81,10 +82,25 @@ class ClassicColumn:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Why figures are missing, and the rows or columns that miss them; without `names` all rows do."""
+
+    reason: str
+    names: tuple[str, ...] = ()
+    predicted: bool = False
+
+    def sentence(self, why: str) -> str:
+        """`Not measured (1): tcp, ring, 2 ranks; …`; `why` is printed in place of the reason."""
+        more = f"; and {len(self.names) - _NAMED_MAX} more" if len(self.names) > _NAMED_MAX else ""
+        which = f": {'; '.join(self.names[:_NAMED_MAX])}{more}" if self.names else ""
+        return f"Not {'predicted' if self.predicted else 'measured'} {why}{which}."
+
+
+@dataclass(frozen=True)
 class Table:
     """A table in the report's shape, with columns of this machine next to the published one.
 
-    The first `heading` columns are shown above the rows that share them.
+    The first `heading` columns are shown above the rows that share them. `left_out` says why figures are missing.
     """
 
     name: str
@@ -93,6 +109,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     heading: int = 0
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def plain_table(name: str, title: str, heads: str, rows: Iterable[Sequence[Cell]], *notes: str) -> Table:

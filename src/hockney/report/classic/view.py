@@ -1,4 +1,4 @@
-"""A table as shown: all published figures, and those of this machine.
+"""A table as shown: all published figures, and those of this machine; and its curves over the message size.
 
 Columns and rows without figures become sentences that say why. The JSON has all values.
 """
@@ -11,39 +11,12 @@ from dataclasses import dataclass, replace
 
 from hockney import stats
 from hockney.archive import Published
-from hockney.report.classic.values import NOTHING, SEVERAL_STATES, Cell, ClassicColumn, Measured, Table
-
-_NAMED_MAX = 5  # rows or columns that a sentence lists
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Why figures are missing, and the rows or columns that miss them; without `names` all rows do."""
-
-    reason: str
-    names: tuple[str, ...] = ()
-    predicted: bool = False
-
-    def sentence(self, why: str) -> str:
-        """`Not measured (1): tcp, ring, 2 ranks; …`; `why` is printed in place of the reason."""
-        more = f"; and {len(self.names) - _NAMED_MAX} more" if len(self.names) > _NAMED_MAX else ""
-        which = f": {'; '.join(self.names[:_NAMED_MAX])}{more}" if self.names else ""
-        return f"Not {'predicted' if self.predicted else 'measured'} {why}{which}."
+from hockney.report.classic.layout import layouts
+from hockney.report.classic.values import NOTHING, SEVERAL_STATES, Cell, ClassicColumn, LeftOut, Measured, Table
 
 
-@dataclass(frozen=True)
-class ClassicView:
-    """A table to show; `left_out` says why figures are missing. `across`: the published columns are figures of rows."""
-
-    columns: tuple[ClassicColumn, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    left_out: tuple[LeftOut, ...] = ()
-    heading: int = 0
-    across: bool = False
-
-
-def view_of(table: Table) -> ClassicView:
-    """The table without the columns and rows that have no figure; rows with a published one stay."""
+def view_of(table: Table) -> Table:
+    """The table without the columns and rows that have no figure, and why; rows with a published one stay."""
     measured, predicted = (
         [place for place, column in enumerate(table.columns) if column.kind == kind]
         for kind in ("measured", "predicted")
@@ -72,14 +45,15 @@ def view_of(table: Table) -> ClassicView:
         or column.kind == "key"
         or (column.kind == "published" and any(row[place] for row in rows))
     ]
-    return ClassicView(
-        tuple(table.columns[place] for place in shown),
-        tuple(tuple(row[place] for place in shown) for row in rows),
-        (
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in shown),
+        rows=tuple(tuple(row[place] for place in shown) for row in rows),
+        left_out=(
             *(LeftOut(why, () if len(names) == len(table.rows) else tuple(names)) for why, names in missing.items()),
             *_not_predicted(table, [place for place in predicted if place not in modelled], bool(modelled)),
         ),
-        sum(place < table.heading for place in shown),
+        heading=sum(place < table.heading for place in shown),
     )
 
 
@@ -108,27 +82,6 @@ def _name(table: Table, row: Sequence[Cell]) -> str:
     return " ".join(filter(None, keys))
 
 
-def laid_across(view: ClassicView) -> ClassicView:
-    """A view of published figures alone with a column for each value of its last key; any other unchanged."""
-    kinds = [column.kind for column in view.columns]
-    if len(kinds) < 3 or kinds != [*["key"] * (len(kinds) - 1), "published"] or view.heading:
-        return view
-    grid: dict[tuple[Cell, ...], dict[Cell, Cell]] = {}
-    for *head, last, figure in view.rows:
-        grid.setdefault(tuple(head), {})[last] = figure
-    values = list(dict.fromkeys(row[-2] for row in view.rows))
-    if (
-        len(values) > 6
-        or len(view.rows) != len(grid) * len(values)
-        or any(list(row) != values for row in grid.values())
-    ):
-        return view
-    *keys, last_key, published = view.columns
-    columns = [replace(published, title=f"{last_key.title} {text_of(value)}") for value in values]
-    rows = tuple((*head, *row.values()) for head, row in grid.items())
-    return replace(view, columns=(*keys, *columns), rows=rows, across=True)
-
-
 def text_of(cell: Cell) -> str:
     """The text of a cell, or a published figure as printed."""
     return cell if isinstance(cell, str) else (cell.printed or "na") if isinstance(cell, Published) else ""
@@ -143,3 +96,40 @@ def states_note(cells: Iterable[Measured]) -> tuple[str | None, str | None]:
     if set(count) == {stats.UNKNOWN.name}:
         return common, None
     return common, f"State of the machine: {common}{'' if len(count) == 1 else ', unless a cell names another'}."
+
+
+# ---- plots ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plot:
+    """The figures of a table, or of its rows that differ in size only: (size, value) by the name of the curve."""
+
+    title: str
+    unit: str
+    curves: dict[str, list[tuple[int, float]]]
+
+
+def plots_of(report: str, tables: Iterable[Table]) -> list[Plot]:
+    """A plot for each table over sizes, and for each set of its other keys with two published sizes or more."""
+    titles = {layout.name: layout.keys["bytes"] for layout in layouts(report) if "bytes" in layout.keys}
+    plots = [plot for table in tables if table.name in titles for plot in _plots(table, titles[table.name])]
+    return [plot for plot in plots if len(plot.curves.get("published", ())) > 1]
+
+
+def _plots(table: Table, size_title: str) -> Iterable[Plot]:
+    keys = [place for place, column in enumerate(table.columns) if column.kind == "key"]
+    at_size = next(place for place in keys if table.columns[place].title == size_title)
+    groups: dict[str, list[tuple[Cell, ...]]] = {}
+    for row in table.rows:
+        others = (f"{table.columns[place].title} {row[place]}" for place in keys if place != at_size)
+        groups.setdefault(", ".join(others), []).append(row)
+    for name, rows in groups.items():
+        curves: dict[str, list[tuple[int, float]]] = {}
+        units = [cell.unit for row in rows for cell in row if isinstance(cell, Published)]
+        for row in rows:
+            size = str(row[at_size]).partition(" ")[0]
+            for column, cell in zip(table.columns, row, strict=True) if size.isdecimal() else ():
+                if isinstance(cell, Published | Measured) and cell.unit in units and cell.value is not None:
+                    curves.setdefault(column.title, []).append((int(size), cell.value))
+        yield Plot(f"{table.title}{f': {name}' if name else ''}", units[0] if units else "", curves)

@@ -1,35 +1,36 @@
 """The HTML report: one self-contained file, which opens from disk and asks no network for anything.
 
-Each section has a file here that makes plain values. page.html.jinja puts them on the page; page.css and the scripts
-are inlined, and the figures are embedded once, as JSON. docs/architecture.md says where to add a section.
+The files here make plain values for each section. page.html.jinja puts them on the page; page.css and the scripts are
+inlined, and the figures are embedded once, as JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from hockney.analysis.explain import explain_run
-from hockney.analysis.explain.read import read_run
-from hockney.analysis.health import SUITE
-from hockney.errors import Fix, HockneyError
-from hockney.report.html import definitions, layers, machines, ranks, samples
-from hockney.report.html.charts import Chart, chart_json
-from hockney.report.html.classic import classic_items
+from hockney.analysis.health import health_of
+from hockney.analysis.health.matrices import SUITE
+from hockney.errors import Fix
+from hockney.machine.files import read_toml
+from hockney.report.findings import fix_sentence
+from hockney.report.html.charts import Chart, chart_json, matrix_json
+from hockney.report.html.classic import classic_items, figures_text
 from hockney.report.html.comparisons import comparisons_of
-from hockney.report.html.curves import curves_json, curves_of, fits_json
+from hockney.report.html.curves import curves_json, fits_json
 from hockney.report.html.findings import findings_of
-from hockney.report.html.history import history_chart
-from hockney.report.html.load import load_table
-from hockney.report.html.material import Material
+from hockney.report.html.layers import layers_chart
+from hockney.report.html.machines import machines_chart
+from hockney.report.html.material import Material, material_of
+from hockney.report.html.over import history_chart, ranks_chart
 from hockney.report.html.page import rendered
-from hockney.report.html.pairs import matrices_of, matrix_item, matrix_json, of_hosts
 from hockney.report.html.predictions import predictions_of
 from hockney.report.html.reports import report_charts
+from hockney.report.html.samples import cpu_chart, distribution_chart
 from hockney.report.html.summary import summary_of
-from hockney.report.html.tables import environment_of, sheet_table
-from hockney.report.names import readable_names
-from hockney.report.sheet import make_sheet
+from hockney.report.html.tables import environment_of, load_table, sheet_table
+from hockney.report.pairs import PairValues, host_values, rank_values
 from hockney.results.runs import Results, Run
 from hockney.results.traits import pattern_traits
 
@@ -40,18 +41,13 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
     transports = list(dict.fromkeys(curve.transport for curve in material.curves))
     charts = charts_of(material)
     comparisons, changes = comparisons_of(material)
-    if run.info.suite == SUITE:
-        matrices = of_hosts(run)
-    else:
-        items = ((matrix, matrix_item(material, matrix)) for matrix in matrices_of(material))
-        matrices = [(item, matrix_json(matrix, item.name)) for matrix, item in items]
-    has_curves = any(curve.is_drawn for curve in material.curves)
-    known_patterns = _definitions(material)
+    matrices = matrices_of(material)
     load = load_table(material)
     known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices), *["load"] * (load is not None)]
     figures = report_charts()
     predictions = predictions_of(material)
     checked = [predictions.chart] if predictions and predictions.chart else []
+    patterns = _definitions(material)
     data: dict[str, Any] = {
         "format": "hockney-report",
         "version": 1,
@@ -59,9 +55,9 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
         "runs": [{"id": each.id, "label": each.label} for each in material.runs],
         "curves": curves_json(material.curves, transports),
         **fits_json(material.explanation, run.id, transports),
-        "matrices": [matrix for _, matrix in matrices],
+        "matrices": list(map(matrix_json, matrices)),
         "charts": {chart.id: chart_json(chart) for chart in (*charts, *checked, *changes, *figures)},
-        "definitions": known_patterns,
+        "definitions": patterns,
     }
     return rendered(
         data,
@@ -70,52 +66,37 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "findings": findings_of(material, known),
             "sheet": sheet_table(material),
             "load": load,
-            "has_curves": has_curves,
+            "has_curves": any(curve.is_drawn for curve in material.curves),
             "charts": {chart.id: chart for chart in charts},
-            "pairs": [item for item, _ in matrices],
+            "matrices": matrices,
             "comparisons": comparisons,
             "changes": changes,
             "predictions": predictions,
             "reports": figures,
             "classic": classic_items(material),
+            "figures_text": figures_text,
+            "fix_sentence": fix_sentence,
+            "command_line": command_line,
             "environment": environment_of(material),
-            "definitions": known_patterns,
-            "words": definitions.words(),
+            "definitions": patterns,
+            "words": read_toml(Path(__file__).with_name("definitions.toml"))["word"],
         },
     )
 
 
-def material_of(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> Material:
-    """The runs, read once."""
-    try:
-        reading = read_run(run)
-    except HockneyError:  # no figure has an interval
-        reading = None
-    runs = (run, *others)
-    return Material(
-        results=results,
-        run=run,
-        others=tuple(others),
-        sheet=make_sheet(run) if run.info.suite == "quick" else None,
-        reading=reading,
-        explanation=explain_run(run, reading) if reading is not None or run.info.suite == SUITE else None,
-        curves=[curve for each in runs for curve in curves_of(each)],
-        names=readable_names(launch for each in runs for launch in each.launches.values()),
-        command_line=command_line,
-    )
-
-
 def charts_of(material: Material) -> list[Chart]:
-    """The charts that have a section each."""
-    made = (
-        samples.distribution_chart(material),
-        layers.layers_chart(material),
-        samples.cpu_chart(material),
-        ranks.ranks_chart(material),
-        history_chart(material),
-        machines.machines_chart(material),
-    )
-    return [chart for chart in made if chart is not None]
+    """The charts that have a section each, where they have anything to show."""
+    makers = (distribution_chart, layers_chart, cpu_chart, ranks_chart, history_chart, machines_chart)
+    return [chart for make in makers if (chart := make(material)).views]
+
+
+def matrices_of(material: Material) -> list[PairValues]:
+    """Those between all hosts of a run of health; else of all pairs of ranks, idle before loaded."""
+    if material.run.info.suite == SUITE:
+        return list(host_values(health_of(material.run)))
+    known = material.reading.matrices if material.reading is not None else ()
+    ordered = sorted(known, key=lambda m: (m.transport, m.ranks, m.options, m.bytes, m.load))
+    return [rank_values(matrix, material.name_of) for matrix in ordered]
 
 
 def _definitions(material: Material) -> dict[str, str]:

@@ -1,16 +1,20 @@
-"""Parts of a chart as plain values: charts.js draws them, and the table behind each lists them."""
+"""Parts of a chart as plain values: draw.js draws them, and the table behind each lists them."""
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from hockney.report.pairs import PairValues
+
 Unit = Literal["ns", "bytes", "bytes/s", "count", "share", "ratio", "unix_s", "percentile", ""]
 Scale = Literal["log2", "log10", "linear", "names", "tail", "time"]
 Kind = Literal["measured", "model", "published", "reference"]
-PointValues = tuple[float, float, float | None, float | None]  # x, y, and the interval of the value
+PointValues = tuple[float, float] | tuple[float, float, float | None, float | None]
+"""x, y, and the interval of the value where it may have one."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,8 @@ class View:
     """One of the pictures that a chart can show; `names` are its categories, `y` its axis if not the chart's."""
 
     name: str
-    lines: tuple[Line, ...]
-    names: tuple[str, ...] = ()
+    lines: Sequence[Line]
+    names: Sequence[str] = ()
     y: Axis | None = None
 
 
@@ -54,7 +58,7 @@ class Chart:
     kind: Literal["lines", "points", "bars", "intervals"]
     x: Axis
     y: Axis
-    views: tuple[View, ...]
+    views: Sequence[View]
     note: str = ""
 
 
@@ -68,6 +72,11 @@ def plain(value: float | None) -> float | int | None:
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
+def interval_of(point: PointValues) -> tuple[float | None, float | None]:
+    """The interval of its value; None where there is none."""
+    return (point[2], point[3]) if len(point) == 4 else (None, None)
+
+
 def chart_json(chart: Chart) -> dict[str, Any]:
     """A chart in the page's embedded form."""
     return {
@@ -78,10 +87,26 @@ def chart_json(chart: Chart) -> dict[str, Any]:
                 **vars(view),
                 "y": asdict(view.y or chart.y),
                 "lines": [
-                    {**vars(line), "points": [[plain(part) for part in point] for point in line.points]}
+                    {
+                        **vars(line),
+                        "points": [[*map(plain, (*point[:2], *interval_of(point)))] for point in line.points],
+                    }
                     for line in view.lines
                 ],
             }
             for view in chart.views
         ],
+    }
+
+
+def matrix_json(matrix: PairValues) -> dict[str, Any]:
+    """A matrix in the page's embedded form: its values row by row, as little-endian floats of 32 bits."""
+    return {
+        "name": matrix.name,
+        "unit": matrix.unit,
+        "ranks": len(matrix.values),
+        "values": base64.b64encode(matrix.values.astype("<f4").tobytes()).decode("ascii"),
+        "hosts": matrix.hosts,
+        "cpus": matrix.cpus,
+        "outliers": matrix.framed,
     }

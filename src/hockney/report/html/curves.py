@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockney.analysis.explain import Explanation
+from hockney.analysis.explain.fits import FittedLine
+from hockney.analysis.finding import Subject
 from hockney.model import PointStatus
 from hockney.report.html.charts import plain
 from hockney.results.runs import Run, Series, main_state, summary_time
@@ -18,7 +20,6 @@ _OF_PAIRS = {"source", "target", "round"}  # options that name a pair of ranks: 
 _BOUNDS = ("y", "low", "high")
 _Figure = tuple[float, float | None, float | None]  # with its bounds
 _Member = tuple[Series, list[MeasurementSummary]]  # in one state
-_Key = tuple[str, str, int, str]  # transport, pattern with options, ranks, state
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class CurveData:
 
 def curves_of(run: Run) -> list[CurveData]:
     """Every curve of a run in the order of its plan, without pairs of ranks, and of the harness only memcpy."""
-    members: dict[_Key, list[_Member]] = {}
+    members: dict[tuple[str, str, int, str], list[_Member]] = {}  # by transport, pattern with options, ranks, state
     counts: dict[tuple[str, int], list[Mapping[str, int]]] = {}
     floors_ns: dict[str, float | None] = {}
     for series, measurements in run.summaries():
@@ -78,32 +79,26 @@ def curves_of(run: Run) -> list[CurveData]:
             key = point.transport, point.pattern_text, point.ranks, name
             members.setdefault(key, []).append((series, of_state))
     main = {place: main_state(of_points) for place, of_points in counts.items()}
-    return [
-        _curve(run.id, key, of_key, key[3] == main[key[0], key[2]], floors_ns[key[3]])
-        for key, of_key in members.items()
-    ]
-
-
-def _curve(run: int, key: _Key, members: Iterable[_Member], is_main: bool, floor_ns: float | None) -> CurveData:
-    transport, pattern, ranks, state = key
-    ordered = sorted(members, key=lambda member: member[0].point.bytes)
-    return CurveData(
-        run=run,
-        transport=transport,
-        pattern=pattern,
-        ranks=ranks,
-        state=state,
-        is_main=is_main,
-        floor_ns=floor_ns,
-        payload=_payload(ordered),
-        is_sized=ordered[0][0].point.is_sized,
-        times_ns={series.point.bytes: _time(series, measurements) for series, measurements in ordered},
-    )
-
-
-def _time(series: Series, measurements: Sequence[MeasurementSummary]) -> _Figure:
-    time = summary_time(measurements, exact=series.is_exact)[0]
-    return time.value, time.low, time.high
+    curves = []
+    for (transport, pattern, ranks, name), of_curve in members.items():
+        ordered = sorted(of_curve, key=lambda member: member[0].point.bytes)
+        times = [summary_time(measurements, exact=series.is_exact)[0] for series, measurements in ordered]
+        sizes = [series.point.bytes for series, _ in ordered]
+        curves.append(
+            CurveData(
+                run=run.id,
+                transport=transport,
+                pattern=pattern,
+                ranks=ranks,
+                state=name,
+                is_main=name == main[transport, ranks],
+                floor_ns=floors_ns[name],
+                payload=_payload(ordered),
+                is_sized=ordered[0][0].point.is_sized,
+                times_ns={size: (time.value, time.low, time.high) for size, time in zip(sizes, times, strict=True)},
+            )
+        )
+    return curves
 
 
 def _payload(members: Sequence[_Member]) -> float | None:
@@ -132,7 +127,6 @@ def curves_json(curves: Iterable[CurveData], transports: Sequence[str]) -> list[
             "drawn": curve.is_drawn,
             "floor": plain(curve.floor_ns),
             "payload": curve.payload,
-            "sized": curve.is_sized,
             "x": list(curve.times_ns),
             **{name: [plain(time[at]) for time in curve.times_ns.values()] for at, name in enumerate(_BOUNDS)},
         }
@@ -144,13 +138,14 @@ def fits_json(explanation: Explanation | None, run: int, transports: Sequence[st
     """Fitted segments and protocol switches of a run, to be drawn on its curves."""
     if explanation is None:
         return {"segments": [], "switches": []}
+
+    def of_curve(about: FittedLine | Subject) -> dict[str, Any]:
+        place = transports.index(about.transport)
+        return {"run": run, "t": place, "pattern": about.pattern, "ranks": about.ranks, "state": about.state}
+
     segments = [
         {
-            "run": run,
-            "t": transports.index(line.transport),
-            "pattern": line.pattern,
-            "ranks": line.ranks,
-            "state": line.state,
+            **of_curve(line),
             "from": line.first_bytes,
             "to": line.last_bytes,
             "t0": plain(line.t0_ns.value),
@@ -161,18 +156,14 @@ def fits_json(explanation: Explanation | None, run: int, transports: Sequence[st
     ]
     switches = [
         {
-            "run": run,
-            "t": transports.index(finding.subject.transport),
-            "pattern": finding.subject.pattern,
-            "ranks": finding.subject.ranks,
-            "state": finding.subject.state,
+            **of_curve(finding.subject),
             "below": finding.facts["below_bytes"],
             "above": finding.facts["above_bytes"],
-            "answer": finding.facts.get("answer", ""),
+            "answer": finding.facts["answer"],
         }
         for finding in explanation.findings
         if finding.code == "protocol switch"
-        and {"below_bytes", "above_bytes"} <= finding.facts.keys()
+        and finding.facts.get("answer") != "not seen"
         and finding.subject.transport in transports
     ]
     return {"segments": segments, "switches": switches}

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from hockney.analysis.finding import Finding
+from hockney.analysis.finding import Finding, NotChecked
 from hockney.analysis.health import CODES
 from hockney.errors import Fix
-from hockney.report.findings import (
-    cause_of,
-    check_name,
-    evidence_of,
-    fix_sentence,
-    gap_text,
-    grouped,
-    note_text,
-    title_of,
-)
+from hockney.report.findings import cause_of, check_name, evidence_of, gap_text, grouped, note_text, title_of
 from hockney.report.html.material import Material
 
 # Of the others, a machine or a library that works as it should has some: a switch of protocols, a cache that ends.
@@ -26,14 +17,15 @@ _PROBLEMS = {
     *("slower than its parts", "broken scaling law", "slow rank or pair", "slow group", "outliers"),
     *("yielding library", "far above the floor", "identical rows", "kinked scaling law", "two speeds"),
 }
-
-
-@dataclass(frozen=True)
-class FixItem:
-    """A remedy, and the command that carries it out."""
-
-    text: str
-    command: str
+_CHARTS = {  # that show a finding best, by its code
+    "slow rank or pair": "matrix",
+    "slow group": "matrix",
+    "impact": "load",
+    "yielding library": "cpu",
+    "broken scaling law": "ranks",
+    "outliers": "distribution",
+    "far above the floor": "layers",
+}
 
 
 @dataclass(frozen=True)
@@ -45,11 +37,10 @@ class FindingItem:
     also: tuple[str, ...]
     evidence: str
     cause: str
-    fix: FixItem | None
+    fix: Fix | None
     is_problem: bool
     chart: str
-    shows: dict[str, Any] = field(default_factory=dict)
-    sources: tuple[str, ...] = ()
+    shows: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -66,7 +57,7 @@ class Findings:
     """All that `explain` finds; `notes` limit it."""
 
     items: tuple[FindingItem, ...]
-    notes: tuple[tuple[str, FixItem | None], ...]
+    notes: tuple[tuple[str, Fix | None], ...]
     gaps: tuple[Gap, ...]
 
 
@@ -82,65 +73,46 @@ def findings_of(material: Material, charts: Iterable[str]) -> Findings:
         return Findings((), (), ())
     known = set(charts)
     groups = sorted(grouped(explanation.findings), key=lambda group: not is_problem(group[0]))
-    reasons: dict[str, list[tuple[str, str]]] = {}
+    reasons: dict[str, list[NotChecked]] = {}
     for gap in explanation.not_checked:
-        command = material.command_line(gap.how) if gap.how else ""
-        reasons.setdefault(gap.reason.value, []).append((f"{check_name(gap)}: {gap_text(gap)}", command))
+        reasons.setdefault(gap.reason.value, []).append(gap)
     return Findings(
         tuple(_item(material, group, known) for group in groups),
-        tuple((note_text(note), _fix(material, note.fix)) for note in explanation.notes),
-        tuple(
-            Gap(
-                reason,
-                tuple(what for what, _ in members),
-                tuple(dict.fromkeys(command for _, command in members if command)),
-            )
-            for reason, members in reasons.items()
-        ),
+        tuple((note_text(note), note.fix) for note in explanation.notes),
+        tuple(_gap(material, reason, members) for reason, members in reasons.items()),
     )
+
+
+def _gap(material: Material, reason: str, gaps: Sequence[NotChecked]) -> Gap:
+    commands = dict.fromkeys(material.command_line(gap.how) for gap in gaps if gap.how)
+    what = tuple(f"{check_name(gap)}: {gap_text(gap)}" for gap in gaps)
+    return Gap(reason, what, tuple(filter(None, commands)))
 
 
 def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> FindingItem:
     finding = group[0]
-    about = finding.subject
-    name = material.name_of(about.transport) if about.transport else ""
-    others = dict.fromkeys(material.name_of(each.subject.transport) for each in group)
+    name, *others = dict.fromkeys(material.name_of(each.subject.transport) for each in group)
     chart, shows = _evidence_chart(material, finding, [each.subject.transport for each in group], charts)
     return FindingItem(
         title=title_of(finding),
         about=name,
-        also=tuple(other for other in others if other and other != name),
+        also=tuple(filter(None, others)),
         evidence=evidence_of(finding),
         cause=cause_of(finding),
-        fix=_fix(material, finding.fix),
+        fix=finding.fix,
         is_problem=is_problem(finding),
         chart=chart,
         shows=shows,
-        sources=finding.sources,
     )
-
-
-def _fix(material: Material, fix: Fix | None) -> FixItem | None:
-    return None if fix is None else FixItem(fix_sentence(fix), material.command_line(fix))
 
 
 def _evidence_chart(
     material: Material, finding: Finding, transports: Sequence[str], charts: set[str]
 ) -> tuple[str, dict[str, Any]]:
     """The chart that shows it, and the settings of that chart; "" without one."""
-    about = finding.subject
-    if finding.code in ("slow rank or pair", "slow group") and "matrix" in charts:
-        return "matrix", {}
-    if finding.code == "impact" and "load" in charts:
-        return "load", {}
-    if finding.code == "yielding library" and "cpu" in charts:
-        return "cpu", {}
-    if finding.code == "broken scaling law" and "ranks" in charts:
-        return "ranks", {}
-    if finding.code == "outliers" and "distribution" in charts:
-        return "distribution", {}
-    if finding.code == "far above the floor" and "layers" in charts:
-        return "layers", {}
+    about, chart = finding.subject, _CHARTS.get(finding.code)
+    if chart in charts:
+        return chart, {}
     if (about.pattern, about.ranks) in {(curve.pattern, curve.ranks) for curve in material.curves if curve.is_drawn}:
         shown = [transport for transport in transports if transport]
         return "curves", {"pattern": about.pattern, "ranks": about.ranks, "transports": shown}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hockney.analysis.explain.curve import MeasuredCurve
-from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
+from hockney.report.html.charts import Axis, Chart, Line, View
 from hockney.report.html.material import Material
 from hockney.results.traits import transport_traits
 from hockney.units import format_bytes
@@ -13,27 +13,19 @@ from hockney.units import format_bytes
 _FLOOR = "floor"
 
 
-def layers_chart(material: Material) -> Chart | None:
-    """A chart of the smallest message that all have; None without two layers in one state."""
-    reading = material.reading
-    if reading is None:
-        return None
-    curves = {curve.transport: curve for curve in reading.of("pingpong") if not curve.options and curve.ranks == 2}
+def layers_chart(material: Material) -> Chart:
+    """The smallest message that most have, where there are two layers in one state."""
+    known = material.reading.of("pingpong") if material.reading is not None else ()
+    curves = {curve.transport: curve for curve in known if not curve.options and curve.ranks == 2}
     sizes = [size for curve in curves.values() for size in curve.sizes if 0 < size <= 64]
-    if not sizes:
-        return None
-    size = max(set(sizes), key=lambda each: (sizes.count(each), -each))
-    roots: dict[str, list[tuple[str, list[tuple[str, float]]]]] = {}
+    size = max(set(sizes), key=lambda each: (sizes.count(each), -each), default=0)
+    roots: dict[str, dict[str, dict[str, float]]] = {}  # by what is lowest, then by transport
     for transport, curve in curves.items():
         parts = _parts(material, curves, curve, size)
         if parts:
-            roots.setdefault(parts[0][0], []).append((transport, parts))
+            roots.setdefault(next(iter(parts)), {})[transport] = parts
     # A stack of one part shows only a base without layers.
-    views = tuple(
-        _view(material, root, stacks) for root, stacks in roots.items() if any(len(parts) > 1 for _, parts in stacks)
-    )
-    if not views:
-        return None
+    views = [_view(material, root, stacks) for root, stacks in roots.items() if max(map(len, stacks.values())) > 1]
     return Chart(
         id="layers",
         title=f"Cost of each layer for a message of {format_bytes(size)}",
@@ -49,36 +41,30 @@ def layers_chart(material: Material) -> Chart | None:
 
 def _parts(
     material: Material, curves: Mapping[str, MeasuredCurve], curve: MeasuredCurve, size: int
-) -> list[tuple[str, float]]:
-    """The layers of a transport from below, each with its added time; [] if its time of the size is not known."""
+) -> dict[str, float]:
+    """The time that each layer of a transport adds, from below; {} if its time of the size is not known."""
     time = curve.at(size)
     if time is None or material.reading is None:
-        return []
+        return {}
     traits = transport_traits(material.run.facts, curve.transport)
     below = curves.get(traits.below or "")
     if below is not None and below.state == curve.state:
         parts = _parts(material, curves, below, size)
-        rest = time.value - sum(part for _, part in parts)
+        rest = time.value - sum(parts.values())
         if parts and rest >= 0:
-            return [*parts, (curve.transport, rest)]
+            return {**parts, curve.transport: rest}
     floor = material.reading.floors.get(curve.job)
     if traits.carrier == "memory" and floor is not None and floor.value <= time.value:
-        return [(_FLOOR, floor.value), (curve.transport, time.value - floor.value)]
-    return [(curve.transport, time.value)]
+        return {_FLOOR: floor.value, curve.transport: time.value - floor.value}
+    return {curve.transport: time.value}
 
 
-def _view(material: Material, root: str, stacks: list[tuple[str, list[tuple[str, float]]]]) -> View:
-    ordered = sorted(stacks, key=lambda stack: sum(part for _, part in stack[1]))
-    layers = list(dict.fromkeys(name for _, parts in ordered for name, _ in parts))
+def _view(material: Material, root: str, stacks: Mapping[str, Mapping[str, float]]) -> View:
+    ordered = sorted(stacks, key=lambda transport: sum(stacks[transport].values()))
     lines = []
-    for layer in layers:
-        points: list[PointValues] = []
-        for row, (_, parts) in enumerate(ordered):
-            value = dict(parts).get(layer)
-            if value is not None:
-                points.append((value, row, None, None))
-        name = _FLOOR if layer == _FLOOR else material.name_of(layer)
-        lines.append(Line(name, points, transport=None if layer == _FLOOR else layer))
+    for layer in dict.fromkeys(layer for transport in ordered for layer in stacks[transport]):
+        points = [(stacks[name][layer], row) for row, name in enumerate(ordered) if layer in stacks[name]]
+        lines.append(Line(material.name_of(layer), points, transport=None if layer == _FLOOR else layer))
     is_memory = root == _FLOOR or transport_traits(material.run.facts, root).carrier == "memory"
     title = "shared memory" if is_memory else material.name_of(root)
-    return View(f"on {title}", tuple(lines), tuple(material.name_of(transport) for transport, _ in ordered))
+    return View(f"on {title}", lines, [material.name_of(transport) for transport in ordered])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hockney.archive import Coordinate, machines, reports
@@ -14,56 +13,34 @@ from hockney.results.runs import Run
 
 _SCALE = {"us": 1e3, "MB/s": 1e6}  # to ns and bytes/s
 
-_Where = Mapping[str, Coordinate | list[Coordinate]]
-
-
-@dataclass(frozen=True)
-class _Selection:
-    """The figures of a machine's report that are its latency and its bandwidth; `what` names the measured thing."""
-
-    machine: str
-    name: str
-    what: str
-    latency: _Where
-    bandwidth: _Where
-
-
-# The rate of Com-1.1 is that of its largest message: the report has no best rate.
-_SELECTIONS = (
-    _Selection(
-        "gpmimd",
-        "GPMIMD, T9000",
-        "one-way, 4 B and 1 KiB",
-        {"benchmark": "Com-1.1", "bytes": 4},
-        {"benchmark": "Com-1.1", "bytes": 1024},
+_Where = dict[str, Coordinate | list[Coordinate]]
+# Of each: the machine, its name here, what was measured, and where the report has both figures, then the latency, then
+# the bandwidth. The rate of Com-1.1 is that of its largest message: the report has no best rate.
+_SELECTIONS: tuple[tuple[str, str, str, _Where, _Where, _Where], ...] = (
+    ("gpmimd", "GPMIMD, T9000", "one-way, 4 B and 1 KiB", {"benchmark": "Com-1.1"}, {"bytes": 4}, {"bytes": 1024}),
+    (
+        *("t3d", "Cray T3D", "SHMEM put, mean of all pairs"),
+        {"benchmark": "single_pairs"},
+        {"metric": "latency_avg"},
+        {"metric": "Rmax"},
     ),
-    _Selection(
-        "t3d",
-        "Cray T3D",
-        "SHMEM put, mean of all pairs",
-        {"benchmark": "single_pairs", "metric": "latency_avg"},
-        {"benchmark": "single_pairs", "metric": "Rmax"},
+    (
+        *("ancor", "Ancor Fibre Channel", "write, not blocking"),
+        {"write": "non-blocking", "read": "non-blocking"},
+        {"metric": "system_overhead"},
+        {"metric": "speed"},
     ),
-    _Selection(
-        "ancor",
-        "Ancor Fibre Channel",
-        "write, not blocking",
-        {"write": "non-blocking", "read": "non-blocking", "metric": "system_overhead"},
-        {"write": "non-blocking", "read": "non-blocking", "metric": "speed"},
+    (
+        *("scali", "Scali SCI, between nodes", "ping-pong between nodes"),
+        {"benchmark": "ping-pong", "scope": "inter-node"},
+        {"bytes": 0},
+        {"metric": "peak_bandwidth"},
     ),
-    _Selection(
-        "scali",
-        "Scali SCI, between nodes",
-        "ping-pong between nodes",
-        {"benchmark": "ping-pong", "scope": "inter-node", "bytes": 0},
-        {"benchmark": "ping-pong", "scope": "inter-node", "metric": "peak_bandwidth"},
-    ),
-    _Selection(
-        "scali",
-        "Scali, within a node",
-        "ping-pong within a node",
-        {"benchmark": "ping-pong", "scope": "intra-node", "bytes": 0},
-        {"benchmark": "ping-pong", "scope": "intra-node", "metric": "peak_bandwidth"},
+    (
+        *("scali", "Scali, within a node", "ping-pong within a node"),
+        {"benchmark": "ping-pong", "scope": "intra-node"},
+        {"bytes": 0},
+        {"metric": "peak_bandwidth"},
     ),
 )
 
@@ -82,34 +59,32 @@ class ArchivePoint:
 @functools.cache
 def archive_points() -> tuple[ArchivePoint, ...]:
     """Every machine of the archive of which both figures are published."""
-    return tuple(_point(selection) for selection in _SELECTIONS)
-
-
-def _point(selection: _Selection) -> ArchivePoint:
-    machine = machines()[selection.machine]
-    latency = next(figure for figure in machine.figures if figure.value and figure.matches(selection.latency))
-    rate = next(figure for figure in machine.figures if figure.value and figure.matches(selection.bandwidth))
-    value = (rate.value or 0.0) * _SCALE[rate.unit]
-    bytes_per_s = 1e9 * float(rate.at["bytes"]) / value if rate.unit == "us" else value  # of a message's time
-    year = int(reports()[machine.report].date[-4:])
-    return ArchivePoint(
-        selection.name, year, selection.what, (latency.value or 0.0) * _SCALE[latency.unit], bytes_per_s
-    )
-
-
-def machines_chart(material: Material) -> Chart | None:
-    """A chart of latency and bandwidth; None if no transport of the runs has both."""
-    measured = [line for run in material.runs for line in _measured(material, run)]
-    if not measured:
-        return None
-    published = [
-        Line(
-            f"{point.title}, {point.year}",
-            [(point.latency_ns, point.rate_bytes_per_s, None, None)],
-            "published",
-            labels=(point.what,),
+    points = []
+    for name, title, what, where, of_latency, of_rate in _SELECTIONS:
+        machine = machines()[name]
+        latency, rate = (
+            next(figure for figure in machine.figures if figure.value and figure.matches({**where, **of_kind}))
+            for of_kind in (of_latency, of_rate)
         )
-        for point in archive_points()
+        latency_ns, value = ((figure.value or 0.0) * _SCALE[figure.unit] for figure in (latency, rate))
+        bytes_per_s = 1e9 * float(rate.at["bytes"]) / value if rate.unit == "us" else value  # of a message's time
+        year = int(reports()[machine.report].date[-4:])
+        points.append(ArchivePoint(title, year, what, latency_ns, bytes_per_s))
+    return tuple(points)
+
+
+def machines_chart(material: Material) -> Chart:
+    """Latency and bandwidth, if a transport of the runs has both."""
+    measured = []
+    for run in material.runs:
+        for curve in pingpongs(material, run):
+            time, rate = next((time for size, time in curve.times_ns.items() if 0 < size <= 64), None), best_rate(curve)
+            if time is not None and rate:
+                name = material.name_of(curve.transport, run.id)
+                measured.append(Line(name, [(time[0], rate)], transport=curve.transport))
+    published = [
+        Line(f"{each.title}, {each.year}", [(each.latency_ns, each.rate_bytes_per_s)], "published", labels=(each.what,))
+        for each in archive_points()
     ]
     return Chart(
         id="machines",
@@ -118,22 +93,11 @@ def machines_chart(material: Material) -> Chart | None:
         kind="points",
         x=Axis("latency", "ns"),
         y=Axis("bandwidth", "bytes/s"),
-        views=(View("", (*published, *measured)),),
+        views=[View("", [*published, *measured])] if measured else [],
         note="Up and to the left is better. Latency is the time of the shortest message, bandwidth the highest rate of "
         "all sizes: here of ping-pongs, and of the hollow, published marks as the table says. The archive has no "
         "latency of the Intel Paragon (72 MB/s, 1995), and only an application's row of the T3E and the Origin 2000.",
     )
-
-
-def _measured(material: Material, run: Run) -> list[Line]:
-    """The smallest ping-pong and the best rate of each transport, in the state that tables show."""
-    lines = []
-    for curve in pingpongs(material, run):
-        time, rate = next((time for size, time in curve.times_ns.items() if 0 < size <= 64), None), best_rate(curve)
-        if time is not None and rate:
-            name = material.name_of(curve.transport) + (f", run {run.id}" if material.others else "")
-            lines.append(Line(name, [(time[0], rate, None, None)], transport=curve.transport))
-    return lines
 
 
 def pingpongs(material: Material, run: Run) -> list[CurveData]:

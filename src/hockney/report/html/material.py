@@ -1,15 +1,18 @@
-"""The input of the page's sections: the runs, read once."""
+"""The input of a report's sections: the runs, read once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hockney.analysis.explain import Explanation
+from hockney.analysis.explain import Explanation, explain_run
 from hockney.analysis.explain.curve import Reading
-from hockney.errors import Fix
-from hockney.report.html.curves import CurveData
-from hockney.report.sheet import Sheet
+from hockney.analysis.explain.read import read_run
+from hockney.analysis.health.matrices import SUITE
+from hockney.errors import Fix, HockneyError
+from hockney.report.html.curves import CurveData, curves_of
+from hockney.report.names import readable_names
+from hockney.report.sheet import Sheet, make_sheet
 from hockney.results.runs import Results, Run
 
 
@@ -31,11 +34,32 @@ class Material:
     names: Mapping[str, str]
     command_line: Callable[[Fix], str]
 
-    def name_of(self, transport: str) -> str:
-        """The readable name of a transport."""
-        return self.names.get(transport, transport)
+    def name_of(self, transport: str, run: int | None = None) -> str:
+        """The readable name of a transport; where there are several runs with that of its run, if it is given."""
+        name = self.names.get(transport, transport)
+        return f"{name}, run {run}" if self.others and run is not None else name
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """All runs, the first one first."""
         return (self.run, *self.others)
+
+
+def material_of(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> Material:
+    """Read the runs; `others` are compared with the first one."""
+    try:
+        reading = read_run(run)
+    except HockneyError:  # no figure has an interval
+        reading = None
+    runs = (run, *others)
+    return Material(
+        results=results,
+        run=run,
+        others=tuple(others),
+        sheet=make_sheet(run) if run.info.suite == "quick" else None,
+        reading=reading,
+        explanation=explain_run(run, reading) if reading is not None or run.info.suite == SUITE else None,
+        curves=[curve for each in runs for curve in curves_of(each)],
+        names=readable_names([launch for each in runs for launch in each.launches.values()]),
+        command_line=command_line,
+    )

@@ -6,28 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hockney.analysis.predict.fit import Fit
-from hockney.analysis.predict.prediction import Checked, Validation
 from hockney.errors import HockneyError
-from hockney.measure.fitted import fit_to_check, validate
-from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
+from hockney.measure.predict import Validation, fit_to_check, validate
+from hockney.report.html.charts import Axis, Chart, Line, View
 from hockney.report.html.material import Material
-from hockney.report.words import ERROR_COLUMNS, error_cells
+from hockney.report.table import TextTable, text_rows
+from hockney.report.words import ERROR_COLUMNS, error_cells, size_text
 from hockney.stats.fit import NoFit
-from hockney.units import counted, format_bytes
+from hockney.units import counted
 
 _POINTS_MAX = 300  # of all transports: each is simulated
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """The chart, and a table of how large the errors are: a row for each transport, its name first.
+    """The chart, and a table of how large the errors are; `why` is a sentence where there is neither."""
 
-    `why` is a sentence where there is neither.
-    """
-
-    chart: Chart | None
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
+    chart: Chart | None = None
+    table: TextTable | None = None
     why: str = ""
 
 
@@ -38,7 +34,7 @@ def predictions_of(material: Material) -> Predictions | None:
     try:
         validations = [validate(material.run, fit) for fit in chosen]
     except HockneyError as error:  # no compiler, as where a report is read on another machine
-        return Predictions(None, why=f"Nothing was predicted: {error}.")
+        return Predictions(why=f"Nothing was predicted: {error}.")
     done = [validation for validation in validations if validation.rows]
     if not done:
         return None
@@ -56,11 +52,11 @@ def predictions_of(material: Material) -> Predictions | None:
         kind="points",
         x=Axis("measured", "ns"),
         y=Axis("predicted", "ns"),
-        views=tuple(_view(material, validation) for validation in done),
+        views=[_view(material, validation) for validation in done],
         note=" ".join(filter(None, notes)),
     )
-    rows = ((_name(material, validation), *error_cells(validation)) for validation in done)
-    return Predictions(chart, ("transport", *ERROR_COLUMNS), tuple(rows))
+    rows = text_rows((_name(material, validation), *error_cells(validation)) for validation in done)
+    return Predictions(chart, TextTable("Measured against predicted", ("transport", *ERROR_COLUMNS), rows))
 
 
 def _fits(material: Material) -> Sequence[Fit]:
@@ -82,18 +78,9 @@ def _name(material: Material, validation: Validation) -> str:
 
 
 def _view(material: Material, validation: Validation) -> View:
-    points: list[PointValues] = [(row.measured_ns.value, row.predicted_ns, None, None) for row in validation.rows]
-    ends = [end(time for point in points for time in point[:2]) for end in (min, max)]
+    points = [(row.measured_ns.value, row.predicted_ns) for row in validation.rows]
+    ends = [end(time for point in points for time in point) for end in (min, max)]
     name = _name(material, validation)
-    return View(
-        name,
-        (
-            Line(name, points, transport=validation.transport, labels=tuple(map(_label, validation.rows))),
-            Line("equal", [(end, end, None, None) for end in ends], "reference"),
-        ),
-    )
-
-
-def _label(row: Checked) -> str:
-    size = format_bytes(row.point.bytes) if row.point.is_sized else ""
-    return f"{row.point.text(size=size)}: {row.error:+.1%}"
+    labels = tuple(f"{row.point.text(size=size_text(row.point))}: {row.error:+.1%}" for row in validation.rows)
+    measured = Line(name, points, transport=validation.transport, labels=labels)
+    return View(name, (measured, Line("equal", [(end, end) for end in ends], "reference")))

@@ -6,14 +6,14 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from hockney.archive import Coordinate, Published, published
 from hockney.archive.modelled import Modelled, modelled
-from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
+from hockney.report.html.charts import Axis, Chart, Line, View
 from hockney.units import format_bytes, format_ns, format_rate
 
-_MB = 1e6
+_SCALE = {"us": 1e3, "MB/s": 1e6, "%": 0.01}  # to ns, bytes/s and shares
 _TIME, _RATE, _SHARE = Axis("", "ns"), Axis("", "bytes/s"), Axis("", "share", "linear")
 _SIZES = Axis("message size", "bytes", "log2")
 _MODES = ("nonblocking", "blocking")
@@ -25,25 +25,38 @@ def report_charts() -> list[Chart]:
     return [_ancor(), _paragon(), _t3d(), _farms(), _sci()]
 
 
-def _figures(report: str, **where: Coordinate) -> Iterator[Published]:
-    return (figure for figure in published(report) if figure.value is not None and figure.matches(where))
+def _figures(report: str, **where: Coordinate) -> Iterator[tuple[Published, float]]:
+    """The published figures, each with its value in ns, bytes/s or as a share."""
+    for figure in published(report):
+        if figure.value is not None and figure.matches(where):
+            yield figure, figure.value * _SCALE[figure.unit]
 
 
 def _value(report: str, **where: Coordinate) -> float:
-    return next(_figures(report, **where)).value or 0.0
+    return next(_figures(report, **where))[1]
 
 
-def _reference(name: str, value: float, ends: tuple[float, float]) -> Line:
+def _level(name: str, value: float, ends: tuple[float, float]) -> Line:
     """A level that was published without its place on the other axis."""
-    return Line(name, [(end, value, None, None) for end in ends], "reference")
+    return Line(name, [(end, value) for end in ends], "reference")
 
 
-def _times(points: Iterable[Modelled]) -> list[PointValues]:
-    return [(point.bytes, point.time_ns, None, None) for point in points if point.bytes]
+def _times(points: Iterable[Modelled]) -> list[tuple[float, float]]:
+    return [(point.bytes, point.time_ns) for point in points if point.bytes]
 
 
-def _rates(points: Iterable[Modelled]) -> list[PointValues]:
-    return [(point.bytes, 1e9 * point.bytes / point.time_ns, None, None) for point in points if point.bytes]
+def _rates(points: Iterable[Modelled]) -> list[tuple[float, float]]:
+    return [(size, 1e9 * size / time_ns) for size, time_ns in _times(points)]
+
+
+def _both(
+    name: str, model: Iterable[tuple[float, float]], printed: Iterable[tuple[float, float]], place: int
+) -> list[Line]:
+    """The line of a model, and the published figures in the same colour."""
+    return [
+        Line(f"{name}, model", sorted(model), "model", color=place),
+        Line(f"{name}, published", sorted(printed), "published", color=place),
+    ]
 
 
 # ---- Scali, 2000 ----------------------------------------------------------------------------------------------------
@@ -51,24 +64,16 @@ def _rates(points: Iterable[Modelled]) -> list[PointValues]:
 
 def _sci() -> Chart:
     places = {"between nodes": ("", "inter-node"), "within a node": ("within", "intra-node")}
-    times: list[Line] = []
-    rates: list[Line] = []
+    times, rates = list[Line](), list[Line]()
     for place, (name, (variant, scope)) in enumerate(places.items()):
         points = [point for point in modelled("scabench") if point.variant == variant]
         ends = (float(points[1].bytes), float(points[-1].bytes))
         where = {"benchmark": "ping-pong", "scope": scope}
-        latency_ns = _value("scabench", **where, bytes=0) * 1e3
-        at_32_ns = _value("scabench", **where, bytes=32) * 1e3
-        peak = _value("scabench", **where, metric="peak_bandwidth") * _MB
-        times += [
-            Line(f"{name}, model", _times(points), "model", color=place),
-            Line(f"{name}, published", [(32, at_32_ns, None, None)], "published", color=place),
-            _reference(f"{name}, 0 B: {format_ns(latency_ns)}", latency_ns, ends),
-        ]
-        rates += [
-            Line(f"{name}, model", _rates(points), "model", color=place),
-            _reference(f"{name}, peak: {format_rate(peak)}", peak, ends),
-        ]
+        latency_ns, peak = _value("scabench", **where, bytes=0), _value("scabench", **where, metric="peak_bandwidth")
+        times += _both(name, _times(points), [(32, _value("scabench", **where, bytes=32))], place)
+        times.append(_level(f"{name}, 0 B: {format_ns(latency_ns)}", latency_ns, ends))
+        rates.append(Line(f"{name}, model", _rates(points), "model", color=place))
+        rates.append(_level(f"{name}, peak: {format_rate(peak)}", peak, ends))
     return Chart(
         id="report-sci",
         title="Scali cluster with SCI, 2000: ping-pong",
@@ -76,7 +81,7 @@ def _sci() -> Chart:
         kind="lines",
         x=_SIZES,
         y=_TIME,
-        views=(View("latency", tuple(times)), View("bandwidth", tuple(rates), y=_RATE)),
+        views=(View("latency", times), View("bandwidth", rates, y=_RATE)),
         note="The report prints latencies of 0 and 32 B and peak rates; the model was fitted to them.",
     )
 
@@ -86,7 +91,7 @@ def _sci() -> Chart:
 
 def _paragon() -> Chart:
     names = {"": "NX csend/crecv", "psend": "pvm_psend/precv", "inplace": "PvmDataInPlace", "raw": "PvmDataRaw"}
-    rate = _value("paragon", metric="asymptotic_bandwidth") * _MB
+    rate = _value("paragon", metric="asymptotic_bandwidth")
     lines = [
         Line(f"{name}, model", _rates(p for p in modelled("paragon") if p.variant == variant), "model", color=place)
         for place, (variant, name) in enumerate(names.items())
@@ -98,7 +103,7 @@ def _paragon() -> Chart:
         kind="lines",
         x=_SIZES,
         y=_RATE,
-        views=(View("", (*lines, _reference(f"NX, asymptote: {format_rate(rate)}", rate, (8, 4 << 20)))),),
+        views=(View("", [*lines, _level(f"NX, asymptote: {format_rate(rate)}", rate, (8, 4 << 20))]),),
         note="The text prints the rate of NX, the order of the four, and that PvmDataInPlace gains beyond 1 MB. The "
         "latency and the costs of copies are assumed.",
     )
@@ -109,14 +114,7 @@ def _paragon() -> Chart:
 
 def _ancor() -> Chart:
     """The four modes, each with its three graphs: time, speed, CPU share, in both directions."""
-    views: list[View] = []
-    for write in _MODES:
-        for read in _MODES:
-            name = f"write {write}, read {read}"
-            time, speed, share = _ancor_lines(write, read)
-            views.append(View(f"{name}: time of a write", tuple(time), y=_TIME))
-            views.append(View(f"{name}: speed", tuple(speed), y=_RATE))
-            views.append(View(f"{name}: CPU time over communication time", tuple(share), y=_SHARE))
+    views = [view for write in _MODES for read in _MODES for view in _ancor_views(write, read)]
     return Chart(
         id="report-ancor",
         title="RS/6000 250 and 590 with an Ancor fabric, 1994: a byte stream, blocking or not",
@@ -130,36 +128,36 @@ def _ancor() -> Chart:
     )
 
 
-def _ancor_lines(write: str, read: str) -> tuple[list[Line], list[Line], list[Line]]:
-    time: list[Line] = []
-    speed: list[Line] = []
-    share: list[Line] = []
+def _ancor_views(write: str, read: str) -> list[View]:
+    time, speed, share = list[Line](), list[Line](), list[Line]()
     spelt = {"write": write.replace("non", "non-"), "read": read.replace("non", "non-")}
-    for place, (source, name) in enumerate((("0", "250 to 590"), ("1", "590 to 250"))):
-        points = [point for point in modelled("ancor") if _is_mode(point, write, read, source)]
-        time.append(Line(f"{name}, model", _times(points), "model", color=place))
-        speed.append(Line(f"{name}, model", _rates(points), "model", color=place))
-        for side, word in enumerate(("writer", "reader")):
-            values: list[PointValues] = [(point.bytes, point.cpu[side], None, None) for point in points]
-            share.append(Line(f"{name}, {word}, model", values, "model", color=2 * place + side))
-        sender = 590 if source == "1" else 250
-        for figure in _figures("ancor", **spelt, sender=sender, metric="speed"):
-            value = (figure.value or 0) * _MB
-            speed.append(Line(f"{name}, published", [(_ANCOR_BYTES, value, None, None)], "published", color=place))
-        time += [
-            _reference(f"{name}, overhead: {figure.printed} us", (figure.value or 0) * 1e3, (1, _ANCOR_BYTES))
-            for figure in _figures("ancor", **spelt, sender=sender, metric="system_overhead")
+    for place, (sender, name) in enumerate(((250, "250 to 590"), (590, "590 to 250"))):
+        mode = {"write": write, "read": read, "source": str(place)}
+        points = [
+            point
+            for point in modelled("ancor")
+            if {"write": "blocking", "read": "blocking", "source": "0", **point.options} == mode
         ]
-        for metric, word in (("cpu_over_comm_time", "both sides, around"), ("receiver_cpu", "reader, below")):
-            for figure in _figures("ancor", **spelt, sender=sender, metric=metric):
-                level = (figure.value or 0) / 100
-                share.append(_reference(f"{name}, {word} {figure.printed} %", level, (1, _ANCOR_BYTES)))
-    return time, speed, share
 
-
-def _is_mode(point: Modelled, write: str, read: str, source: str) -> bool:
-    given = {"write": "blocking", "read": "blocking", "source": "0", **point.options}
-    return given == {"write": write, "read": read, "source": source}
+        speeds = [(_ANCOR_BYTES, value) for _, value in _figures("ancor", **spelt, sender=sender, metric="speed")]
+        time.append(Line(f"{name}, model", _times(points), "model", color=place))
+        speed += [line for line in _both(name, _rates(points), speeds, place) if line.points]
+        for side, word in enumerate(("writer", "reader")):
+            shares = [(point.bytes, point.cpu[side]) for point in points]
+            share.append(Line(f"{name}, {word}, model", shares, "model", color=2 * place + side))
+        for metric, lines, word, unit in (
+            ("system_overhead", time, "overhead:", "us"),
+            ("cpu_over_comm_time", share, "both sides, around", "%"),
+            ("receiver_cpu", share, "reader, below", "%"),
+        ):
+            for figure, value in _figures("ancor", **spelt, sender=sender, metric=metric):
+                lines.append(_level(f"{name}, {word} {figure.printed} {unit}", value, (1, _ANCOR_BYTES)))
+    name = f"write {write}, read {read}"
+    return [
+        View(f"{name}: time of a write", time, y=_TIME),
+        View(f"{name}: speed", speed, y=_RATE),
+        View(f"{name}: CPU time over communication time", share, y=_SHARE),
+    ]
 
 
 # ---- GPMIMD, 1997 ---------------------------------------------------------------------------------------------------
@@ -167,7 +165,7 @@ def _is_mode(point: Modelled, write: str, read: str, source: str) -> bool:
 
 def _farms() -> Chart:
     views = [_supervised("Com-2.1", "pushfarm", "push farm"), _supervised("Com-2.2", "pullfarm", "pull farm")]
-    sizes = sorted({int(figure.at["bytes"]) for figure in _figures("atlas", benchmark="Com-3.1")})
+    sizes = sorted({int(figure.at["bytes"]) for figure, _ in _figures("atlas", benchmark="Com-3.1")})
     views += [_robs("Com-3.1", "robpush", size, f"active readout buffers, {format_bytes(size)}") for size in sizes]
     views.append(_robs("Com-3.2", "robpull", None, "passive readout buffers"))
     return Chart(
@@ -177,56 +175,32 @@ def _farms() -> Chart:
         kind="lines",
         x=Axis("receivers", "count", "log2"),
         y=_TIME,
-        views=tuple(views),
+        views=views,
         note="The model is the calibrated one: four of these 120 figures and the duration of a time slice "
         "were used for it.",
     )
 
 
 def _supervised(benchmark: str, pattern: str, name: str) -> View:
-    senders = sorted({int(figure.at["senders"]) for figure in _figures("atlas", benchmark=benchmark)})
+    points = [point for point in modelled("atlas") if point.pattern.startswith(pattern)]
+    figures = list(_figures("atlas", benchmark=benchmark))
     lines = []
-    for place, count in enumerate(senders):
-        points: list[PointValues] = [
-            (point.ranks - 1 - count, point.time_ns, None, None)
-            for point in modelled("atlas")
-            if point.pattern.startswith(pattern) and point.options["senders"] == str(count)
-        ]
-        printed: list[PointValues] = [
-            (float(figure.at["receivers"]), (figure.value or 0) * 1e3, None, None)
-            for figure in _figures("atlas", benchmark=benchmark, senders=count)
-        ]
-        lines += _both(f"{count} senders", points, printed, place)
-    return View(f"{benchmark}: {name} with a supervisor, over receivers", tuple(lines))
+    for place, senders in enumerate(sorted({int(figure.at["senders"]) for figure, _ in figures})):
+        model = [(p.ranks - 1 - senders, p.time_ns) for p in points if p.options["senders"] == str(senders)]
+        printed = [(float(f.at["receivers"]), value) for f, value in figures if f.at["senders"] == senders]
+        lines += _both(f"{senders} senders", model, printed, place)
+    return View(f"{benchmark}: {name} with a supervisor, over receivers", lines)
 
 
 def _robs(benchmark: str, pattern: str, size: int | None, name: str) -> View:
-    where: dict[str, Coordinate] = {"benchmark": benchmark} | ({} if size is None else {"bytes": size})
-    figures = list(_figures("atlas", **where))
+    points = [p for p in modelled("atlas") if p.pattern.startswith(pattern) and size in (None, p.bytes)]
+    figures = list(_figures("atlas", benchmark=benchmark, **({} if size is None else {"bytes": size})))
     lines = []
-    for place, delay in enumerate(sorted({int(figure.at["delay_us"]) for figure in figures})):
-        points: list[PointValues] = [
-            (point.ranks, point.time_ns, None, None)
-            for point in modelled("atlas")
-            if point.pattern.startswith(pattern)
-            and size in (None, point.bytes)
-            and int(point.options.get("delay_us", 0)) == delay
-        ]
-        printed: list[PointValues] = [
-            (float(figure.at["processors"]), (figure.value or 0) * 1e3, None, None)
-            for figure in figures
-            if figure.at["delay_us"] == delay
-        ]
-        lines += _both(f"{delay} us of computing", points, printed, place)
-    return View(f"{benchmark}: {name}, over processors", tuple(lines))
-
-
-def _both(name: str, points: Sequence[PointValues], printed: Sequence[PointValues], place: int) -> list[Line]:
-    """The line of a model, and the published figures in the same colour."""
-    return [
-        Line(f"{name}, model", sorted(points), "model", color=place),
-        Line(f"{name}, published", sorted(printed), "published", color=place),
-    ]
+    for place, delay in enumerate(sorted({int(figure.at["delay_us"]) for figure, _ in figures})):
+        model = [(p.ranks, p.time_ns) for p in points if int(p.options.get("delay_us", 0)) == delay]
+        printed = [(float(f.at["processors"]), value) for f, value in figures if f.at["delay_us"] == delay]
+        lines += _both(f"{delay} us of computing", model, printed, place)
+    return View(f"{benchmark}: {name}, over processors", lines)
 
 
 # ---- T3D, 1996 ------------------------------------------------------------------------------------------------------
@@ -239,12 +213,12 @@ def _t3d() -> Chart:
     for pattern, (benchmark, name) in kinds.items():
         times_ns = sorted(point.time_ns for point in modelled("t3d") if point.pattern.partition(" ")[0] == pattern)
         count = len(times_ns)
-        pairs: list[PointValues] = [((at + 0.5) / count, time_ns, None, None) for at, time_ns in enumerate(times_ns)]
+        pairs = [((at + 0.5) / count, time_ns) for at, time_ns in enumerate(times_ns)]
         lines = [Line(f"{count} pairs, model", pairs, "model", color=0)]
         for metric, word in (("latency_max", "maximum"), ("latency_avg", "mean"), ("latency_min", "minimum")):
-            value_ns = _value("t3d", benchmark=benchmark, metric=metric) * 1e3
-            lines.append(_reference(f"{word}, published: {format_ns(value_ns)}", value_ns, (0.0, 1.0)))
-        views.append(View(name, tuple(lines)))
+            value_ns = _value("t3d", benchmark=benchmark, metric=metric)
+            lines.append(_level(f"{word}, published: {format_ns(value_ns)}", value_ns, (0.0, 1.0)))
+        views.append(View(name, lines))
     return Chart(
         id="report-t3d",
         title="Cray T3D, 1996: latencies of pairs of processing elements",
@@ -252,7 +226,7 @@ def _t3d() -> Chart:
         kind="lines",
         x=Axis("share of all pairs", "share", "linear"),
         y=_TIME,
-        views=tuple(views),
+        views=views,
         note="Of all pairs the newsletter prints maximum, mean and minimum. The model knows hops and turns of the "
         "torus; no distance is as long as the largest times.",
     )

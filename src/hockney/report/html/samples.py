@@ -6,19 +6,13 @@ Only a few series are read, since a run may hold millions of samples.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from hockney.model import Point, PointStatus
-from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
+from hockney.model import Measurement, Point, PointStatus
+from hockney.report.html.charts import Axis, Chart, Line, View
 from hockney.report.html.material import Material
-from hockney.results.runs import Series, curve_figures
+from hockney.results.runs import Series, table_state
 from hockney.stats.figures import P99_SAMPLES_MIN
 from hockney.units import format_bytes
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from hockney.model import FloatArray
 
 _SERIES_MAX = 60  # whose samples are read for a chart
 _VIEWS_MAX = 12
@@ -38,8 +32,10 @@ def _named(point: Point) -> str:
 # ---- distributions --------------------------------------------------------------------------------------------------
 
 
-def distribution_chart(material: Material) -> Chart | None:
-    """The share of samples up to each time, of points with one repetition per sample; None without such a point."""
+def distribution_chart(material: Material) -> Chart:
+    """The share of samples up to each time, of points with one repetition per sample."""
+    import numpy as np
+
     single = [
         series
         for series, measurements in material.run.summaries()
@@ -52,14 +48,12 @@ def distribution_chart(material: Material) -> Chart | None:
     ]
     views: dict[str, list[Line]] = {}
     for series in _spread_out(single):
-        times_ns = _times_ns(series)
+        times_ns = np.concatenate([measurement.times_ns() for measurement in _in_table_state(series)])
         if len(times_ns) >= P99_SAMPLES_MIN:
+            shares = [share for share in _SHARES if (1 - share) * len(times_ns) >= 1]
+            points = list(zip(np.quantile(times_ns, shares).tolist(), shares, strict=True))
             name = material.name_of(series.point.transport)
-            lines = views.setdefault(_named(series.point), [])
-            lines.append(Line(name, _quantiles(times_ns), transport=series.point.transport))
-    if not views:
-        return None
-    most = sorted(views.items(), key=lambda item: -len(item[1]))[:_VIEWS_MAX]
+            views.setdefault(_named(series.point), []).append(Line(name, points, transport=series.point.transport))
     return Chart(
         id="distribution",
         title="How single times are distributed",
@@ -67,7 +61,7 @@ def distribution_chart(material: Material) -> Chart | None:
         kind="lines",
         x=Axis("time of a single repetition", "ns"),
         y=Axis("share of samples within that time", "percentile", "tail"),
-        views=tuple(View(name, tuple(lines)) for name, lines in most),
+        views=[View(name, lines) for name, lines in views.items()],
         note="Only where a sample is one repetition: a batch of several averages its slowest away. All samples of the "
         "state that tables show.",
     )
@@ -80,47 +74,29 @@ def _spread_out(series: Sequence[Series]) -> list[Series]:
         by_point.setdefault(_named(member.point), []).append(member)
     groups = sorted(by_point.values(), key=lambda members: -len(members))
     step = max(1, -(-len(groups) // _VIEWS_MAX))
-    chosen = [member for members in groups[::step] for member in members]
-    return chosen[:_SERIES_MAX]
+    return [member for members in groups[::step] for member in members][:_SERIES_MAX]
 
 
-def _times_ns(series: Series) -> FloatArray:
-    import numpy as np
-
-    state = curve_figures([series])[0]
-    pairs = zip(series.measurements, series.states, strict=True)
-    times = [measurement.times_ns() for measurement, each in pairs if each.name == state]
-    return np.concatenate([np.empty(0), *times])
-
-
-def _quantiles(times_ns: FloatArray) -> list[PointValues]:
-    import numpy as np
-
-    shares = [share for share in _SHARES if (1 - share) * len(times_ns) >= 1]
-    values: np.ndarray[tuple[int], np.dtype[np.float64]] = np.quantile(times_ns, shares)
-    return [(float(value), share, None, None) for value, share in zip(values, shares, strict=True)]
+def _in_table_state(series: Series) -> list[Measurement]:
+    state = table_state([series])
+    return [each for each, of in zip(series.measurements, series.states, strict=True) if of.name == state]
 
 
 # ---- CPU time -------------------------------------------------------------------------------------------------------
 
 
-def cpu_chart(material: Material) -> Chart | None:
-    """User and system time of each side over wall time; None where no point of two ranks was measured."""
+def cpu_chart(material: Material) -> Chart:
+    """User and system time of each side over wall time, of points of two ranks."""
     views = []
     for name, members in _points_of_two(material):
-        rows: list[str] = []
-        user: list[PointValues] = []
-        system: list[PointValues] = []
+        rows, user, system = list[str](), list[tuple[float, int]](), list[tuple[float, int]]()
         for series in members:
-            shares = _cpu_shares(series)
-            for rank, (of_user, of_system) in enumerate(shares):
-                user.append((of_user, len(rows), None, None))
-                system.append((of_system, len(rows), None, None))
+            for rank, (of_user, of_system) in enumerate(_cpu_shares(series)):
+                user.append((of_user, len(rows)))
+                system.append((of_system, len(rows)))
                 rows.append(f"{material.name_of(series.point.transport)}, rank {rank}")
-        if any(point[0] for point in (*user, *system)):  # a model uses none
-            views.append(View(name, (Line("user", user), Line("system", system)), tuple(rows)))
-    if not views:
-        return None
+        if any(share for share, _ in (*user, *system)):  # a model uses none
+            views.append(View(name, (Line("user", user), Line("system", system)), rows))
     return Chart(
         id="cpu",
         title="CPU time of each side",
@@ -128,7 +104,7 @@ def cpu_chart(material: Material) -> Chart | None:
         kind="bars",
         x=Axis("share of wall time", "share", "linear"),
         y=Axis("", "", "names"),
-        views=tuple(views),
+        views=views,
         note="A rank that waits in a loop uses all of its CPU. System time is the kernel's: copies, sockets, and "
         "libraries that give the CPU away while they wait.",
     )
@@ -155,12 +131,8 @@ def _points_of_two(material: Material) -> Iterable[tuple[str, list[Series]]]:
 
 def _cpu_shares(series: Series) -> list[tuple[float, float]]:
     """Of each rank: user and system time over wall time, over all measurements in the state that tables show."""
-    state = curve_figures([series])[0]
-    totals = [[0, 0, 0] for _ in range(series.point.ranks)]
-    for measurement, each in zip(series.measurements, series.states, strict=True):
-        if each.name == state:
-            of_ranks = zip(measurement.cpu_user_ns, measurement.cpu_system_ns, measurement.wall_ns, strict=True)
-            for total, values in zip(totals, of_ranks, strict=False):
-                for place, value in enumerate(values):
-                    total[place] += value
+    import numpy as np
+
+    times_ns = [(each.cpu_user_ns, each.cpu_system_ns, each.wall_ns) for each in _in_table_state(series)]
+    totals = np.sum(times_ns, axis=0).T.tolist()  # shape (ranks, 3)
     return [(user / wall, system / wall) for user, system, wall in totals if wall]

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hockney.analysis.explain import Explanation
-from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
-from hockney.analysis.finding import Finding
-from hockney.analysis.health import SUITE
+from hockney.analysis.explain.curve import MeasuredCurve
+from hockney.analysis.health.matrices import SUITE
 from hockney.report.findings import check_name, evidence_of, gap_text, grouped, title_of
 from hockney.report.html.findings import is_problem
-from hockney.report.html.machines import ArchivePoint, archive_points, best_rate, pingpongs
+from hockney.report.html.machines import archive_points, best_rate, pingpongs
 from hockney.report.html.material import Material
 from hockney.report.words import launches_text, machine_text, placement_text, spread_text
 from hockney.results.runs import Run
@@ -52,6 +51,7 @@ class Short:
 
     transport: str
     kind: str
+    bytes: int
     time_ns: Estimate
     times_best: float
     is_equal: bool
@@ -69,13 +69,14 @@ class Rate:
 def summary_of(material: Material) -> Summary:
     """The top of the page of these runs."""
     run, models = material.run, _models(material)
+    shorts, rate = short_messages(material), _best_rate(material)
     return Summary(
         machine=" and ".join(models) or machine_text(run.facts),
         host=str(run.facts.get("hostname") or "unknown host"),
         date=utc(run.info.started_unix_s),
         facts=(*_facts(run), *[("On", machine_text(run.facts))] * bool(models)),
-        verdict=tuple(_verdict(material)),
-        cards=tuple(_cards(material)),
+        verdict=tuple(_verdict(material, shorts, rate)),
+        cards=tuple(_cards(material, shorts, rate)),
     )
 
 
@@ -105,64 +106,7 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
     yield "Version", f"hockney {run.info.version}"
 
 
-# ---- the verdict ----------------------------------------------------------------------------------------------------
-
-
-def _verdict(material: Material) -> Iterable[str]:
-    """Speed, the choice for short messages, the strongest problem, and the certainty of all this."""
-    if material.run.info.suite == SUITE and material.explanation is not None:
-        yield from _verdict_on_hosts(material.explanation)
-        return
-    if material.reading is None:
-        yield "No figure of this run has a confidence interval yet, so there is no verdict."
-        return
-    latency, rate = _best_latency(material), _best_rate(material)
-    if latency is not None:
-        text = f"A message of {format_bytes(latency[1].bytes)} takes {_time(latency[1].time_ns)} on "
-        text += material.name_of(latency[0].transport)
-        yield f"{text}; {_reached(material, rate)}." if rate else f"{text}."
-    elif rate is not None:
-        text = _reached(material, rate)
-        yield f"{text[0].upper()}{text[1:]}, the most of this run."
-    elif not _curves(material):
-        yield "There were more ranks than CPUs, so these are times of the scheduler."
-    else:
-        yield "This run has no messages between two ranks alone; its times are in the charts and tables below."
-    shorts = short_messages(material)
-    if len(shorts) > 1:
-        yield _choice(material, shorts, latency[1].bytes if latency else 0)
-    grave = _gravest(material)
-    yield f"{_wrong(material, grave)} {_certainty(material)}"
-
-
-def _verdict_on_hosts(explanation: Explanation) -> Iterable[str]:
-    """The faults, the worst first, and what is inconclusive."""
-    titles = [title_of(finding) for finding in explanation.findings]
-    more = f"; and {len(titles) - _TITLES_MAX} more" if len(titles) > _TITLES_MAX else ""
-    if titles:
-        yield f"Found among the hosts: {'; '.join(titles[:_TITLES_MAX])}{more}."
-    else:
-        yield "No fault was found, but not all was checked." if explanation.not_checked else "No fault was found."
-    for gap in explanation.not_checked:
-        text = f"{check_name(gap)}: {gap.reason.value}: {gap_text(gap)}"
-        yield f"{text[0].upper()}{text[1:]}".rstrip(".?") + ("?" if text.endswith("?") else ".")
-
-
-def _reached(material: Material, rate: Rate) -> str:
-    return f"{rate.messages} reach {_rate(rate.rate)} on {material.name_of(rate.transport)}"
-
-
-def _time(time: Estimate) -> str:
-    return f"{format_ns(time.value)} {_spread(time)}".rstrip()
-
-
-def _rate(rate: Estimate) -> str:
-    return f"{format_rate(rate.value)} {_spread(rate)}".rstrip()
-
-
-def _spread(value: Estimate) -> str:
-    """Empty of a model, which is exact."""
-    return spread_text(value.relative) if value.low < value.high else ""
+# ---- figures --------------------------------------------------------------------------------------------------------
 
 
 def _curves(material: Material) -> list[MeasuredCurve]:
@@ -171,17 +115,32 @@ def _curves(material: Material) -> list[MeasuredCurve]:
     return [curve for curve in material.reading.curves if curve.points and not curve.oversubscribed]
 
 
-def _best_latency(material: Material) -> tuple[MeasuredCurve, CurvePoint] | None:
-    """The shortest half round trip of the smallest size that is no empty message."""
+def short_messages(material: Material) -> list[Short]:
+    """The transports of the state of the fastest one by their shortest message that is not empty, the best first."""
     points = [
         (curve, next((point for point in curve.points if point.bytes), curve.points[0]))
         for curve in _curves(material)
         if curve.name == "pingpong"
     ]
-    smallest = min((point.bytes for _, point in points), default=0)
-    return min(
-        (pair for pair in points if pair[1].bytes == smallest), key=lambda pair: pair[1].time_ns.value, default=None
+    if not points:
+        return []
+    size = min(point.bytes for _, point in points)
+    best, least = min(
+        ((curve, point.time_ns) for curve, point in points if point.bytes == size), key=lambda pair: pair[1].value
     )
+    shorts = [
+        Short(
+            curve.transport,
+            transport_traits(material.run.facts, curve.transport).carrier,
+            size,
+            time_ns,
+            time_ns.value / least.value,
+            time_ns.low <= least.high and least.low <= time_ns.high,
+        )
+        for curve, _ in points
+        if (curve.state, curve.ranks) == (best.state, best.ranks) and (time_ns := curve.at(size)) is not None
+    ]
+    return sorted(shorts, key=lambda short: short.times_best)
 
 
 def _best_rate(material: Material) -> Rate | None:
@@ -202,33 +161,66 @@ def _best_rate(material: Material) -> Rate | None:
     return max(rates, key=lambda each: each.rate.value, default=None)
 
 
-def short_messages(material: Material) -> list[Short]:
-    """The transports of the state of the fastest one by their shortest message, the best first."""
-    best = _best_latency(material)
-    if best is None:
-        return []
-    size, least = best[1].bytes, best[1].time_ns
-    shorts = [
-        Short(
-            curve.transport,
-            transport_traits(material.run.facts, curve.transport).carrier,
-            time_ns,
-            time_ns.value / least.value,
-            time_ns.low <= least.high and least.low <= time_ns.high,
+def _spreads(material: Material) -> list[float]:
+    return [point.time_ns.relative for curve in _curves(material) for point in curve.points]
+
+
+def _spread(value: Estimate) -> str:
+    """` ±4%`; empty of a model, which is exact."""
+    return f" {spread_text(value.relative)}" if value.low < value.high else ""
+
+
+# ---- the verdict ----------------------------------------------------------------------------------------------------
+
+
+def _verdict(material: Material, shorts: Sequence[Short], rate: Rate | None) -> Iterable[str]:
+    """Speed, the choice for short messages, the strongest problem, and the certainty of all this."""
+    if material.run.info.suite == SUITE and material.explanation is not None:
+        yield from _verdict_on_hosts(material.explanation)
+        return
+    if material.reading is None:
+        yield "No figure of this run has a confidence interval yet, so there is no verdict."
+        return
+    speeds = []
+    for best in shorts[:1]:
+        time_text = f"{format_ns(best.time_ns.value)}{_spread(best.time_ns)}"
+        speeds.append(
+            f"a message of {format_bytes(best.bytes)} takes {time_text} on {material.name_of(best.transport)}"
         )
-        for curve in _curves(material)
-        if (curve.name, curve.state, curve.ranks) == ("pingpong", best[0].state, best[0].ranks)
-        and (time_ns := curve.at(size)) is not None
-    ]
-    return sorted(shorts, key=lambda short: short.times_best)
+    if rate is not None:
+        reached = f"{format_rate(rate.rate.value)}{_spread(rate.rate)} on {material.name_of(rate.transport)}"
+        speeds.append(f"{rate.messages} reach {reached}")
+    if speeds:
+        text = "; ".join(speeds)
+        yield f"{text[0].upper()}{text[1:]}."
+    elif not _curves(material):
+        yield "There were more ranks than CPUs, so these are times of the scheduler."
+    else:
+        yield "This run has no messages between two ranks alone; its times are in the charts and tables below."
+    if len(shorts) > 1:
+        yield _choice(material, shorts)
+    yield f"{_wrong(material)} {_certainty(material)}"
 
 
-def _choice(material: Material, shorts: Sequence[Short], size: int) -> str:
+def _verdict_on_hosts(explanation: Explanation) -> Iterable[str]:
+    """The faults, the worst first, and what is inconclusive."""
+    titles = [title_of(finding) for finding in explanation.findings]
+    more = f"; and {len(titles) - _TITLES_MAX} more" if len(titles) > _TITLES_MAX else ""
+    if titles:
+        yield f"Found among the hosts: {'; '.join(titles[:_TITLES_MAX])}{more}."
+    else:
+        yield "No fault was found, but not all was checked." if explanation.not_checked else "No fault was found."
+    for gap in explanation.not_checked:
+        text = f"{check_name(gap)}: {gap.reason.value}: {gap_text(gap)}"
+        yield f"{text[0].upper()}{text[1:]}".rstrip(".?") + ("?" if text.endswith("?") else ".")
+
+
+def _choice(material: Material, shorts: Sequence[Short]) -> str:
     """`At 8 B, threads and shm show no measurable difference; of libraries, MPICH 4.0.2 is fastest (137 ns, …)`."""
     equal = [short for short in shorts if short.is_equal]
     names = listed([material.name_of(short.transport) for short in equal], "and")
-    text = f"At {format_bytes(size)}, {names} " + ("show no measurable difference" if len(equal) > 1 else "is fastest")
-    parts = [text]
+    parts = [f"At {format_bytes(shorts[0].bytes)}, {names} "]
+    parts[0] += "show no measurable difference" if len(equal) > 1 else "is fastest"
     for kind, words in _KINDS.items():
         first = next((short for short in shorts if short.kind == kind), None)
         if first is not None and kind not in {short.kind for short in equal}:
@@ -248,16 +240,11 @@ def _times(factor: float) -> str:
     return f"{factor:,.{digits}f} times"
 
 
-def _gravest(material: Material) -> Finding | None:
+def _wrong(material: Material) -> str:
     """The strongest problem that has a fix, else the strongest one."""
-    if material.explanation is None:
-        return None
-    groups = [group[0] for group in grouped(material.explanation.findings)]
-    wrong = [each for each in groups if is_problem(each) and each.effect >= 0.25]
-    return next((each for each in wrong if each.fix), wrong[0] if wrong else None)
-
-
-def _wrong(material: Material, finding: Finding | None) -> str:
+    groups = grouped(material.explanation.findings) if material.explanation is not None else []
+    wrong = [group[0] for group in groups if is_problem(group[0]) and group[0].effect >= 0.25]
+    finding = next((each for each in wrong if each.fix), wrong[0] if wrong else None)
     if finding is None:
         return "Nothing stands out as wrong in this run."
     about = material.name_of(finding.subject.transport)
@@ -265,64 +252,51 @@ def _wrong(material: Material, finding: Finding | None) -> str:
     short = replace(finding, facts=values)  # the list of findings has the intervals
     evidence = evidence_of(short)
     shown = f" {evidence[:1].upper()}{evidence[1:]}" if len(evidence) <= 150 else ""
-    title = f"{title_of(short)}.{shown}".rstrip()
-    return f"Strongest problem, on {about}: {title}" if about else f"Strongest problem: {title}"
+    return f"Strongest problem{f', on {about}' if about else ''}: {title_of(short)}.{shown}".rstrip()
 
 
 def _certainty(material: Material) -> str:
-    spread = _typical_spread(material)
+    spreads, launches = _spreads(material), material.run.launch_count
+    if not spreads:
+        return ""
+    spread = statistics.median(spreads)
     if spread == 0:
         return "The figures are those of a model, which is exact."
-    launches = material.run.launch_count
-    known = f"Half of the figures are known to {spread_text(spread)} or better" if spread is not None else ""
-    if launches == 1:
-        return f"{known}, within one launch: how much launches differ is not known." if known else ""
-    return f"{known}, over {launches} launches." if known else ""
-
-
-def _typical_spread(material: Material) -> float | None:
-    return statistics.median(spreads) if (spreads := _spreads(material)) else None
-
-
-def _spreads(material: Material) -> list[float]:
-    return [point.time_ns.relative for curve in _curves(material) for point in curve.points]
+    known = f"Half of the figures are known to {spread_text(spread)} or better"
+    return known + (
+        ", within one launch: how much launches differ is not known."
+        if launches == 1
+        else f", over {launches} launches."
+    )
 
 
 # ---- the cards ------------------------------------------------------------------------------------------------------
 
 
-def _cards(material: Material) -> Iterable[Card]:
-    latency, rate, spread = _best_latency(material), _best_rate(material), _typical_spread(material)
-    if latency is not None:
-        size = format_bytes(latency[1].bytes)
-        where = material.name_of(latency[0].transport)
-        yield Card("Latency", format_ns(latency[1].time_ns.value), f"{size} on {where} {_spread(latency[1].time_ns)}")
+def _cards(material: Material, shorts: Sequence[Short], rate: Rate | None) -> Iterable[Card]:
+    best = shorts[0] if shorts else None
+    if best is not None:
+        where = f"{format_bytes(best.bytes)} on {material.name_of(best.transport)}"
+        yield Card("Latency", format_ns(best.time_ns.value), f"{where}{_spread(best.time_ns)}")
     if rate is not None:
         where = f"{rate.messages.rstrip(',')} on {material.name_of(rate.transport)}"
-        yield Card("Bandwidth", format_rate(rate.rate.value), f"{where} {_spread(rate.rate)}".rstrip())
-    shorts = short_messages(material)
-    if len(shorts) > 1 and latency is not None:
+        yield Card("Bandwidth", format_rate(rate.rate.value), f"{where}{_spread(rate.rate)}")
+    if best is not None and len(shorts) > 1:
         library = next((short for short in shorts if short.kind == "library"), None)
         detail = f"for MPI programs: {material.name_of(library.transport)}" if library else "the least time"
         names = listed([material.name_of(short.transport) for short in shorts if short.is_equal], "or")
-        yield Card(f"At {format_bytes(latency[1].bytes)}, use", names, detail)
-    if spread:  # a model's is 0
-        launches = material.run.launch_count
-        headline = f"latency above {_spread(latency[1].time_ns)}, " if latency is not None else ""
-        detail = f"half of all figures; {headline}the worst {spread_text(max(_spreads(material)))}"
-        yield Card("How sure", spread_text(spread), f"{detail} (95 %, {counted(launches, 'launch', 'launches')})")
-    then = _in_the_nineties(latency)
-    if then is not None and latency is not None and _spread(latency[1].time_ns):  # a model may be one of these
-        factor = then.latency_ns / latency[1].time_ns.value
+        yield Card(f"At {format_bytes(best.bytes)}, use", names, detail)
+    spreads, launches = _spreads(material), counted(material.run.launch_count, "launch", "launches")
+    if spreads and (spread := statistics.median(spreads)):  # a model's is 0
+        headline = f"latency above{_spread(best.time_ns)}, " if best is not None else ""
+        detail = f"half of all figures; {headline}the worst {spread_text(max(spreads))} (95 %, {launches})"
+        yield Card("How sure", spread_text(spread), detail)
+    if best is not None and best.time_ns.low < best.time_ns.high:  # a model may be one of these
+        then = min((point for point in archive_points() if point.year < 2000), key=lambda point: point.latency_ns)
+        factor = then.latency_ns / best.time_ns.value
         answer = f"{_times(factor)} shorter" if factor >= 1 else f"{_times(1 / factor)} longer"
         detail = f"than a {then.title}'s ({format_ns(then.latency_ns)}, {then.year})"
         rates = [best_rate(curve) for curve in pingpongs(material, material.run)]
         if any(rates):
             detail += f"; {_times(max(rates) / then.rate_bytes_per_s)} its bandwidth"
         yield Card("Latency now", answer, detail)
-
-
-def _in_the_nineties(latency: object) -> ArchivePoint | None:
-    """The fastest machine of the archive before 2000."""
-    old = [point for point in archive_points() if point.year < 2000]
-    return min(old, key=lambda point: point.latency_ns, default=None) if latency else None

@@ -1,42 +1,28 @@
-"""Text tables of the page: the data sheet, and the facts about the run and its machine."""
+"""Tables of a run as texts: the data sheet, times under load, and the facts about the run and its machine."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from hockney.analysis.impact import impacts_of
+from hockney.model import PointStatus
 from hockney.report.html.material import Material
 from hockney.report.html.summary import utc
+from hockney.report.impacts import background_text, impact_table
 from hockney.report.sheet import COLUMNS, MARKS, NOTHING, Column, Sheet, Value, marks_text
-from hockney.report.words import SHORT_MARK, launches_text, spread_text
+from hockney.report.table import Cell, TextTable, text_rows
+from hockney.report.words import SHORT_MARK, hosts_text, launches_text, placement_text, spread_text
 from hockney.results.runs import Run
 from hockney.units import format_bytes, format_ns, format_share
 
 _FACTS_MAX = 400  # characters of a value
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A figure and its interval; `is_best`: of its column, or its interval overlaps with that one's."""
-
-    text: str
-    spread: str = ""
-    is_best: bool = False
-
-
-@dataclass(frozen=True)
-class SheetTable:
-    """The data sheet: `rows` are names with their cells."""
-
-    columns: tuple[str, ...]
-    definitions: tuple[str, ...]
-    rows: tuple[tuple[str, str, tuple[Cell, ...]], ...]
-    notes: tuple[str, ...]
-
-
-def sheet_table(material: Material) -> SheetTable | None:
-    """None for a run without a data sheet."""
+def sheet_table(material: Material) -> TextTable | None:
+    """The data sheet; None for a run without one."""
     sheet = material.sheet
     if sheet is None or not sheet.rows:
         return None
@@ -45,14 +31,18 @@ def sheet_table(material: Material) -> SheetTable | None:
     floors = {row.floor_ns for row in sheet.rows}
     floor_ns = floors.pop() if len(floors) == 1 else None
     if floor_ns:
-        rows.append(("floor", "", (Cell(format_ns(floor_ns)), *[Cell("")] * (len(COLUMNS) - 1))))
+        rows.append((Cell("floor"), Cell(format_ns(floor_ns)), *[Cell("")] * (len(COLUMNS) - 1)))
     for row in sheet.rows:
-        cells = tuple(_cell(column, row.values[column.key], values[column.key]) for column in COLUMNS)
         name = row.name + (f" ({row.state})" if row.state != sheet.state else "") + ("*" if row.oversubscribed else "")
-        rows.append((name, row.library, cells))
-    shown = "".join(name + "".join(cell.text for cell in cells) for name, _, cells in rows)
-    titles, definitions = zip(*((column.title, column.definition) for column in COLUMNS), strict=True)
-    return SheetTable(titles, definitions, tuple(rows), tuple(_notes(sheet, material.run, shown)))
+        rows.append((Cell(name), *(_cell(column, row.values[column.key], values[column.key]) for column in COLUMNS)))
+    shown = "".join(cell.text for row in rows for cell in row)
+    return TextTable(
+        "Data sheet",
+        ("transport", *(column.title for column in COLUMNS)),
+        tuple(rows),
+        notes=tuple(_notes(sheet, material.run, shown)),
+        definitions=("", *(column.definition for column in COLUMNS)),
+    )
 
 
 def _cell(column: Column, value: Value | None, of_column: Iterable[Value | None]) -> Cell:
@@ -84,6 +74,36 @@ def _notes(sheet: Sheet, run: Run, shown: str) -> Iterable[str]:
         yield f"{marks}."
 
 
+# ---- under load -----------------------------------------------------------------------------------------------------
+
+
+def load_table(material: Material) -> TextTable | None:
+    """Times idle and under the background; None for a run without a point that was measured both ways."""
+    run, reading = material.run, material.reading
+    impacts = impacts_of(run) if reading is None else reading.impacts
+    if impacts is None or not impacts.impacts:
+        return None
+    table = impact_table(impacts, material.name_of)
+    note = (
+        "p50 is the median. Impact: the loaded time over the idle time of a round, with its 95 % confidence interval, "
+        f"{launches_text(run)}."
+    )
+    if any(not cell.text for row in table.rows for cell in row[2:]):
+        note += " Empty: too few samples, or several repetitions in each."
+    return replace(table, lead=" ".join(_where(run)), notes=(note,))
+
+
+def _where(run: Run) -> Iterable[str]:
+    """Who makes the traffic, and who is measured."""
+    yield f"Background: {background_text(run)}."
+    if run.info.plan["background"]["hosts"]:
+        launches = (launch for launch in run.launches.values() if launch.transport not in run.harness)
+        hosts = dict.fromkeys(host for launch in launches for host in launch.hosts)
+        yield f"Measured: ranks on {hosts_text(list(hosts))}."
+    elif placement := placement_text(run):
+        yield f"Measured: {placement}"
+
+
 # ---- the environment ------------------------------------------------------------------------------------------------
 
 
@@ -92,7 +112,7 @@ class Environment:
     """Facts about the run: pairs of a dotted name and its value, launches, warnings, and series without figures."""
 
     facts: tuple[tuple[str, str], ...]
-    launches: tuple[tuple[str, ...], ...]
+    launches: TextTable
     warnings: tuple[tuple[str, str], ...]
     endings: tuple[tuple[str, int, str], ...]
 
@@ -103,9 +123,8 @@ def environment_of(material: Material) -> Environment:
     plan = {name: value for name, value in run.info.plan.items() if not isinstance(value, dict | list)}
     left_out = {"traits", "topology", "taken_unix_s", "machine_id"}
     facts = {name: value for name, value in run.facts.items() if name not in left_out}
-    launches: dict[tuple[str, ...], int] = {}
-    for launch in run.launches.values():
-        key = (
+    launches = Counter(
+        (
             launch.transport,
             launch.library,
             str(launch.ranks),
@@ -113,16 +132,18 @@ def environment_of(material: Material) -> Environment:
             ", ".join(map(str, launch.cpus[:64])) if launch.cpus and min(launch.cpus) >= 0 else "unknown",
             " ".join(launch.argv)[:_FACTS_MAX],
         )
-        launches[key] = launches.get(key, 0) + 1
-    endings: dict[tuple[str, str], int] = {}
-    for series in run.series:
-        if series.status.value in ("failed", "skipped"):
-            key_of = (f"{series.status.value}, {series.point.transport}", series.reason or "no reason is known")
-            endings[key_of] = endings.get(key_of, 0) + 1
+        for launch in run.launches.values()
+    )
+    endings = Counter(
+        (f"{series.status.value}, {series.point.transport}", series.reason or "no reason is known")
+        for series in run.series
+        if series.status in (PointStatus.FAILED, PointStatus.SKIPPED)
+    )
     started = {"run.started": utc(run.info.started_unix_s), "run.seed": str(run.info.seed)}
+    columns = ("transport", "library", "ranks", "hosts", "CPUs", "command", "launches")
     return Environment(
         facts=(*started.items(), *_flat({"plan": plan}), *_flat(facts)),
-        launches=tuple((*key, str(count)) for key, count in launches.items()),
+        launches=TextTable("Launches", columns, text_rows((*launch, str(n)) for launch, n in launches.items())),
         warnings=tuple((warning.cause, warning.remedy) for warning in run.warnings),
         endings=tuple((what, count, why) for (what, why), count in endings.items()),
     )

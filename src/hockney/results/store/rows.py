@@ -1,6 +1,7 @@
-"""Values of model.py from and to rows. The columns of each table are listed here once, each with an SQL condition.
+"""Values from and to rows: those of model.py, and those that only the store knows.
 
-A row that breaks its conditions was damaged by a disk or an editor: its reader raises one of DAMAGE.
+The columns of each table are listed here once, each with an SQL condition. A row that breaks its conditions was damaged
+by a disk or an editor: its reader raises one of DAMAGE.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import dataclasses
 import enum
 import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from hockney.model import (
     Definition,
@@ -23,13 +25,99 @@ from hockney.model import (
     Warning_,
 )
 from hockney.results.store import codec
-from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
 from hockney.results.traits import pattern_traits, transport_traits
 from hockney.units import RANKS_MAX
 
 Row = tuple[Any, ...]
 Columns = Mapping[str, str]
 DAMAGE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One line of the list of runs. `points` counts them by status; statuses without a point are absent.
+
+    `planned` counts the points that were not skipped, `measured` those of them with at least one measurement.
+    `seen_unix_s` is the end of the run, or its last sign of life if it has no end. `idle_s` is the total time between
+    an end and the resumption after it; None in a run of a version that did not store it.
+    """
+
+    id: int
+    label: str | None
+    command: str
+    suite: str
+    started_unix_s: float
+    finished_unix_s: float | None
+    seen_unix_s: float
+    idle_s: float | None
+    status: RunStatus
+    rounds: int
+    transports: tuple[str, ...]
+    points: Mapping[PointStatus, int]
+    measured: int
+
+    @property
+    def planned(self) -> int:
+        return sum(self.points.values()) - self.points.get(PointStatus.SKIPPED, 0)
+
+    @property
+    def measured_s(self) -> float | None:
+        """How long it was measured in total; None for a run that is running, was killed, or has no record of it."""
+        return None if self.finished_unix_s is None else self.measured_least_s
+
+    @property
+    def measured_least_s(self) -> float | None:
+        """The same, or without an end the time until its last sign of life, which is a lower bound."""
+        return None if self.idle_s is None else self.seen_unix_s - self.started_unix_s - self.idle_s
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """Everything about a run except its points and measurements; with these a killed run can continue.
+
+    `launches` are keyed by launch id.
+    """
+
+    id: int
+    info: RunInfo
+    status: RunStatus
+    finished_unix_s: float | None
+    rounds: int
+    launches: Mapping[int, Launch]
+    warnings: tuple[Warning_, ...]
+
+
+@dataclass(frozen=True)
+class StoredPoint:
+    """A point of a run and how far it got; `reason` is a sentence, or None."""
+
+    id: int
+    point: Point
+    status: PointStatus
+    reason: str | None
+
+
+class MeasurementSummary(NamedTuple):
+    """A measurement without its samples.
+
+    `median_ns` is by the pattern's definition, None without samples. `probe` gives the machine state, together with all
+    others of the run.
+    """
+
+    id: int
+    point_id: int
+    launch_id: int
+    round: int
+    samples: int
+    batch: int
+    definition: Definition
+    median_ns: float | None
+    steal: float | None
+    probe: MachineProbe
+    counters: Mapping[str, tuple[float, ...]]
+
+
+# ---- columns ---------------------------------------------------------------------------------------------------------
 
 
 def _number(least: float, most: float) -> str:
@@ -84,6 +172,7 @@ _FLOORS = dict.fromkeys(("floor_before_ns", "floor_after_ns", "solo_before_ns", 
 _PACE_AND_COUNTERS = dict.fromkeys(("pace_ns", "counters"), _or_null(_TEXT))
 _STEAL = {"steal": _or_null(_number(0, 1))}
 SUMMARY = {
+    "measurement.id": _COUNT,
     "measurement.point_id": _COUNT,
     "launch_id": _COUNT,
     "round": _COUNT,
@@ -97,7 +186,7 @@ SUMMARY = {
     **_PACE_AND_COUNTERS,
 }
 MEASUREMENT = {
-    "point_id": _COUNT,
+    "measurement.id": _COUNT,
     "launch_id": _COUNT,
     "round": _COUNT,
     "started_unix_s": _MOMENT,
@@ -111,7 +200,6 @@ MEASUREMENT = {
     "floor_kind": _or_null("{0} IN ('line', 'transport')"),
     "started_ns": _or_null(_COUNT),
 }
-_NO_DEFINITION = Definition("root", 1, 0, 0)
 
 
 def select(columns: Columns) -> str:
@@ -226,7 +314,7 @@ def measurement_values(measurement: Measurement) -> dict[str, Any]:
 def measurement(row: Row, blob: Any, point: Point, launches: Mapping[int, Launch]) -> Measurement:
     """A measurement from a row of MEASUREMENT and its samples; raises one of DAMAGE."""
     known = _sound(row, MEASUREMENT)
-    del known["point_id"]
+    del known["measurement.id"]
     elapsed_ns = codec.decode(blob)
     definition = Definition(**{name: known.pop(name) for name in _DEFINITION})
     if (definition.timed_rank or 0) >= len(elapsed_ns) or elapsed_ns.min(initial=0) < 0:
@@ -248,33 +336,19 @@ def measurement(row: Row, blob: Any, point: Point, launches: Mapping[int, Launch
     )
 
 
-def no_measurement(point: Point, launch_id: int) -> Measurement:
-    """Replaces a damaged measurement, so that measurements and summaries keep the same places; no figure counts it."""
-    import numpy as np
-
-    none = (0,) * point.ranks
-    empty = np.zeros((point.ranks, 0), dtype=np.int64)
-    return Measurement(point, launch_id, 0, 0.0, 1, _NO_DEFINITION, empty, none, none, none, None, verified=False)
-
-
 def measurement_summary(
     row: Row, launches: Mapping[int, Launch], definitions: dict[Row, Definition]
 ) -> MeasurementSummary:
     """From a row of SUMMARY; `definitions` are those made so far. Raises one of DAMAGE."""
     if not row[-1]:
         raise ValueError("a value out of range")
-    definition = definitions.get(row[5:10])
+    definition = definitions.get(row[6:11])
     if definition is None:
-        definition = definitions[row[5:10]] = Definition(*row[5:10])
+        definition = definitions[row[6:11]] = Definition(*row[6:11])
     *_, floor_before, floor_after, solo_before, solo_after, reference, pace, counters, _ = row
     floor_ns, solo_ns = _pair(floor_before, floor_after), _pair(solo_before, solo_after)
-    probe = MachineProbe(floor_ns, _pace(pace), solo_ns, reference, launches[row[1]].places)
-    return MeasurementSummary._make((*row[:5], definition, *row[10:12], probe, _counters(counters)))
-
-
-def no_summary(row: Row) -> MeasurementSummary:
-    """Replaces a damaged summary, as no_measurement does a measurement."""
-    return MeasurementSummary._make((*row[:2], 0, 0, 1, _NO_DEFINITION, None, None, MachineProbe(None), {}))
+    probe = MachineProbe(floor_ns, _pace(pace), solo_ns, reference, launches[row[2]].places)
+    return MeasurementSummary._make((*row[:6], definition, *row[11:13], probe, _counters(counters)))
 
 
 def _counters(text: str | None) -> dict[str, tuple[float, ...]]:

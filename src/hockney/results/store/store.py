@@ -18,12 +18,12 @@ from hockney.errors import DamagedRowWarning, UsageError, WrongStoreError, unkno
 from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
 from hockney.results.store import codec, opening, rows
 from hockney.results.store.lock import alone, is_measured_now
-from hockney.results.store.records import MeasurementSummary, RunSummary, StoredPoint, StoredRun
+from hockney.results.store.rows import MeasurementSummary, RunSummary, StoredPoint, StoredRun
 from hockney.results.store.schema import transaction
 from hockney.units import counted, parse_count
 
 Value = TypeVar("Value")
-_Packed = tuple[dict[str, Any], bytes]
+_Packed = tuple[Point, dict[str, Any], bytes]
 
 # Last sign of life of a run without an end: it began or was resumed, or a measurement of it was stored.
 _SEEN = """max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(measurement.started_unix_s)
@@ -109,7 +109,7 @@ class Store:
             ids = [self._insert("launch", {"run_id": run_id, **rows.launch_values(launch)}) for launch in launches]
             self._insert_points(run_id, [each.point for each in measurements], {}, PointStatus.IMPORTED)
             stored = [replace(each, launch_id=ids[each.launch_id]) for each in measurements]
-            self._insert_measurements(run_id, stored, _packed(stored))
+            self._insert_measurements(run_id, _packed(stored))
         return run_id
 
     def resume_run(self, run_id: int) -> None:
@@ -176,7 +176,7 @@ class Store:
         """
         packed = _packed(measurements)  # before the write lock is taken
         with self._transaction(run_id):
-            self._insert_measurements(run_id, measurements, packed)
+            self._insert_measurements(run_id, packed)
             self.db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
 
     def set_status(self, run_id: int, point: Point, status: PointStatus, reason: str | None = None) -> None:
@@ -297,12 +297,11 @@ class Store:
         return self._sound(
             f"a measurement of run {run_id}",
             lambda row: rows.measurement_summary(row, launches, definitions),
-            [row for row in stored if row[1] in launches],
-            rows.no_summary,
+            [row for row in stored if row[2] in launches],
         )
 
-    def measurements(self, stored: StoredPoint) -> list[Measurement]:
-        """A point's measurements with their samples, in the order of writing."""
+    def measurements(self, stored: StoredPoint) -> dict[int, Measurement]:
+        """A point's measurements with their samples, by their number, in the order of writing."""
         listed = self._all(
             f"""SELECT {rows.select(rows.MEASUREMENT)}, elapsed_ns FROM measurement
             LEFT JOIN measurement_samples ON measurement_id = measurement.id
@@ -310,23 +309,18 @@ class Store:
             stored.id,
         )
         if not listed:
-            return []
+            return {}
         launches = self._launches(self._all("SELECT run_id FROM point WHERE id = ?", stored.id)[0][0])
-        return self._sound(
-            f"a measurement of {stored.point}",
-            lambda row: rows.measurement(row[:-1], row[-1], stored.point, launches),
-            [row for row in listed if row[1] in launches],
-            lambda row: rows.no_measurement(stored.point, row[1]),
+        return dict(
+            self._sound(
+                f"a measurement of {stored.point}",
+                lambda row: (row[0], rows.measurement(row[:-1], row[-1], stored.point, launches)),
+                [row for row in listed if row[1] in launches],
+            )
         )
 
-    def _sound(
-        self,
-        what: str,
-        read: Callable[[rows.Row], Value],
-        stored: Iterable[rows.Row],
-        instead: Callable[[rows.Row], Value] | None = None,
-    ) -> list[Value]:
-        """The values of rows. A damaged row is reported (`what`, with its first column), and left out or replaced."""
+    def _sound(self, what: str, read: Callable[[rows.Row], Value], stored: Iterable[rows.Row]) -> list[Value]:
+        """The values of rows. A damaged row is reported (`what`, with its first column), and left out."""
         values = []
         for row in stored:
             try:
@@ -334,8 +328,6 @@ class Store:
             except rows.DAMAGE:  # noqa: PERF203  # each row by itself
                 text = f"results file {self.path}: {what.format(row[0])} is damaged and left out"
                 warnings.warn(DamagedRowWarning(text), stacklevel=3)
-                if instead is not None:
-                    values.append(instead(row))
         return values
 
     @contextlib.contextmanager
@@ -366,10 +358,9 @@ class Store:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
-    def _insert_measurements(self, run_id: int, measurements: Sequence[Measurement], packed: Sequence[_Packed]) -> None:
-        for measurement, (values, blob) in zip(measurements, packed, strict=True):
-            point_id = self._point_id(run_id, measurement.point)
-            measurement_id = self._insert("measurement", {"point_id": point_id, **values})
+    def _insert_measurements(self, run_id: int, packed: Iterable[_Packed]) -> None:
+        for point, values, blob in packed:
+            measurement_id = self._insert("measurement", {"point_id": self._point_id(run_id, point), **values})
             self._insert("measurement_samples", {"measurement_id": measurement_id, "elapsed_ns": blob})
 
     def _insert_points(
@@ -412,5 +403,5 @@ class Store:
 
 
 def _packed(measurements: Iterable[Measurement]) -> list[_Packed]:
-    """The columns and the samples of each measurement."""
-    return [(rows.measurement_values(each), codec.encode(each.elapsed_ns)) for each in measurements]
+    """The point, the columns and the samples of each measurement."""
+    return [(each.point, rows.measurement_values(each), codec.encode(each.elapsed_ns)) for each in measurements]

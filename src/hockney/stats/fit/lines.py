@@ -60,7 +60,7 @@ class Lines:
 def fit_lines(
     sizes: FloatArray,
     values: FloatArray,
-    errors: FloatArray | None,
+    errors: FloatArray,
     kept: BoolArray,
     group: Int64Array,
     level: FloatArray | None = None,
@@ -72,15 +72,15 @@ def fit_lines(
     """
     import numpy as np
 
-    known = 0.0 if errors is None else float(np.median(errors))
+    known = float(np.median(errors))
     scale, missed = values if level is None else level, 0.0
     for _ in range(3):  # weights depend on residuals, and residuals on weights
-        weights = kept * weights_of(errors, len(sizes), missed)
+        weights = kept * weights_of(errors, missed)
         lines, fitted = _least_squares(sizes, values, scale, weights, group, known)
         if level is None:
             scale = fitted = np.maximum(fitted, 1e-3 * values)  # a line below zero is no level
         residuals = (values - fitted) / scale
-        missed = 0.0 if errors is None else math.sqrt(float(residuals[kept] @ residuals[kept]) / lines.freedom)
+        missed = math.sqrt(float(residuals[kept] @ residuals[kept]) / lines.freedom)
     return lines, residuals, weights
 
 
@@ -127,13 +127,12 @@ def _repeated(off_line: FloatArray, group: Int64Array) -> float:
     return min(most, (1 + alike) / (1 - alike)) if 0 < alike < 1 else most if alike >= 1 else 1.0
 
 
-def weights_of(errors: FloatArray | None, count: int, missed: float = 0.0) -> FloatArray:
+def weights_of(errors: FloatArray, missed: float = 0.0) -> FloatArray:
     """Weights by relative errors; the line's residual `missed` (root mean square) is an error common to all sizes.
 
     No size weighs more than twice the median one, so that no lucky interval rules the fit.
     """
     import numpy as np
 
-    if errors is None or (common := max(missed, float(np.median(errors)))) == 0:
-        return np.ones(count)
-    return 2 / (1 + (errors / common) ** 2)
+    common = max(missed, float(np.median(errors)))
+    return 2 / (1 + (errors / common) ** 2) if common else np.ones(len(errors))

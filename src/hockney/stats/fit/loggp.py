@@ -1,16 +1,8 @@
 """LogGP's parameters L, o_s, o_r, g, G for each protocol segment, from round trips with and without delays.
 
-With PRTT(n, d), the time of `prtt` for messages of one size (n messages, a delay d after each, one answer):
-
-    half a round trip   PRTT(1, 0) / 2                                        = o_s + L + o_r
-    time per message    (PRTT(n, 0) - PRTT(1, 0)) / (n - 1)                   = g + size G
-    sender busy         o_s = (PRTT(n, d) - PRTT(1, d)) / (n - 1) - d
-    receiver busy       o_r = PRTT(1, d) - d - o_s
-
-The delay d must be longer than a round trip, so that the answer has arrived when it is received. Each is a line over
-the sizes of a segment of the half round trip. L, o_s, o_r and g are the lines' values at 0 B, G the slope of the time
-per message; L is the half round trip less the busy times. Negative values stay: LogGP does not describe such a
-transport.
+docs/methods.md, "LogGP", has the formulas, in PRTT(n, d): the time of `prtt` for n messages of one size, a delay d
+after each, and one answer. Each is a line over the sizes of a segment of the half round trip; L is the half round trip
+less the busy times. Negative values stay: LogGP does not describe such a transport.
 
 Sources: A. Alexandrov, M. F. Ionescu, K. E. Schauser, C. Scheiman, LogGP: Incorporating long messages into the LogP
 model, SPAA 1995; T. Hoefler, A. Lichei, W. Rehm, Low-overhead LogGP parameter assessment for modern interconnection
@@ -39,7 +31,7 @@ if TYPE_CHECKING:
 class RoundTrips:
     """The four times of one size for n messages, and the real length of a delay.
 
-    `errors_ns` are the half-widths of the times' 95 % intervals; empty: unknown.
+    `errors_ns` are the half-widths of the times' 95 % intervals.
     """
 
     size_bytes: int
@@ -49,7 +41,7 @@ class RoundTrips:
     one_delayed_ns: float  # PRTT(1, d)
     spaced_ns: float  # PRTT(n, d)
     delay_ns: float
-    errors_ns: tuple[float, ...] = ()
+    errors_ns: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -101,9 +93,9 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
             f"{short.one_ns:.0f} ns, the delay {short.delay_ns:.0f} ns"
         )
     sizes = [row.size_bytes for row in rows]
-    errors = np.array([row.errors_ns for row in rows]).T if all(row.errors_ns for row in rows) else None
+    errors = np.array([row.errors_ns for row in rows]).T
     single = np.array([row.one_ns for row in rows])
-    relative = None if errors is None else (errors[0] / np.maximum(single, 0.01)).tolist()
+    relative = (errors[0] / np.maximum(single, 0.01)).tolist()
     segments = fit_segments(sizes, (single / 2).tolist(), relative)
     if isinstance(segments, NoFit):
         return segments
@@ -124,7 +116,7 @@ def fit_loggp(trips: Sequence[RoundTrips]) -> tuple[LogGP, ...] | NoFit:
     }
     fits: dict[str, tuple[Lines, FloatArray]] = {}
     for name, (parts, level) in made.items():
-        off = None if errors is None else np.linalg.norm(parts * errors, axis=0) / level / t_quantile(1000)
+        off = np.linalg.norm(parts * errors, axis=0) / level / t_quantile(1000)
         values = np.sum(parts * times, axis=0)
         lines, residuals, _ = fit_lines(np.array(sizes, dtype=float), values, off, *segments.groups(), level)
         fits[name] = lines, residuals

@@ -22,6 +22,7 @@ SIZES_MIN = 3  # of a segment: two points lie on any line
 SEGMENTS_MAX = 10
 _OUTLIERS_MAX = 2  # new ones in a pass, at most one in a segment
 _SUSPECTS = 12
+_PRIOR = 8  # sizes
 _SMOOTH = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # powers of the size, whose sum is a smooth curve
 
 
@@ -39,63 +40,52 @@ class Partition:
     curved: bool = False
 
 
-def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray | None) -> Partition:
+def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray) -> Partition:
     """The best division of ascending sizes into segments. `errors` are relative standard errors of the times."""
     import numpy as np
 
-    weights = weights_of(errors, len(sizes))
-    criterion = _Criterion.of(errors)
+    weights = weights_of(errors)
+    # The median, as for the weights: a single uncertain time must not hide every switch. Half a percent is never worth
+    # a segment.
+    scatter = 0.005**2 + float(np.median(errors)) ** 2
     kept = np.arange(len(sizes))
     outliers: list[int] = []
     for _ in range(4):
-        best = _Search(sizes[kept], times[kept], weights[kept], criterion, len(outliers)).best()
+        best = _Search(sizes[kept], times[kept], weights[kept], scatter, len(outliers)).best()
         starts = [int(kept[start]) for start in best.starts]
         outliers += [int(kept[at]) for at in best.outliers]
         kept = np.delete(kept, best.outliers)
         if not best.outliers:
             break
     smooth_squares = _smooth_squares(sizes[kept], times[kept], weights[kept])
-    is_smooth = criterion.value(smooth_squares, len(sizes), 0, len(outliers)) < best.value
+    is_smooth = _criterion(scatter, smooth_squares, len(sizes), 0, len(outliers)) < best.value
     is_curved = len(starts) == SEGMENTS_MAX or (len(starts) > 1 and is_smooth)
     return Partition((0, *starts[1:]), tuple(sorted(outliers)), best.value, is_curved)
 
 
-@dataclass(frozen=True)
-class _Criterion:
-    """Schwarz's criterion with a prior: `prior` more sizes that scatter by the variance `scatter`."""
+def _criterion(scatter: float, squares: float, n: int, segments: int, outliers: int) -> float:
+    """Schwarz's criterion with a prior of eight more sizes that scatter by the variance `scatter`: smaller is better.
 
-    scatter: float
-    prior: int
-
-    @classmethod
-    def of(cls, errors: FloatArray | None) -> _Criterion:
-        import numpy as np
-
-        # The median, as for the weights: a single uncertain time must not hide every switch. Half a percent is never
-        # worth a segment.
-        known = 0.0 if errors is None else float(np.median(errors)) ** 2
-        return cls(0.005**2 + known, 1 if errors is None else 8)
-
-    def value(self, squares: float, n: int, segments: int, outliers: int) -> float:
-        """Smaller is better; no segments: the smooth curve. Infinite where n sizes are too few for the parameters."""
-        terms = 2 * segments or len(_SMOOTH)
-        # A switch counts as four parameters (a line and its place), an outlier as three (a value and its size).
-        price = (2 + 4 * (segments - 1) if segments else terms) + 3 * outliers
-        total = n + self.prior
-        spare = total - terms - outliers - 2
-        if not math.isfinite(squares) or spare <= 0:
-            return math.inf
-        likelihood = total * math.log((squares + self.prior * self.scatter) / total)
-        return likelihood + price * math.log(n) * total / spare
+    No segments: the smooth curve. Infinite where n sizes are too few for the parameters.
+    """
+    terms = 2 * segments or len(_SMOOTH)
+    # A switch counts as four parameters (a line and its place), an outlier as three (a value and its size).
+    price = (2 + 4 * (segments - 1) if segments else terms) + 3 * outliers
+    total = n + _PRIOR
+    spare = total - terms - outliers - 2
+    if not math.isfinite(squares) or spare <= 0:
+        return math.inf
+    likelihood = total * math.log((squares + _PRIOR * scatter) / total)
+    return likelihood + price * math.log(n) * total / spare
 
 
 class _Search:
     """The search for the best division, of which `known` outliers have been taken out before."""
 
-    def __init__(self, x: FloatArray, t: FloatArray, weights: FloatArray, criterion: _Criterion, known: int) -> None:
+    def __init__(self, x: FloatArray, t: FloatArray, weights: FloatArray, scatter: float, known: int) -> None:
         self.x, self.t, self.w = x, t, weights / _level(t) ** 2
         self.suspects = _suspects(x, t)
-        self.criterion, self.known = criterion, known
+        self.scatter, self.known = scatter, known
 
     def best(self) -> Partition:
         import numpy as np
@@ -127,7 +117,7 @@ class _Search:
             trails.append(ways.argmin(axis=1))
             least = ways.min(axis=1)
             for taken, squares in enumerate(least[:, -1].tolist()):
-                here = self.criterion.value(squares, n + self.known, segments, taken + self.known)
+                here = _criterion(self.scatter, squares, n + self.known, segments, taken + self.known)
                 if here < value:
                     chosen, value = (segments, taken), here
             if segments - chosen[0] >= 2:  # two more without a gain

@@ -115,7 +115,8 @@ def fit_segments(
 ) -> SegmentFit | NoFit:
     """Fit segments to (size, time) pairs, in any order, each size once.
 
-    `errors` are the relative half-widths of the times' 95 % intervals. Raises ValueError for unequal lengths.
+    `errors` are the relative half-widths of the times' 95 % intervals; without them the times are exact. Raises
+    ValueError for unequal lengths.
     """
     import numpy as np
 
@@ -157,13 +158,14 @@ def fit_line(
     return _segment(lines, 0, curve[0], residuals, weights)
 
 
-_Curve = tuple["FloatArray", "FloatArray", "FloatArray | None"]  # ascending sizes, times, relative standard errors
+_Curve = tuple["FloatArray", "FloatArray", "FloatArray"]  # ascending sizes, times, relative standard errors
 
 
 def _curve(sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequence[float] | None) -> _Curve | NoFit:
     import numpy as np
 
-    if len(times_ns) != len(sizes_bytes) or (errors is not None and len(errors) != len(sizes_bytes)):
+    errors = [0.0] * len(sizes_bytes) if errors is None else errors
+    if not len(sizes_bytes) == len(times_ns) == len(errors):
         raise ValueError("sizes, times and errors differ in number")
     if len(set(sizes_bytes)) < SIZES_MIN:
         return NoFit("a fit needs three sizes")
@@ -173,7 +175,7 @@ def _curve(sizes_bytes: Sequence[int], times_ns: Sequence[float], errors: Sequen
     order = np.argsort(sizes)
     if not (np.isfinite(sizes).all() and np.isfinite(times).all() and sizes.min() >= 0 and times.min() > 0):
         return NoFit("a fit needs positive times")
-    return sizes[order], times[order], None if errors is None else np.array(errors)[order] / t_quantile(1000)
+    return sizes[order], times[order], np.array(errors)[order] / t_quantile(1000)
 
 
 def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray, weights: FloatArray) -> Segment:

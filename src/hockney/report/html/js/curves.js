@@ -33,14 +33,13 @@ const SIZE_AXIS = { title: "message size", unit: "bytes", scale: "log2" };
 const TIME_CHART = { kind: "lines", x: SIZE_AXIS, y: { title: "", unit: "ns", scale: "log10" } };
 const RATE_CHART = { kind: "lines", x: SIZE_AXIS, y: { title: "", unit: "bytes/s", scale: "log10" } };
 
-function timeLine(curve) {
-  const points = curve.x.map((size, at) => [size, curve.y[at], curve.low[at], curve.high[at]]);
-  return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, dash: dashOf(curve), points, curve };
-}
-function rateLine(curve) {
+function lineOf(curve, isRate) {
   const rate = (size, time) => (time ? 1e9 * curve.payload * size / time : null);
-  const points = curve.x.map((size, at) => [size, rate(size, curve.y[at]), rate(size, curve.high[at]), rate(size, curve.low[at])]);
-  return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, dash: dashOf(curve), points: points.filter(([size]) => size > 0), curve };
+  const points = curve.x.map((size, at) => {
+    const [time, low, high] = [curve.y[at], curve.low[at], curve.high[at]];
+    return isRate ? [size, rate(size, time), rate(size, high), rate(size, low)] : [size, time, low, high];
+  });
+  return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, dash: dashOf(curve), points: points.filter(([size]) => size > 0 || !isRate), curve };
 }
 
 // Fitted segments as thin dark lines over the curve, protocol switches as marks at the first size beyond.
@@ -58,7 +57,7 @@ function extras(chart, lines, isRate) {
         made.push({ type: "line", data: points, symbol: "none", silent: true, tooltip: { show: false }, lineStyle: { color: colors.ink, width: 1, type: [3, 3], opacity: 0.75 }, z: 4 });
       }
     }
-    for (const change of data.switches.filter((fit) => belongs(fit, curve) && fit.answer !== "not seen")) {
+    for (const change of data.switches.filter((fit) => belongs(fit, curve))) {
       const at = curve.x.indexOf(change.above);
       if (at < 0) continue;
       const y = isRate ? 1e9 * curve.payload * change.above / curve.y[at] : curve.y[at];
@@ -82,7 +81,7 @@ function references(lines, isRate) {
   const made = [];
   if (!isRate && floors.length === 1) made.push({ name: "floor", points: ends.map((size) => [size, floors[0], null, null]) });
   if (copy && groupName(copy) !== choice.group) {
-    const points = (isRate ? rateLine : timeLine)(copy).points.filter(([size]) => size >= ends[0] && size <= ends[1]);
+    const points = lineOf(copy, isRate).points.filter(([size]) => size >= ends[0] && size <= ends[1]);
     made.push({ name: "memcpy", points, isClipped: !isRate }); // of short messages it is far below all times
   }
   return made.filter(({ points }) => points.length).map((line) => ({ ...line, kind: "reference", labels: [], place: 0, isNamed: true }));
@@ -90,7 +89,7 @@ function references(lines, isRate) {
 
 function legendOfReferences() {
   const meanings = { floor: "the floor", memcpy: `memcpy, a copy of that size within one rank${several && copy ? ` of run ${copy.run}` : ""}` };
-  const texts = references(shownCurves().map(timeLine), false).map(({ name }) => meanings[name]);
+  const texts = references(shownCurves().map((curve) => lineOf(curve, false)), false).map(({ name }) => meanings[name]);
   return texts.length ? ` Dashed in grey: ${texts.join("; ")}.` : "";
 }
 function definition() {
@@ -100,7 +99,7 @@ function definition() {
 function curvesOption(isRate, width) {
   const curves = shownCurves().filter((curve) => !isRate || curve.payload);
   const chart = isRate ? RATE_CHART : TIME_CHART;
-  const lines = curves.map(isRate ? rateLine : timeLine);
+  const lines = curves.map((curve) => lineOf(curve, isRate));
   if (!lines.some((line) => line.points.some(([size]) => size > 0))) return emptyOption(isRate && shownCurves().length ? "This pattern has no rate." : "Nothing is switched on.");
   const option = optionOf(chart, [...lines, ...references(lines, isRate)], [], definition(), width);
   option.series.push(...extras(chart, lines, isRate));

@@ -22,6 +22,9 @@ function unplaced(axis, place) {
   if (axis.scale === "tail") return untail(place);
   return place;
 }
+function isBar(chart) {
+  return chart.kind === "bars" || chart.kind === "intervals";
+}
 function isDrawable(axis, value) {
   return value !== null && value !== undefined && (!axis.scale.startsWith("log") || value > 0);
 }
@@ -54,7 +57,7 @@ function ticksOf(axis, low, high, most) {
   return ticks;
 }
 
-function axisOption(axis, values, isVertical, names, room) {
+function axisOption(axis, values, isVertical, hasGrid, names, room) {
   const colors = theme();
   const common = {
     name: axis.title,
@@ -63,7 +66,7 @@ function axisOption(axis, values, isVertical, names, room) {
     nameTextStyle: { color: colors.soft, align: isVertical ? "left" : "center", fontSize: 12 },
     axisLine: { show: !isVertical, lineStyle: { color: colors.faint } },
     axisTick: { show: false },
-    splitLine: { show: isVertical, lineStyle: { color: colors.hair } },
+    splitLine: { show: hasGrid, lineStyle: { color: colors.hair } },
     axisLabel: { color: colors.soft, fontSize: 12, hideOverlap: true },
   };
   if (axis.scale === "names") {
@@ -76,7 +79,7 @@ function axisOption(axis, values, isVertical, names, room) {
     const isPart = axis.unit === "share" && values.every((value) => value <= 1);
     const limits = axis.scale === "time" ? {} : isPart ? { min: 0, max: 1 } : { min: 0 };
     const type = axis.scale === "time" ? "time" : "value";
-    return { ...common, ...limits, type, splitNumber: isWide() ? 6 : 3, axisLabel: label, splitLine: { show: axis.scale === "linear", lineStyle: { color: colors.hair } } };
+    return { ...common, ...limits, type, splitNumber: isWide() ? 6 : 3, axisLabel: label, splitLine: { ...common.splitLine, show: axis.scale === "linear" } };
   }
   const places = values.filter((value) => isDrawable(axis, value)).map((value) => placed(axis, value));
   let low = Math.min(...places), high = Math.max(...places);
@@ -97,8 +100,7 @@ function axisOption(axis, values, isVertical, names, room) {
     max: high,
     axisLabel: { ...common.axisLabel, customValues: ticks, formatter: (place) => tickText(axis, text(place)) },
     axisTick: { show: false, customValues: ticks },
-    splitLine: { ...common.splitLine, show: false },
-    ticks,
+    splitLine: { ...common.splitLine, customValues: ticks },
   };
 }
 // Shortens a long name in the middle: the rank or the run is at its end.
@@ -110,27 +112,6 @@ function tickText(axis, text) {
 }
 
 // ---- series -----------------------------------------------------------------------------------------------------------
-
-// Hair lines at our own ticks of an axis; ECharts draws its grid lines elsewhere.
-function gridLines(option, isVertical) {
-  const colors = theme();
-  const key = isVertical ? "yAxis" : "xAxis";
-  return {
-    type: "line",
-    data: [],
-    silent: true,
-    tooltip: { show: false },
-    markLine: {
-      silent: true,
-      z: 0,
-      symbol: "none",
-      animation: false,
-      label: { show: false },
-      lineStyle: { color: colors.hair, type: "solid", width: 1 },
-      data: (option.ticks || []).map((tick) => ({ [key]: tick })),
-    },
-  };
-}
 
 // Bands between the ends of the intervals, one for each stretch of points that have one.
 function bands(chart, line, ink) {
@@ -298,7 +279,14 @@ function intervalSeries(chart, line) {
       },
       encode: { x: [0, 2, 3], y: 1 },
     },
-    { type: "scatter", name: line.name, symbolSize: 9, itemStyle: { color: ink }, data: line.points.map((point) => ({ value: at(point).slice(0, 2), point, line })) },
+    {
+      type: "scatter",
+      name: line.name,
+      symbolSize: 9,
+      itemStyle: { color: ink },
+      data: line.points.map((point) => ({ value: at(point).slice(0, 2), point, line })),
+      markLine: { silent: true, symbol: "none", animation: false, label: { show: false }, lineStyle: { color: theme().soft, width: 1, type: "solid" }, data: [{ xAxis: 0 }] },
+    },
   ];
 }
 
@@ -311,12 +299,11 @@ function tip(chart, names, note) {
     const items = (Array.isArray(hovered) ? hovered : [hovered]).filter((item) => item.data && item.data.point);
     const box = element("div", { class: "tip" });
     if (!items.length) return box;
-    const isBar = chart.kind === "bars" || chart.kind === "intervals";
     const first = items[0].data.point;
-    const head = isBar ? names[first[1]] : chart.kind === "points" ? items[0].data.line.name : UNIT_TEXT[chart.x.unit](first[0]);
+    const head = isBar(chart) ? names[first[1]] : chart.kind === "points" ? items[0].data.line.name : UNIT_TEXT[chart.x.unit](first[0]);
     box.append(element("div", { class: "head" }, head));
-    const unit = UNIT_TEXT[isBar ? chart.x.unit : chart.y.unit];
-    const ordered = isBar ? items : [...items].sort((a, b) => b.data.point[1] - a.data.point[1]);
+    const unit = UNIT_TEXT[isBar(chart) ? chart.x.unit : chart.y.unit];
+    const ordered = isBar(chart) ? items : [...items].sort((a, b) => b.data.point[1] - a.data.point[1]);
     const table = element("table");
     for (const item of ordered.slice(0, ROWS_MAX)) {
       const { point, line } = item.data;
@@ -325,8 +312,8 @@ function tip(chart, names, note) {
         table.append(row(chart.x.title, UNIT_TEXT[chart.x.unit](point[0])), row(chart.y.title, unit(point[1])));
         continue;
       }
-      const value = isBar ? point[0] : point[1];
-      const text = point[2] === null && point[3] === null && (isBar || line.kind !== "measured" || chart.y.scale === "tail") ? unit(value) : withInterval(value, point[2], point[3], unit);
+      const value = isBar(chart) ? point[0] : point[1];
+      const text = point[2] === null && point[3] === null && (isBar(chart) || line.kind !== "measured" || chart.y.scale === "tail") ? unit(value) : withInterval(value, point[2], point[3], unit);
       table.append(row(line.name, text));
     }
     box.append(table);
@@ -344,31 +331,24 @@ function row(...texts) {
 // chart: kind, x, y. lines: with their place in the list of colours. Returns ECharts' option.
 function optionOf(chart, lines, names, note, width) {
   const colors = theme();
-  const isBar = chart.kind === "bars" || chart.kind === "intervals";
   const all = lines.filter((line) => !line.isClipped).flatMap((line) => line.points);
-  const ends = (axis, at) => all.flatMap((point) => (axis === chart.x && isBar) || (axis === chart.y && !isBar) ? [point[at], point[2], point[3]] : [point[at]]);
+  const ends = (axis, at) => all.flatMap((point) => (axis === chart.x) === isBar(chart) ? [point[at], point[2], point[3]] : [point[at]]);
   const apart = labelsApart(width);
   const sums = barSums(chart.kind === "bars" ? lines : []);
   const hasEndLabels = chart.kind === "lines" && isWide() && (lines.length > 1 || lines.some((line) => line.isNamed));
   const longest = Math.max(0, ...lines.filter((line) => line.kind !== "published").map((line) => labelOf(line).length));
   const right = hasEndLabels ? Math.min(230, 30 + 7 * longest) : chart.kind === "bars" ? 64 : 24;
   const makers = { lines: (line) => lineSeries(chart, line, line.place, hasEndLabels ? width - right + 16 : 0, width, lines.length === 1), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, sums), intervals: (line) => intervalSeries(chart, line) };
-  const series = lines.flatMap(makers[chart.kind]);
-  const x = axisOption(chart.x, ends(chart.x, 0), false, names, width - AXIS_WIDTH - right);
-  const y = axisOption(chart.y, ends(chart.y, 1), true, names, 0);
-  const grid = [gridLines(y, true)];
-  if (chart.kind === "points" || chart.kind === "intervals") grid.push(gridLines(x, false));
-  if (chart.kind === "intervals") grid.push({ ...gridLines(x, false), markLine: { ...gridLines(x, false).markLine, lineStyle: { color: colors.soft, width: 1, type: "solid" }, data: [{ xAxis: 0 }] } });
   return {
     animation: false,
     hasLabels: chart.kind === "points",
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
     grid: { left: 12, right, top: chart.y.title ? 34 : 14, bottom: chart.x.title ? 44 : 28, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
-    xAxis: x,
-    yAxis: y,
+    xAxis: axisOption(chart.x, ends(chart.x, 0), false, chart.kind === "points" || chart.kind === "intervals", names, width - AXIS_WIDTH - right),
+    yAxis: axisOption(chart.y, ends(chart.y, 1), true, true, names, 0),
     tooltip: {
-      trigger: chart.kind === "lines" ? "axis" : chart.kind === "bars" ? "axis" : "item",
-      axisPointer: { type: chart.kind === "bars" ? "shadow" : "line", lineStyle: { color: colors.soft, width: 1, type: "solid" }, shadowStyle: { color: colors.hair, opacity: 0.5 }, axis: isBar ? "y" : "x", label: { show: false } },
+      trigger: chart.kind === "lines" || chart.kind === "bars" ? "axis" : "item",
+      axisPointer: { type: chart.kind === "bars" ? "shadow" : "line", lineStyle: { color: colors.soft, width: 1, type: "solid" }, shadowStyle: { color: colors.hair, opacity: 0.5 }, axis: isBar(chart) ? "y" : "x", label: { show: false } },
       backgroundColor: colors.paper,
       borderColor: colors.faint,
       textStyle: { color: colors.ink },
@@ -376,7 +356,7 @@ function optionOf(chart, lines, names, note, width) {
       formatter: tip(chart, names, note),
       transitionDuration: 0,
     },
-    series: [...grid, ...series],
+    series: lines.flatMap(makers[chart.kind]),
   };
 }
 
@@ -451,17 +431,16 @@ function fillTable(details, label, make) {
   });
 }
 function tableOf(chart, view) {
-  const isBar = chart.kind === "bars" || chart.kind === "intervals";
-  const [x, y] = isBar ? [null, chart.x] : [chart.x, view.y];
+  const [x, y] = isBar(chart) ? [null, chart.x] : [chart.x, view.y];
   const lines = chart.kind === "points" ? view.lines.filter((line) => line.kind !== "reference") : view.lines;
   const rows = lines.flatMap((line) => line.points.map((point, number) => {
-    const at = isBar ? view.names[point[1]] : UNIT_TEXT[x.unit](point[0]);
-    const value = isBar ? point[0] : point[1];
+    const at = isBar(chart) ? view.names[point[1]] : UNIT_TEXT[x.unit](point[0]);
+    const value = isBar(chart) ? point[0] : point[1];
     const text = UNIT_TEXT[y.unit];
     const name = line.labels.length ? `${line.name}, ${line.labels[number]}` : line.name;
     return [name, at, text(value), point[2] === null ? NO_TEXT : text(point[2]), point[3] === null ? NO_TEXT : text(point[3])];
   }));
   const quantity = { "ns": "time", "bytes/s": "rate", "share": "share" };
-  const heads = ["curve", isBar ? "row" : x.title || "date", y.title || quantity[y.unit], "from", "to"];
+  const heads = ["curve", isBar(chart) ? "row" : x.title || "date", y.title || quantity[y.unit], "from", "to"];
   return rows.every((cells) => cells[3] === NO_TEXT) ? { heads: heads.slice(0, 3), rows: rows.map((cells) => cells.slice(0, 3)) } : { heads, rows };
 }

@@ -1,14 +1,12 @@
 "use strict";
-// The matrix of all pairs: an image of one pixel a pair, stretched; times are decoded from 16-bit numbers.
+// The matrix of all pairs: an image of one pixel a pair, stretched.
 
-const MISSING = 0xffff;
 // From light to dark, which every eye distinguishes (the shape of cividis).
 const RAMP = [[253, 231, 140], [203, 186, 105], [150, 143, 118], [107, 106, 118], [62, 74, 108], [0, 32, 77]];
 
+// Floats of 32 bits, row by row; NaN where a pair has no value.
 function decoded(matrix) {
-  const bytes = Uint8Array.from(atob(matrix.times), (letter) => letter.charCodeAt(0));
-  const view = new DataView(bytes.buffer);
-  return Uint16Array.from({ length: bytes.length / 2 }, (_, at) => view.getUint16(2 * at, true));
+  return new Float32Array(Uint8Array.from(atob(matrix.values), (letter) => letter.charCodeAt(0)).buffer);
 }
 function shade(share) {
   const place = Math.min(RAMP.length - 1.001, Math.max(0, share * (RAMP.length - 1)));
@@ -17,11 +15,11 @@ function shade(share) {
 }
 
 function startMatrix(box, matrix) {
-  const numbers = decoded(matrix);
+  const values = decoded(matrix);
   const count = matrix.ranks;
-  const time = (a, b) => (numbers[a * count + b] === MISSING ? null : matrix.low * Math.exp(numbers[a * count + b] * matrix.step));
-  const known = numbers.filter((number) => number !== MISSING);
-  const most = known.reduce((a, b) => Math.max(a, b), 1);
+  const low = values.reduce((least, value) => (value < least ? value : least), Infinity);
+  const high = values.reduce((most, value) => (value > most ? value : most), 0);
+  const valueOf = (a, b) => (Number.isNaN(values[a * count + b]) ? null : values[a * count + b]);
   const units = matrix.unit === "ns" ? TIMES : RATES;
   const isRate = units === RATES; // the lowest is the slowest
   // A host with one rank is named instead of it.
@@ -36,9 +34,9 @@ function startMatrix(box, matrix) {
     const small = element("canvas", { width: count, height: count });
     const pen = small.getContext("2d");
     const pixels = pen.createImageData(count, count);
-    numbers.forEach((number, place) => {
-      const [red, green, blue] = number === MISSING ? [0, 0, 0] : shade(isRate ? 1 - number / most : number / most);
-      pixels.data.set([red, green, blue, number === MISSING ? 0 : 255], 4 * place);
+    values.forEach((value, place) => {
+      const share = Math.log(value / low) / Math.max(Math.log(high / low), 1e-9);
+      if (!Number.isNaN(value)) pixels.data.set([...shade(isRate ? 1 - share : share), 255], 4 * place);
     });
     pen.putImageData(pixels, 0, 0);
     return small;
@@ -95,16 +93,16 @@ function startMatrix(box, matrix) {
     }
     pen.fillStyle = colors.soft;
     pen.textAlign = "left";
-    pen.fillText(scaled(matrix.low, units), left, y + 22);
+    pen.fillText(scaled(low, units), left, y + 22);
     pen.textAlign = "right";
-    const highest = matrix.low * Math.exp(most * matrix.step), text = scaled(highest, units);
-    pen.fillText(text === scaled(matrix.low, units) ? `+${scaled(highest - matrix.low, units)}` : text, left + width, y + 22);
+    const text = scaled(high, units);
+    pen.fillText(text === scaled(low, units) ? `+${scaled(high - low, units)}` : text, left + width, y + 22);
   }
   function say() {
     if (!at) return;
     const [a, b] = at;
     const name = (rank) => ownHosts ? label(rank) : `${rank}${matrix.hosts.length ? ` (${matrix.hosts[rank]})` : matrix.cpus[rank] >= 0 ? ` (CPU ${matrix.cpus[rank]})` : ""}`;
-    const value = time(a, b);
+    const value = valueOf(a, b);
     reading.textContent = `${ownHosts ? "" : "Rank "}${name(a)} to ${name(b)}: ${value === null ? "no value" : scaled(value, units)}`;
     draw();
   }
@@ -126,7 +124,7 @@ function startMatrix(box, matrix) {
   });
   fillTable(document.querySelector(`[data-matrix-table="${box.dataset.matrix}"]`), matrix.name, () => {
     const rows = [];
-    for (let a = 0; a < count; a++) for (let b = 0; b < count; b++) if (time(a, b) !== null) rows.push([label(a), label(b), scaled(time(a, b), units)]);
+    for (let a = 0; a < count; a++) for (let b = 0; b < count; b++) if (valueOf(a, b) !== null) rows.push([label(a), label(b), scaled(valueOf(a, b), units)]);
     return { heads: [ownHosts ? "from host" : "from rank", ownHosts ? "to host" : "to rank", isRate ? "bandwidth" : "half a round trip"], rows };
   });
   matrixDraws.push(draw);

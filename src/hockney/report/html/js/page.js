@@ -13,10 +13,9 @@ function startChart(target) {
   const view = () => chart.views[at];
   const ofView = () => ({ kind: chart.kind, x: chart.x, y: view().y });
   const lines = () => linesOf(view()).filter((line) => !hidden.has(line.name));
-  const isBar = chart.kind === "bars" || chart.kind === "intervals";
   show(target, (width) => {
     const option = optionOf(ofView(), lines(), view().names, "", width);
-    return isBar ? { ...option, height: 70 + (isWide() ? 30 : 36) * view().names.length } : option;
+    return isBar(chart) ? { ...option, height: 70 + (isWide() ? 30 : 36) * view().names.length } : option;
   });
   const select = document.querySelector(`[data-views="${id}"]`);
   const details = document.querySelector(`[data-table="${id}"]`);

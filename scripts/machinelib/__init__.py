@@ -1,1 +1,0 @@
-"""Fits of models to the published figures of the machines of the archive (scripts/fit-machines)."""

@@ -1,0 +1,69 @@
+"""What the models of the reports' machines give for the figures of the page: src/hockney/archive/modelled.csv."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+
+from hockney.archive.modelled import COLUMNS, PATH, RUNS
+from hockney.results.runs import Run, open_results
+
+PATTERNS = {
+    "scabench": ("pingpong",),
+    "paragon": ("pingpong",),
+    "ancor": ("stream",),
+    "atlas": ("pushfarm", "pullfarm", "robpush", "robpull"),
+    "t3d": ("put", "putpong"),
+}
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Write the file."""
+    parser = argparse.ArgumentParser("draw-machines", description=__doc__)
+    parser.add_argument("store", nargs="?", help="with a run of each suite; without, all are measured on their models")
+    store = parser.parse_args(arguments).store
+    with tempfile.TemporaryDirectory() as folder:
+        if store is None:
+            store = f"{folder}/models.db"
+            for suite, machine in RUNS.items():
+                _measure(suite, machine, store)
+        with open_results(store) as results, PATH.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            for suite, machine in RUNS.items():
+                last = results.run(max(each.id for each in results.runs() if each.suite == suite))
+                writer.writerows(_drawn(last, machine))
+    return 0
+
+
+def _measure(suite: str, machine: str, store: str) -> None:
+    words = ["run", suite, "--machine", machine, "--store", store, "--quiet"]
+    done = subprocess.run([sys.executable, "-m", "hockney", *words], stdout=subprocess.DEVNULL, check=False)
+    if done.returncode not in (0, 3):  # 3: some points do not fit the model
+        sys.exit(f"draw-machines: {' '.join(words)} ended with {done.returncode}")
+
+
+def _drawn(run: Run, machine: str) -> Iterator[Iterable[object]]:
+    """The rows of the file that a run of a suite on its model gives."""
+    suite = run.info.suite
+    for series in run.series:
+        point = series.point
+        figures = series.figures()
+        if point.pattern not in PATTERNS[suite] or not figures:
+            continue
+        options = dict(point.options)
+        if suite in ("scabench", "paragon") and options:
+            continue
+        if suite == "t3d" and (point.bytes != 8 or options.get("quiet") == "each" or point.ranks != 16):
+            continue
+        cpu = ""
+        if point.pattern == "stream":
+            (measurement, *_) = series.measurements
+            used = zip(measurement.cpu_user_ns, measurement.cpu_system_ns, measurement.wall_ns, strict=True)
+            cpu = " ".join(f"{(user + system) / wall:.4g}" for user, system, wall in used)
+        variant = point.transport.removeprefix(f"sim@{machine}").removeprefix(":")
+        yield suite, variant, point.pattern_text, point.ranks, point.bytes, f"{figures[0].value_ns:.6g}", cpu

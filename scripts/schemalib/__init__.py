@@ -1,1 +1,0 @@
-"""The JSON Schemas of hockney's documents, from docs/json.md."""

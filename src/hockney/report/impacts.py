@@ -1,0 +1,49 @@
+"""Times of a run idle and under its background, for the screen, Markdown and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hockney.analysis.impact import Impact, Impacts
+from hockney.report.table import Cell, TextTable
+from hockney.report.words import cpus_text, hosts_text, ratio_text, size_text
+from hockney.results.runs import Run
+from hockney.units import counted, format_ns
+
+
+def background_text(run: Run) -> str:
+    """`incast by 3 ranks on n3, n4, n5`: the background of a run that has one."""
+    background = run.info.plan["background"]
+    hosts, cpus = background["hosts"], background["cpus"]
+    where = hosts_text(hosts) if hosts else cpus_text(cpus) if cpus else ""
+    return f"{background['name']} by {counted(background['ranks'], 'rank')}{f' on {where}' if where else ''}"
+
+
+def impact_table(impacts: Impacts, name_of: Callable[[str], str]) -> TextTable:
+    """A row for each point, without the columns of which nothing is known; `name_of` a transport."""
+    columns: dict[str, Callable[[Impact], Cell]] = {
+        "what": lambda impact: Cell(impact.point.text(name_of(impact.point.transport))),
+        "size": lambda impact: Cell(size_text(impact.point)),
+        "impact": _factor,
+        "idle p50": lambda impact: _time(impact.idle.p50_ns),
+        "loaded p50": lambda impact: _time(impact.loaded.p50_ns),
+        "idle p99": lambda impact: _time(impact.idle.p99_ns),
+        "loaded p99": lambda impact: _time(impact.loaded.p99_ns),
+        "idle p99.9": lambda impact: _time(impact.idle.p999_ns),
+        "loaded p99.9": lambda impact: _time(impact.loaded.p999_ns),
+    }
+    cells = {title: [cell(impact) for impact in impacts.impacts] for title, cell in columns.items()}
+    shown = {title: column for title, column in cells.items() if any(cell.text for cell in column)}
+    return TextTable("Under load", tuple(shown), tuple(zip(*shown.values(), strict=True)))
+
+
+def _factor(impact: Impact) -> Cell:
+    """`3.02x` and its interval, `(2.95 to 3.10)`, or `±?` where there is none."""
+    factor = impact.factor
+    known = factor.estimate
+    spread = f"({ratio_text(known.low)} to {ratio_text(known.high)})" if known else "±?"
+    return Cell(f"{ratio_text(factor.value)}x", spread)
+
+
+def _time(time_ns: float | None) -> Cell:
+    return Cell("" if time_ns is None else format_ns(time_ns))

@@ -1,0 +1,485 @@
+"""All pairs of ranks: the matrix, the classes, and who stands out, on runs whose times are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from tests.report.runs import Made, options, store_run
+
+from hockney.analysis.clusters import group_name
+from hockney.analysis.explain import explain_run
+from hockney.analysis.explain.ranks import slow_pairs
+from hockney.analysis.explain.read import read_run
+from hockney.analysis.finding import Absence
+from hockney.analysis.pairs import PAIR_CLASSES, PairMatrix, Share, classify_pairs, pair_matrices, partners
+from hockney.analysis.repeat import same_places
+from hockney.cli.tables import pairs_as_json, print_pairs, print_tables, tables_of
+from hockney.machine.topology import Cache, Topology
+from hockney.model import Point
+from hockney.report.findings import check_name, evidence_of, title_of
+from hockney.results.runs import open_results
+from hockney.stats.interval import Interval
+
+
+def matrices(path: Path, made: list[Made], **how: Any) -> list[PairMatrix]:
+    store_run(path / "r.db", "allpairs", made, **how)
+    with open_results(path / "r.db") as results:
+        return pair_matrices(results.run())
+
+
+def idle(ranks: int, times: dict[tuple[int, int], float], fallback: float, measurements: int = 9) -> list[Made]:
+    return [
+        Made(
+            Point("mpi", "pingpong", ranks, 8, options(source=a, target=b)),
+            times.get((min(a, b), max(a, b)), fallback) * (1 + 0.001 * ((3 * a + b) % 5)),
+            divisor=2,
+            measurements=measurements,
+        )
+        for a, b in itertools.permutations(range(ranks), 2)
+    ]
+
+
+@pytest.mark.parametrize("ranks", range(2, 12))
+def test_in_rounds_all_pairs_meet_once(ranks: int) -> None:
+    last = ranks - 1 if ranks % 2 == 0 else ranks
+    met = [pair for number in range(1, last + 1) for pair in partners(ranks, number)]
+    assert sorted(met) == list(itertools.combinations(range(ranks), 2))
+
+
+def test_like_pairs_are_one_class(tmp_path: Path) -> None:
+    (matrix,) = matrices(tmp_path, idle(4, {}, 1000.0))
+    assert (matrix.load, matrix.ranks, matrix.missing, len(matrix.times)) == ("idle", 4, 0, 12)
+    assert [pair_class.name for pair_class in matrix.classes] == ["one host"]
+    assert matrix.classes[0].median_ns == pytest.approx(1002, abs=2)
+    assert matrix.outliers == ()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "slow", "named", "of_pairs"),
+    [(4, [(1, 3)], (1, 3), 6), (6, [(min(4, a), max(4, a)) for a in (0, 1, 2, 3, 5)], (4,), 5)],
+    ids=["a pair", "a rank, not each of its pairs"],
+)
+def test_slow_ranks_and_pairs_are_named(
+    ranks: int, slow: list[tuple[int, int]], named: tuple[int, ...], of_pairs: int, tmp_path: Path
+) -> None:
+    (matrix,) = matrices(tmp_path, idle(ranks, dict.fromkeys(slow, 1300.0), 1000.0))
+    assert [outlier.ranks for outlier in matrix.outliers] == [named]
+    assert matrix.inconclusive == ()
+    assert matrix.outliers[0].of_pairs == of_pairs
+    assert matrix.outliers[0].factor == pytest.approx(1.3, rel=0.01)
+
+
+@pytest.mark.parametrize("launches", [1, 3])
+def test_a_matrix_says_that_its_intervals_are_within_one_launch(
+    launches: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_run(tmp_path / "r.db", "allpairs", idle(4, {}, 1000.0), launches=({},) * launches)
+    with open_results(tmp_path / "r.db") as results:
+        run = results.run()
+        print_tables(tables_of(run), run)
+    assert ("within one launch" in capsys.readouterr().out) == (launches == 1)
+
+
+def test_a_pair_of_few_measurements_is_inconclusive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    made = idle(5, {(1, 3): 1300.0, (2, 4): 1400.0}, 1000.0)
+    few = [dataclasses.replace(one, measurements=2) if 1200 < one.time_ns < 1350 else one for one in made]
+    (matrix,) = matrices(tmp_path, few)
+    assert [outlier.ranks for outlier in matrix.outliers] == [(2, 4)]
+    assert [(pair.ranks, pair.time.n, pair.time.low) for pair in matrix.inconclusive] == [((1, 3), 4, None)]
+    assert [pair["ranks"] for pair in pairs_as_json([matrix])["matrices"][0]["inconclusive"]] == [(1, 3)]
+    print_pairs([matrix])
+    assert capsys.readouterr().out == snapshot
+
+
+@pytest.mark.parametrize(
+    ("hosts", "heading"),
+    [
+        (("a", "b", "c"), "from to a to b to c"),
+        (("a", "a", "b"), "from to 0 (a) to 1 (a) to 2 (b)"),
+        (("a", "a", "a"), "from to 0 to 1 to 2"),
+    ],
+)
+def test_matrices_of_several_hosts_name_them(
+    hosts: tuple[str, ...], heading: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_pairs(matrices(tmp_path, idle(3, {}, 1000.0), hosts=hosts))
+    assert heading in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_pair_slow_in_half_of_its_launches_is_inconclusive(tmp_path: Path) -> None:
+    """Pair (1, 3) is slow in the first three of six launches."""
+    slow = idle(4, {(1, 3): 1300.0}, 1000.0)
+    made = [
+        dataclasses.replace(one, then=dataclasses.replace(one, time_ns=1000.0)) if one.time_ns > 1200 else one
+        for one in slow
+    ]
+    (matrix,) = matrices(tmp_path, made, launches=[{}] * 6)
+    assert matrix.outliers == ()
+    (pair,) = matrix.inconclusive
+    assert pair.ranks == (1, 3)
+    assert pair.time.low == pytest.approx(980, rel=0.01)
+
+
+def test_a_matrix_is_of_the_state_in_which_most_pairs_have_an_interval(tmp_path: Path) -> None:
+    """Every pair was seen twice while the CPUs were near; all but one often while they were far."""
+    rare, *rest = idle(4, {}, 1000.0, measurements=2)
+    often = [
+        dataclasses.replace(one, then=dataclasses.replace(one, time_ns=6000.0, measurements=9, floor_ns=184.0))
+        for one in rest
+    ]
+    (matrix,) = matrices(tmp_path, [rare, *often])
+    assert (matrix.state, matrix.missing) == ("far", 1)
+
+
+def test_a_pair_is_the_median_of_both_directions(tmp_path: Path) -> None:
+    made = idle(4, {}, 1000.0)
+    made[0] = dataclasses.replace(made[0], time_ns=1200.0)  # from 0 to 1
+    (matrix,) = matrices(tmp_path, made)
+    assert matrix.times[0, 1].value == pytest.approx(1200, abs=1)
+    assert matrix.times[1, 0].value == pytest.approx(1003, abs=1)
+    assert matrix.classes[0].slowest_ns == pytest.approx((1200 + 1003) / 2, abs=2)
+
+
+def test_classes_follow_the_topology(tmp_path: Path) -> None:
+    topology = Topology(
+        source="sysfs",
+        cores=((0, 1), (2, 3), (4, 5), (6, 7)),
+        packages=((0, 1, 2, 3, 4, 5), (6, 7)),
+        caches=(Cache(3, "unified", 1 << 20, 64, (0, 1, 2, 3)), Cache(3, "unified", 1 << 20, 64, (4, 5)),
+                Cache(3, "unified", 1 << 20, 64, (6, 7))),
+    )  # fmt: skip
+    (matrix,) = matrices(
+        tmp_path, idle(8, {}, 1000.0), pinned=True, facts={"hostname": "here", "topology": topology.as_json()}
+    )
+    assert {pair_class.name: len(pair_class.pairs) for pair_class in matrix.classes} == {
+        "one core": 4,
+        "one last-level cache": 4,
+        "one package": 8,
+        "one host": 12,
+    }
+
+
+def test_a_pair_is_judged_over_all_launches(tmp_path: Path) -> None:
+    """Pair (0, 1) is slow in all of six launches, pair (2, 3) in four."""
+    quick = idle(4, {(0, 1): 1300.0}, 1000.0, measurements=12)
+    slow = idle(4, {(0, 1): 1300.0, (2, 3): 1300.0}, 1000.0, measurements=24)
+    made = [dataclasses.replace(one, then=then) for one, then in zip(slow, quick, strict=True)]
+    (matrix,) = matrices(tmp_path, made, launches=[{}] * 6)
+    assert {time.n for time in matrix.times.values()} == {6}
+    assert [outlier.ranks for outlier in matrix.outliers] == [(0, 1)]
+
+
+def test_the_class_holds_in_every_launch(tmp_path: Path) -> None:
+    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
+    (matrix,) = matrices(
+        tmp_path,
+        idle(3, {}, 1000.0),
+        facts={"hostname": "here", "topology": topology.as_json()},
+        launches=[{"cpus": (0, 1, 2)}, {"cpus": (0, 2, 3)}],
+    )
+    assert {each.name: each.pairs for each in matrix.classes} == {"one package": ((0, 1), (0, 2), (1, 2))}
+    assert matrix.cpus == (0, -1, -1)
+
+
+def test_launches_in_other_states_do_not_count_for_the_class(tmp_path: Path) -> None:
+    """Ranks 0 and 1 share a core in the first launch, as 2 and 3 do, and not in the second, seen in another state."""
+    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
+    first = idle(4, {}, 1000.0)
+    of_two = {options(source=0, target=1), options(source=1, target=0)}
+    second = [
+        dataclasses.replace(one, floor_ns=184.0 if one.point.options in of_two else one.floor_ns) for one in first
+    ]
+    (matrix,) = matrices(
+        tmp_path,
+        [dataclasses.replace(one, then=then) for one, then in zip(first, second, strict=True)],
+        facts={"hostname": "here", "topology": topology.as_json()},
+        launches=[{"cpus": (0, 1, 2, 3)}, {"cpus": (0, 2, 1, 3)}],
+    )
+    assert [(each.name, len(each.pairs)) for each in matrix.classes] == [("one core", 1), ("one package", 5)]
+    assert matrix.classes[0].pairs == ((0, 1),)
+
+
+def test_a_rank_that_moved_has_both_hosts(tmp_path: Path) -> None:
+    launches = [{"hosts": ("a", "a", "b")}, {"hosts": ("a", "b", "b"), "oversubscribed": True}]
+    (matrix,) = matrices(tmp_path, idle(3, {}, 1000.0), launches=launches)
+    assert matrix.hosts == ("a", "a or b", "b")
+    assert [pair_class.name for pair_class in matrix.classes] == ["between hosts"]
+    assert matrix.oversubscribed
+
+
+def test_points_with_other_options_make_another_matrix(tmp_path: Path) -> None:
+    made = idle(3, {}, 1000.0)
+    other = [
+        dataclasses.replace(one, point=dataclasses.replace(one.point, options=(*one.point.options, ("touch", "yes"))),
+                            time_ns=5000.0)
+        for one in made
+    ]  # fmt: skip
+    plain, touching = matrices(tmp_path, [*made, *other])
+    assert (plain.options, touching.options) == ((), (("touch", "yes"),))
+    assert plain.classes[0].slowest_ns < 1100
+    assert touching.classes[0].fastest_ns > 4900
+
+
+def test_idle_matrices_are_read_without_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "hockney.results.runs.Series.measurements", property(lambda series: pytest.fail("samples were read"))
+    )
+    assert len(matrices(tmp_path, idle(4, {}, 1000.0))) == 1
+
+
+def test_each_class_has_one_line_in_each_state(tmp_path: Path) -> None:
+    """Four ranks on two hosts: 100 ns + 0.1 ns/B within a host, 3000 + 0.3 between, twice that in the other state."""
+    made = []
+    for (a, b), size in itertools.product(itertools.permutations(range(4), 2), (8, 1024, 8192, 65536)):
+        time_ns = 100 + 0.1 * size if a // 2 == b // 2 else 3000 + 0.3 * size
+        point = Point("mpi", "pingpong", 4, size, options(source=a, target=b))
+        slow = Made(point, 2 * time_ns, divisor=2, measurements=7, floor_ns=184.0)
+        made.append(Made(point, time_ns, divisor=2, measurements=9, then=slow))
+    store_run(tmp_path / "r.db", "allpairs", made, hosts=("a", "a", "b", "b"))
+    with open_results(tmp_path / "r.db") as results:
+        of = explain_run(results.run())
+    assert [(line.pattern, line.pair_class, line.state) for line in of.lines] == [
+        ("pingpong", "between hosts", "near"),
+        ("pingpong", "between hosts", "far"),
+        ("pingpong", "one host", "near"),
+        ("pingpong", "one host", "far"),
+    ]
+    assert [line.t0_ns and line.t0_ns.value for line in of.lines] == pytest.approx([3000, 6000, 100, 200], rel=0.02)
+
+
+def test_two_sizes_are_too_few_for_a_line(tmp_path: Path) -> None:
+    made = [
+        dataclasses.replace(one, point=dataclasses.replace(one.point, bytes=size))
+        for one in idle(4, {}, 1000.0)
+        for size in (8, 64)
+    ]
+    store_run(tmp_path / "r.db", "allpairs", made)
+    with open_results(tmp_path / "r.db") as results:
+        of = explain_run(results.run())
+    assert not of.lines
+    (gap,) = [gap for gap in of.not_checked if gap.what == "lines"]
+    assert check_name(gap) == "lines through pingpong on mpi"
+
+
+def test_in_rounds_each_pair_has_its_own_time(tmp_path: Path) -> None:
+    made = []
+    for number in (1, 2, 3):
+        by_rank = [0.0] * 4
+        for a, b in partners(4, number):
+            by_rank[a] = by_rank[b] = 100.0 * (a + 1) + 10 * b
+        point = Point("mpi", "rounds", 4, 8, options(round=number))
+        made.append(Made(point, max(by_rank), divisor=2, timed="slowest", by_rank=by_rank))
+    (matrix,) = matrices(tmp_path, made)
+    assert matrix.load == "loaded"
+    for a, b in itertools.combinations(range(4), 2):
+        time = matrix.time(b, a)
+        assert time is not None
+        assert time.value == pytest.approx(100.0 * (a + 1) + 10 * b, abs=1)
+
+
+def test_rounds_of_a_large_model_have_no_times_of_pairs(tmp_path: Path) -> None:
+    """One row stands for all of its ranks."""
+    points = [Point("sim@large", "rounds", 5000, 8, options(round=number)) for number in (1, 2)]
+    assert (
+        matrices(tmp_path, [Made(point, 100.0, divisor=2, timed="slowest", by_rank=[100.0]) for point in points]) == []
+    )
+
+
+def test_explain_finds_the_slow_pair(tmp_path: Path) -> None:
+    store_run(tmp_path / "r.db", "allpairs", idle(4, {(1, 3): 1300.0}, 1000.0))
+    with open_results(tmp_path / "r.db") as results:
+        findings = slow_pairs(read_run(results.run()))
+    assert isinstance(findings, list)
+    (slow,) = findings
+    assert (slow.code, slow.facts["slow_pair"], slow.facts["load"]) == ("slow rank or pair", [1, 3], "idle")
+    assert slow.fix is not None
+    assert slow.fix.argv == ("hockney", "show", "1", "--tables")
+    assert slow.facts["time_ns"].value == pytest.approx(1300, rel=0.01)
+    assert slow.effect == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_slow_pair_between_hosts_comes_before_a_slower_one_within_a_host(tmp_path: Path) -> None:
+    times = {(a, a + 1): 200.0 for a in (2, 4, 6)} | {(0, 1): 800.0, (2, 4): 1300.0}
+    store_run(tmp_path / "r.db", "allpairs", idle(8, times, 1000.0), hosts=tuple("aabbccdd"))
+    with open_results(tmp_path / "r.db") as results:
+        findings = slow_pairs(read_run(results.run()))
+    assert isinstance(findings, list)
+    assert [(each.facts["slow_pair"], each.facts["others"]) for each in findings] == [([2, 4], ["a"])]
+
+
+def test_one_pair_is_no_matrix(tmp_path: Path) -> None:
+    assert matrices(tmp_path, idle(2, {}, 50.0)) == []
+
+
+def test_between_hosts_times_make_the_classes(tmp_path: Path) -> None:
+    hosts = ("a", "a", "b", "b", "c", "c")
+    far = {(a, b): 3000.0 for a in (0, 1, 2, 3) for b in (4, 5)}
+    near = {(a, b): 1000.0 for a in (0, 1) for b in (2, 3)}
+    (matrix,) = matrices(tmp_path, idle(6, {**far, **near}, 200.0), hosts=hosts)
+    classes = {each.name: (len(each.pairs), round(each.median_ns, -2)) for each in matrix.classes}
+    assert classes == {
+        "one host": (3, 200.0),
+        "between hosts a, b": (4, 1000.0),
+        "between hosts c and others": (8, 3000.0),
+    }
+    assert matrix.outliers == ()
+
+
+def test_groups_of_pairs_between_the_same_hosts_have_numbers(tmp_path: Path) -> None:
+    """Two rails: ranks 0, 1, 4 and 5 use the one, the others the other."""
+    hosts, ranks = tuple("aaaabbbb"), range(8)
+    near = {pair: 200.0 for pair in itertools.combinations(ranks, 2) if hosts[pair[0]] == hosts[pair[1]]}
+    across = {(a, b): 3000.0 for a, b in itertools.product(ranks[:4], ranks[4:]) if a // 2 % 2 != b // 2 % 2}
+    (matrix,) = matrices(tmp_path, idle(8, {**near, **across}, 1000.0), hosts=hosts)
+    names = [pair_class.name for pair_class in matrix.classes]
+    assert names == ["one host", "between hosts, group 1", "between hosts, group 2"]
+
+
+def test_a_slow_host_and_a_slow_pair_are_named_by_their_hosts(tmp_path: Path) -> None:
+    hosts = tuple("abcdef")
+    slow = dict.fromkeys([(min(4, a), max(4, a)) for a in (0, 1, 2, 3, 5)], 1300.0) | {(0, 1): 1200.0}
+    store_run(tmp_path / "r.db", "allpairs", idle(6, slow, 1000.0), hosts=hosts, plan={"hosts": [*hosts]})
+    with open_results(tmp_path / "r.db") as results:
+        explained = explain_run(results.run())
+    (slow_host,) = [each for each in explained.findings if each.code == "slow rank or pair"]
+    assert title_of(slow_host) == "e is slow"
+    assert evidence_of(slow_host).startswith(
+        "e takes 1.30 to 1.31 us with 5 others, 1.30 times its class (between hosts,"
+    )
+    assert evidence_of(slow_host).endswith("Also slow: a-b.")
+    assert "slow hosts" not in [gap.what for gap in explained.not_checked]
+
+
+@pytest.mark.parametrize("hosts", [("a", "b", "c"), ("a", "b", "c", "d"), tuple("aabbccdd")], ids="".join)
+def test_a_slow_host_among_three_or_four_is_named(hosts: tuple[str, ...], tmp_path: Path) -> None:
+    names = list(dict.fromkeys(hosts))
+    for slow in names:
+        times = {
+            (a, b): 100.0 if hosts[a] == hosts[b] else 4000.0 if slow in (hosts[a], hosts[b]) else 1000.0
+            for a, b in itertools.combinations(range(len(hosts)), 2)
+        }
+        path = tmp_path / f"{slow}.db"
+        store_run(path, "allpairs", idle(len(hosts), times, 1000.0), hosts=hosts, plan={"hosts": names})
+        with open_results(path) as results:
+            explained = explain_run(results.run())
+        (finding,) = (each for each in explained.findings if each.code != "far above the floor")
+        assert (finding.code, finding.facts["host"], finding.facts["others"]) == ("slow host", slow, len(names) - 1)
+        assert finding.facts["slower_ratio"] == pytest.approx(4, rel=0.01)
+        assert evidence_of(finding).endswith(f", with {len(names) - 1} of {len(names) - 1} other hosts (idle).")
+        assert "slow hosts" not in [gap.what for gap in explained.not_checked]
+
+
+@pytest.mark.parametrize(("low_ns", "named"), [(1000.0, []), (1090.0, []), (1110.0, [(6, 7)])])
+def test_a_group_is_slow_if_its_interval_lies_a_tenth_above_its_class(low_ns: float, named: list[Any]) -> None:
+    pairs = list(itertools.combinations(range(8), 2))
+    fast, slow = Interval(1000.0, 990.0, 1010.0, 9, 0.95), Interval(1400.0, low_ns, 1500.0, 9, 0.95)
+    times = {pair: slow if pair[1] > 5 else fast for pair in pairs}
+    _, outliers, _ = classify_pairs(times, dict.fromkeys(pairs, Share(PAIR_CLASSES[-1], is_certain=True)))
+    assert [outlier.ranks for outlier in outliers] == named
+
+
+@pytest.mark.parametrize("hosts", [4, 6, 8])
+def test_half_of_the_hosts_slow_is_not_checked(hosts: int, tmp_path: Path) -> None:
+    names = [f"n{number}" for number in range(1, hosts + 1)]
+    slow = {(a, b): 4000.0 for a, b in itertools.combinations(range(hosts), 2) if a >= hosts // 2 or b >= hosts // 2}
+    made = idle(hosts, slow, 1000.0)
+    store_run(tmp_path / "r.db", "allpairs", made, hosts=tuple(names), plan={"hosts": names})
+    with open_results(tmp_path / "r.db") as results:
+        explained = explain_run(results.run())
+    (gap,) = (gap for gap in explained.not_checked if gap.what == "slow hosts")
+    assert (gap.reason, gap.why, gap.facts["fast"]) == (Absence.INSUFFICIENT_DATA, "two times", names[: hosts // 2])
+
+
+@pytest.mark.parametrize("hosts", [4, 8])
+def test_hosts_on_two_switches_are_not_slow(hosts: int, tmp_path: Path) -> None:
+    names = [f"n{number}" for number in range(1, hosts + 1)]
+    across = {(a, b): 4000.0 for a, b in itertools.combinations(range(hosts), 2) if a < hosts // 2 <= b}
+    made = idle(hosts, across, 1000.0)
+    store_run(tmp_path / "r.db", "allpairs", made, hosts=tuple(names), plan={"hosts": names})
+    with open_results(tmp_path / "r.db") as results:
+        explained = explain_run(results.run())
+    assert {each.code for each in explained.findings} == {"far above the floor"}
+    assert "slow hosts" not in [gap.what for gap in explained.not_checked]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "reason", "argv"),
+    [
+        ((), None, ()),
+        (("n1", "n2"), Absence.NOT_APPLICABLE, ()),
+        (("n1", "n2:4", "n3"), Absence.NOT_MEASURED, ("hockney", "health", "--hosts", "n[1-3]")),
+    ],
+    ids=["one machine", "two hosts", "three hosts"],
+)
+def test_a_run_on_hosts_without_all_pairs_does_not_check_for_slow_hosts(
+    hosts: tuple[str, ...], reason: Absence | None, argv: tuple[str, ...], tmp_path: Path
+) -> None:
+    made = [Made(Point("tcp", "pingpong", 2, 8), 1000.0, divisor=2)]
+    store_run(tmp_path / "r.db", "quick", made, plan={"hosts": [*hosts]})
+    with open_results(tmp_path / "r.db") as results:
+        gaps = [gap for gap in explain_run(results.run()).not_checked if gap.what == "slow hosts"]
+    assert [gap.reason for gap in gaps] == ([reason] if reason else [])
+    assert [gap.how.argv for gap in gaps if gap.how] == ([argv] if argv else [])
+
+
+def test_the_suite_that_is_missing_is_measured_on_the_same_hosts(tmp_path: Path) -> None:
+    made = [Made(Point(transport, "barrier", 3, 0), 1000.0) for transport in ("tcp", "tcp/2")]
+    store_run(tmp_path / "r.db", "collectives", made, plan={"hosts": ["n1", "n2:2"]})
+    with open_results(tmp_path / "r.db") as results:
+        hows = [gap.how.argv for gap in explain_run(results.run()).not_checked if gap.how]
+    assert ("hockney", "run", "quick", "-t", "tcp", "--hosts", "n1,n2:2") in hows
+
+
+def test_the_suite_that_is_missing_is_measured_on_the_same_cpus(tmp_path: Path) -> None:
+    store_run(tmp_path / "r.db", "collectives", [Made(Point("shm", "barrier", 3, 0), 1000.0)], plan={"cpus": [4, 0, 2]})
+    with open_results(tmp_path / "r.db") as results:
+        hows = [gap.how.argv for gap in explain_run(results.run()).not_checked if gap.how]
+    assert ("hockney", "run", "quick", "--cpus", "4,0,2") in hows
+
+
+@pytest.mark.parametrize(
+    ("plan", "transport", "words"),
+    [
+        ({"hosts": []}, "shm", ("-t", "shm")),
+        ({"hosts": [], "cpus": [2, 0], "map_by": "core"}, "shm", ("-t", "shm", "--cpus", "2,0")),
+        ({"hosts": ["n1:2", "n2:2", "n3:2"]}, "tcp/2", ("-t", "tcp", "--hosts", "n[1-3]:2", "--per-node", "2")),
+        (
+            {"hosts": ["a", "b"], "launcher": "ssh", "interface": "ib0", "map_by": "node"},
+            "",
+            ("--hosts", "a,b", "--launcher", "ssh", "--interface", "ib0", "--map", "node"),
+        ),
+    ],
+)
+def test_the_options_that_repeat_the_places_of_a_run(
+    plan: dict[str, Any], transport: str, words: tuple[str, ...]
+) -> None:
+    assert same_places(plan, transport) == words
+
+
+@pytest.mark.parametrize(
+    ("pairs", "name"),
+    [
+        ([(0, 1), (0, 2), (1, 2)], "a, b, c"),
+        ([(0, 1), (2, 3), (4, 5)], "a, b / c, d / e, f"),
+        ([(0, 3), (1, 3), (2, 3)], "d and others"),
+        ([(0, 2), (0, 3), (1, 2), (1, 3), (4, 5), (2, 4)], "a-c, a-d, b-c and 3 more"),
+    ],
+)
+def test_a_group_of_pairs_is_named_by_its_hosts(pairs: list[tuple[int, int]], name: str) -> None:
+    assert group_name(pairs, "abcdef") == name
+
+
+def test_as_json_it_is_a_square(tmp_path: Path) -> None:
+    (matrix,) = pairs_as_json(matrices(tmp_path, idle(3, {}, 1000.0)))["matrices"]
+    json.dumps(matrix)
+    assert [len(row) for row in matrix["time_ns"]] == [3, 3, 3]
+    assert matrix["time_ns"][1][1] is None
+    assert matrix["low_ns"][0][1] <= matrix["time_ns"][0][1] <= matrix["high_ns"][0][1]
