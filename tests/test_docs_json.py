@@ -34,7 +34,7 @@ from hockney.analysis.explain import DETECTORS, Explanation, FittedLine, Layer, 
 from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS
-from hockney.cli.explain import explanation_json
+from hockney.cli.findings import explanation_json
 from hockney.cli.render import JSON_VERSION
 from hockney.errors import Fix
 from hockney.machine.activity import Moment, Program
@@ -184,7 +184,7 @@ def test_check_against_a_baseline(tmp_path: Path, read: Read, monkeypatch: pytes
         with Store.open(path) as store:
             comparison = compare_runs(store, base, new, margin=1.0 + 1e-9)
         checked = replace(comparison, judged_again=3)
-        monkeypatch.setattr("hockney.cli.baseline.check", lambda *_, checked=checked, **__: checked)
+        monkeypatch.setattr("hockney.cli.verdicts.check", lambda *_, checked=checked, **__: checked)
         documents.append(
             read("check", "--baseline", base, "--store", path, codes=(1 if comparison.counts[Verdict.SLOWER] else 3,))
         )
@@ -394,7 +394,7 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_self_test(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     figure = Check("LogGP", "L_ns", True, 0, 1000.0, Estimate(1000.0, 990.0, 1010.0))
     pair = Check("slow link", "slow_ranks", False, planted=(0, 6), named=((0, 5),))
-    monkeypatch.setattr("hockney.measure.self_test.self_test", lambda: iter((figure, pair)))
+    monkeypatch.setattr("hockney.cli.self_test.self_test", lambda: iter((figure, pair)))
     check_page([read("doctor", "--self-test", codes=(1,))], "doctor---self-test")
 
 

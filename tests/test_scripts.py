@@ -50,11 +50,11 @@ class Checkout:
     def _make_small(self) -> None:
         package = self.root / "src/hockney"
         package.mkdir(parents=True)
-        (package / "__main__.py").write_text("import mdurl, sys\nprint('started', *sys.argv[1:])\n")
+        (package / "__main__.py").write_text("import annotated_types, sys\nprint('started', *sys.argv[1:])\n")
         (self.root / "scripts").mkdir()
         for name in ("hockney", "scripts/venv.sh"):
             shutil.copy(ROOT / name, self.root / name)
-        (self.root / "requirements.lock").write_text(lock_entry("mdurl"))
+        (self.root / "requirements.lock").write_text(lock_entry("annotated-types"))
 
     def replace_python(self, *lines: str) -> None:
         """Put a shell script in the place of python3."""
@@ -154,7 +154,7 @@ def test_starts_from_another_folder(ready: Checkout, command: tuple[str, ...]) -
 
 
 def test_nothing_of_the_callers_hides_a_dependency(ready: Checkout, tmp_path: Path) -> None:
-    (tmp_path / "mdurl.py").write_text("raise SystemExit('the wrong one')\n")
+    (tmp_path / "annotated_types.py").write_text("raise SystemExit('the wrong one')\n")
     assert ready.start(cwd=tmp_path, PYTHONPATH=str(tmp_path)) == (0, "started\n", "")
 
 

@@ -23,7 +23,7 @@ from tests.analysis.compare.delayed import DELAYED, SIZES, check_again, delayed,
 from tests.analysis.compare.simulated import print_rates
 
 from hockney.analysis.compare import Comparison, Verdict
-from hockney.cli.baseline import report_of
+from hockney.cli.verdicts import report_of
 from hockney.errors import ExitCode, UsageError
 from hockney.machine.facts import facts
 from hockney.machine.placement import usable_cpus

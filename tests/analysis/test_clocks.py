@@ -21,7 +21,7 @@ from hockney.analysis.clocks import (
     clocks_of,
     drift_ppm,
 )
-from hockney.cli.clocks import print_clocks, print_clocks_around
+from hockney.cli.hosts import print_clocks, print_clocks_around
 from hockney.measure.plan import Plan
 from hockney.model import RunStatus
 from hockney.results.runs import Run

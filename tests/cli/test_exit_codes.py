@@ -23,8 +23,7 @@ from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import Cli, command_line, environment, let_sigint_in
 from tests.shared import finished, killed_at_the_end, script
 
-from hockney.cli import commands, execute, render
-from hockney.cli import exit_codes as ending
+from hockney.cli import commands, execute, explain_error, render
 from hockney.cli.measuring import measuring
 from hockney.cli.progress import ProgressDisplay
 from hockney.errors import StoreError, UsageError
@@ -215,7 +214,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
 def test_every_error_is_a_sentence(
     error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ending.explain(error, ["runs"]) == code
+    assert explain_error(error, ["runs"]) == code
     output = capsys.readouterr()
     assert output.out == ""
     assert said in output.err

@@ -11,7 +11,7 @@ from tests.cli.support import call_here
 from hockney.analysis.health.matrices import DEMAND
 from hockney.analysis.pairs import partners
 from hockney.cli.health import exit_code_of
-from hockney.cli.health_screen import health_json
+from hockney.cli.hosts import health_json
 from hockney.errors import ExitCode
 
 

@@ -286,7 +286,7 @@ def test_an_option_of_check_changes_just_its_field(
         seen.append({"baseline": baseline, **given})
         raise Stopped("here")
 
-    monkeypatch.setattr("hockney.cli.baseline.check", check)
+    monkeypatch.setattr("hockney.cli.verdicts.check", check)
     for more in ((), words):
         assert execute(["check", "--baseline", "last", *more, "--store", str(filled_store)]) == 2
     before, after = seen

@@ -16,7 +16,8 @@ from tests.analysis.predict.machines import content, half_round_trip_ns
 from tests.cli.support import Cli, command_line, document, environment
 from tests.shared import killed_at_the_end
 
-from hockney.cli import cases, execute
+from hockney.cli import execute
+from hockney.cli import predicted as cli_predicted
 from hockney.worker.machine_model import load_model
 from hockney.worker.toml_models import toml
 
@@ -89,15 +90,15 @@ def test_screen(
     snapshot: SnapshotAssertion,
 ) -> None:
     """With changes, gains of several points, parameters without effect, and points that cannot be predicted."""
-    predicted = cases.predicted
-    made: list[cases.Predicted] = []
+    predicted = cli_predicted.predicted
+    made: list[cli_predicted.Predicted] = []
 
-    def predicted_once(*what: Any, **how: Any) -> cases.Predicted:
+    def predicted_once(*what: Any, **how: Any) -> cli_predicted.Predicted:
         """The model is simulated for the first width only."""
         made[:] = made or [predicted(*what, **how)]
         return made[0]
 
-    monkeypatch.setattr(cases, "predicted", predicted_once)
+    monkeypatch.setattr(cli_predicted, "predicted", predicted_once)
     monkeypatch.chdir(made_up.parent)
     changes = ("--set", "L=0.5x", "--set", "class.all.segment.send_cpu=+1us")
     what = ("pingpong,put,barrier", "--machine", "m.toml", "-n", "2,8", "--bytes", "8,64K")

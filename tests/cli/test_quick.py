@@ -139,8 +139,8 @@ def test_every_option_of_quick_has_its_effect(
 ) -> None:
     called: list[tuple[Any, ...]] = []
 
-    def measure_and_show(command: str, output: OutputOptions, store: Path | None, **how: Any) -> int:
-        called.append((command, output, store, how["suite"].name, how["asked"], how["label"]))
+    def measure_and_show(command: str, what: Any, output: OutputOptions, store: Path | None, **how: Any) -> int:
+        called.append((command, output, store, what[0].name, what[1], how["label"]))
         return 0
 
     monkeypatch.setattr("hockney.cli.measuring.measure_and_show", measure_and_show)

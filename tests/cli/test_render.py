@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from hockney.cli import render
-from hockney.cli.caveats import caveat_lines, of_warnings
-from hockney.cli.curves import format_interval
 from hockney.cli.plot import print_plot
 from hockney.cli.render import JSON_VERSION, TableColumn, split_columns
 from hockney.cli.streams import print_line
+from hockney.cli.words import caveat_lines, format_interval, of_warnings
 from hockney.model import Warning_
 
 COLUMNS = [

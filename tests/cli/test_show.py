@@ -18,9 +18,8 @@ from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
 from tests.report.runs import Made, store_quick, store_run
 
 from hockney.cli import execute
-from hockney.cli.caveats import print_caveats
-from hockney.cli.curves import precision_text, state_text
 from hockney.cli.figures import print_run_by_size
+from hockney.cli.words import precision_text, print_caveats, state_text
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.report.words import placement_text
 from hockney.results.runs import Run

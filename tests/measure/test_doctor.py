@@ -205,7 +205,7 @@ def test_the_self_test_prints_a_line_for_each_check(
         Check("slow link", "slow_ranks", True, planted=(0, 6), named=((0, 6),)),
         Check("nothing slow", "slow_ranks", True, planted=(), named=()),
     ]
-    monkeypatch.setattr("hockney.measure.self_test.self_test", lambda: iter(checks))
+    monkeypatch.setattr("hockney.cli.self_test.self_test", lambda: iter(checks))
     assert execute(["doctor", "--self-test"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "ping-pong, protocol switches: required 2,385 B, obtained 2,240 B to 2,432 B: ok",
@@ -215,7 +215,7 @@ def test_the_self_test_prints_a_line_for_each_check(
         "all 4 checks are met",
     ]
     wrong = Check("slow rank", "slow_ranks", False, planted=(4,), named=((2,), (0, 3)))
-    monkeypatch.setattr("hockney.measure.self_test.self_test", lambda: iter([*checks, wrong]))
+    monkeypatch.setattr("hockney.cli.self_test.self_test", lambda: iter([*checks, wrong]))
     assert execute(["doctor", "--self-test"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2:] == ["slow rank, slow ranks: required 4, obtained 2, 0-3: FAILED", "5 checks, 1 failed"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.builders import make_info, make_launch
 
-from hockney.cli.bindings import print_bindings
+from hockney.cli.hosts import print_bindings
 from hockney.measure.warnings import core_warnings, stray_warnings
 from hockney.results.placement import cores_of_hosts, shared_cores, strayed, used_interfaces
 from hockney.results.runs import Run

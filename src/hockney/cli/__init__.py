@@ -6,23 +6,34 @@ measured in part or not at all. An error is one sentence on standard error; HOCK
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import gc
 import os
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
-from hockney.cli import streams
+import click
 
+from hockney.cli.commands import hockney
+from hockney.cli.render import print_json, wrapped
+from hockney.cli.rerun import error_text, named_store, typed
+from hockney.cli.streams import holds_document, is_reader_gone, open_closed, remark, silence
+from hockney.errors import DamagedRowWarning, ExitCode, HockneyError
+from hockney.units import printable
+
+_OF_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EBADF)
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> NoReturn:
     """The command that standard arguments ask for, and the end of this process."""
-    streams.open_closed()
+    open_closed()
     for number in _STOPS[1:]:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves SIGHUP
             signal.signal(number, _stop)
@@ -40,29 +51,22 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def execute(arguments: Sequence[str]) -> int:
     """Carry out one command line; gives the exit code. Prints every error; raises nothing."""
-    from hockney.cli import exit_codes, rerun
-    from hockney.errors import DamagedRowWarning, ExitCode
-
-    streams.holds_document.set(False)
+    holds_document.set(False)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DamagedRowWarning)
         try:
             code = _carry_out(arguments)
         except BaseException as error:  # noqa: BLE001 - this is where all of them end
-            code = exit_codes.explain(error, arguments)
+            code = explain_error(error, arguments)
         finally:
-            rerun.named_store.set(None)
+            named_store.set(None)
     damaged = dict.fromkeys(str(warning.message) for warning in caught if warning.category is DamagedRowWarning)
     for message in damaged:
-        streams.remark(f"hockney: {message}")
-    return int(exit_codes.flush(code or (ExitCode.INCOMPLETE if damaged else ExitCode.DONE)))
+        remark(f"hockney: {message}")
+    return int(_flush(code or (ExitCode.INCOMPLETE if damaged else ExitCode.DONE)))
 
 
 def _carry_out(arguments: Sequence[str]) -> int:
-    import click
-
-    from hockney.cli.commands import hockney
-
     if "_HOCKNEY_COMPLETE" in os.environ:
         hockney.main(list(arguments), prog_name="hockney")  # answers the shell and exits
     try:
@@ -71,3 +75,86 @@ def _carry_out(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as end:  # --help and --version
         return end.exit_code
     return result if isinstance(result, int) else 0
+
+
+# ---- how a command ends ---------------------------------------------------------------------------------------------
+
+
+def explain_error(error: BaseException, arguments: Sequence[str]) -> int:
+    """Print the error on standard error; returns the exit code. Only SystemExit is passed on."""
+    if isinstance(error, SystemExit):
+        raise error
+    if isinstance(error, BrokenPipeError) and is_reader_gone():
+        return ExitCode.DONE  # the reader has seen enough, as in `hockney list | head -1`
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        # An interrupt that passed through an exec (dataclasses use one) marks the interpreter to end by the signal,
+        # with any exit code; the next exec removes the mark.
+        exec("")
+    code = error.exit_code if isinstance(error, (HockneyError, click.ClickException)) else ExitCode.INCOMPLETE
+    sentence = _sentence(error)
+    if sentence is None or os.environ.get("HOCKNEY_DEBUG") == "1":
+        traceback.print_exception(error)
+    if sentence is None:
+        what = traceback.format_exception_only(error)[-1].strip().partition("\n")[0]
+        sentence = f"a fault in hockney itself: {what}; please report it with the lines above"
+    if isinstance(error, OSError) and error.filename is None and error.errno in _OF_OUTPUT:
+        with contextlib.suppress(OSError, ValueError):
+            silence(sys.stdout.fileno())  # buffered output would fail again
+    if "--json" in arguments and not holds_document.get():
+        with contextlib.suppress(OSError, ValueError):
+            print_json("error", {"error": sentence, "exit_code": code})
+    return _say(sentence, code)
+
+
+def _sentence(error: BaseException) -> str | None:
+    """The sentence for an error; None for an internal fault."""
+    if isinstance(error, HockneyError):
+        return error_text(error)
+    if isinstance(error, click.ClickException):
+        text = " ".join(error.format_message().split()).rstrip(".")
+        context = getattr(error, "ctx", None)
+        more = f" (see: {typed(*context.command_path.split()[1:], '--help')})" if context else ""
+        return text[:1].lower() + text[1:] + more
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return f"stopped by Ctrl-C; {error}" if str(error) else "stopped by Ctrl-C"
+    if isinstance(error, OSError) and error.errno is not None:
+        return _system_sentence(error)
+    return "there is not enough memory for this" if isinstance(error, MemoryError) else None
+
+
+def _flush(code: int) -> int:
+    """Write buffered output. A reader that is gone is no error; a full disk is one."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:  # noqa: PERF203 - two streams
+            silence(stream.fileno())
+            if not isinstance(error, BrokenPipeError):
+                code = _say(_system_sentence(error), ExitCode.INCOMPLETE)
+        except ValueError:
+            continue  # it is closed
+    return code
+
+
+def _say(sentence: str, code: int) -> int:
+    width, text = _terminal_width(), printable(f"hockney: {sentence}")
+    if width is not None:
+        text = "\n".join("\n".join(wrapped(line, width, rest="  ")) for line in text.splitlines())
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr)
+    return code
+
+
+def _terminal_width() -> int | None:
+    """The columns of the terminal that standard error is; None of anything else."""
+    try:
+        return max(os.get_terminal_size(sys.stderr.fileno()).columns or 80, 20)
+    except (OSError, ValueError):
+        return None
+
+
+def _system_sentence(error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    if error.filename is None:
+        return f"cannot write the output: {reason}" if error.errno in _OF_OUTPUT else reason
+    return f"cannot use {os.fsdecode(error.filename)}: {reason}" if not isinstance(error.filename, int) else reason

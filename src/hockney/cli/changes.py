@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hockney.cli.curves import SHORT_NOTE
+from hockney.analysis.compare import Comparison, Range, SeriesChange
 from hockney.cli.rerun import command_line, fix_text, typed
+from hockney.cli.words import SHORT_NOTE
 from hockney.report import changes
 from hockney.stats import CONFIDENCE
-
-if TYPE_CHECKING:
-    from hockney.analysis.compare import Comparison, Range, SeriesChange
-    from hockney.model import Point
 
 
 def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
@@ -48,25 +44,19 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "launches": {"base": comparison.launches[0], "new": comparison.launches[1]},
         "interleaved": comparison.interleaved,
         "margin": comparison.margin,
-        "differences": [asdict(difference) for difference in comparison.differences],
-        "disturbances": [asdict(event) for event in comparison.contention],
+        "differences": comparison.differences,
+        "disturbances": comparison.contention,
         "counts": {verdict.value: count for verdict, count in comparison.counts.items()},
         "explained_by_chance": comparison.by_chance,
         "confidence": CONFIDENCE,
         "ranges": [_range_json(alike, comparison) for alike in comparison.ranges],
         "series": [_series_json(change) for change in comparison.changes],
-        "only_base": [point_json(point) for point in comparison.only_base],
-        "only_new": [point_json(point) for point in comparison.only_new],
+        "only_base": comparison.only_base,
+        "only_new": comparison.only_new,
         "remedies": [fix_text(fix) for fix in comparison.fixes],
         "commands": [command_line(fix) for fix in comparison.fixes if fix.argv],
         "drifting": comparison.drifting,
     }
-
-
-def point_json(point: Point) -> dict[str, Any]:
-    """A point with its options by name."""
-    known = {name: value for name, value in asdict(point).items() if name != "traits"}
-    return {**known, "options": dict(point.options)}
 
 
 def _range_json(alike: Range, comparison: Comparison) -> dict[str, Any]:
@@ -88,7 +78,7 @@ def _range_json(alike: Range, comparison: Comparison) -> dict[str, Any]:
 
 def _series_json(change: SeriesChange) -> dict[str, Any]:
     return {
-        "point": point_json(change.point),
+        "point": change.point,
         "verdict": change.verdict.value,
         "reason": changes.reason_text(change.reasons),
         "reason_codes": [reason.code.value for reason in change.reasons],
@@ -96,6 +86,6 @@ def _series_json(change: SeriesChange) -> dict[str, Any]:
         "base_ns": change.base_ns,
         "new_ns": change.new_ns,
         "short": change.is_short,
-        "shift": None if change.shift is None else asdict(change.shift),
+        "shift": change.shift,
         "chance": change.chance,
     }

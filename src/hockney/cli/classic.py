@@ -5,23 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hockney.analysis.repeat import resume
 from hockney.archive import Published
 from hockney.cli import render
-from hockney.cli.curves import SHORT_NOTE, say_one_launch
 from hockney.cli.rerun import fix_text, typed
+from hockney.cli.words import SHORT_NOTE, say_one_launch
 from hockney.measure.warnings import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
 from hockney.report.classic.view import states_note, text_of, view_of
 from hockney.report.words import SHORT_MARK, spread_text
+from hockney.results.runs import Run
 from hockney.units import format_bytes
-
-if TYPE_CHECKING:
-    from hockney.results.runs import Run
-    from hockney.worker.libraries import Missing
+from hockney.worker.libraries import Missing
 
 _TOO_FEW = "±?"
 _OF_THE_MODEL = ("model", "model-used", "model-structure")  # two screens, which stand above the figures
@@ -76,14 +74,13 @@ def report_as_json(report: ClassicReport) -> dict[str, Any]:
         {
             "name": table.name,
             "title": table.title,
-            "columns": [asdict(column) for column in table.columns],
+            "columns": table.columns,
             "rows": [[_cell_json(cell) for cell in row] for row in table.rows],
-            "notes": list(table.notes),
+            "notes": table.notes,
         }
         for table in report.tables
     ]
-    conclusions = [asdict(conclusion) for conclusion in report.conclusions]
-    return {"tables": {"source": asdict(report.report), "of": tables, "conclusions": conclusions}}
+    return {"tables": {"source": report.report, "of": tables, "conclusions": report.conclusions}}
 
 
 def _cell_json(cell: Cell) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from hockney import __version__
-from hockney.cli.common import HELP_SETTINGS, Command, common_options, stored_runs
+from hockney.cli.common import HELP_SETTINGS, Command, common_options, stored_runs, things_to_run
+from hockney.cli.render import local_time, print_json
 from hockney.cli.rerun import error_text, program, typed
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.units import printable
@@ -47,7 +48,8 @@ class Commands(click.Group):
             return None
         words_of_python = {"list": "listing", "import": "importing"}
         module = importlib.import_module(f"hockney.cli.{words_of_python.get(cmd_name, cmd_name)}")
-        return next(value for value in vars(module).values() if isinstance(value, Command))
+        commands = (value for value in vars(module).values() if isinstance(value, Command))
+        return next(command for command in commands if command.name == cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -77,8 +79,6 @@ def docs_folder() -> Path:
 
 
 def _unknown(word: str) -> UsageError:
-    from hockney.cli.complete import things_to_run
-
     if word == "help":
         return UsageError("unknown command 'help'. For help", argv=("hockney", "--help"))
     with contextlib.suppress(HockneyError):  # no compiler
@@ -102,8 +102,6 @@ def hockney(ctx: click.Context, /, **common: Any) -> None:
 
 def _welcome(ctx: click.Context, *, as_json: bool, store: Path | None) -> None:
     """Print the main commands with examples, and the last run if there is one."""
-    from hockney.cli.render import local_time, print_json
-
     last: dict[str, Any] | None = None
     try:
         for run in stored_runs(store)[-1:]:

@@ -1,4 +1,4 @@
-"""Options of every command: --json, --store, help with an example, and an exit code as its return value."""
+"""What commands share: help with examples and exit codes, completion in a shell, options, and checks of values."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ import functools
 import os
 import re
 import textwrap
-from collections.abc import Callable, Collection, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.shell_completion import CompletionItem
 
 from hockney.cli.rerun import named_store, program
 from hockney.cli.streams import passing, remark
-from hockney.errors import ExitCode, UsageError, notice, unknown, working
+from hockney.errors import ExitCode, HockneyError, UsageError, notice, unknown, working
 from hockney.units import parse_duration_s
 
 if TYPE_CHECKING:
     from hockney.results.store import RunSummary
 
 Function = Callable[..., Any]
-duration_option = functools.partial(click.option, type=parse_duration_s, metavar="DURATION")
-file_option = functools.partial(click.option, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
-
-
+_Kind = Literal["run", "state", "what", "transport", "pattern", "machine", "model", "parameter"]
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _WITH_VALUE = re.compile(r"( --?[a-z-]+) (?!-)")  # an option, which stays with its value
 _CODES = {
@@ -73,59 +72,142 @@ class OneOf(click.Choice[str]):
         return str(value)
 
 
-def host_options(function: Function, *, has_per_node: bool = True) -> Function:
-    """Adds --hosts, --hostfile, --per-node, --launcher and --interface."""
-    hosts = click.option(
+# ---- completion in a shell: only fast answers, and nothing on errors -------------------------------------------------
+
+
+def complete(kind: _Kind) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Completes to the words of a kind with the typed prefix. An error ends the list: the user is still typing."""
+
+    def completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        known: dict[str, None] = {}
+        with warnings.catch_warnings(), contextlib.suppress(HockneyError, OSError):
+            warnings.simplefilter("ignore")
+            for word in _words(kind, ctx, incomplete):
+                known[word] = None
+        return [CompletionItem(word) for word in known if word.startswith(incomplete) and word.isprintable()]
+
+    return completed
+
+
+def _words(kind: _Kind, ctx: click.Context, incomplete: str) -> Iterator[str]:
+    store = ctx.find_root().params.get("store")
+    match kind:
+        case "run":
+            yield from ("last", "last~1")
+            yield from sorted({run.label for run in stored_runs(store) if run.label})
+        case "state":
+            from hockney.results.runs import open_results
+
+            with open_results(store) as results:
+                run = results.run(ctx.params.get("reference") or "last")
+                names = {state.name for _, measurements in run.summaries() for _, state in measurements}
+            yield from sorted(name for name in names if " " not in name)  # a shell would split the others
+        case "what":
+            folder = incomplete.rpartition("/")[0] or ("/" if incomplete.startswith("/") else ".")
+            files = [f"{path}/" if path.is_dir() else str(path) for path in sorted(Path(folder).iterdir())]
+            yield from (file for file in files if file.endswith((".toml", "/")))
+            yield from things_to_run()
+        case "transport":
+            from hockney.worker.catalogue import load
+
+            before, comma, _ = incomplete.rpartition(",")
+            yield from (f"{before}{comma}{name}" for name in ("mpi", "pvm"))
+            yield from (f"{before}{comma}{name}" for name in load().transports)
+        case "pattern":
+            from hockney.worker.catalogue import native_patterns
+
+            yield from native_patterns()
+        case "machine":
+            from hockney.archive import machines
+
+            yield from machines()
+        case "model":
+            from hockney.worker.machine_model import builtin_models
+
+            yield from builtin_models()
+        case "parameter":
+            from hockney.analysis.predict.change import PARAMETERS
+
+            yield from (f"{name}=" for name in PARAMETERS)
+
+
+def things_to_run() -> Iterator[str]:
+    """Names of suites and patterns. Raises BuildError, ProtocolError."""
+    from hockney.suites import builtin_names
+    from hockney.worker.catalogue import native_patterns
+
+    yield from builtin_names()
+    yield from native_patterns()
+
+
+# ---- options --------------------------------------------------------------------------------------------------------
+
+duration_option = functools.partial(click.option, type=parse_duration_s, metavar="DURATION")
+file_option = functools.partial(click.option, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
+output_option = functools.partial(click.option, "-o", "--output", type=click.Path(path_type=Path), metavar="FILE")
+label_option = functools.partial(click.option, "-l", "--label", metavar="NAME", help="A name for this run.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
+model_option = functools.partial(click.option, "--machine", metavar="MODEL", shell_complete=complete("model"))
+transport_option = functools.partial(
+    click.option, "-t", "--transport", metavar="NAME", shell_complete=complete("transport")
+)
+transports_option = functools.partial(transport_option, multiple=True, metavar="NAME,…")
+pattern_option = functools.partial(
+    click.option, "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern."
+)
+
+
+def together(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    """One decorator for these options, which the help lists in this order."""
+
+    def add(function: Function) -> Function:
+        return functools.reduce(lambda made, option: option(made), reversed(options), function)
+
+    return add
+
+
+_HOSTS = (
+    click.option(
         "--hosts",
         multiple=True,
         metavar="HOST,…",
         help="Hosts: n1,n2 or n[1-4]; n1:2 for two ranks. [default: the batch job's]",
-    )
-    launcher = click.option(
-        "--launcher",
-        metavar="NAME",
-        help="Start ranks with mpiexec, srun, ssh, flux or a template. [default: auto]",
-    )
-    per_node = click.option(
+    ),
+    file_option("--hostfile", help="Run on the hosts in FILE, one on a line."),
+)
+_REACHED = (
+    click.option(
+        "--launcher", metavar="NAME", help="Start ranks with mpiexec, srun, ssh, flux or a template. [default: auto]"
+    ),
+    click.option("--interface", metavar="NAME", help="The network interface of each host to use. [default: any]"),
+)
+host_options = together(*_HOSTS, *_REACHED)
+place_options = together(
+    *_HOSTS,
+    click.option(
         "--per-node", multiple=True, metavar="N,…", help="Fill each host with N ranks. [default: spread evenly]"
-    )
-    hostfile = file_option("--hostfile", help="Run on the hosts in FILE, one on a line.")
-    interface = click.option(
-        "--interface", metavar="NAME", help="The network interface of each host to use. [default: any]"
-    )
-    options = launcher(interface(function))
-    return hosts(hostfile(per_node(options) if has_per_node else options))
-
-
-def cpu_options(function: Function) -> Function:
-    """Adds --cpus and --map, given to the function as `cpus` and `map_by`."""
-    cpus = click.option(
-        "--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3."
-    )
-    map_by = click.option(
+    ),
+    *_REACHED,
+    click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3."),
+    click.option(
         "--map",
         "map_by",
         type=OneOf("placement", ("core", "socket", "node")),
         metavar="WORD",
         help="Place ranks on consecutive cores, sockets or NUMA nodes. [default: core]",
-    )
-    return cpus(map_by(function))
-
-
-def point_options(function: Function) -> Function:
-    """Adds --ranks, --bytes and --option, given to the function as `ranks`, `sizes` and `options`."""
-    ranks = click.option("-n", "--ranks", multiple=True, metavar="N,…", help="Numbers of ranks. [default: the suite's]")
-    sizes = click.option(
+    ),
+)
+point_options = together(
+    click.option("-n", "--ranks", multiple=True, metavar="N,…", help="Numbers of ranks. [default: the suite's]"),
+    click.option(
         "--bytes",
         "sizes",
         multiple=True,
         metavar="SIZES",
         help="Message sizes: 8, or 0,8,1K, or 1:1M for powers of two.",
-    )
-    options = click.option(
-        "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern."
-    )
-    return ranks(sizes(options(function)))
+    ),
+    pattern_option(),
+)
 
 
 def common_options(function: Function) -> Function:
@@ -164,6 +246,9 @@ def command(
         return made
 
     return decorate
+
+
+# ---- values ---------------------------------------------------------------------------------------------------------
 
 
 def names(option: str, texts: Sequence[str]) -> tuple[str, ...]:

@@ -2,22 +2,62 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hockney.cli import render
-from hockney.cli.common import command
-from hockney.cli.complete import complete
-from hockney.cli.interleaved import interleave_options, measure_interleaved
-from hockney.errors import ExitCode, UsageError
+from hockney.cli.common import Function, command, complete, together
+from hockney.cli.run import run
+from hockney.cli.words import SHORT_NOTE
+from hockney.errors import ExitCode, HockneyError, UsageError
+from hockney.model import RunStatus
+from hockney.results.store import Store
 from hockney.units import counted, parse_increase
 
 if TYPE_CHECKING:
     from hockney.analysis.compare import Comparison
+    from hockney.measure.plan import RunOptions
 
 _LINES_MAX = 5  # besides the rows: the head of the table, notes, and the summary
+# The options of `hockney run` that both variants share.
+_SHARED = {
+    *("transport", "ranks", "sizes", "options", "precision", "time_s", "launches", "hosts", "cpus"),
+    *("limit", "oversubscribe", "label"),
+}
+_DEFAULTS = {  # help of options whose default is another than that of `run`
+    "launches": "Number of launches of each variant. [default: 8]",
+    "time_s": "How long to measure both variants. [default: 2m]",
+}
+_SIDES = ("base", "new")
+
+
+def interleave_options(function: Function) -> Function:
+    """Adds --interleave, the options of each side, and those of `run` that both share."""
+    options = [
+        click.option("--interleave", is_flag=True, help="Measure two variants of PATTERN or SUITE in alternation.")
+    ]
+    for side in _SIDES:
+        options += [
+            click.option(f"--{side}-env", multiple=True, metavar="NAME=VALUE", help=f"A variable of {side}'s jobs."),
+            click.option(
+                f"--{side}-transport",
+                metavar="NAME",
+                help=f"The transport of {side}; an MPI also as mpi@/opt/a.",
+                shell_complete=complete("transport"),
+            ),
+        ]
+    function = together(*options)(function)
+    shared = [copy.copy(param) for param in run.params if param.name in _SHARED]
+    for param in shared:
+        if isinstance(param, click.Option) and param.name in _DEFAULTS:
+            param.help = _DEFAULTS[param.name]
+    function.__click_params__ = [*reversed(shared), *function.__click_params__]  # type: ignore[attr-defined]
+    return function
 
 
 @command(
@@ -54,12 +94,11 @@ def compare(
     """
     from hockney.analysis.compare import Verdict, compare_runs
     from hockney.analysis.compare.comparison import names_of_pair
-    from hockney.results.store import Store
 
     if base is None or (new is None) != interleave:
         raise UsageError("name two runs, BASE and NEW, or with --interleave one pattern or suite to measure")
     if new is None:
-        base, new = measure_interleaved(base, options, store)
+        base, new = _measure_interleaved(base, options, store)
     elif any(options.values()):
         raise UsageError("options of measuring need --interleave: two stored runs are only read")
     with Store.open(store, readonly=True) as results:
@@ -76,10 +115,58 @@ def compare(
     return ExitCode.INCOMPLETE if comparison.counts[Verdict.INCONCLUSIVE] == len(comparison.changes) else ExitCode.DONE
 
 
+def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -> tuple[str, str]:
+    """Measure both variants; returns the numbers of their runs. Raises UsageError, HockneyError when stopped."""
+    from hockney.cli.measuring import command_line, measuring
+    from hockney.cli.run_options import find_suite, parse_pair, read_options
+    from hockney.measure.interleave import measure
+    from hockney.measure.plan import make_plan, transport_words
+    from hockney.measure.run import Variant
+
+    environments = [dict(parse_pair("a variable", word) for word in given.pop(f"{side}_env")) for side in _SIDES]
+    transports = [given.pop(f"{side}_transport") for side in _SIDES]
+    label = given.pop("label")
+    given["hosts"] = given["hosts"] or ("local",)  # also in a batch job: its hosts are used only if named
+    common = read_options({"refine": False, **given})
+    suite = find_suite(what, on_hosts=bool(common.hosts))
+    common = replace(
+        common,
+        launches=common.launches or 8,  # with six the interval is a quarter wider
+        time_s=120.0 if common.time_s is None else common.time_s,
+    )
+    _refuse_contradictions(common, environments, transports)
+    options = [common if transport is None else replace(common, transports=(transport,)) for transport in transports]
+    words = [word for of_side in options for word in transport_words(suite, of_side)]
+    with measuring(store, create=True, words=words) as (catalogue, results, display):
+        base, new = (
+            Variant(make_plan(suite, of_side, catalogue), environment, label and f"{label}-{side}")
+            for side, environment, of_side in zip(_SIDES, environments, options, strict=True)
+        )
+        outcomes = measure((base, new), catalogue, results, display, command=command_line("compare"))
+        runs = [str(outcome.run_id) for outcome in outcomes]
+        if any(outcome.status is RunStatus.INTERRUPTED for outcome in outcomes):
+            raise HockneyError(f"stopped; the measurements are stored as runs {' and '.join(runs)}")
+    return runs[0], runs[1]
+
+
+def _refuse_contradictions(
+    common: RunOptions, environments: Sequence[Mapping[str, str]], transports: Sequence[str | None]
+) -> None:
+    from hockney.analysis.compare.comparison import PAIRS_MIN
+
+    if any(transports) and (common.transports or not all(transports)):
+        raise UsageError("give --transport, or both --base-transport and --new-transport")
+    if environments[0] == environments[1] and transports[0] == transports[1]:
+        raise UsageError("both variants are the same: give what differs, for example --new-env NAME=VALUE")
+    if common.launches is not None and common.launches < PAIRS_MIN:
+        raise UsageError(f"so few launches of each variant decide nothing: give --launches {PAIRS_MIN} or more")
+    if common.hosts and any(environments):
+        raise UsageError("--base-env and --new-env only affect jobs on this host: leave out --hosts")
+
+
 def _print(comparison: Comparison, *, everything: bool) -> None:
     from hockney.analysis.compare import Verdict
     from hockney.cli.changes import notes
-    from hockney.cli.curves import SHORT_NOTE
     from hockney.report import changes
 
     columns: list[render.TableColumn | str] = [

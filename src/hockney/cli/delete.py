@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from hockney.cli import render
-from hockney.cli.common import command
-from hockney.cli.complete import complete
+from hockney.cli.common import command, complete
 from hockney.cli.render import local_time
 from hockney.cli.streams import remark
+from hockney.results.store import Store
 from hockney.units import counted
 
 
@@ -27,8 +27,6 @@ def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path
     RUN is a number, a label, `last` or `last~1`. On a terminal, hockney asks before it deletes. A run that is being
     measured is not deleted. The numbers of deleted runs are not used again, but later runs reuse their space.
     """
-    from hockney.results.store import Store
-
     with Store.open(store, create=False) as results:
         numbers = list(dict.fromkeys(results.find_run(reference) for reference in references))
         runs = [run for run in results.runs() if run.id in numbers]

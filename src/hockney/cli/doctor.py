@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hockney.cli import render
-from hockney.cli.caveats import caveat_lines, of_warnings
 from hockney.cli.common import command
 from hockney.cli.render import TableColumn
+from hockney.cli.words import caveat_lines, of_warnings
 from hockney.errors import ExitCode
 from hockney.machine.files import named_cpus
 from hockney.units import format_bytes, format_ns, format_share
@@ -42,7 +41,7 @@ def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | N
 
     checkup = check_up()
     if as_json:
-        render.print_json("doctor", _as_json(checkup))
+        render.print_json("doctor", vars(checkup))
         return ExitCode.DONE
     if not no_facts:
         render.title("This machine", first=True)
@@ -58,16 +57,6 @@ def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | N
     return ExitCode.DONE
 
 
-def _as_json(checkup: Checkup) -> dict[str, Any]:
-    return {
-        "facts": checkup.facts,
-        "moment": asdict(checkup.moment),
-        "measured": asdict(checkup.measured),
-        "warnings": [asdict(warning) for warning in checkup.warnings],
-        "missing": [asdict(missing) for missing in checkup.missing],
-    }
-
-
 def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
     cpu, surroundings, memory = facts["cpu"], facts["surroundings"], facts["memory"]
     threads = " with hardware threads" if cpu["smt"] else ""
@@ -79,6 +68,7 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
     )
     inside = " in ".join(name for name in (surroundings["container"], surroundings["hypervisor"]) if name)
     frequency = f", up to {cpu['frequency_max_hz'] / 1e9:.2f} GHz" if cpu["frequency_max_hz"] else ""
+    nodes = [named_cpus(node["cpus"]) if node["cpus"] else "memory only" for node in facts["topology"]["nodes"]]
     limits = facts["limits"]
     quota = f", limited to {limits['quota_cpus']:.2g} CPUs' worth of time" if limits["quota_cpus"] else ""
     boost = {None: "unknown", True: "on", False: "off"}[cpu["boost"]]
@@ -87,19 +77,13 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
         ["cores", f"{cpu['cores'] or '?'}{threads}, packages: {cpu['packages'] or '?'}"],
         ["usable CPUs", f"{limits['usable_cpus']}{quota}"],
         ["caches", caches or "unknown"],
-        ["NUMA nodes", _nodes([node["cpus"] for node in facts["topology"]["nodes"]])],
+        ["NUMA nodes", f"{len(nodes)}, {' | '.join(nodes)}" if nodes else "unknown"],
         ["memory", f"{memory['total_bytes'] / 2**30:.1f} GiB" if memory["total_bytes"] else "unknown"],
         ["governor, boost", f"{', '.join(cpu['governors']) or 'not readable here'}, boost {boost}"],
         ["clock", facts["clock"]["source"] or "unknown"],
         ["system", f"{facts['os']['name'] or '?'}, {facts['os']['kernel']}{f', {inside}' if inside else ''}"],
         ["compiler", facts["software"]["c_compiler"] or "none"],
     ]
-
-
-def _nodes(cpus_of: Sequence[str]) -> str:
-    """How many there are, and the CPUs of each as Linux writes them; one of memory alone has none."""
-    each = [named_cpus(cpus) if cpus else "memory only" for cpus in cpus_of]
-    return f"{len(each)}, {' | '.join(each)}" if each else "unknown"
 
 
 def _measured_rows(checkup: Checkup) -> Iterator[list[str]]:

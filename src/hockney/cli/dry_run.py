@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hockney.cli import render
-from hockney.cli.changes import point_json
-from hockney.cli.curves import sizes_text
 from hockney.cli.progress import idle_hosts_text, short_text
 from hockney.cli.render import TableColumn
+from hockney.cli.words import sizes_text
 from hockney.measure.estimate import first_rounds_s, is_too_short
 from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
 from hockney.model import Point, curve_of
@@ -28,8 +27,8 @@ def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
             "suite": plan.suite,
             "plan": plan.as_json(),
             "first_rounds_s": first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts)),
-            "points": [point_json(point) for point in plan.points],
-            "skipped": [{"point": point_json(row.point), "reason": row.reason} for row in plan.skipped],
+            "points": plan.points,
+            "skipped": plan.skipped,
         }
         render.print_json("run", document)
     else:

@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from hockney.cli.common import command, file_option, refuse_output
-from hockney.cli.complete import complete
+from hockney.cli.common import (
+    command,
+    complete,
+    file_option,
+    model_option,
+    output_option,
+    refuse_output,
+    transports_option,
+)
 from hockney.cli.streams import holds_document, remark
 from hockney.errors import HockneyError, UsageError
+from hockney.results.runs import Run, open_results
+from hockney.results.store import Store
 
 if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
@@ -34,23 +43,12 @@ if TYPE_CHECKING:
 @click.option("--osu", is_flag=True, help="Write text in the form of the OSU micro-benchmarks.")
 @click.option("--simgrid", "as_platform", is_flag=True, help="A platform of SimGrid, calibrated for its SMPI.")
 @click.option("--samples", is_flag=True, help="With --json and --parquet: every sample of every rank.")
-@click.option(
-    "-t",
-    "--transport",
-    multiple=True,
-    metavar="NAME,…",
-    help="With --osu: only these; with --simgrid: the one to fit.",
-    shell_complete=complete("transport"),
-)
+@transports_option(help="With --osu: only these; with --simgrid: the one to fit.")
 @click.option(
     "-n", "--ranks", type=click.IntRange(1), metavar="N", help="With --simgrid: ranks of the fit. [default: 64]"
 )
-@click.option(
-    "--machine", metavar="MODEL", help="With --simgrid: a model instead of RUN.", shell_complete=complete("model")
-)
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."
-)
+@model_option(help="With --simgrid: a model instead of RUN.")
+@output_option(help="Write to FILE instead of standard output.")
 def export(
     reference: str | None,
     *,
@@ -98,8 +96,6 @@ def export(
         return
     from hockney.results.export import write_csv, write_json
     from hockney.results.osu_text import write_osu
-    from hockney.results.runs import Run
-    from hockney.results.store import Store
 
     with Store.open(store, readonly=True) as results, results.snapshot():
         run = Run(results, results.find_run(reference or "last"))
@@ -132,7 +128,6 @@ def _fitted(reference: str, transport: tuple[str, ...], ranks: int, store: Path 
     """The machine that a transport of a run shows. Raises UsageError where it shows none, or several might be meant."""
     from hockney.analysis.predict.fit import fit_machine
     from hockney.cli.show import select
-    from hockney.results.runs import open_results
     from hockney.stats.fit import NoFit
     from hockney.worker.machine_model import Model
 

@@ -5,42 +5,38 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
 from hockney.cli import render
-from hockney.cli.caveats import print_caveats
-from hockney.cli.curves import (
+from hockney.cli.plot import print_plot
+from hockney.cli.render import TableColumn, local_time
+from hockney.cli.rerun import fix_text
+from hockney.cli.words import (
     SHORT_NOTE,
     ending_text,
     endings_of,
     format_interval,
+    known_text,
     launches_advice,
+    print_caveats,
     say_one_launch,
     state_text,
     status_text,
 )
-from hockney.cli.render import TableColumn, local_time
-from hockney.cli.rerun import fix_text
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
 from hockney.report.words import SHORT_MARK, launches_text, placement_text, size_text, spread_text
+from hockney.results.runs import Run, Series, table_state
+from hockney.stats import Figure
 from hockney.stats.figures import EXACT
 from hockney.units import counted, format_messages, format_ns, format_rate
-
-if TYPE_CHECKING:
-    from hockney.results.runs import Run, Series
-    from hockney.stats import Figure
 
 
 class _Row(NamedTuple):
     series: Series
     figure: Figure
     precision: float | None  # the precision that was asked for
-
-
-def _known(value: float | None, text: Callable[[float], str]) -> str:
-    return "" if value is None else text(value)
 
 
 def _measurements(row: _Row) -> str:
@@ -58,13 +54,13 @@ _COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
         lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short,
     ),
     ("", TableColumn("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
-    ("free", TableColumn("rate", right=True), lambda row: _known(row.figure.rate_bytes_per_s, format_rate)),
-    ("stream", TableColumn("messages", right=True), lambda row: _known(row.figure.messages_per_s, format_messages)),
-    ("", TableColumn("minimum", right=True, optional=True), lambda row: _known(row.figure.minimum_ns, format_ns)),
-    ("schedule", TableColumn("p99", right=True), lambda row: _known(row.figure.p99_ns, format_ns)),
-    ("schedule", TableColumn("p99.9", right=True), lambda row: _known(row.figure.p999_ns, format_ns)),
+    ("free", TableColumn("rate", right=True), lambda row: known_text(row.figure.rate_bytes_per_s, format_rate)),
+    ("stream", TableColumn("messages", right=True), lambda row: known_text(row.figure.messages_per_s, format_messages)),
+    ("", TableColumn("minimum", right=True, optional=True), lambda row: known_text(row.figure.minimum_ns, format_ns)),
+    ("schedule", TableColumn("p99", right=True), lambda row: known_text(row.figure.p99_ns, format_ns)),
+    ("schedule", TableColumn("p99.9", right=True), lambda row: known_text(row.figure.p999_ns, format_ns)),
     ("states", TableColumn("state", key=True), lambda row: row.figure.state),
-    ("states", TableColumn("floor", right=True), lambda row: _known(row.figure.floor_ns, format_ns)),
+    ("states", TableColumn("floor", right=True), lambda row: known_text(row.figure.floor_ns, format_ns)),
     ("", TableColumn("measurements", right=True, optional=True), _measurements),
     ("", TableColumn("status"), lambda row: status_text(row.series.status, row.figure, row.precision)),
 )
@@ -243,8 +239,6 @@ def _cell(figure: Figure | None, state: str, text: Callable[[Figure], str]) -> s
 
 def print_plots(run: Run, series: Sequence[Series], state: str | None = None) -> None:
     """Plot times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
-    from hockney.cli.plot import print_plot
-
     main = state or _main_state(run)
     _print_head(run, series, [], main)
     plots = plots_of(run, series, main)
@@ -280,8 +274,6 @@ def plots_of(
 
 
 def _main_state(run: Run) -> str:
-    from hockney.results.runs import table_state
-
     measured = [member for member in run.series if not member.is_harness]
     return table_state(measured) or table_state(run.series) or ""
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from hockney.cli import render
-from hockney.cli.common import check_label, command, duration_option, host_options
-from hockney.cli.complete import complete
-from hockney.errors import ExitCode
+from hockney.cli.common import (
+    check_label,
+    command,
+    duration_option,
+    host_options,
+    label_option,
+    quiet_option,
+    transport_option,
+)
+from hockney.cli.rerun import typed
+from hockney.cli.streams import remark
+from hockney.errors import ExitCode, UsageError
+from hockney.model import RunStatus
+from hockney.results.runs import Run
+from hockney.worker.hosts import parse_hosts
 
 if TYPE_CHECKING:
     from hockney.analysis.health import Health
@@ -23,19 +32,12 @@ if TYPE_CHECKING:
     example="hockney health --hosts 'n[1-8]'\nhockney health --hostfile hosts --time 10m --json",
     codes=(ExitCode.DONE, ExitCode.WORSE, ExitCode.USAGE, ExitCode.INCOMPLETE),
 )
-@functools.partial(host_options, has_per_node=False)
-@click.option(
-    "-t",
-    "--transport",
-    default="tcp",
-    metavar="NAME",
-    help="The transport: tcp or an MPI. Only tcp counts lost packets. [default: tcp]",
-    shell_complete=complete("transport"),
-)
+@host_options
+@transport_option(default="tcp", help="The transport: tcp or an MPI. Only tcp counts lost packets. [default: tcp]")
 @duration_option("--time", "time_s", help="Time for measuring. [default: 2m]")
 @duration_option("--limit", "limit_s", help="Time limit of one measurement: more for a very slow host. [default: 10s]")
-@click.option("-l", "--label", metavar="NAME", help="A name for this run.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
+@label_option()
+@quiet_option
 def health(
     *,
     as_json: bool,
@@ -54,17 +56,11 @@ def health(
     measures whole rounds, so that every host meets as many others. docs/hosts.md describes each finding.
     """
     from hockney.analysis.health import health_of
-    from hockney.cli.health_screen import health_json, print_health
+    from hockney.cli.hosts import health_json, print_health
     from hockney.cli.measuring import command_line, measuring
     from hockney.cli.progress import PairsDisplay
-    from hockney.cli.rerun import typed
     from hockney.cli.run_options import read_limit, read_placement
-    from hockney.cli.streams import remark
-    from hockney.errors import UsageError
     from hockney.measure.health import measure_health
-    from hockney.model import RunStatus
-    from hockney.results.runs import Run
-    from hockney.worker.hosts import parse_hosts
 
     asked = replace(read_placement(places), transports=(transport,), time_s=time_s, timeout_s=read_limit(limit_s))
     if not asked.hosts:

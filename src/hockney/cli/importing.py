@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hockney.cli import render
-from hockney.cli.common import check_label, command
-from hockney.cli.complete import complete
+from hockney.cli.common import check_label, command, complete, label_option, pattern_option, transport_option
 from hockney.cli.rerun import typed
 from hockney.errors import UsageError
+from hockney.results.formats import Output, read_outputs
+from hockney.results.store import Store
 from hockney.units import RANKS_MAX, counted, parse_count
-
-if TYPE_CHECKING:
-    from hockney.results.formats import Output
 
 _NAME = re.compile(r"[\w.:@+-]{1,80}", re.ASCII)
 _BYTES_MAX = 1 << 26
@@ -31,21 +28,13 @@ _BYTES_MAX = 1 << 26
     hockney import np.out -t tcp""",
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-@click.option(
-    "-t",
-    "--transport",
-    metavar="NAME",
-    help="The transport that carried the messages.",
-    shell_complete=complete("transport"),
-)
+@transport_option(help="The transport that carried the messages.")
 @click.option("-n", "--ranks", metavar="N", help="The number of ranks, if the file does not say it.")
 @click.option(
     "--pattern", metavar="NAME", help="The pattern, if the file does not say it.", shell_complete=complete("pattern")
 )
-@click.option(
-    "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the pattern: window=64."
-)
-@click.option("-l", "--label", metavar="TEXT", help="Name the run.")
+@pattern_option(help="An option of the pattern: window=64.")
+@label_option()
 def import_(
     files: Sequence[Path],
     transport: str | None,
@@ -65,9 +54,7 @@ def import_(
     """
     from hockney.cli.measuring import command_line
     from hockney.cli.run_options import parse_pair
-    from hockney.results.formats import read_outputs
     from hockney.results.importing import ImportOptions, store_outputs
-    from hockney.results.store import Store
 
     check_label(label)
     for option, name in (("--transport", transport), ("--pattern", pattern)):

@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from hockney.cli import render
@@ -46,15 +46,13 @@ class OutputOptions:
 
 def measure_and_show(
     command: str,
+    what: tuple[Suite, RunOptions] | str,
     output: OutputOptions,
     store: Path | None,
     *,
-    suite: Suite | None = None,
-    asked: RunOptions | None = None,
     label: str | None = None,
-    resume: str = "",
 ) -> int:
-    """Measure a suite with its options, or `resume` a stored run ("": the last unfinished), and show the result.
+    """Measure a suite with its options, or resume a stored run ("": the last unfinished), and show the result.
 
     Returns the exit code. `quick` prints the data sheet, the suite of a report its tables, all pairs of ranks their
     matrix. Other suites print a column for each transport, or all series of one transport. Raises UsageError for
@@ -66,13 +64,12 @@ def measure_and_show(
     if output.report is not None:
         form_of(output.report)
     check_label(label)
-    words = None if suite is None or asked is None else transport_words(suite, asked)
-    with measuring(store, create=suite is not None, quiet=output.quiet, words=words) as (catalogue, results, display):
-        if suite is None or asked is None:
-            outcome = running.resume(resume, catalogue, results, display)
+    words = None if isinstance(what, str) else transport_words(*what)
+    with measuring(store, create=words is not None, quiet=output.quiet, words=words) as (catalogue, results, display):
+        if isinstance(what, str):
+            outcome = running.resume(what, catalogue, results, display)
         else:
-            plan = make_plan(suite, asked, catalogue)
-            line = command_line(command)
+            plan, line = make_plan(*what, catalogue), command_line(command)
             outcome = running.measure(plan, catalogue, results, display, command=line, label=label)
         display.close()  # before anything is shown
         return _show(command, outcome, catalogue, results, output)
@@ -91,7 +88,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
             "store": str(results.path),
             **run_as_json(run),
             **tables_as_json(tables),
-            "missing": [asdict(missing) for missing in catalogue.missing],
+            "missing": catalogue.missing,
         }
         render.print_json(command, document)
     else:

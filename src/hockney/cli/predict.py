@@ -6,9 +6,20 @@ from pathlib import Path
 
 import click
 
-from hockney.cli.common import command, duration_option, file_option, point_options
-from hockney.cli.complete import complete
-from hockney.errors import ExitCode
+from hockney.cli import render
+from hockney.cli.common import (
+    command,
+    complete,
+    duration_option,
+    file_option,
+    model_option,
+    names,
+    point_options,
+    refuse_output,
+    transports_option,
+)
+from hockney.cli.rerun import typed
+from hockney.errors import ExitCode, UsageError
 
 _EXAMPLES = """hockney predict alltoall -n 64 --bytes 8,64K
 hockney predict halo2d --from 3 -t tcp -n 64 --topology torus:8x8
@@ -26,21 +37,8 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
     help="Fit the machine to this run's figures of two ranks. [default: the newest run that has them]",
     shell_complete=complete("run"),
 )
-@click.option(
-    "--machine",
-    metavar="MODEL",
-    help="Use a model instead, as `hockney list machines` names it.",
-    shell_complete=complete("model"),
-)
-@click.option(
-    "-t",
-    "--transport",
-    "transports",
-    multiple=True,
-    metavar="NAME,…",
-    help="Transports of the run. [default: all]",
-    shell_complete=complete("transport"),
-)
+@model_option(help="Use a model instead, as `hockney list machines` names it.")
+@transports_option(help="Transports of the run. [default: all]")
 @point_options
 @click.option(
     "--topology", metavar="TOPOLOGY", help="torus:4x4x4, mesh:8x8, or FILE.toml with [topology]. [default: one switch]"
@@ -67,7 +65,7 @@ def predict(
     what: tuple[str, ...],
     reference: str | None,
     machine: str | None,
-    transports: tuple[str, ...],
+    transport: tuple[str, ...],
     topology: str | None,
     changes: tuple[str, ...],
     sensitivity: bool,
@@ -83,18 +81,14 @@ def predict(
     more for its interval, if --time permits. A model without noise is exact.
     NAME is L, o_s, o_r, g, G, bandwidth, link.bandwidth, compute, or a key of the model as docs/machines.md has it.
     """
-    from hockney.analysis.predict.change import parse_change
-    from hockney.cli.cases import on_fits, on_machine, predicted, write_changed
-    from hockney.cli.common import names
-    from hockney.cli.predicted import predicted_json, print_predicted
-    from hockney.cli.render import print_json
-    from hockney.cli.rerun import typed
+    from hockney.analysis.predict.change import changed, parse_change
+    from hockney.cli.predicted import on_fits, on_machine, predicted, predicted_json, print_predicted
     from hockney.cli.run_options import find_suite
     from hockney.cli.validation import show_validation
-    from hockney.errors import UsageError
+    from hockney.worker.machine_model import write_model
 
     wanted = [parse_change(word) for word in changes]
-    named = names("--transport", transports)
+    named = names("--transport", transport)
     if machine is not None and (reference is not None or named or topology is not None):
         raise UsageError("--machine predicts on a model alone: leave out --from, --transport and --topology")
     if validate:
@@ -106,7 +100,10 @@ def predict(
     if not what:
         raise UsageError(f"name what to predict, for example: {typed('predict', 'alltoall', '-n', '64')}")
     if write is not None:
-        _refuse_file(write, machine)
+        refuse_output("--write", write, [] if machine is None else [Path(machine)])
+        if write.suffix != ".toml":
+            name = write.with_suffix(".toml")
+            raise UsageError(f"--write makes a model for --machine, whose name ends in .toml: write {name}")
     suite = find_suite(",".join(what))
     if machine is not None:
         cases = [on_machine(suite, machine, words)]
@@ -119,21 +116,11 @@ def predict(
     for_intervals_s = 60.0 if time_s is None else time_s
     done = [predicted(case, wanted, **asked, time_s=for_intervals_s, cases=len(cases)) for case in cases]
     if write is not None:
-        write_changed(cases[0].model, wanted, write)
+        head = "Written by hockney predict. docs/machines.md explains the keys; times are ns."
+        write_model(changed({"": cases[0].model}, wanted)[""], write, head)
     if as_json:
-        print_json("predict", predicted_json(done[0]))
+        render.print_json("predict", predicted_json(done[0]))
     else:
         print_predicted(done)
     is_whole = all(each.is_whole for each in done) and any(each.predictions for each in done)
     return ExitCode.DONE if is_whole else ExitCode.INCOMPLETE
-
-
-def _refuse_file(write: Path, machine: str | None) -> None:
-    """Raises UsageError for a file that cannot be written, or that --machine would not take."""
-    from hockney.cli.common import refuse_output
-    from hockney.errors import UsageError
-
-    refuse_output("--write", write, [] if machine is None else [Path(machine)])
-    if write.suffix != ".toml":
-        name = write.with_suffix(".toml")
-        raise UsageError(f"--write makes a model for --machine, whose name ends in .toml: write {name}")

@@ -1,26 +1,224 @@
-"""Predictions as tables and as JSON."""
+"""Predictions: a suite on a given model, or on machines fitted to a run; their times as tables and as JSON."""
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from hockney.analysis.predict.change import PARAMETERS
+from hockney.analysis.predict.change import PARAMETERS, Change, changed, improvements
+from hockney.analysis.predict.fit import Fit, fit_machine
+from hockney.analysis.predict.topology import parse_topology
 from hockney.cli import render
-from hockney.cli.cases import Predicted
-from hockney.cli.changes import point_json
-from hockney.cli.curves import format_interval
+from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import TableColumn
-from hockney.measure.predict import Prediction
-from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances
+from hockney.cli.rerun import typed
+from hockney.cli.run_options import read_model_options
+from hockney.cli.words import format_interval
+from hockney.errors import HockneyError, UsageError, unknown
+from hockney.measure.plan import Plan, make_plan, refuse_empty
+from hockney.measure.predict import Prediction, Tick, predict_fitted, times_of
+from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances, effects_of, tolerances_of
 from hockney.model import Point
 from hockney.report.words import size_text
-from hockney.units import format_bytes, format_ns
-from hockney.worker.catalogue import split_name
+from hockney.results.runs import Results, Run, open_results
+from hockney.stats.fit import NoFit
+from hockney.suites import Suite
+from hockney.units import RANKS_MAX, counted, format_bytes, format_duration_s, format_ns
+from hockney.worker.catalogue import load, matches, split_name
+from hockney.worker.machine_model import Model, load_model
 
 _GAIN_MIN = 5e-4  # less is printed as 0.0 %
 WHAT = (TableColumn("what", key=True, wrap=True), TableColumn("size", right=True, key=True))
 """The columns of predictions."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Points, and the models of their transports; `model` is the plain one.
+
+    `fit` is the source of a fitted model, which `topology` extends.
+    """
+
+    model: Model
+    plan: Plan
+    models: Mapping[str, Model]
+    fit: Fit | None = None
+    topology: Mapping[str, Any] = field(default_factory=dict)
+    assumptions: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The times of a case, after `changes` of its models, too, and why points have none.
+
+    `effects` and `tolerances` are of the changed models; None: not asked for.
+    """
+
+    case: Case
+    changes: Sequence[str]
+    predictions: Sequence[Prediction]
+    missing: Mapping[Point, str]
+    changed_ns: Mapping[Point, float]
+    effects: Sequence[Effect] | None = None
+    tolerances: Sequence[Tolerances] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every point has a time that the plan does not skip."""
+        return self.missing.keys() <= {skipped.point for skipped in self.case.plan.skipped}
+
+
+# ---- cases ----------------------------------------------------------------------------------------------------------
+
+
+def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
+    """A suite on a model. Raises UsageError."""
+    model, catalogue = load_model(machine), load(libraries=())
+    plan = make_plan(suite, read_model_options(machine, words), catalogue)
+    refuse_empty(plan, what="predict")
+    models = {point.transport: catalogue.transports[point.transport].model or model for point in plan.points}
+    return Case(model, plan, models)
+
+
+def on_fits(
+    suite: Suite, store: Path | None, reference: str | None, transports: Sequence[str], topology: str | None, words: Any
+) -> list[Case]:
+    """A suite on the machine that each transport of a run shows; None: of the newest run that shows any.
+
+    Raises UsageError, StoreError, HockneyError.
+    """
+    with open_results(store) as results:
+        fits = _newest_fits(results, transports) if reference is None else _fits(results.run(reference), transports)
+    return [_on_fit(suite, fit, topology, words) for fit in fits]
+
+
+def transports_of(run: Run, words: Sequence[str]) -> list[str]:
+    """The transports of a run that the words name; all without words. Raises UsageError for a word without any."""
+    known = list(dict.fromkeys(series.point.transport for series in run.series if not series.is_harness))
+    for word in words:
+        if not any(matches(word, name) for name in known):
+            raise UsageError(f"{unknown(f'transport of run {run.id}', word, known)}; --from names another run")
+    return [name for name in known if not words or any(matches(word, name) for word in words)]
+
+
+def _newest_fits(results: Results, transports: Sequence[str]) -> list[Fit]:
+    """The fits of the newest run that has them, down to short messages if any run has those.
+
+    Raises HockneyError if none has fits: for the last run that has these transports, if any has, else for the last.
+    """
+    newest: list[Fit] = []
+    why: HockneyError | None = None
+    for summary in reversed(results.runs()):
+        try:
+            fits = _fits(results.run(summary.id), transports)
+        except UsageError:  # it has not all of these transports
+            continue
+        except HockneyError as error:
+            why = why or error
+            continue
+        if any(fit.sizes_bytes[0] <= 64 for fit in fits):  # shorter messages take as long
+            return fits
+        newest = newest or fits
+    if not newest and why is not None:
+        raise why
+    return newest or _fits(results.run(), transports)
+
+
+def _fits(run: Run, transports: Sequence[str]) -> list[Fit]:
+    """The fits of the named transports. Raises HockneyError if one of them has no fit, or none has."""
+    fits = {name: fit_machine(run, name) for name in transports_of(run, transports)}
+    fitted = [fit for fit in fits.values() if isinstance(fit, Fit)]
+    for name, fit in fits.items():
+        if isinstance(fit, NoFit) and (transports or not fitted):
+            raise HockneyError(
+                f"run {run.id} shows no machine on {name}: {fit.reason}. Measure them",
+                argv=("hockney", "run", "basics", "-t", name),
+            )
+    return fitted
+
+
+def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, Any]) -> Case:
+    extended = {} if topology is None else parse_topology(topology, fit.rate_bytes_per_s)
+    catalogue, machine = load(libraries=()), fit.transport.replace(":", "-")  # a colon begins a variant of a model
+    name = fit.transport if topology is None else f"{fit.transport} on {topology}"
+    catalogue.add_model(f"sim@{machine}", Model.from_content(name, {**fit.content(RANKS_MAX), **extended}))
+    plan = make_plan(suite, read_model_options(machine, words), catalogue)
+    refuse_empty(plan, what="predict")
+    model = Model.from_content(fit.transport, _content(fit, plan, extended))
+    way = "one switch for all" if topology is None else f"topology {topology}"
+    assumptions = [
+        f"Assumed: a CPU for each rank, and {way}. Between sizes, costs are interpolated.",
+        f"For the errors of such models: {typed('predict', '--validate')}",
+    ]
+    return Case(model, plan, {f"sim@{machine}": model}, fit, extended, assumptions)
+
+
+def _content(fit: Fit, plan: Plan, extended: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The model of a fit, for the most ranks of a plan."""
+    return {**fit.content(max(point.ranks for point in plan.points)), **extended}
+
+
+def predicted(
+    case: Case,
+    changes: Sequence[Change],
+    *,
+    sensitivity: bool,
+    tolerance: bool,
+    as_json: bool,
+    time_s: float,
+    cases: int,
+) -> Predicted:
+    """The times of a case, and the requested analyses; without intervals, if its share of time_s is too short for them.
+
+    Raises UsageError for a change without effect.
+    """
+    points, after = case.plan.points, changed(case.models, changes)
+    with contextlib.closing(ProgressDisplay()) as display:
+        if case.fit is None:
+            times = times_of(points, case.models, tick=display.simulating("times", len(points)))
+            predictions = [Prediction(point, time_ns) for point, time_ns in times.time_ns.items()]
+            failed: Mapping[Point, str] = times.failed
+        else:
+            if not as_json:
+                display.say(f"Predicting {counted(len(points), 'point')} on {case.model.name}, {case.fit.title}.")
+            case, predictions, failed = _fitted(case, case.fit, display, time_s, cases)
+        new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
+        if changes:
+            new_ns = times_of(points, after, tick=display.simulating("changed", len(points))).time_ns
+        effects = tolerances = None
+        if sensitivity:
+            tick = display.simulating("sensitivity", len(new_ns) * len(improvements(after.values())))
+            effects = effects_of(new_ns, after, tick=tick)
+        if tolerance:
+            tick = display.simulating("tolerance", len(new_ns))
+            tolerances = tolerances_of(new_ns, after, with_curves=as_json, tick=tick)
+    missing = {skipped.point: skipped.reason for skipped in case.plan.skipped} | {**failed}
+    words = [change.word for change in changes]
+    return Predicted(case, words, predictions, missing, new_ns if changes else {}, effects, tolerances)
+
+
+def _fitted(
+    case: Case, fit: Fit, display: ProgressDisplay, time_s: float, cases: int
+) -> tuple[Case, list[Prediction], Mapping[Point, str]]:
+    """The times on a fitted machine, and the reasons why points have none; the case says why there is no interval."""
+    draws_s = time_s / cases
+
+    def tick_of(step: str, points: int) -> Tick:
+        return display.simulating(f"{step} on {case.model.name}", points)
+
+    predictions, failed, takes_s = predict_fitted(
+        fit, case.plan.points, lambda each: _content(each, case.plan, case.topology), tick_of=tick_of, draws_s=draws_s
+    )
+    if takes_s <= draws_s:
+        return case, predictions, failed
+    takes, allowed = format_duration_s(takes_s), format_duration_s(draws_s)
+    why = f"No interval on {case.model.name}: it takes about {takes}; its share of --time is {allowed}. "
+    why += f"For an interval, add `--time {math.ceil(1.5 * takes_s * cases)}s`."
+    return replace(case, assumptions=[*case.assumptions, why]), predictions, failed
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -172,12 +370,9 @@ def predicted_json(predicted: Predicted) -> dict[str, Any]:
         "model": {name: record[name] for name in ("name", "title", "key", "exact")},
         "changes": predicted.changes,
         "predictions": [
-            {**vars(row), "point": point_json(row.point), "changed_ns": predicted.changed_ns.get(row.point)}
-            for row in predicted.predictions
+            {**vars(row), "changed_ns": predicted.changed_ns.get(row.point)} for row in predicted.predictions
         ],
-        "not_predicted": [
-            {"point": point_json(point), "reason": reason} for point, reason in predicted.missing.items()
-        ],
+        "not_predicted": [{"point": point, "reason": reason} for point, reason in predicted.missing.items()],
         "assumptions": predicted.case.assumptions,
     }
     if predicted.effects is not None:
@@ -186,14 +381,14 @@ def predicted_json(predicted: Predicted) -> dict[str, Any]:
                 "parameter": effect.change.key,
                 "factor": effect.change.factor,
                 "gain": effect.gain,
-                "gains": [{"point": point_json(point), "gain": gain} for point, gain in effect.gains.items()],
+                "gains": [{"point": point, "gain": gain} for point, gain in effect.gains.items()],
             }
             for effect in predicted.effects
         ]
     if predicted.tolerances is not None:
         document["tolerance"] = [
             {
-                "point": point_json(row.point),
+                "point": row.point,
                 "latency": _tolerance_json(row.latency, "added_ns"),
                 "bandwidth": _tolerance_json(row.bandwidth, "lost"),
             }

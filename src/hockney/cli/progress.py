@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hockney.analysis.repeat import hosts_of, same_hosts
-from hockney.cli.curves import sizes_text
 from hockney.cli.render import line_width, wrapped
 from hockney.cli.rerun import typed
 from hockney.cli.streams import silence
+from hockney.cli.words import sizes_text
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.measure.estimate import enough_text, first_rounds_s, is_too_short
 from hockney.measure.health import pairs_text

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import click
 
-from hockney.cli.common import command, cpu_options, duration_option, file_option, host_options
+from hockney.cli.common import command, duration_option, file_option, label_option, place_options, quiet_option
 
 
 @command("quick", example="hockney quick\nhockney quick --time 20s --label monday\nhockney quick --cpus 0,2")
 @duration_option("--time", "time_s", help="Time for measuring. [default: 50s]")
-@host_options
-@cpu_options
-@click.option("-l", "--label", metavar="NAME", help="A name for this run: hockney show NAME shows it.")
+@place_options
+@label_option(help="A name for this run: hockney show NAME shows it.")
 @file_option("--report", help="Also write a report to FILE, *.html or *.md.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
+@quiet_option
 @click.option("-v", "--verbose", is_flag=True, help="Also print definitions, and every finding and caveat in full.")
 def quick(
     *,
@@ -44,4 +43,4 @@ def quick(
     if asked.hosts:  # within one host they show little, and would cost the other transports time
         suite = suite.model_copy(update={"transports": (*suite.transports, "udp", "pvm")})
     output = OutputOptions(as_json, quiet, report=report, verbose=verbose)
-    return measure_and_show("quick", output, store, suite=suite, asked=asked, label=label)
+    return measure_and_show("quick", (suite, asked), output, store, label=label)

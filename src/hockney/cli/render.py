@@ -15,12 +15,13 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import click
 
 from hockney.cli.streams import holds_document, print_line
+from hockney.model import Point
 from hockney.units import printable
 
 JSON_VERSION = 3
@@ -90,7 +91,12 @@ def print_json(command: str, data: Mapping[str, Any]) -> None:
 
 
 def _as_json(value: Any) -> Any:
-    """Numbers and arrays of numpy, sets and members of enumerations, as plain ones."""
+    """A dataclass by its fields, a point with its options by name, numbers and arrays of numpy, sets, enumerations."""
+    if isinstance(value, Point):
+        known = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "traits"}
+        return {**known, "options": dict(value.options)}
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, enum.Enum):
         return value.value
     if hasattr(value, "tolist"):
@@ -149,11 +155,12 @@ def item(text: str, *, head: str = "", style: str = "") -> None:
 def lines(texts: Sequence[str], style: str = "") -> int:
     """Print lines that are wrapped already, on a terminal in a style; returns how many."""
     for text in texts:
-        if style and is_colored():
-            print(click.style(printable(text), **_STYLES[style]))
-        else:
-            print_line(text)
+        (print if is_colored() else print_line)(_styled(printable(text), style))
     return len(texts)
+
+
+def _styled(text: str, style: str) -> str:
+    return click.style(text, **_STYLES[style]) if style and text and is_colored() else text
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

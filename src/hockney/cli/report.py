@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hockney.cli import render
-from hockney.cli.common import OneOf, command, refuse_output
-from hockney.cli.complete import complete
+from hockney.cli.common import OneOf, command, complete, output_option, refuse_output
+from hockney.cli.export import written
+from hockney.cli.rerun import command_line
 from hockney.cli.streams import remark
 from hockney.errors import UsageError
-
-if TYPE_CHECKING:
-    from hockney.results.runs import Results, Run
+from hockney.results.runs import Results, Run, open_results
 
 _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".svg": "svg", ".png": "png"}
 
@@ -28,14 +26,7 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", "
     hockney report last --format svg -o pictures""",
 )
 @click.argument("references", nargs=-1, metavar="[RUN]...", shell_complete=complete("run"))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="The file to write, *.html or *.md; for svg and png the folder.",
-)
+@output_option(required=True, help="The file to write, *.html or *.md; for svg and png the folder.")
 @click.option(
     "--format",
     "form",
@@ -51,8 +42,6 @@ def report(references: tuple[str, ...], output: Path, form: str | None, *, as_js
     with its figures as a table. Open it in a browser; it prints, too. It is about the first run; every further one is
     compared with it. RUN is a number, a label, `last` (the default), or `last~1` for the one before.
     """
-    from hockney.results.runs import open_results
-
     with open_results(store) as results:
         refuse_output("--output", output, [results.path], is_folder=form in ("svg", "png"))
         form = form_of(output, form)
@@ -88,9 +77,6 @@ def write_report(results: Results, runs: Sequence[Run], output: Path, form: str 
 
     Markdown has a section of each run.
     """
-    from hockney.cli.export import written
-    from hockney.cli.rerun import command_line
-
     if form in ("svg", "png"):
         from hockney.report.html.material import material_of
         from hockney.report.pictures import write_pictures

@@ -9,32 +9,25 @@ import click
 from hockney.cli.common import (
     check_label,
     command,
-    cpu_options,
+    complete,
     duration_option,
     file_option,
-    host_options,
+    label_option,
+    model_option,
+    place_options,
     point_options,
+    quiet_option,
+    transports_option,
 )
-from hockney.cli.complete import complete
+from hockney.cli.rerun import typed
+from hockney.errors import UsageError
 from hockney.units import parse_fraction
 
 
 @command("run", example="hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%")
 @click.argument("what", metavar="[SUITE|PATTERN,…|FILE.toml]", nargs=-1, shell_complete=complete("what"))
-@click.option(
-    "-t",
-    "--transport",
-    multiple=True,
-    metavar="NAME,…",
-    help="Transports: tcp, 'tcp*', mpi, mpi@openmpi. [default: the suite's]",
-    shell_complete=complete("transport"),
-)
-@click.option(
-    "--machine",
-    metavar="MODEL",
-    help="Run on a model of a machine, as `hockney list machines` names it.",
-    shell_complete=complete("model"),
-)
+@transports_option(help="Transports: tcp, 'tcp*', mpi, mpi@openmpi. [default: the suite's]")
+@model_option(help="Run on a model of a machine, as `hockney list machines` names it.")
 @point_options
 @click.option(
     "--precision",
@@ -44,17 +37,14 @@ from hockney.units import parse_fraction
 )
 @duration_option("--time", "time_s", help="Time for measuring. [default: 1m for each pattern]")
 @click.option(
-    "--launches",
-    metavar="NUMBER",
-    help="At least this many launches. [default: 6 for patterns if time permits]",
+    "--launches", metavar="NUMBER", help="At least this many launches. [default: 6 for patterns if time permits]"
 )
-@host_options
-@cpu_options
+@place_options
 @duration_option("--limit", help="Time limit of one measurement. [default: --time, but 20s to 60s]")
 @click.option("--refine/--no-refine", default=None, help="Add sizes until the size of each jump is known exactly.")
 @click.option("--oversubscribe", is_flag=True, help="Also run points with more ranks than CPUs.")
 @click.option("--background", metavar="NAME[:N]", help="Also measure under incast, alltoall or bulk by N ranks.")
-@click.option("-l", "--label", metavar="NAME", help="A name for this run.")
+@label_option()
 @click.option(
     "--resume",
     is_flag=False,
@@ -64,7 +54,7 @@ from hockney.units import parse_fraction
     shell_complete=complete("run"),
 )
 @file_option("--csv", help="Also write the figures to FILE, like `hockney export --csv`.")
-@click.option("-q", "--quiet", is_flag=True, help="Show only the result, no progress.")
+@quiet_option
 @click.option("--dry-run", is_flag=True, help="Show the plan and the time it needs; measure nothing.")
 def run(
     *,
@@ -80,9 +70,7 @@ def run(
 ) -> int:
     """Measure a suite or some patterns."""
     from hockney.cli.measuring import OutputOptions, measure_and_show
-    from hockney.cli.rerun import typed
     from hockney.cli.run_options import find_suite, read_options
-    from hockney.errors import UsageError
 
     output = OutputOptions(as_json, quiet, csv)
     if resume is not None:
@@ -91,7 +79,7 @@ def run(
                 "--resume continues a run with its original settings; it cannot be combined with a suite or other "
                 "options than --csv and --quiet"
             )
-        return measure_and_show("run", output, store, resume=resume)
+        return measure_and_show("run", resume, output, store)
     if not what:
         raise UsageError(f"name what to run: a pattern, a suite or a file, for example: {typed('run', 'pingpong')}")
     asked = read_options(words)
@@ -101,4 +89,4 @@ def run(
 
         check_label(label)
         return show_plan(suite, asked, as_json=as_json)
-    return measure_and_show("run", output, store, suite=suite, asked=asked, label=label)
+    return measure_and_show("run", (suite, asked), output, store, label=label)

@@ -20,7 +20,7 @@ from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words
 from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes, parse_time_ns
 from hockney.worker.catalogue import load, matches, native_patterns
-from hockney.worker.hosts import current_allocation, parse_hosts, read_hostfile
+from hockney.worker.hosts import Host, current_allocation, parse_hosts, read_hostfile
 from hockney.worker.starters import check_launcher, refuse_outside_slurm
 
 
@@ -127,7 +127,7 @@ def read_limit(limit_s: float | None) -> int | None:
 
 def read_placement(words: Mapping[str, Any]) -> RunOptions:
     """The options that say where ranks run, and what starts them. Raises UsageError."""
-    hosts, cpus = _named_places(words) if words.get("machine") else _read_places(words)
+    hosts, cpus = _read_places(words)
     map_by, interface = words.get("map_by"), words.get("interface")
     if map_by is not None and cpus:
         raise UsageError("--cpus places the ranks: leave out --map")
@@ -135,63 +135,53 @@ def read_placement(words: Mapping[str, Any]) -> RunOptions:
         raise UsageError("ranks can't be placed here, because the system refuses to pin them: leave out --map")
     if interface is not None and len(hosts) < 2 and not words.get("machine"):
         raise UsageError("--interface is for messages between hosts: name them with --hosts")
-    return RunOptions(
-        hosts=hosts,
-        per_host=_read_per_host(words, hosts),
-        one_per_host=bool(hosts) and not words.get("hosts") and words.get("hostfile") is None,
-        cpus=cpus,
-        launcher=_read_launcher(words),
-        map_by=map_by or "core",
-        interface=interface,
-    )
-
-
-def _read_launcher(words: Mapping[str, Any]) -> str:
-    """What --launcher or HOCKNEY_LAUNCHER says. Raises UsageError."""
+    per_host = tuple(_number("per-node", RANKS_MAX, word) for word in names("--per-node", words.get("per_node", ())))
+    if per_host and len(hosts) < 2:
+        raise UsageError("--per-node places ranks on several hosts: name them with --hosts")
     asked, source = words.get("launcher"), "--launcher"
     if asked is None:
         asked, source = os.environ.get("HOCKNEY_LAUNCHER") or "auto", "HOCKNEY_LAUNCHER"
     check_launcher(asked, source)
     refuse_outside_slurm(asked, os.environ)
-    return str(asked)
+    return RunOptions(
+        hosts=hosts,
+        per_host=tuple(dict.fromkeys(per_host)),
+        one_per_host=bool(hosts) and not words.get("hosts") and words.get("hostfile") is None,
+        cpus=cpus,
+        launcher=asked,
+        map_by=map_by or "core",
+        interface=interface,
+    )
 
 
 def _read_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The hosts, each as `n1` or `n1:2`, and the CPUs of `--cpus`. Raises UsageError.
 
-    Without --hosts and --hostfile the hosts are those of the allocation that we are in, if it has several; a line
-    says so. `--hosts local` is this host alone.
+    Without --hosts and --hostfile the hosts are those of the allocation that we are in. `--hosts local` is this host.
     """
-    hosts, cpus = _named_places(words)
-    if hosts or cpus or words.get("hosts", True):  # not where a command has no --hosts
-        return hosts, cpus
-    allocation = current_allocation()
-    if allocation is None or len(allocation.hosts) == 1:
-        return (), ()
-    names_ = ", ".join(host.name for host in allocation.hosts[:4]) + (", …" if len(allocation.hosts) > 4 else "")
-    remark(f"On the {len(allocation.hosts)} hosts of {allocation}: {names_} (this host alone: --hosts local).")
-    return tuple(map(str, allocation.hosts)), ()
-
-
-def _named_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The hosts of `--hosts` or `--hostfile`, and the CPUs of `--cpus`. Raises UsageError."""
     named, hostfile, cpus = words.get("hosts"), words.get("hostfile"), read_cpus(words.get("cpus", ()))
     if named and hostfile is not None:
         raise UsageError("--hostfile names the hosts: leave out --hosts")
-    if named == ("local",):
-        return (), cpus
-    hosts = parse_hosts(",".join(named)) if named else () if hostfile is None else read_hostfile(hostfile)
+    hosts: Sequence[Host] = ()
+    if hostfile is not None:
+        hosts = read_hostfile(hostfile)
+    elif named and named != ("local",):
+        hosts = parse_hosts(",".join(named))
+    elif named == () and not cpus and not words.get("machine"):
+        hosts = _hosts_of_allocation()
     if hosts and cpus:
         raise UsageError("--cpus places ranks on this host only: leave out --hosts")
     return tuple(map(str, hosts)), cpus
 
 
-def _read_per_host(words: Mapping[str, Any], hosts: Sequence[str]) -> tuple[int, ...]:
-    """The numbers of `--per-node`. Raises UsageError, also for fewer than two hosts."""
-    numbers = tuple(_number("per-node", RANKS_MAX, word) for word in names("--per-node", words.get("per_node", ())))
-    if numbers and len(hosts) < 2:
-        raise UsageError("--per-node places ranks on several hosts: name them with --hosts")
-    return tuple(dict.fromkeys(numbers))
+def _hosts_of_allocation() -> Sequence[Host]:
+    """Those of the allocation that we are in, if it has several; a line says so."""
+    allocation = current_allocation()
+    if allocation is None or len(allocation.hosts) == 1:
+        return ()
+    first = ", ".join(host.name for host in allocation.hosts[:4]) + (", …" if len(allocation.hosts) > 4 else "")
+    remark(f"On the {len(allocation.hosts)} hosts of {allocation}: {first} (this host alone: --hosts local).")
+    return allocation.hosts
 
 
 def read_cpus(words: Sequence[str]) -> tuple[int, ...]:

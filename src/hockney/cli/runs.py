@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from hockney.cli import render
-from hockney.cli.common import check_label, command, stored_runs
-from hockney.cli.complete import complete
-from hockney.cli.curves import ending_text
+from hockney.cli.common import check_label, command, complete, stored_runs
 from hockney.cli.render import TableColumn, local_time
 from hockney.cli.rerun import typed
+from hockney.cli.words import ending_text
+from hockney.results.store import RunSummary, Store, default_path
 from hockney.units import format_duration_s
-
-if TYPE_CHECKING:
-    from hockney.results.store import RunSummary
-
 
 _COLUMNS: dict[TableColumn, Callable[[RunSummary], str]] = {
     TableColumn("run", right=True, style="bold"): lambda run: str(run.id),
@@ -53,8 +48,6 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
     measured, of all that were not skipped. `measured` is the time for measuring, without the pause before a resume;
     for a killed run, the time until its last stored measurement. With --label nothing is listed.
     """
-    from hockney.results.store import Store, default_path
-
     if label is not None:
         reference, name = label[0], label[1] or None
         check_label(name)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING
-
 from hockney.cli import render
-from hockney.cli.fits import with_half_width
+from hockney.cli.findings import with_half_width
 from hockney.errors import ExitCode
+from hockney.measure.self_test import Check, self_test
 from hockney.report.findings import fact_text
 from hockney.units import counted, format_bytes
-
-if TYPE_CHECKING:
-    from hockney.measure.self_test import Check
 
 _NAMES = {
     "t0_ns": "t_0",
@@ -31,8 +26,6 @@ _NAMES = {
 
 def show_self_test(*, as_json: bool) -> int:
     """Print each check as soon as it is done, or one document; returns 1 if one fails."""
-    from hockney.measure.self_test import self_test
-
     checks = []
     for check in self_test():
         checks.append(check)
@@ -40,7 +33,7 @@ def show_self_test(*, as_json: bool) -> int:
             render.say(_line(check))
     failed = sum(not check.is_met for check in checks)
     if as_json:
-        render.print_json("self-test", {"failed": failed, "checks": [asdict(check) for check in checks]})
+        render.print_json("self-test", {"failed": failed, "checks": checks})
     else:
         render.say(
             f"{counted(len(checks), 'check')}, {failed} failed" if failed else f"all {len(checks)} checks are met"

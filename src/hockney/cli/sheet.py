@@ -11,12 +11,11 @@ from typing import Any
 from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import resume
 from hockney.cli import render
-from hockney.cli.caveats import Caveat, caveat_lines, of_warnings
-from hockney.cli.curves import SHORT_NOTE, launches_advice, state_text
-from hockney.cli.explain import finding_parts
+from hockney.cli.findings import finding_parts
 from hockney.cli.progress import idle_hosts_text
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
+from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, launches_advice, of_warnings, state_text
 from hockney.model import PointStatus
 from hockney.report.findings import is_notable
 from hockney.report.sheet import COLUMNS, NOTHING, Failure, Row, Sheet, marks_text
@@ -193,18 +192,22 @@ def _print_definitions(sheet: Sheet, run: Run) -> None:
 
 def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | None) -> None:
     """Print the strongest finding of each kind, and the layers of transports, within the lines; None: all."""
-    names = {row.transport: row.full_name for row in sheet.rows}
     rows = {row.transport: row for row in sheet.rows}
-    alike: dict[object, list[Finding]] = {}
-    for finding in sorted(findings, key=lambda finding: -finding.effect):
-        if lines_max is not None and not is_notable(finding):
-            continue
-        alike.setdefault((finding.code, len(alike) * (lines_max is None)), []).append(finding)
+
+    def name_of(finding: Finding) -> str:
+        transport = finding.subject.transport
+        return rows[transport].full_name if transport in rows else transport
+
+    groups = [[finding] for finding in sorted(findings, key=lambda finding: -finding.effect)]
+    if lines_max is not None:
+        alike: dict[str, list[Finding]] = {}
+        for (finding,) in groups:
+            if is_notable(finding):
+                alike.setdefault(finding.code, []).append(finding)
+        groups = list(alike.values())[:4]
     bullets = []
-    for group in list(alike.values())[: None if lines_max is None else 4]:
-        text, *more = finding_parts(
-            group, lambda finding: names.get(finding.subject.transport, finding.subject.transport)
-        )
+    for group in groups:
+        text, *more = finding_parts(group, name_of)
         for part in filter(None, more):
             # Two lines of a screen of 100 columns.
             text += f" {part}" if lines_max is None or len(text) + len(part) < 190 else ""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hockney.cli import render
-from hockney.cli.bindings import print_bindings
-from hockney.cli.clocks import print_clocks_around
-from hockney.cli.common import command, names
-from hockney.cli.complete import complete
+from hockney.cli.common import command, complete, names, transports_option
 from hockney.cli.figures import figures_in, print_plots, print_run, print_run_by_size
 from hockney.errors import UsageError, unknown
-
-if TYPE_CHECKING:
-    from hockney.results.runs import Run, Series
+from hockney.results.export import launches_json, series_json
+from hockney.results.runs import Run, Series, open_results
+from hockney.stats.states import state_name
 
 
 @command(
@@ -31,14 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--pattern", multiple=True, metavar="NAME,…", help="Only these patterns.", shell_complete=complete("pattern")
 )
-@click.option(
-    "-t",
-    "--transport",
-    multiple=True,
-    metavar="NAME,…",
-    help="Only these transports, named as for `hockney run`: tcp, 'tcp*', mpi, mpi@openmpi …",
-    shell_complete=complete("transport"),
-)
+@transports_option(help="Only these transports, named as for `hockney run`: tcp, 'tcp*', mpi, mpi@openmpi …")
 @click.option("--state", metavar="STATE", help="Only figures of this machine state.", shell_complete=complete("state"))
 @click.option("--states", is_flag=True, help="Figures of every machine state, one per row.")
 @click.option("--by-size", is_flag=True, help="One row per size and one column per transport.")
@@ -72,9 +61,6 @@ def show(
     each curve has a table. Figures are of one machine state: the uncontended one with most measurements.
     RUN is a number, a label, `last` (the default), or `last~1` for the run before.
     """
-    from hockney.results.runs import open_results
-    from hockney.stats.states import state_name
-
     forms = {
         "--by-size": by_size,
         "--plot": plot and not tables,
@@ -92,6 +78,7 @@ def show(
             state = state_name(state)
             if state not in seen:
                 raise unknown("state in this run", state, sorted(seen))
+        selects = pattern or transport or state is not None
         if tables:
             if state is not None or len(series) < len(run.series):
                 raise UsageError("tables are of a whole run: leave out --pattern, --transport and --state")
@@ -102,9 +89,11 @@ def show(
             print_run_by_size(run, series, state=state, verbose=verbose)
         elif plot:
             print_plots(run, series, state)
-        elif everything or pattern or transport or state is not None or states or not _print_tables(run, verbose):
+        elif everything or selects or states or not _print_tables(run, verbose):
             print_run(run, series, every_state=states, state=state, verbose=verbose)
         if verbose and not as_json:
+            from hockney.cli.hosts import print_bindings, print_clocks_around
+
             print_bindings(run)
             print_clocks_around(run)
 
@@ -142,8 +131,6 @@ def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool, p
 
 def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> dict[str, Any]:
     """Everything known about a run and these series (None: all) in a state, without the samples."""
-    from hockney.results.export import launches_json, series_json
-
     info = run.info
     shown = run.series if series is None else series
     return {
@@ -159,7 +146,7 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
         "plan": info.plan,
         "facts": run.facts,
         "launches": launches_json(run),
-        "warnings": [asdict(warning) for warning in run.warnings],
+        "warnings": run.warnings,
         "series": [series_json(member, figures_in(member, state)) for member in shown],
     }
 

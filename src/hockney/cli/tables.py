@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.clocks import Clocks, clocks_of
+from hockney.analysis.explain import explain_run
 from hockney.analysis.health import Health, health_of
 from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.impact import Impact, Impacts, impacts_of
@@ -14,18 +15,17 @@ from hockney.analysis.pairs import PairMatrix, pair_matrices
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
 from hockney.analysis.repeat import resume
 from hockney.cli import render
-from hockney.cli.caveats import print_caveats
-from hockney.cli.changes import point_json
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.clocks import print_clocks
-from hockney.cli.curves import say_one_launch
-from hockney.cli.health_screen import health_json, print_health, print_pair_table
+from hockney.cli.hosts import health_json, print_clocks, print_health, print_pair_table
+from hockney.cli.plot import print_plot
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
+from hockney.cli.words import known_text, print_caveats, say_one_launch
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
+from hockney.report.classic.view import plots_of
 from hockney.report.findings import class_text, inconclusive_text, outlier_text
 from hockney.report.impacts import background_text, impact_table
 from hockney.report.names import readable_names
@@ -57,9 +57,6 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables:
 
 def print_table_plots(tables: Tables) -> None:
     """Plot the published and measured figures of a classic report. Raises UsageError where there are none."""
-    from hockney.cli.plot import print_plot
-    from hockney.report.classic.view import plots_of
-
     plots = plots_of(tables.report.name, tables.tables) if isinstance(tables, ClassicReport) else []
     if not plots:
         raise UsageError("these tables have no published curve over sizes. Leave out --tables to plot your curves")
@@ -71,8 +68,6 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
     """Print tables and caveats; `missing` lists the libraries that the measuring machine does not have, if known."""
     match tables:
         case Sheet():
-            from hockney.analysis.explain import explain_run
-
             findings = explain_run(run).findings if tables.has_interval else ()
             print_sheet(tables, run, missing, findings, verbose=verbose)
             return
@@ -106,12 +101,11 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
         case Health():
             return {"health": health_json(tables)}
         case HighestRates():
-            rates = [{**vars(rate), "point": point_json(rate.point)} for rate in tables.rates]
-            return {"deadline_ns": tables.deadline_ns, "rates": rates}
+            return vars(tables)
         case Impacts():
             return {"background": tables.background, "impacts": [_impact_json(each) for each in tables.impacts]}
         case Clocks():
-            return {"clocks": [{**asdict(job), "point": point_json(job.point)} for job in tables.jobs]}
+            return {"clocks": tables.jobs}
         case _:
             return pairs_as_json(tables) if tables else {}
 
@@ -119,20 +113,16 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
 # ---- highest rates --------------------------------------------------------------------------------------------------
 
 
-def _known(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:
-    return unknown if value is None else text(value)
-
-
 _RATES: dict[TableColumn, Callable[[SustainedRate], str]] = {
     TableColumn("what", key=True, wrap=True): lambda rate: rate.point.text(rate.point.transport),
     TableColumn("size", right=True): lambda rate: size_text(rate.point),
-    TableColumn("highest rate", right=True, style="bold"): lambda rate: _known(
+    TableColumn("highest rate", right=True, style="bold"): lambda rate: known_text(
         rate.sustained_hz, format_hz, "not found"
     ),
-    TableColumn("p50", right=True): lambda rate: _known(rate.p50_ns, format_ns),
-    TableColumn("p99", right=True): lambda rate: _known(rate.p99_ns, format_ns),
-    TableColumn("p99.9", right=True): lambda rate: _known(rate.p999_ns, format_ns),
-    TableColumn("missed at", right=True): lambda rate: _known(rate.missed_hz, format_hz),
+    TableColumn("p50", right=True): lambda rate: known_text(rate.p50_ns, format_ns),
+    TableColumn("p99", right=True): lambda rate: known_text(rate.p99_ns, format_ns),
+    TableColumn("p99.9", right=True): lambda rate: known_text(rate.p999_ns, format_ns),
+    TableColumn("missed at", right=True): lambda rate: known_text(rate.missed_hz, format_hz),
 }
 
 
@@ -151,10 +141,8 @@ def _print_rates(highest: HighestRates, run_id: int) -> None:
 
 
 def _impact_json(impact: Impact) -> dict[str, Any]:
-    point, factor = point_json(impact.point), impact.factor
-    rest = {"interval_over": impact.interval_over, "rounds": impact.rounds}
-    times = {"idle": asdict(impact.idle), "loaded": asdict(impact.loaded)}
-    return {"point": point, "factor": factor.value, "low": factor.low, "high": factor.high, **rest, **times}
+    factor = impact.factor
+    return {**vars(impact), "factor": factor.value, "low": factor.low, "high": factor.high}
 
 
 def _print_impacts(impacts: Impacts, run: Run) -> None:

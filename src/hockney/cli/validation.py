@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hockney.cli import render
-from hockney.cli.cases import transports_of
-from hockney.cli.changes import point_json
 from hockney.cli.measuring import command_line, measuring
-from hockney.cli.predicted import WHAT, print_missing
+from hockney.cli.predicted import WHAT, print_missing, transports_of
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.render import TableColumn
 from hockney.errors import ExitCode, HockneyError, UsageError
@@ -21,7 +19,7 @@ from hockney.measure.predict import Checked, Validation, fit_to_check, validate
 from hockney.report.words import ERROR_COLUMNS, error_cells, size_text
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
-from hockney.suites import Suite, load_suite
+from hockney.suites import load_suite
 from hockney.units import format_ns
 
 
@@ -34,19 +32,15 @@ def show_validation(
             raise UsageError("--validate --from measures nothing: leave out --time")
         with open_results(store) as results:
             return _show(results.run(reference), transports, as_json=as_json)
-    suite, asked = _both_suites(), RunOptions(transports=tuple(transports), time_s=time_s)
+    # The basic figures and the points that check a fit, in one suite: both then see the same machine.
+    basics, checks = load_suite("basics"), load_suite("validate")
+    both = {"series": (*basics.series, *checks.series), "time_s": basics.time_s + checks.time_s}
+    suite, asked = checks.model_copy(update=both), RunOptions(transports=tuple(transports), time_s=time_s)
     with measuring(store, create=True, quiet=False, words=transport_words(suite, asked)) as (catalogue, results, bar):
         plan = make_plan(suite, asked, catalogue)
         outcome = running.measure(plan, catalogue, results, bar, command=command_line("predict"))
         bar.close()
         return _show(Run(results, outcome.run_id), (), as_json=as_json)
-
-
-def _both_suites() -> Suite:
-    """The basic figures and the points that check a fit, in one suite: both then see the same machine."""
-    basics, checks = load_suite("basics"), load_suite("validate")
-    series = (*basics.series, *checks.series)
-    return checks.model_copy(update={"series": series, "time_s": basics.time_s + checks.time_s})
 
 
 def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
@@ -96,7 +90,7 @@ def _json(each: Validation) -> dict[str, Any]:
         "within_25_percent": each.share_within(0.25),
         "points": [
             {
-                "point": point_json(row.point),
+                "point": row.point,
                 "predicted_ns": row.predicted_ns,
                 "measured_ns": row.measured_ns.value,
                 "error": row.error,

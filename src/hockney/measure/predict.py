@@ -188,14 +188,14 @@ def predict_fitted(
     points: Sequence[Point],
     content_of: Callable[[Fit], Mapping[str, Any]],
     *,
-    tick: Tick = lambda: None,
-    draw_tick: Callable[[int, float], Tick | None] = lambda points, expected_s: lambda: None,
-) -> tuple[list[Prediction], dict[Point, str]]:
-    """The times of points on the model that `content_of` makes of a fit, and why points have none.
+    tick_of: Callable[[str, int], Tick] = lambda step, points: lambda: None,
+    draws_s: float = math.inf,
+) -> tuple[list[Prediction], dict[Point, str], float]:
+    """The times of points on the model that `content_of` makes of a fit, why points have none, and the time of draws.
 
     The interval is that of the fit's figures: from models fitted to figures that are drawn from theirs. It leaves out
-    by how much such models are wrong. `draw_tick` gets the number of points of all draws and the time that they will
-    take, and returns their tick, or None: no interval. Raises as times_of.
+    by how much such models are wrong. Where the draws would take longer than `draws_s`, there are none, and no
+    interval. `tick_of` makes the tick of a step with so many points. Raises as times_of.
     """
 
     def models(each: Fit) -> Models:
@@ -208,17 +208,21 @@ def predict_fitted(
         if point.bytes < shortest > 64
     }
     begin_s = monotonic()
+    tick = tick_of("times", len(points))
     times = times_of([point for point in points if point not in missing], models(fit), tick=tick)
     known, drawn = list(times.time_ns), list(fit.resampled(DRAWS))
-    again = draw_tick(len(drawn) * len(known), len(drawn) * (monotonic() - begin_s)) if drawn and known else None
-    draws = [] if again is None else [times_of(known, models(each), tick=again).time_ns for each in drawn]
+    expected_s = len(drawn) * (monotonic() - begin_s) if known else 0.0
+    draws = []
+    if 0 < expected_s <= draws_s:
+        tick = tick_of("intervals", len(drawn) * len(known))
+        draws = [times_of(known, models(each), tick=tick).time_ns for each in drawn]
     predictions = []
     for point in known:
         seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
         # Equal ones are not exact: the figures of the fit have no interval.
         low_ns, high_ns = (min(seen_ns), max(seen_ns)) if len(set(seen_ns)) > 1 else (None, None)
         predictions.append(Prediction(point, seen_ns[0], low_ns, high_ns, fit.outside(point)))
-    return predictions, missing | times.failed
+    return predictions, missing | times.failed, expected_s
 
 
 def fit_to_check(run: Run, transport: str) -> Fit | NoFit:

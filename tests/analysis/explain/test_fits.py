@@ -12,7 +12,7 @@ from tests.stats.fit.truth import sizes_of
 from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.analysis.explain.fits import Parameters, lines_of
 from hockney.analysis.finding import Absence
-from hockney.cli.fits import print_lines, print_loggp, print_off_lines, with_half_width
+from hockney.cli.findings import print_lines, print_loggp, print_off_lines, with_half_width
 from hockney.report.findings import check_name
 from hockney.stats.fit import Estimate, NoFit, fit_loggp
 

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from tests.builders import make_point
 
-from hockney.cli.curves import precision_text, sizes_text, status_text
+from hockney.cli.words import precision_text, sizes_text, status_text
 from hockney.model import PointStatus
 from hockney.stats.figures import Figure
 

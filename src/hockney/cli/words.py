@@ -1,29 +1,31 @@
-"""Points, figures and placements in words: text that several commands print about series."""
+"""Words that several screens share: sizes, states, intervals, endings, advice and caveats."""
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hockney.analysis.repeat import resume
 from hockney.cli import render
-from hockney.cli.rerun import fix_text
-from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
+from hockney.cli.rerun import fix_text, typed
+from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus, Warning_
 from hockney.report.words import SHORT_MARK, size_text, spread_text
+from hockney.results.runs import Run, Series, is_contended
+from hockney.stats import Figure
 from hockney.stats.figures import ONE_LAUNCH
 from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.stats.states import MIXED
-from hockney.units import format_ns, format_share
-
-if TYPE_CHECKING:
-    from hockney.results.runs import Run, Series
-    from hockney.stats import Figure
+from hockney.units import format_ns, format_share, printable
 
 SHORT_NOTE = (
     f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
 )
+Caveat = tuple[str, str]
+"""A sentence in short, and in full with its fix."""
+
+_LINES_MAX = 5
 
 
 def sizes_text(points: Iterable[Point]) -> str:
@@ -37,8 +39,6 @@ def state_text(counts: Mapping[str, int], state: str) -> str:
 
     Others below 1 % are left out.
     """
-    from hockney.results.runs import is_contended
-
     total = sum(counts.values())
     meaning = "; contended: another program shares a core" if is_contended(state) else ""
     text = f"Machine state: {state} ({format_share(counts[state] / total)} of measurements{meaning})"
@@ -123,3 +123,38 @@ def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
         sized = ((name, sizes_text(points)) for name, points in curves.items())
         rows += [ending, *([f"  {name}: {sizes}" if sizes else f"  {name}"] for name, sizes in sized)]
     return rows
+
+
+def known_text(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:
+    """The value as a text; `unknown` of None."""
+    return unknown if value is None else text(value)
+
+
+def caveat_lines(caveats: Iterable[Caveat], *, verbose: bool = False) -> tuple[list[str], int]:
+    """One line for each of the first five, and how many are left out; `verbose`: all in full."""
+    if verbose:
+        return [line for _, full in caveats for line in render.wrapped(f"! {full}", rest="  ")], 0
+    lines = [
+        textwrap.shorten(printable(f"! {short}"), render.line_width(), placeholder=" …", break_on_hyphens=False)
+        for short, _ in caveats
+    ]
+    return lines[:_LINES_MAX], len(lines[_LINES_MAX:])
+
+
+def of_warnings(seen: Sequence[Warning_]) -> list[Caveat]:
+    """The caveats of warnings, each kind once; the load before the run is left out if there was load during it."""
+    by_kind = {(warning.kind, warning.subject): warning for warning in seen}
+    if ("others", "machine") in by_kind:
+        by_kind.pop(("load", "machine"), None)
+    return [(warning.cause, str(warning)) for warning in by_kind.values()]
+
+
+def print_caveats(run: Run, *, verbose: bool = False) -> None:
+    """Print those of a run below a heading, and the command that prints all with their fixes; nothing without any."""
+    caveats = of_warnings(run.warnings)
+    lines, left = caveat_lines(caveats, verbose=verbose)
+    if lines:
+        render.title("Caveats")
+        render.lines(lines)
+    if not verbose and (left or any(short != full for short, full in caveats)):
+        render.note(f"Fixes{f' and {left} more' if left else ''}: {typed('show', run.id, '-v')}", style="dim")

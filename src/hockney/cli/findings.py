@@ -1,0 +1,299 @@
+"""The findings of `hockney explain` as JSON and on the screen, with its fits: lines through the times, and LogGP."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hockney.analysis.explain import Explanation, FittedLine, OffLine, Parameters
+from hockney.analysis.finding import Finding, NotChecked, Note
+from hockney.cli import render
+from hockney.cli.render import TableColumn
+from hockney.cli.rerun import command_line, fix_text
+from hockney.errors import Fix
+from hockney.report.findings import (
+    cause_of,
+    check_name,
+    evidence_of,
+    fix_sentence,
+    gap_text,
+    grouped,
+    is_notable,
+    layer_text,
+    note_text,
+    sentence_of,
+    title_of,
+)
+from hockney.stats.fit import Estimate, LogGP
+from hockney.units import counted, format_bytes, format_ns, format_rate
+
+_FINDINGS_MAX, _FINDING_LINES_MAX, _LINES_MAX = 10, 3, 40  # of a screen without --all
+_NOTES_MAX, _NAMES_MAX = 3, 6
+_HOLDS = {True: "yes", False: "no", None: "unknown"}
+_OF_LINE: dict[str, Callable[[FittedLine], str]] = {
+    "t_0": lambda line: with_half_width(line.t0_ns, format_ns),
+    "r_inf": lambda line: with_half_width(line.r_inf_bytes_per_s, format_rate),
+    "n_1/2": lambda line: with_half_width(line.n_half_bytes, lambda value: format_bytes(round(value))),
+    "misses": lambda line: f"{line.relative_rms:.1%}",
+}
+_OF_LOGGP: dict[str, Callable[[LogGP], str]] = {
+    "L": lambda fit: with_half_width(fit.latency_ns, format_ns),
+    "o_s": lambda fit: with_half_width(fit.send_ns, format_ns),
+    "o_r": lambda fit: with_half_width(fit.receive_ns, format_ns),
+    "g": lambda fit: with_half_width(fit.gap_ns, format_ns),
+    "1/G": lambda fit: with_half_width(fit.rate_bytes_per_s, format_rate),
+    "misses": lambda fit: f"{fit.relative_rms:.1%}",
+    "holds": lambda fit: _HOLDS[fit.holds],
+}
+
+
+# ---- JSON -----------------------------------------------------------------------------------------------------------
+
+
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """Everything, with each finding and note also as a sentence, and each fix also as the command to type."""
+    return {
+        **asdict(explanation),
+        "findings": findings_json(explanation.findings),
+        "notes": [{**asdict(note), "text": note_text(note), "fix": _fix_json(note.fix)} for note in explanation.notes],
+        "not_checked": gaps_json(explanation.not_checked),
+    }
+
+
+def findings_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Each finding, also as a sentence."""
+    return [{**asdict(finding), "text": sentence_of(finding), "fix": _fix_json(finding.fix)} for finding in findings]
+
+
+def gaps_json(gaps: Iterable[NotChecked]) -> list[dict[str, Any]]:
+    """The checks that were not made, and why."""
+    return [
+        {
+            "what": check_name(gap),
+            "reason": gap.reason.value,
+            "code": gap.why,
+            "detail": gap_text(gap),
+            "how": _fix_json(gap.how),
+        }
+        for gap in gaps
+    ]
+
+
+def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
+    if fix is None:
+        return None
+    return {
+        "code": fix.code,
+        "text": fix_sentence(fix),
+        "argv": list(fix.argv),
+        "command": command_line(fix) or None,
+    }
+
+
+# ---- the screen -----------------------------------------------------------------------------------------------------
+
+
+def print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
+    """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
+    groups = sorted(grouped(explanation.findings), key=lambda group: not is_notable(group[0]))
+    state = _main_state(explanation)
+    notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
+    gaps = _gap_lines(explanation.not_checked)
+    room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
+    shown: list[list[str]] = []
+    for group in groups[:_FINDINGS_MAX]:
+        lines = finding_lines(group, names, state, is_short=True)
+        if not is_notable(group[0]) or (shown and len(lines) > room):
+            break
+        room -= len(lines)
+        shown.append(lines)
+    _print_head(explanation)
+    for lines in (*notes, *shown):
+        render.lines(lines)
+    hidden: dict[str, Sequence[object]] = {"finding": groups[len(shown) :], "layer": explanation.layers}
+    # Around the table: a blank line, the title, the heads of the columns, and the note.
+    if len(explanation.loggp) + 5 <= room:
+        print_loggp(explanation.loggp)
+    else:
+        hidden["LogGP fit"] = explanation.loggp
+    hidden["line"] = explanation.lines
+    more = [counted(len(members), noun) for noun, members in hidden.items() if members]
+    if more:
+        render.note(f"More with --all: {', '.join(more)}.", style="dim")
+    if gaps:
+        render.title("Not checked")
+        render.lines(gaps)
+
+
+def print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
+    """Every finding with its sources, fit and layer, and every check that was not made."""
+    _print_head(explanation)
+    for note in explanation.notes:
+        render.note(_note_text(note))
+    for finding in explanation.findings:
+        render.lines(finding_lines([finding], names, _main_state(explanation)))
+        for source in finding.sources:
+            render.item(f"Source: {source}", style="dim")
+    print_lines(explanation.lines)
+    print_off_lines(explanation.off_lines)
+    print_loggp(explanation.loggp)
+    if explanation.layers:
+        render.title("Time that each layer adds to half a round trip")
+    for layer in explanation.layers:
+        render.item(layer_text(layer))
+    if explanation.not_checked:
+        render.title("Not checked")
+        for gap in explanation.not_checked:
+            render.item(gap_line(gap), style="dim")
+
+
+def _print_head(explanation: Explanation) -> None:
+    count = len(explanation.findings)
+    state = _main_state(explanation)
+    text = f"{explanation.subject}: {counted(count, 'finding') if count else 'no findings'}"
+    render.title(f"{text}, state {state}" if state else text, first=True)
+
+
+def _main_state(explanation: Explanation) -> str:
+    """The state of most findings, which is named once; "" where none has one."""
+    states = Counter(finding.subject.state for finding in explanation.findings if finding.subject.state)
+    return max(states, key=lambda state: states[state], default="")
+
+
+def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> tuple[str, str, str]:
+    """The title with the evidence and the other transports, the likely cause, and the fix; "" where there is none."""
+    finding = group[0]
+    also = ", ".join(dict.fromkeys(name for name in map(name_of, group) if name != name_of(finding)))
+    head = f"{name_of(finding)}: {title_of(finding)}. {evidence_of(finding)}".removeprefix(": ").strip()
+    fix = f"Fix: {_sentence(finding.fix)}" if finding.fix else ""
+    return head + (f" Also on {also}." if also else ""), cause_of(finding), fix
+
+
+def finding_lines(
+    group: Sequence[Finding], names: Mapping[str, str] | None = None, state: str = "", *, is_short: bool = False
+) -> list[str]:
+    """At most three paragraphs, with the machine states other than this one.
+
+    Where it `is_short`, they take at most three lines of 100 columns: the cause follows the evidence on its line where
+    they would take more, and is cut where both are still longer.
+    """
+
+    def name_of(finding: Finding) -> str:
+        about = finding.subject
+        name = (names or {}).get(about.transport, about.transport)
+        return f"{name} ({about.state})" if about.transport and about.state not in ("", state) else name
+
+    head, cause, fix = finding_parts(group, name_of)
+    if group[0].fix and group[0].fix.argv[:1] == ("hockney",) and len(fix) + 2 > render.line_width():
+        fix = f"Try: `{command_line(group[0].fix)}`"
+    room = _FINDING_LINES_MAX * max(100, render.line_width()) // render.line_width()
+    lines, below = _wrapped_parts(head, cause, fix)
+    if is_short and len(lines) + len(below) > room:
+        lines, below = _wrapped_parts(f"{head} {cause}".rstrip(), fix)
+        room = max(1, room - len(below))
+        if len(lines) > room:
+            lines[room - 1 :] = [lines[room - 1].rpartition(" ")[0] + " …"]
+    return lines + below
+
+
+def _wrapped_parts(head: str, *parts: str) -> tuple[list[str], list[str]]:
+    """The lines of a finding's first paragraph, and those of the others."""
+    below = [line for part in parts if part for line in render.wrapped(part, first="  ", rest="    ")]
+    return render.wrapped(head, first="- ", rest="  "), below
+
+
+def gap_line(gap: NotChecked) -> str:
+    """`duplex limits: not measured: needs twoway and oneway on one transport. Measure …`."""
+    how = f". {fix_text(gap.how)}" if gap.how else ""
+    return f"{check_name(gap)}: {gap.reason.value}: {gap_text(gap)}{how}"
+
+
+def _gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
+    """Why hosts failed, one line for each other reason, and one with the commands that measure the most."""
+    reasons: dict[str, dict[str, None]] = {}
+    for gap in gaps:
+        if gap.why != "failed":
+            reasons.setdefault(gap.reason.value, {})[check_name(gap)] = None
+    texts = [gap_line(gap) for gap in gaps if gap.why == "failed"]  # a host may have died
+    for reason, names in reasons.items():
+        more = f" and {len(names) - _NAMES_MAX} more (--all)" if len(names) > _NAMES_MAX else ""
+        texts.append(f"{reason}: {', '.join([*names][:_NAMES_MAX])}{more}")
+    commands = dict.fromkeys(f"`{command_line(gap.how)}`" for gap in gaps if gap.how and gap.how.argv)
+    if commands:
+        texts.append(f"To measure: {'; '.join(commands)}")
+    return [line for text in texts for line in render.wrapped(text, first="  ", rest="    ")]
+
+
+def _note_text(note: Note) -> str:
+    return note_text(note) + (f" {_sentence(note.fix)}" if note.fix else "")
+
+
+def _sentence(fix: Fix) -> str:
+    text = fix_text(fix)
+    return text if text.endswith((".", "`")) else f"{text}."
+
+
+# ---- fits -----------------------------------------------------------------------------------------------------------
+
+
+def print_lines(lines: Sequence[FittedLine]) -> None:
+    """One row for each segment of a curve."""
+    if lines:
+        render.title("Straight lines through the times (t_0 + size / r_inf), by segment")
+        _print_fits([(line, line) for line in lines], _OF_LINE)
+        render.note("misses: weighted root mean square of (measured - line) / line. -: not determined by the data.")
+
+
+def print_loggp(fits: Sequence[Parameters]) -> None:
+    """One row for each segment of the round trips of prtt."""
+    if fits:
+        render.title("LogGP by segment of the half round trip")
+        _print_fits([(fit, fit.loggp) for fit in fits], _OF_LOGGP)
+        render.note("holds: whether L, o_s and o_r are all above zero, as LogGP assumes (docs/methods.md).")
+
+
+def print_off_lines(off_lines: Sequence[OffLine]) -> None:
+    """A sentence for each curve that has sizes on no line."""
+    for name, points in itertools.groupby(off_lines, key=lambda point: f"{_name(point)} ({point.state})"):
+        sizes = ", ".join(f"{format_bytes(point.bytes)} ({format_ns(point.time_ns.value)})" for point in points)
+        render.note(f"Off every line of {name}: {sizes}.")
+
+
+def _print_fits(
+    fits: Sequence[tuple[FittedLine | Parameters, FittedLine | LogGP]], texts: Mapping[str, Callable[..., str]]
+) -> None:
+    """A row for each fit: its curve and state, and the fitted parameters."""
+    columns = [
+        TableColumn("of", wrap=True, key=True),
+        TableColumn("sizes", right=True, key=True),
+        *(TableColumn(title, right=True) for title in texts),
+        TableColumn("ranks share", optional=True),
+    ]
+    rows = [
+        [
+            f"{_name(curve)} ({curve.state})",
+            f"{format_bytes(fit.first_bytes)} - {format_bytes(fit.last_bytes)}",
+            *(text(fit) for text in texts.values()),
+            curve.pair_class or "-",
+        ]
+        for curve, fit in fits
+    ]
+    render.table(columns, rows)
+
+
+def _name(curve: FittedLine | OffLine | Parameters) -> str:
+    ranks = f", {counted(curve.ranks, 'rank')}" if curve.ranks != 2 else ""
+    return f"{curve.pattern} on {curve.transport}{ranks}"
+
+
+def with_half_width(value: Estimate | None, text: Callable[[float], str]) -> str:
+    """`133 ns ±1.2%`: the larger half-width; a range where that is half the value or more."""
+    if value is None:
+        return "-"
+    if value.low <= 0:  # none of these values can be
+        return f"at most {text(value.high)}" if value.high > 0 else "below 0"
+    half_width = value.relative
+    return f"{text(value.value)} ±{half_width:.1%}" if half_width < 0.5 else f"{text(value.low)} to {text(value.high)}"

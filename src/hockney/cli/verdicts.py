@@ -1,0 +1,231 @@
+"""The verdicts of `hockney check`: series that became slower than in a baseline, and limits in a file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hockney.analysis.compare import Comparison, Verdict
+from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
+from hockney.cli.changes import comparison_json, notes
+from hockney.cli.check import JUnitCase, JUnitReport
+from hockney.cli.measuring import command_line, measuring
+from hockney.cli.words import format_interval
+from hockney.errors import ExitCode, UsageError
+from hockney.measure.check import PATIENCE_S, check
+from hockney.measure.check import check_expectations as measure_expectations
+from hockney.model import Point
+from hockney.report import changes
+from hockney.results.runs import open_results
+from hockney.stats.figures import ONE_LAUNCH
+from hockney.units import counted, format_bytes, format_ns, format_rate
+from hockney.worker.catalogue import load
+
+_JUNIT_KINDS = {Verdict.SLOWER: "failure", Verdict.INCONCLUSIVE: "skipped"}
+
+# ---- against a baseline ---------------------------------------------------------------------------------------------
+
+
+def check_baseline(
+    reference: str, max_slowdown: float | None, time_s: float | None, patience_s: float | None, store: Path | None
+) -> JUnitReport:
+    """Measure the plan of a run again and compare. Raises UsageError for an unusable baseline."""
+    with measuring(store, create=False) as (catalogue, results, display):
+        comparison = check(
+            str(results.find_run(reference)),
+            catalogue,
+            results,
+            display,
+            command=command_line("check"),
+            max_slowdown=0.05 if max_slowdown is None else max_slowdown,
+            time_s=time_s,
+            patience_s=PATIENCE_S if patience_s is None else patience_s,
+        )
+    return report_of(comparison)
+
+
+def report_of(comparison: Comparison) -> JUnitReport:
+    """The printed form of a check: on the screen a line for each range that is slower or inconclusive."""
+    is_fine = comparison.is_whole and comparison.other_cpu is None
+    code = ExitCode.WORSE if comparison.counts[Verdict.SLOWER] else ExitCode.DONE if is_fine else ExitCode.INCOMPLETE
+    failing = [alike for alike in comparison.ranges if alike.verdict in _JUNIT_KINDS]
+    lines = changes.range_sentences(failing, comparison)
+    lines += [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
+    lines += notes(comparison)[:3] if code != ExitCode.DONE else []
+    document = {"judged_again": comparison.judged_again, "may_hide": _hidden_json(comparison)}
+    return JUnitReport(
+        f"hockney check against run {comparison.base}",
+        comparison.new,
+        code,
+        [*lines, _summary(comparison)],
+        {**document, **comparison_json(comparison)},
+        _cases(comparison),
+    )
+
+
+def _summary(comparison: Comparison) -> str:
+    """`2 slower, 41 ok (a slowdown up to 6.3 % could hide), 1 inconclusive: run 7 against run 3, limit +5 %`."""
+    counts = comparison.counts
+    inconclusive = counts[Verdict.INCONCLUSIVE] + len(comparison.only_base)
+    fine = counts[Verdict.SAME] + counts[Verdict.FASTER]
+    again = f", {comparison.judged_again} judged again" if comparison.judged_again else ""
+    limit = changes.percent_text(comparison.margin).replace(".0", "")
+    hidden = changes.hidden_text(comparison)
+    return (
+        f"{counts[Verdict.SLOWER]} slower, {fine} ok{hidden}, {inconclusive} inconclusive{again}: "
+        f"run {comparison.new} against run {comparison.base}, limit {limit}"
+    )
+
+
+def _other_cpu_sentence(comparison: Comparison) -> str:
+    cpu = comparison.other_cpu
+    assert cpu is not None
+    return (
+        f"run {comparison.base} was measured on a different CPU ({cpu.base}; this is {cpu.new}), which may hide or "
+        "explain any change: take a baseline on this machine"
+    )
+
+
+def _hidden_json(comparison: Comparison) -> dict[str, Any] | None:
+    """The largest slowdown that a fine series may hide; None if all intervals end within the limit."""
+    hidden = comparison.widest
+    if hidden is None:
+        return None
+    group, name = _case_name(hidden.point)
+    sentence = f"an interval reaches as far as {changes.percent_text(hidden.reach)}: {group}, {name}"
+    return {"sentence": sentence, "ratio": hidden.reach, "point": hidden.point}
+
+
+def _cases(comparison: Comparison) -> list[JUnitCase]:
+    """One for each series, so that a CI system can follow it from check to check."""
+    cases = [
+        JUnitCase(
+            *_case_name(change.point),
+            _JUNIT_KINDS.get(change.verdict, ""),
+            changes.range_sentence(replace(alike, changes=(change,)), comparison),
+        )
+        for alike in comparison.ranges
+        for change in alike.changes
+    ]
+    cases += [
+        JUnitCase(*_case_name(point), "skipped", changes.only_in_sentence(comparison.base, [point]))
+        for point in comparison.only_base
+    ]
+    if comparison.other_cpu:
+        cases.append(JUnitCase("baseline", "CPU", "skipped", _other_cpu_sentence(comparison)))
+    return cases
+
+
+def _case_name(point: Point) -> tuple[str, str]:
+    """`pingpong on tcp` and `2 ranks, window=4, 8 KiB`; a library's transport has its version, as in the new run."""
+    options = [f"{name}={value}" for name, value in point.options]
+    size = [format_bytes(point.bytes)] if point.is_sized else []
+    return f"{point.pattern} on {point.transport}", ", ".join([point.ranks_text, *options, *size])
+
+
+# ---- limits in a file -----------------------------------------------------------------------------------------------
+
+
+def check_expectations(path: Path, reference: str | None, time_s: float | None, store: Path | None) -> JUnitReport:
+    """Check every limit of the file, in a stored run or in a new one. Raises UsageError."""
+    catalogue = load()
+    expectations = load_expectations(path, catalogue)
+    if reference is None:
+        with measuring(store, create=True) as (catalogue, opened, display):
+            run_id, judged = measure_expectations(
+                expectations, catalogue, opened, display, command=command_line("check"), time_s=time_s
+            )
+    else:
+        if time_s is not None:
+            raise UsageError("--time is for measuring, and a named RUN is measured already: leave one of them out")
+        with open_results(store) as results:
+            run = results.run(reference)
+            run_id, judged = run.id, judge_expectations(run, expectations, catalogue)
+    counts = Counter(limit.outcome for limit in judged)
+    code = ExitCode.DONE
+    if counts[Outcome.MISSED]:
+        code = ExitCode.WORSE
+    elif counts[Outcome.INCONCLUSIVE]:
+        code = ExitCode.INCOMPLETE
+    return JUnitReport(
+        f"hockney check --expect {path.name}",
+        run_id,
+        code,
+        _limit_lines(judged, run_id),
+        {"limits": [_judged_json(limit, run_id) for limit in judged]},
+        [_limit_case(limit, run_id) for limit in judged],
+    )
+
+
+def _limit_lines(judged: Sequence[Judged], run_id: int) -> list[str]:
+    others = [limit for limit in judged if limit.outcome is not Outcome.MET]
+    lines = [f"{limit.outcome.value}: {limit_sentence(limit, run_id)}" for limit in others]
+    figures = [limit.figure for limit in others if limit.figure is not None and limit.figure.low_ns is not None]
+    if any(figure.interval_over == ONE_LAUNCH for figure in figures):
+        lines.append("Intervals are within one launch.")
+    counts = Counter(limit.outcome for limit in judged)
+    listed = ", ".join(
+        f"{counts[outcome]} {outcome.value}" for outcome in (Outcome.MISSED, Outcome.MET, Outcome.INCONCLUSIVE)
+    )
+    return [*lines, f"{listed}: {counted(len(judged), 'limit')}, run {run_id}"]
+
+
+def _limit_case(limit: Judged, run_id: int) -> JUnitCase:
+    kinds = {Outcome.MET: "", Outcome.MISSED: "failure", Outcome.INCONCLUSIVE: "skipped"}
+    name = f"{limit.what}: {limit.subject}"
+    return JUnitCase("expectations", name, kinds[limit.outcome], limit_sentence(limit, run_id))
+
+
+def limit_sentence(limit: Judged, run_id: int) -> str:
+    """`pingpong of 8 B on shm, 2 ranks: latency 45.0 ns (44.1 - 46.2 ns, near), expected <= 40.0 ns`."""
+    expected = f"<= {format_ns(limit.limit)}" if limit.what == "latency" else f">= {format_rate(limit.limit)}"
+    value = f"{limit.what} {_value(limit)}" if limit.figure is not None else limit.what
+    reason = f"; {_reason(limit, run_id)}" if limit.reason else ""
+    return (
+        f"{limit.subject if limit.point is None else limit.point}: {value}, expected {expected} ({limit.place}){reason}"
+    )
+
+
+def _reason(limit: Judged, run_id: int) -> str:
+    state = f"state {limit.of.state.name}" if limit.of.state else "any one machine state"
+    between = f" between ranks of the class '{limit.of.pair_class}'" if limit.of.pair_class else ""
+    known = f"; it has the classes {', '.join(limit.classes) or 'none'}" if between and limit.classes else ""
+    return {
+        LimitReason.NO_SERIES: f"run {run_id} has no such series{between}{known}",
+        LimitReason.NOT_MEASURED: limit.message,
+        LimitReason.FEW_MEASUREMENTS: f"too few measurements{between} in {state} for an interval",
+        LimitReason.OTHER_STATE: "the limit is met in other machine states; this state has too few measurements",
+        LimitReason.UNCERTAIN: "the interval contains the limit; a longer --time narrows it",
+        None: "",
+    }[limit.reason]
+
+
+def _value(limit: Judged) -> str:
+    figure = limit.figure
+    assert figure is not None
+    if limit.what == "latency":
+        return f"{format_ns(figure.value_ns)} ({format_interval(figure.low_ns, figure.high_ns)}, {figure.state})"
+    rates = (figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s)
+    value, low, high = (format_rate(rate or 0.0) for rate in rates)
+    interval = "too few measurements" if figure.low_ns is None else f"{low} to {high}"
+    return f"{value} ({interval}, {figure.state})"
+
+
+def _judged_json(limit: Judged, run_id: int) -> dict[str, Any]:
+    """A judged limit as JSON. It has only one of the two limits, because their units differ."""
+    return {
+        "place": limit.place,
+        "subject": limit.subject,
+        "what": limit.what,
+        "outcome": limit.outcome.value,
+        "sentence": limit_sentence(limit, run_id),
+        "point": limit.point,
+        "figure": limit.figure,
+        "reason": _reason(limit, run_id) or None,
+        "reason_code": limit.reason.value if limit.reason else None,
+        "limit_ns": limit.limit if limit.what == "latency" else None,
+        "limit_bytes_per_s": limit.limit if limit.what == "bandwidth" else None,
+    }
