@@ -296,7 +296,8 @@ def _print_part(
         grid = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_header=with_titles, header_style="bold")
         for place, width in widths.items():
             column, broken = columns[place], "\n".join(wrapped(columns[place].title, width))
-            grid.add_column(Text(broken, justify="right" if column.right else "left"), width=width, style=column.style)
+            title = Text(broken, justify="right" if column.right else "left")
+            grid.add_column(title, width=width, style=column.style, overflow="fold")
         for row in block:
             # Padded here: rich would strip the blanks that align figures with and without an interval.
             grid.add_row(*(_cell(row[place], width, right=columns[place].right) for place, width in widths.items()))
