@@ -210,13 +210,13 @@ static bool owd_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 static hk_status_t owd_verdict(const hk_run_t *run)
 {
     const owd_state_t *state = run->state;
+    const unsigned long long left_out = state->left_out, all = state->left_out + state->batches;
     if (owd_is_too_busy(state)) {
         return hk_fail(
             HK_ERR_CORRUPT, run->ctx->rank,
             "owd: %llu of %llu batches were left out, as the clocks' error was more than %d times the least of "
             "%.2f us: keep the CPUs of the ranks free of other programs",
-            (unsigned long long)state->left_out, (unsigned long long)(state->left_out + state->batches),
-            OWD_ERROR_FACTOR, state->least_error_ns / 1000);
+            left_out, all, OWD_ERROR_FACTOR, state->least_error_ns / 1000);
     }
     if (2 * state->shorts <= state->batches) {
         return HK_OK;
