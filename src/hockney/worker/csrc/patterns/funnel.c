@@ -13,7 +13,7 @@ static hk_plan_t funnel_plan(const hk_run_t *run)
                        .divisor = 1};
 }
 
-static hk_status_t receive_all(hk_run_t *run)
+static hk_status_t funnel_receive_all(hk_run_t *run)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
@@ -28,7 +28,7 @@ static hk_status_t funnel_repeat(hk_run_t *run, uint64_t reps)
     hk_ctx_t *ctx = run->ctx;
     if (ctx->rank == 0) {
         for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(receive_all(run));
+            HK_TRY(funnel_receive_all(run));
         }
     } else {
         for (uint64_t i = 0; i < reps; i++) {
