@@ -32,6 +32,7 @@ _OF_MESSAGES = [
 ]
 PATTERNS = [row["name"] for row in _OF_MESSAGES if row["ranks"][0] <= 2]
 FARMS = [row["name"] for row in _OF_MESSAGES if row["ranks"][0] > 2]
+EVEN = [row["name"] for row in _OF_MESSAGES if row["ranks"][2] == 2]  # they refuse three ranks
 ONE_SIDED = [row["name"] for row in DESCRIPTION["patterns"] if row["needs"] == ["one_sided"]]
 TRANSPORTS = [row["name"] for row in DESCRIPTION["transports"] if "lossy" not in row["caps"]]
 SHORT = [name for name in TRANSPORTS if ":" not in name]  # of each way to wait, one is in every scripts/test
@@ -144,9 +145,9 @@ def test_every_pattern_of_three_ranks_and_of_four(transport: str, checked: Recip
     assert "ERROR" not in done.stderr
     assert "runtime error" not in done.stderr
     refused = [a["message"] for a in answers if a["kind"] == "error"]
-    assert len(refused) == 9, refused  # no pairs, no bisection of three, and no floor with too many ranks
+    assert len(refused) == 4 * len(EVEN) + 1, refused  # in four sizes, and no floor with too many ranks
     assert kinds[-1] == "bye"
-    even = [line for line in commands if "pattern=pairs" in line or "pattern=bisection" in line]
+    even = [line for line in commands if any(f"pattern={pattern} " in line for pattern in EVEN)]
     answers = measured(even, "-t", transport, "-n", "4", "--oversubscribed", recipe=checked)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -155,7 +156,7 @@ def test_every_pattern_of_three_ranks_and_of_four(transport: str, checked: Recip
 @pytest.mark.parametrize("recipe", [ADDRESS, THREAD], ids=["address", "thread"])
 @pytest.mark.parametrize(("transport", "ranks"), [("shm", 2), ("shm", 3), ("threads", 2)])
 def test_all_but_the_farms_under_each_sanitizer(transport: str, ranks: int, recipe: Recipe) -> None:
-    patterns = [name for name in PATTERNS if ranks == 2 or name not in ("pairs", "bisection")]
+    patterns = [name for name in PATTERNS if ranks == 2 or name not in EVEN]
     commands = [measure(pattern, size) for pattern in patterns for size in (0, 8, 1000, 70_001)] + reductions(transport)
     commands += [measure(pattern, size) for pattern in ONE_SIDED for size in (8, 1000, 70_000)]
     commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16)]

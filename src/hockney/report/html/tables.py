@@ -54,10 +54,10 @@ def _cell(column: Column, value: Value | None, of_column: Iterable[Value | None]
     if not value.has_interval:
         return Cell(text, spread_text(value.relative))
     known = [other for other in of_column if other is not None and other.has_interval]
-    if column.unit == "bytes/s":
-        is_best = value.high >= max(known, key=lambda other: other.value).low
-    else:
+    if column.unit == "ns":
         is_best = value.low <= min(known, key=lambda other: other.value).high
+    else:
+        is_best = value.high >= max(known, key=lambda other: other.value).low
     return Cell(text, spread_text(value.relative), is_best)
 
 
