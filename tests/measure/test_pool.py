@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hockney.machine.activity import StealMeter
+from hockney.measure.background import Background
+from hockney.measure.load import Load
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.measure.pool import WorkerPool, _host_names
 from hockney.measure.recorder import Recorder
@@ -180,6 +183,25 @@ def test_after_a_failed_start_its_hosts_are_asked_and_those_that_do_not_answer_a
     assert len(jobs) == 1
     assert asked == [["n1", "n2"]] * asks_hosts
     assert noted.lost_hosts == (lost if "n2 does" in reason else {})
+
+
+@pytest.mark.parametrize(("lost", "end"), [({}, "close"), ({"n1": "no route"}, "close"), ({"n3": "no route"}, "kill")])
+def test_a_background_on_a_lost_host_is_killed_and_not_started_again(
+    lost: dict[str, str], end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would not quit; the hosts of a failed job are asked together with those of the background."""
+    monkeypatch.setattr("hockney.measure.pool.lost_hosts", lambda *_: lost)
+    point = Point("tcp", "pingpong", 2, 8)
+    pool = pool_of(Plan("test", (point,), hosts=("n1", "n2"), background=Background("incast", 2, ("n3", "n4"))), load())
+    ended: list[str] = []
+    session: Any = SimpleNamespace(close=lambda: ended.append("close"), kill=lambda: ended.append("kill"))
+    with pool.launch(0, seed=1):
+        pool._loads["tcp"] = Load(session, Background("incast", 2), 60, is_lossy=False)
+        pool._lose_hosts(point)
+    assert ended == [end]
+    if end == "kill":
+        with pool.launch(1, seed=2), pytest.raises(PointFailed, match=r"^n3 does not answer \(no route\)$"):
+            pool._start_load("tcp")
 
 
 @pytest.mark.parametrize(

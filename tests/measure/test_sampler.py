@@ -201,6 +201,23 @@ def test_a_first_round_on_a_slow_network_ends_without_long_messages(budget_s: fl
     assert len(sample(Machine(machine.time_ns), on_model, budget_s=budget_s).rounds[0]) == len(points)
 
 
+def test_the_start_of_a_job_makes_no_transport_slow() -> None:
+    """One launcher fails after a minute, so that the next transport, whose job takes 2 s to start, is late."""
+
+    class Starting(Machine):
+        def clock_ns(self, point: Point) -> float:
+            self.now_s += starts_s.pop(point.transport, 0.0)
+            if point.transport == "mpi":
+                raise PointFailed("it did not start")
+            return super().clock_ns(point)
+
+    starts_s = {"mpi": 61.0, "tcp": 2.0}
+    failing, quick = ([Point(name, "oneway", 2, size) for size in (8, 1 << 20)] for name in ("mpi", "tcp"))
+    notes = sample(Starting(lambda point: 1000.0), plan_of(*failing, *quick), budget_s=1)
+    assert [measurement.point for measurement in notes.rounds[0]] == quick
+    assert [notes.ends[point] for point in failing] == [(PointStatus.FAILED, "it did not start")] * 2
+
+
 def test_the_first_round_of_a_later_launch_is_whole_too() -> None:
     machine = Machine(lambda point: 20_000.0)
     points = tuple(Point("tcp", "pingpong", 2, size) for size in range(1, 9))

@@ -19,7 +19,8 @@ FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two v
 def long_ns(points: int, time_s: float) -> float:
     """The time from which a repetition alone makes a measurement, if this many points share the time of a launch.
 
-    A tenth of half a second if a point's share is too short for enough measurements of several samples and a warm-up.
+    Half a second, because a repetition without a warm-up then loses little; down to a tenth of that if a point's share
+    is too short for enough measurements of several samples and a warm-up.
     """
     share_ns = 1e9 * time_s / max(1, points)
     return min(500_000_000, max(50_000_000, share_ns / (MIN_MEASUREMENTS * (SAMPLES_MIN + 1))))
@@ -53,7 +54,7 @@ def long_messages_s(budget_s: float, launches: int) -> float:
 
 
 def first_rounds_s(points: Sequence[Point], launches: int, *, on_hosts: bool = False) -> float:
-    """The time of the first round of every launch, which is made whole under any budget.
+    """The time of the first round of every launch, which is made whole, except for long_messages_s, under any budget.
 
     Only for long messages are long repetitions known beforehand. Constants are from two virtual CPUs, and for ranks
     that are not all on one of several hosts from a network of 1 Gbit/s.

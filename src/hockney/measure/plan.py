@@ -370,7 +370,7 @@ def _refuse_without_rate(patterns: Sequence[PatternInfo], catalogue: Catalogue) 
 
 
 def _refuse_too_many(suite: Suite, count: int, time_s: float) -> None:
-    """Raises UsageError for a plan whose first round, which is never cut short, takes far longer than its time."""
+    """Raises UsageError for a plan whose first round, whole for short messages, takes far longer than its time."""
     if count * FIRST_POINT_S <= max(60.0, 10 * time_s):
         return
     minutes = math.ceil(count * FIRST_POINT_S / 60)

@@ -43,6 +43,7 @@ class Work:
     warm: bool = False  # it was measured in this launch, if only for calibration
     last: Measurement | None = None
     cost_s: float = 0.0  # of one measurement, with everything around it
+    took_s: float = 0.0  # of all in this launch, calibration included, but without the start of its job
     first_s: float | None = None  # when its first measurement was over
     time: Interval | None = None  # in the main state
     narrow_checks: int = 0  # how often in a row the interval was narrow enough

@@ -36,7 +36,7 @@ from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
 from hockney.stats.fit.refine import sizes_to_add
 from hockney.stats.states import classify
 
-_SLOW_S = 1.0  # a transport is slow once a point took longer in a first round: others take some hundredths
+_SLOW_S = 1.0  # a transport is slow if a point took longer in a first round: others take some hundredths
 _NARROW_CHECKS = 2  # stopping at the first narrow interval would favour lucky ones
 
 
@@ -121,7 +121,6 @@ class Sampler:
         self._span_s = SPAN_S / plan.launches
         self._measurements = measurements
         self._deadline_s = self._short_only_s = math.inf
-        self._slow: set[str] = set()  # transports
         self.round = self._first_round = start_round  # rounds so far, earlier ones included
         self._work = {point: Work(point) for point in plan.points}
         self._pending: list[Measurement] = []
@@ -207,7 +206,7 @@ class Sampler:
                 break
             if self._is_left_out(work):
                 continue
-            begin_s = first_s = self._clock()
+            begin_s = self._clock()
             try:
                 if not work.warm:
                     self._calibrate(work)
@@ -218,10 +217,7 @@ class Sampler:
                 self._given_up.add(work.point)
                 self._end(work, PointStatus.SKIPPED if failure.skipped else PointStatus.FAILED, str(failure))
                 continue
-            finally:
-                now_s = self._clock()
-                if now_s - first_s > _SLOW_S and work.point.transport not in self._plan.virtual:
-                    self._slow.add(work.point.transport)
+            now_s = self._clock()
             work.cost_s = now_s - begin_s
             work.first_s = now_s if work.first_s is None else work.first_s
             for measurement in measurements:
@@ -236,8 +232,11 @@ class Sampler:
 
     def _is_left_out(self, work: Work) -> bool:
         """Whether a first round that takes far too long is made without this: a long message on a slow transport."""
-        is_slow = work.point.transport in self._slow and is_long(work.point)
-        return is_slow and self.round == self._first_round and self._clock() >= self._short_only_s
+        if self.round > self._first_round or self._clock() < self._short_only_s or not is_long(work.point):
+            return False
+        transport = work.point.transport
+        alike = (each for each in self._work.values() if each.point.transport == transport)
+        return transport not in self._plan.virtual and any(each.took_s > _SLOW_S for each in alike)
 
     def _take(self, work: Work) -> list[Measurement]:
         """The measurements of one point in one round."""
@@ -270,9 +269,13 @@ class Sampler:
         return measurement
 
     def _measure(self, work: Work, batch: int, *, samples: int, warmup: int, verify: bool = False) -> Measurement:
-        return self._instrument.measure(
-            work.point, round_=self.round, batch=batch, samples=samples, warmup=warmup, verify=verify
-        )
+        begin_s = self._clock()
+        try:
+            return self._instrument.measure(
+                work.point, round_=self.round, batch=batch, samples=samples, warmup=warmup, verify=verify
+            )
+        finally:
+            work.took_s += self._clock() - begin_s
 
     def _calibrate(self, work: Work) -> None:
         """Choose the batch, if no earlier launch did. These samples only warm up; they are not kept."""

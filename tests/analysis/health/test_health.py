@@ -142,6 +142,13 @@ def test_losses_of_a_slow_host_are_evidence_and_no_second_fault(tmp_path: Path) 
     assert finding.facts["lost_share"] == pytest.approx(0.03)
 
 
+def test_losses_of_a_slow_host_do_not_hide_a_lossy_link(tmp_path: Path) -> None:
+    slow, link = both(sends(0, 8)), both([(2, 5)])
+    store_health(tmp_path / "r.db", 8, rates=dict.fromkeys(slow, 0.25), lost=dict.fromkeys([*slow, *link], 30.0))
+    found = sorted(named(read_health(tmp_path / "r.db")))
+    assert found == [("lossy link", "n3", "n6", "both"), ("slow host", "n1", "both")]
+
+
 def test_two_slow_hosts_and_a_slow_link(tmp_path: Path) -> None:
     slow = dict.fromkeys([*both(sends(1, 8)), *receives(6, 8)], 0.5) | {(3, 4): 0.5}
     store_health(tmp_path / "r.db", 8, rates=slow)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -72,18 +72,19 @@ def lossy_places(known: Matrices, slow: Located) -> Located:
             return None
         return sent.times >= min(3, sent.measurements)  # a burst is no fault
 
-    return _unless_shared(known, locate(known.sent, is_lossy))
+    return _unless_shared(known, locate(known.sent, is_lossy), slow.places)
 
 
-def _unless_shared(known: Matrices, located: Located) -> Located:
+def _unless_shared(known: Matrices, located: Located, slow: Sequence[Place] = ()) -> Located:
     """Nothing is named where pairs of a place, half or more, show a fault only while pairs of other places do.
 
     Two groups of hosts behind a narrow uplink are slow, or lose segments, in rounds in which many pairs cross it. Hosts
     that show the fault in three quarters of their pairs are named, and no reason for doubt: they are in all rounds.
+    Nor are hosts that are so slow, and lose segments for that.
     """
     certain = {
         host
-        for place in located.places
+        for place in (*located.places, *slow)
         if place.to is None and 4 * len(place.pairs) >= 3 * place.crossing
         for host in place.hosts
     }

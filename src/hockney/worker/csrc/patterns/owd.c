@@ -5,9 +5,9 @@
  * on a line between the two comparisons: in the mean of all messages it is in the middle.
  *
  * On a busy machine all exchanges of a comparison may be late. Such a batch is left out and made again: its error is
- * more than four times the least of the measurement, or its delay is not even positive. Nothing else decides, as
- * leaving out short delays would make the rest too long. A measurement fails if more than half of its batches are left
- * out, and ten more.
+ * more than four times the least one so far, or its delay is not even positive. Nothing else decides, as leaving out
+ * short delays would make the rest too long. A measurement fails if more than half of its batches are left out, and ten
+ * more. The delays are then those while the ranks' CPUs and the network were free enough to compare clocks.
  *
  * A short message takes half a round trip itself, however unequal the two directions are: its time says nothing. So a
  * time is too short up to twice the error of the clocks, which is half the shortest round trip. A measurement fails if
