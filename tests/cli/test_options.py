@@ -146,6 +146,7 @@ def test_two_ranks_are_measured_between_hosts_and_within_one(
         ("-t shm --map node --background bulk", "--background places all ranks itself: name the CPUs with --cpus"),
         ("--machine gpmimd --map node", "leave out --transport, --hosts, --cpus, --map and --interface"),
         ("--machine gpmimd --interface eth0", "leave out --transport, --hosts, --cpus, --map and --interface"),
+        ("--machine gpmimd:apart", "--machine takes the variants that the model names"),
         ("-t tcp --interface eth0", "--interface is for messages between hosts: name them with --hosts"),
         ("-t tcp/2", "tcp/2 places ranks on hosts: name them with --hosts"),
         ("-t shm/2 --hosts a,b", "the transport works within one host; across hosts use -t mpi or tcp or udp"),
