@@ -263,6 +263,30 @@ def test_each_side_has_its_own_environment_transport_and_label(monkeypatch: pyte
     assert (base.environment, new.environment) == ({"A": "1"}, {"B": "2"})
 
 
+def test_variants_may_differ_in_their_transport_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    words = ["compare", "oneway", "--interleave", "--launches", "6", "--base-transport"]
+    base, new = variants_of(monkeypatch, tmp_path, *words, "shm", "--new-transport", "threads")
+    assert [{point.transport for point in side.plan.points} for side in (base, new)] == [{"shm"}, {"threads"}]
+    assert (base.plan.launches, base.environment, new.environment) == (6, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--base-transport shm --new-transport shm", "both variants are the same"),
+        ("--base-env A=1 --new-env A=1", "both variants are the same"),
+        ("--new-env A=1 --launches 5", "give --launches 6 or more"),
+        ("--base-transport shm", "both --base-transport and --new-transport"),
+        ("--base-transport shm --new-transport tcp -t shm", "give --transport, or both"),
+        ("--new-env A=1 -t tcp --hosts a,b", "only affect jobs on this host"),
+    ],
+)
+def test_variants_that_cannot_be(words: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compare", "oneway", "--interleave", *words.split(), "--store", str(tmp_path / "r.db")]
+    assert execute(command) == 2
+    assert why in " ".join(capsys.readouterr().err.split())
+
+
 def test_every_option_of_compare_is_in_the_plan_or_named_here() -> None:
     options = {max(param.opts, key=len) for param in compare_command.params if param.opts[0].startswith("-")}
     sides = {f"--{side}-{what}" for side in ("base", "new") for what in ("env", "transport")}
@@ -292,6 +316,7 @@ def test_an_option_of_check_changes_just_its_field(
         assert execute(["check", "--baseline", "last", *more, "--store", str(filled_store)]) == 2
     before, after = seen
     assert before["baseline"] == "2"
+    assert (before["max_slowdown"], before["time_s"], before["patience_s"]) == (0.05, None, 120.0)
     assert {name: after[name] for name in after if after[name] != before[name]} == changed
 
 

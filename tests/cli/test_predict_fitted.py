@@ -207,8 +207,9 @@ def test_a_run_with_short_messages_on_one_transport_is_taken(
     known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = str(shutil.copy(known, tmp_path))
-    made = [Made(Point(name, "pingpong", 2, size), 1000, 2) for name, size in (("shm", 64), ("tcp", 65536))]
-    made += [Made(Point(one.point.transport, "oneway", 2, one.point.bytes, options(window=16)), 500, 16) for one in made]
+    sizes = {"shm": 64, "tcp": 65536}
+    made = [Made(Point(name, "pingpong", 2, size), 1000, 2) for name, size in sizes.items()]
+    made += [Made(Point(name, "oneway", 2, size, options(window=16)), 500, 16) for name, size in sizes.items()]
     store_run(Path(store), "quick", made)
     assert execute(["predict", "pingpong", "--bytes", "64K", "--time", "1ms", "--store", store]) in (0, 3)
     said = capsys.readouterr().err
