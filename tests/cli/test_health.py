@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.analysis.health.made import known_host, read_health, store_health
@@ -14,6 +17,10 @@ from hockney.analysis.pairs import partners
 from hockney.cli.health import exit_code_of
 from hockney.cli.hosts import health_json
 from hockney.errors import ExitCode
+from hockney.measure.plan import RunOptions
+from hockney.measure.recorder import RunOutcome
+from hockney.model import RunStatus
+from hockney.worker.hosts import Host
 
 
 def shown(path: Path) -> str:
@@ -126,6 +133,36 @@ def test_exit_codes(tmp_path: Path, made: dict[str, object], code: ExitCode) -> 
     health = read_health(tmp_path / "r.db")
     assert exit_code_of(health) is code
     assert exit_code_of(health, is_done=False) is (ExitCode.INCOMPLETE if code is ExitCode.DONE else code)
+
+
+@pytest.mark.parametrize(
+    ("made", "status", "code"),
+    [
+        ({}, RunStatus.DONE, ExitCode.DONE),
+        ({}, RunStatus.INTERRUPTED, ExitCode.INCOMPLETE),
+        ({"rates": {(0, 1): 0.5}}, RunStatus.INTERRUPTED, ExitCode.WORSE),
+    ],
+)
+def test_the_command_prints_the_run_it_measured_and_ends_with_its_code(
+    made: dict[str, Any], status: RunStatus, code: ExitCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(hosts: Sequence[Host], asked: RunOptions, *_: object, label: str | None, **__: object) -> RunOutcome:
+        seen.append(([host.name for host in hosts], asked.transports, asked.time_s, asked.timeout_s, label))
+        return RunOutcome(1, status, failed=0)
+
+    seen: list[object] = []
+    monkeypatch.setattr("hockney.measure.health.measure_health", measured)
+    store_health(tmp_path / "r.db", 4, **made)
+    words = ("health", "--hosts", "n[1-4]", "--time", "5s", "--limit", "20s", "--label", "mine", "--store", "r.db")
+    ended = call_here(tmp_path, *words)
+    assert "4 hosts, 6 of 6 pairs measured" in ended.stdout
+    assert "Saved as run 1" in ended.stderr
+    document = call_here(tmp_path, *words, "--json", "--quiet")
+    assert document.stderr == ""
+    shown = json.loads(document.stdout)
+    assert (shown["run"], shown["exit_code"], shown["health"]["pairs"]) == (1, code, 6)
+    assert ended.returncode == document.returncode == code
+    assert seen == [(["n1", "n2", "n3", "n4"], ("tcp",), 5.0, 20, "mine")] * 2
 
 
 def test_the_matrices_of_json_are_from_and_to(tmp_path: Path) -> None:

@@ -105,6 +105,17 @@ def test_hosts_are_in_the_plan_and_mpi_alone_runs_there(capsys: pytest.CaptureFi
     assert (shown["plan"]["map_by"], shown["plan"]["interface"]) == ("core", None)
 
 
+@pytest.mark.parametrize(("limit", "timeout_s"), [("1s", 1), ("24h", 86400), ("0.9s", None), ("86401s", None)])
+def test_the_time_limit_of_a_point_is_a_second_to_a_day(
+    limit: str, timeout_s: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "oneway", "-t", "shm", "--bytes", "8", "--limit", limit, "--dry-run", "--json"]
+    assert execute(words) == (2 if timeout_s is None else 0)
+    printed = capsys.readouterr()
+    assert ("--limit is not a time limit" in printed.err) == (timeout_s is None)
+    assert timeout_s is None or json.loads(printed.out)["plan"]["timeout_s"] == timeout_s
+
+
 def test_slots_that_are_asked_for_are_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "hosts"
     path.write_text("n1 slots=2\nn2 slots=3\n")
