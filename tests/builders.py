@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hockney.analysis.pairs import PairMatrix
 from hockney.model import Definition, Launch, Measurement, Point, RunInfo, RunStatus
 from hockney.results.store import StoredRun
 from hockney.results.traits import pattern_traits
+from hockney.stats.interval import Interval
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import OptionInfo, PatternInfo, TransportInfo
 from hockney.worker.libraries import Library
@@ -117,6 +119,28 @@ def make_launch(transport: str = "shm", **more: Any) -> Launch:
         "index": 1,
     }
     return Launch(**(known | more))
+
+
+def make_matrix(ranks: int, times_ns: Mapping[tuple[int, int], float], **more: Any) -> PairMatrix:
+    """The idle half round trips of 8 B between these pairs of ranks of one host."""
+    known: dict[str, Any] = {
+        "transport": "shm",
+        "pattern": "pingpong",
+        "options": (),
+        "bytes": 8,
+        "load": "idle",
+        "state": "near",
+        "floor_ns": 40.0,
+        "hosts": ("here",) * ranks,
+        "cpus": tuple(range(ranks)),
+        "oversubscribed": False,
+        "missing": 0,
+        "classes": (),
+        "outliers": (),
+        "inconclusive": (),
+    }
+    times = {pair: Interval(time_ns, time_ns, time_ns, 9, 0.95) for pair, time_ns in times_ns.items()}
+    return PairMatrix(ranks=ranks, times=times, **(known | more))
 
 
 def make_pattern(

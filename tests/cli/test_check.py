@@ -104,10 +104,42 @@ def test_screen(name: str, snapshot: SnapshotAssertion) -> None:
         (checked(series(0, 1.02), only_base=(make_point(8),)), 3),
         (checked(series(0, 1.02), differences=(Difference("CPU", "Xeon", "EPYC"),)), 3),
         (checked(series(0, 1.02), differences=(Difference("host", "there", "here"),)), 0),  # as in CI
+        (checked(series(0, 0.8, Verdict.FASTER)), 0),
+        (checked(series(0, 1.3, Verdict.SLOWER), differences=(Difference("CPU", "Xeon", "EPYC"),)), 1),
+        (checked(series(0, 1.3, Verdict.SLOWER), only_base=(make_point(8),)), 1),
     ],
 )
 def test_exit_code(check: Comparison, code: int) -> None:
     assert report_of(check).code == code
+
+
+def test_the_last_line_counts_what_is_slower_fine_and_inconclusive() -> None:
+    verdicts = [Verdict.SLOWER] + 2 * [Verdict.FASTER] + 3 * [Verdict.SAME] + 4 * [Verdict.INCONCLUSIVE]
+    made = checked(*(series(number, 1.0, verdict) for number, verdict in enumerate(verdicts)))
+    assert report_of(made).lines[-1] == "1 slower, 5 ok, 4 inconclusive: run 7 against run 3, limit +5 %"
+    again = replace(made, judged_again=2, only_base=(make_point(8, "shm"),), margin=1.125)
+    summary = "1 slower, 5 ok, 5 inconclusive, 2 judged again: run 7 against run 3, limit +12.5 %"
+    assert report_of(again).lines[-1] == summary
+    assert report_of(again).document["judged_again"] == 2
+
+
+def test_the_report_counts_its_cases_by_kind(tmp_path: Path) -> None:
+    """What is only in the baseline, and a baseline from another CPU, are skipped tests."""
+    verdicts = [Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.INCONCLUSIVE]
+    report = report_of(
+        checked(
+            *(series(number, 1.0, verdict) for number, verdict in enumerate(verdicts)),
+            only_base=(make_point(8, "shm"),),
+            differences=(Difference("CPU", "Xeon", "EPYC"),),
+        )
+    )
+    write_junit(tmp_path / "j.xml", report.title, report.cases)
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    counts = [suite.get(name) for name in ("tests", "failures", "skipped", "errors")]
+    assert counts == ["6", "1", "3", "0"]
+    kinds = {"".join(map(str, case.attrib.values())): [each.tag for each in case] for case in suite}
+    assert list(kinds.values()) == [["failure"], [], [], ["skipped"], ["skipped"], ["skipped"]]
+    assert kinds["baselineCPU"] == ["skipped"]
 
 
 def test_the_largest_slowdown_that_may_hide_is_in_the_document() -> None:

@@ -392,6 +392,8 @@ def test_completion_answers_with_commands_and_runs(cli: Cli, filled_store: Path)
     assert (commands.returncode, commands.stdout) == (0, "plain,explain\nplain,export\n")
     runs = cli(**asked, COMP_WORDS="hockney show b", COMP_CWORD="2")
     assert runs.stdout == "plain,base\n"
+    unknown = cli(**asked, COMP_WORDS="hockney shwo b", COMP_CWORD="2")
+    assert unknown.stderr == ""
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("runs",), ("show", "last"), ("list",)])

@@ -15,6 +15,7 @@ from tests.cli.support import call_here, write_model
 
 from hockney.cli import execute
 from hockney.results.store import Store
+from hockney.units import counted
 
 
 def test_it_measures_and_judges(tmp_path: Path) -> None:
@@ -54,6 +55,25 @@ def test_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: Sn
     words = ["check", "--expect", str(tmp_path / "expect.toml"), "last", "--store", str(tmp_path / "results.db")]
     assert execute(words) == 1
     assert capsys.readouterr().out == snapshot
+
+
+@pytest.mark.parametrize(
+    ("sizes", "code", "counts"),
+    [
+        (("8",), 0, "0 missed, 1 met, 0 inconclusive"),
+        (("8", "9"), 3, "0 missed, 1 met, 1 inconclusive"),
+        (("9", "64"), 1, "1 missed, 0 met, 1 inconclusive"),
+    ],
+)
+def test_exit_code(sizes: tuple[str, ...], code: int, counts: str, tmp_path: Path) -> None:
+    """The run has no 9 B, and its 64 B take longer than the limit."""
+    with Store.open(tmp_path / "results.db") as opened:
+        add_run(opened, {make_point(8): 1000.0, make_point(64): 3000.0}, launches=6)
+    limits = [of_8_bytes('latency = "<= 2 us"').replace("bytes = 8", f"bytes = {size}") for size in sizes]
+    (tmp_path / "expect.toml").write_text("\n".join(limits))
+    done = call_here(tmp_path, "check", "--expect", "expect.toml", "last")
+    assert (done.returncode, done.stderr) == (code, "")
+    assert done.stdout.splitlines()[-1] == f"{counts}: {counted(len(sizes), 'limit')}, run 1"
 
 
 @pytest.mark.parametrize("launches", [1, 6])

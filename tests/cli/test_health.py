@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.analysis.health.made import known_host, read_health, store_health
@@ -13,6 +17,10 @@ from hockney.analysis.pairs import partners
 from hockney.cli.health import exit_code_of
 from hockney.cli.hosts import health_json
 from hockney.errors import ExitCode
+from hockney.measure.plan import RunOptions
+from hockney.measure.recorder import RunOutcome
+from hockney.model import RunStatus
+from hockney.worker.hosts import Host
 
 
 def shown(path: Path) -> str:
@@ -48,6 +56,18 @@ def test_many_hosts_have_no_matrix_on_the_screen(tmp_path: Path) -> None:
 def test_of_many_hosts_one_that_only_sends_slowly_comes_first(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 20, rates={(7, other): 0.5 for other in range(20) if other != 7})
     assert "host sends receives latency n8 50.0 MB/s 100 MB/s 20.0 us" in shown(tmp_path / "r.db")
+
+
+def test_of_many_hosts_the_ten_slowest_are_shown_the_slowest_first(tmp_path: Path) -> None:
+    """n1 receives from each at a tenth of the usual rate, n2 at two tenths, … of 20 hosts."""
+    rates = {(a, b): (b + 1) / 10 for a in range(20) for b in range(20) if a != b and b < 12}
+    store_health(tmp_path / "r.db", 20, rates=rates, latencies={(3, other): 2.0 for other in range(4, 20)})
+    ended = call_here(tmp_path, "show", "--tables", "--store", "r.db")
+    rows = [re.split(r" {2,}", line) for line in ended.stdout.splitlines() if re.match(r"n\d+ {2,}", line)]
+    assert [row[0] for row in rows] == [f"n{number}" for number in range(1, 11)]
+    assert [row[2] for row in rows[:3]] == ["10.0 MB/s", "20.0 MB/s", "30.0 MB/s"]
+    assert rows[0][1] == "100 MB/s"
+    assert [row[3] for row in rows[2:5]] == ["20.0 us", "40.0 us", "20.0 us"]
 
 
 def test_an_inconclusive_result_has_the_command_that_measures_more(tmp_path: Path) -> None:
@@ -110,7 +130,39 @@ def test_run_does_not_measure_the_suite_health(tmp_path: Path) -> None:
 )
 def test_exit_codes(tmp_path: Path, made: dict[str, object], code: ExitCode) -> None:
     store_health(tmp_path / "r.db", 5, **made)  # type: ignore[arg-type]
-    assert exit_code_of(read_health(tmp_path / "r.db")) is code
+    health = read_health(tmp_path / "r.db")
+    assert exit_code_of(health) is code
+    assert exit_code_of(health, is_done=False) is (ExitCode.INCOMPLETE if code is ExitCode.DONE else code)
+
+
+@pytest.mark.parametrize(
+    ("made", "status", "code"),
+    [
+        ({}, RunStatus.DONE, ExitCode.DONE),
+        ({}, RunStatus.INTERRUPTED, ExitCode.INCOMPLETE),
+        ({"rates": {(0, 1): 0.5}}, RunStatus.INTERRUPTED, ExitCode.WORSE),
+    ],
+)
+def test_the_command_prints_the_run_it_measured_and_ends_with_its_code(
+    made: dict[str, Any], status: RunStatus, code: ExitCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(hosts: Sequence[Host], asked: RunOptions, *_: object, label: str | None, **__: object) -> RunOutcome:
+        seen.append(([host.name for host in hosts], asked.transports, asked.time_s, asked.timeout_s, label))
+        return RunOutcome(1, status, failed=0)
+
+    seen: list[object] = []
+    monkeypatch.setattr("hockney.measure.health.measure_health", measured)
+    store_health(tmp_path / "r.db", 4, **made)
+    words = ("health", "--hosts", "n[1-4]", "--time", "5s", "--limit", "20s", "--label", "mine", "--store", "r.db")
+    ended = call_here(tmp_path, *words)
+    assert "4 hosts, 6 of 6 pairs measured" in ended.stdout
+    assert "Saved as run 1" in ended.stderr
+    document = call_here(tmp_path, *words, "--json", "--quiet")
+    assert document.stderr == ""
+    shown = json.loads(document.stdout)
+    assert (shown["run"], shown["exit_code"], shown["health"]["pairs"]) == (1, code, 6)
+    assert ended.returncode == document.returncode == code
+    assert seen == [(["n1", "n2", "n3", "n4"], ("tcp",), 5.0, 20, "mine")] * 2
 
 
 def test_the_matrices_of_json_are_from_and_to(tmp_path: Path) -> None:

@@ -105,6 +105,17 @@ def test_hosts_are_in_the_plan_and_mpi_alone_runs_there(capsys: pytest.CaptureFi
     assert (shown["plan"]["map_by"], shown["plan"]["interface"]) == ("core", None)
 
 
+@pytest.mark.parametrize(("limit", "timeout_s"), [("1s", 1), ("24h", 86400), ("0.9s", None), ("86401s", None)])
+def test_the_time_limit_of_a_point_is_a_second_to_a_day(
+    limit: str, timeout_s: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "oneway", "-t", "shm", "--bytes", "8", "--limit", limit, "--dry-run", "--json"]
+    assert execute(words) == (2 if timeout_s is None else 0)
+    printed = capsys.readouterr()
+    assert ("--limit is not a time limit" in printed.err) == (timeout_s is None)
+    assert timeout_s is None or json.loads(printed.out)["plan"]["timeout_s"] == timeout_s
+
+
 def test_slots_that_are_asked_for_are_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "hosts"
     path.write_text("n1 slots=2\nn2 slots=3\n")
@@ -146,6 +157,7 @@ def test_two_ranks_are_measured_between_hosts_and_within_one(
         ("-t shm --map node --background bulk", "--background places all ranks itself: name the CPUs with --cpus"),
         ("--machine gpmimd --map node", "leave out --transport, --hosts, --cpus, --map and --interface"),
         ("--machine gpmimd --interface eth0", "leave out --transport, --hosts, --cpus, --map and --interface"),
+        ("--machine gpmimd:apart", "--machine takes the variants that the model names"),
         ("-t tcp --interface eth0", "--interface is for messages between hosts: name them with --hosts"),
         ("-t tcp/2", "tcp/2 places ranks on hosts: name them with --hosts"),
         ("-t shm/2 --hosts a,b", "the transport works within one host; across hosts use -t mpi or tcp or udp"),
@@ -262,6 +274,30 @@ def test_each_side_has_its_own_environment_transport_and_label(monkeypatch: pyte
     assert (base.environment, new.environment) == ({"A": "1"}, {"B": "2"})
 
 
+def test_variants_may_differ_in_their_transport_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    words = ["compare", "oneway", "--interleave", "--launches", "6", "--base-transport"]
+    base, new = variants_of(monkeypatch, tmp_path, *words, "shm", "--new-transport", "threads")
+    assert [{point.transport for point in side.plan.points} for side in (base, new)] == [{"shm"}, {"threads"}]
+    assert (base.plan.launches, base.environment, new.environment) == (6, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("--base-transport shm --new-transport shm", "both variants are the same"),
+        ("--base-env A=1 --new-env A=1", "both variants are the same"),
+        ("--new-env A=1 --launches 5", "give --launches 6 or more"),
+        ("--base-transport shm", "both --base-transport and --new-transport"),
+        ("--base-transport shm --new-transport tcp -t shm", "give --transport, or both"),
+        ("--new-env A=1 -t tcp --hosts a,b", "only affect jobs on this host"),
+    ],
+)
+def test_variants_that_cannot_be(words: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compare", "oneway", "--interleave", *words.split(), "--store", str(tmp_path / "r.db")]
+    assert execute(command) == 2
+    assert why in " ".join(capsys.readouterr().err.split())
+
+
 def test_every_option_of_compare_is_in_the_plan_or_named_here() -> None:
     options = {max(param.opts, key=len) for param in compare_command.params if param.opts[0].startswith("-")}
     sides = {f"--{side}-{what}" for side in ("base", "new") for what in ("env", "transport")}
@@ -291,6 +327,7 @@ def test_an_option_of_check_changes_just_its_field(
         assert execute(["check", "--baseline", "last", *more, "--store", str(filled_store)]) == 2
     before, after = seen
     assert before["baseline"] == "2"
+    assert (before["max_slowdown"], before["time_s"], before["patience_s"]) == (0.05, None, 120.0)
     assert {name: after[name] for name in after if after[name] != before[name]} == changed
 
 

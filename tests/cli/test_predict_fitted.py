@@ -201,3 +201,16 @@ def test_by_default_it_takes_the_newest_run_that_has_the_figures(
     assert "run 3 shows no machine on shm" in capsys.readouterr().err
     assert execute([*words, "-t", "tcp"]) == 3
     assert "on tcp, fitted to run 2" in capsys.readouterr().err
+
+
+def test_a_run_with_short_messages_on_one_transport_is_taken(
+    known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = str(shutil.copy(known, tmp_path))
+    sizes = {"shm": 64, "tcp": 65536}
+    made = [Made(Point(name, "pingpong", 2, size), 1000, 2) for name, size in sizes.items()]
+    made += [Made(Point(name, "oneway", 2, size, options(window=16)), 500, 16) for name, size in sizes.items()]
+    store_run(Path(store), "quick", made)
+    assert execute(["predict", "pingpong", "--bytes", "64K", "--time", "1ms", "--store", store]) in (0, 3)
+    said = capsys.readouterr().err
+    assert re.findall(r"on (\w+), fitted to run 2", said) == ["shm", "tcp"]

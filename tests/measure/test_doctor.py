@@ -100,6 +100,18 @@ def test_nodes_are_counted_and_their_cpus_named(
     assert line.removeprefix("NUMA nodes").strip() == said
 
 
+@pytest.mark.parametrize(("compiler", "said"), [("cc 12.2", "cc 12.2"), (None, "none")])
+def test_the_compiler_is_named(
+    compiler: str | None, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = facts()
+    known["software"]["c_compiler"] = compiler
+    monkeypatch.setattr(checkup, "check_up", lambda: Checkup(known, Moment(0.5), PairFigures(), (), ()))
+    assert execute(["doctor"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("compiler")]
+    assert line.removeprefix("compiler").strip() == said
+
+
 def test_the_screen_without_facts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     measured = PairFigures(
         floor=(FloorSeen("far", 184.0, 0.75), FloorSeen("mixed", None, 0.25)),

@@ -421,6 +421,15 @@ def test_show_prints_the_tables_and_json_carries_them(
     assert "tables" not in json.loads(capsys.readouterr().out)
 
 
+def test_the_machine_state_is_named_once_for_tables_of_one_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short, barrier = Made(point("shm", "pingpong", 2, 0), 320, divisor=2), Made(point("shm", "barrier", 2, 0), 900)
+    for after, states in ((barrier, ["near"]), (replace(barrier, floor_ns=184.0), ["near", "far"])):
+        store_run(tmp_path / "r.db", "scabench", [short, after])
+        assert sorted(re.findall(r"State of the machine: (\w+)\.", shown(tmp_path, capsys))) == sorted(states)
+
+
 def test_published_and_measured_figures_are_in_one_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = [Made(point("shm", "oneway", 2, size), 300 + size) for size in (4, 64, 256, 1024)]
     made += [Made(point("shm", "alltoall", 8, size), 9000 + size) for size in (4, 64)]

@@ -11,9 +11,16 @@ from typing import Any
 import pytest
 
 import hockney
+from hockney.analysis.finding import Absence, NotChecked
+from hockney.errors import Fix
 from hockney.machine.files import read_toml
-from hockney.report.findings import fact_text
+from hockney.report.findings import check_name, fact_text, fix_sentence, gap_text
 from hockney.stats.fit import Estimate
+
+
+def test_a_gap_and_a_fix_without_words_are_their_codes() -> None:
+    gap = NotChecked(Absence.NOT_MEASURED, "a new check", "rank 1 hung")
+    assert (check_name(gap), gap_text(gap), fix_sentence(Fix("Wait."))) == ("a new check", "rank 1 hung", "Wait")
 
 
 @pytest.mark.parametrize("count", [1, 5, 6, 12])

@@ -51,7 +51,7 @@ def _rows(launch: Launch, cores: Cores) -> Iterator[list[str]]:
 
 def _cpu_text(launch: Launch, rank: int) -> str:
     """`3`, or `3 of 0-7` of a rank that may move."""
-    cpu = launch.cpus[rank] if rank < len(launch.cpus) else -1
+    cpu = launch.cpus[rank]
     bound = launch.bound[rank] if rank < len(launch.bound) else ""
     text = "unknown" if cpu < 0 else str(cpu)
     return text if not bound or bound == text else f"{text} of {bound}"

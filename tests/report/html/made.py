@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from tests.builders import make_matrix
 from tests.report.runs import FACTS, Made, options, store_run
 
-from hockney.analysis.pairs import PairMatrix
 from hockney.measure.background import Background
 from hockney.model import Point, Warning_
 from hockney.report.html import html_report
 from hockney.report.html.material import Material, material_of
 from hockney.report.pairs import rank_values
 from hockney.results.runs import open_results
-from hockney.stats import Interval
 
 HOSTILE = "<script>alert(1)</script>"
 BREAKOUT = '</script><img src=x onerror="alert(2)">' + 80 * "n"  # without a place to break
@@ -107,24 +106,7 @@ def write_large_page(folder: Path, ranks: int = 512, transports: int = 100) -> P
         ],
     )
     times_ns = {(a, b): 1000.0 + a * b % 997 for a, b in itertools.permutations(range(ranks), 2)} | {(3, 5): 4000.0}
-    matrix = PairMatrix(
-        transport="made0",
-        pattern="pingpong",
-        options=(),
-        bytes=8,
-        load="idle",
-        state="near",
-        floor_ns=40.0,
-        ranks=ranks,
-        hosts=("here",) * ranks,
-        cpus=tuple(range(ranks)),
-        oversubscribed=False,
-        times={pair: Interval(time_ns, time_ns, time_ns, 9, 0.95) for pair, time_ns in times_ns.items()},
-        missing=0,
-        classes=(),
-        outliers=(),
-        inconclusive=(),
-    )
+    matrix = make_matrix(ranks, times_ns, transport="made0")
     page = folder / "large.html"
     with (
         open_results(folder / "large.db") as results,

@@ -19,6 +19,7 @@ from tests.report.html.made import BREAKOUT, HOSTILE
 from tests.report.runs import Made, options, store_run
 
 from hockney.analysis.pairs import pair_matrices
+from hockney.cli import execute
 from hockney.measure.background import Background
 from hockney.model import Point
 from hockney.report.html.charts import matrix_json, plain
@@ -423,6 +424,20 @@ def test_markdown_has_verdict_findings_and_sheet(store: Path, cli: Cli, tmp_path
     assert len({line.count("|") for line in table}) == 1  # nothing in a cell ends it
     assert re.search(r"^\| shm \| 50\.\d ns ±\d+% \|", text, re.MULTILINE)
     assert "<" not in text  # of scripts and images
+
+
+@pytest.mark.parametrize("fewer", [0, 1])
+def test_markdown_counts_the_findings_that_it_does_not_list(
+    fewer: int, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def items() -> list[str]:
+        assert execute(["report", "1", "-o", str(tmp_path / "r.md"), "--store", str(store)]) == 0
+        text = (tmp_path / "r.md").read_text(encoding="utf-8")
+        return re.findall(r"^- (?:Problem|Note|and \d+ more$)", text, re.MULTILINE)
+
+    every = items()
+    monkeypatch.setattr("hockney.report.markdown._FINDINGS_MAX", len(every) - fewer)
+    assert items() == (every if not fewer else [*every[:-1], "- and 1 more"])
 
 
 def test_markdown_of_several_runs_has_a_section_of_each(store: Path, cli: Cli, tmp_path: Path) -> None:
