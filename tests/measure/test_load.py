@@ -150,6 +150,23 @@ def test_a_background_that_never_covers_is_an_error() -> None:
         load.during(ever_longer, "a point")
 
 
+def test_a_measurement_that_the_load_makes_ten_thousand_times_as_long_is_covered() -> None:
+    """Each failed try lets the traffic last for at least twice the time that was seen."""
+    made = Made()
+    load, seen = make_load(made, timeout_s=10**6), list[tuple[float, float]]()
+
+    def slowed() -> Any:
+        left_s, begin_s, end_s = 1.0, made.now_s, made.traffic[-1][1]
+        loaded_s = min(left_s * 1e4, max(0.0, end_s - begin_s))
+        made.now_s += loaded_s + left_s - loaded_s / 1e4
+        seen.append((begin_s, made.now_s))
+        return "measured"
+
+    measured: Any = load.during(slowed, "a point")
+    assert measured == "measured"
+    assert made.traffic[-1][0] <= seen[-1][0] < seen[-1][1] <= made.traffic[-1][1]
+
+
 def test_a_background_that_dies_is_an_error_with_its_reason() -> None:
     made = Made()
     load = make_load(made)

@@ -309,6 +309,25 @@ def test_a_run_of_one_launch_is_resumed_with_one(catalogue: Catalogue, tmp_path:
     assert reason.endswith(f"; measurements in all: {measurements}")
 
 
+@pytest.mark.parametrize(("launches", "counted"), [(1, 1), (2, 0)])
+def test_precise_points_of_one_launch_stay_so_and_those_of_several_are_judged_again(
+    launches: int, counted: int, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    begins: list[tuple[bool, int]] = []
+
+    class StopsAtOnce(Silent):
+        def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
+            begins.append((goes_on, precise))
+            raise KeyboardInterrupt
+
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, LARGE, launches=launches, time_s=0.1)
+    with Store.open(tmp_path / "r.db") as store:
+        store.set_status(outcome.run_id, SMALL, PointStatus.PRECISE)
+        store.set_status(outcome.run_id, LARGE, PointStatus.BUDGET)
+        running.resume("last", catalogue, store, StopsAtOnce())
+    assert begins == [(True, counted)]
+
+
 def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Path) -> None:
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=0.9, time_s=20)
     assert {status for status, _ in statuses(tmp_path / "r.db", outcome.run_id).values()} == {PointStatus.PRECISE}
