@@ -22,6 +22,7 @@ from tests.worker.extra import EXTRA
 from hockney.cli import execute
 from hockney.errors import StoreError, UsageError
 from hockney.machine.facts import facts
+from hockney.machine.placement import can_pin
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display, RunOutcome, judge_over_launches
@@ -148,6 +149,8 @@ def test_launches_start_every_job_again(catalogue: Catalogue, tmp_path: Path) ->
     display = Silent()
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, display=display, launches=3)
     assert [launch.index for launch in display.launches] == [0, 1, 2]
+    if can_pin():
+        assert all(launch.bound == tuple(map(str, launch.cpus)) for launch in display.launches)
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         series = Run(store, outcome.run_id).series[0]
         assert len({measurement.launch_id for measurement in series.measurements}) == 3
