@@ -23,7 +23,14 @@ from hockney.analysis.compare import Reason, ReasonCode, SeriesChange, Verdict
 from hockney.analysis.compare.expect import Expectations
 from hockney.errors import HockneyError, UsageError
 from hockney.measure import run as running
-from hockney.measure.check import check_expectations, may_be_decided, or_not_slower, plan_of_baseline, settled, suspicious
+from hockney.measure.check import (
+    check_expectations,
+    may_be_decided,
+    or_not_slower,
+    plan_of_baseline,
+    settled,
+    suspicious,
+)
 from hockney.measure.recorder import RunOutcome
 from hockney.model import Launch, Point, RunStatus
 from hockney.results.runs import Run
