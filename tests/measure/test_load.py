@@ -106,6 +106,7 @@ def test_the_limit_of_traffic_of_known_length_may_be_ten_times_that(*, adapts: b
     lengths_s = [end_s - begin_s for begin_s, end_s in made.traffic]
     first, *limits_s = [limit_s for _, _, limit_s in made.asked]
     assert first == 60  # a single repetition of unknown length
+    assert made.asked[0][:2] == (1, 1)
     for limit_s, length_s in zip(limits_s, lengths_s[1:], strict=True):
         assert limit_s == (pytest.approx(max(4, 10 * length_s), abs=1) if adapts else 60)
 
