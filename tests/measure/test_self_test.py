@@ -40,7 +40,8 @@ def switch(below: int, above: int, answer: str = "confirmed") -> Finding:
 )
 def test_a_figure_is_covered_up_to_the_ends_of_its_interval(truth: float, *, is_covered: bool, error: float) -> None:
     figure = FittedFigure("t0_ns", 0, truth, Estimate(100.0, 90.0, 110.0))
-    assert (figure.is_covered, figure.error) == (is_covered, pytest.approx(error))
+    assert figure.is_covered == is_covered
+    assert figure.error == pytest.approx(error)
 
 
 @pytest.mark.parametrize(
