@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,23 @@ from tests.measure.test_run import Silent
 from tests.shared import finished
 
 from hockney.analysis.compare import Reason, ReasonCode, SeriesChange, Verdict
+from hockney.analysis.compare.expect import Expectations
 from hockney.errors import HockneyError, UsageError
-from hockney.measure.check import may_be_decided, or_not_slower, plan_of_baseline, settled, suspicious
-from hockney.model import Launch, RunStatus
+from hockney.measure import run as running
+from hockney.measure.check import (
+    check_expectations,
+    may_be_decided,
+    or_not_slower,
+    plan_of_baseline,
+    settled,
+    suspicious,
+)
+from hockney.measure.recorder import RunOutcome
+from hockney.model import Launch, Point, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.shift import Shift
-from hockney.worker.catalogue import Catalogue
+from hockney.worker.catalogue import Catalogue, load
 
 MODEL = """
 title = "made up"
@@ -180,6 +191,32 @@ def test_inconclusive_series_are_measured_again_while_patience_lasts(catalogue: 
         launches.append(len({launch.index for launch in Run(store, result.new).launches.values()}))
     # New launches are made, however short the patience; as many again only if they can end in time, then twice as many.
     assert launches == [6 + 6, 6 + 4 * 6]
+
+
+@pytest.mark.parametrize(("limit", "budgets_s"), [("<= 1 s", []), ("<= 1500 ns", [(1, 1.0)]), ("<= 1 ns", [(1, 3.0)])])
+def test_series_that_miss_a_limit_get_their_share_of_the_time_again(
+    limit: str, budgets_s: list[tuple[int, float]], store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a model whose middle size takes twice as long as the shortest ones."""
+    catalogue = load(libraries=())
+    (tmp_path / "m.toml").write_text(MODEL.format(latency_ns=2000))
+    word = f"sim@{tmp_path / 'm.toml'}"
+    catalogue.add(word)
+    table = {"transports": word, "pattern": "pingpong", "bytes": [8, 64, 16384], "latency": limit}
+    again: list[tuple[int, float]] = []
+    real = running.add_launches
+
+    def add_launches(run_id: int, points: Sequence[Point], launches: int, time_s: float, *to: Any) -> RunOutcome:
+        again.append((launches, time_s))
+        return real(run_id, points, launches, time_s, *to)
+
+    monkeypatch.setattr(running, "add_launches", add_launches)
+    limits = Expectations.model_validate({"expect": [table]})
+    run_id, judged = check_expectations(limits, catalogue, store, Silent(), command="test", time_s=3.0)
+    assert again == budgets_s
+    assert len(judged) == 3
+    launches = {series.point.bytes: len(series.launches) for series in Run(store, run_id).series}
+    assert sum(launches.values()) == 3 + (0 if not again else int(again[0][1]))
 
 
 def looked(chance: float | None = 0.03, **more: Any) -> SeriesChange:

@@ -84,6 +84,8 @@ def test_latencies_end_after_ten_measurements() -> None:
     counts = Counter(each.point for measurements in notes.rounds for each in measurements)
     assert {count for point, count in counts.items() if point.pattern != RATE} == {10}
     assert min(counts.values()) == 10
+    reasons = {(reason or "").partition(":")[0] for point, (_, reason) in notes.ends.items() if point.pattern != RATE}
+    assert reasons == {"ten were asked for"}
 
 
 def test_a_round_goes_on_until_the_last_of_its_pairs_is_precise() -> None:
@@ -140,6 +142,10 @@ def test_the_first_pass_ends_after_a_whole_round() -> None:
     assert 0 < len(of_round) < HOSTS - 1
     assert all(len(measured) == 3 for measured in of_round.values())
     assert len(notes.ends) == len(points())
+    reasons = {
+        (reason or "").partition(":")[0] for point, (_, reason) in notes.ends.items() if point not in network.measured
+    }
+    assert reasons == {"the time was up"}
 
 
 def test_the_last_part_of_the_time_is_for_slow_pairs() -> None:

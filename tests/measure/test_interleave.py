@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,14 @@ from hockney.analysis.compare import Verdict, compare_runs
 from hockney.errors import UsageError
 from hockney.measure import interleave
 from hockney.measure import run as running
+from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan
+from hockney.measure.pool import WorkerPool
+from hockney.measure.recorder import RunOutcome
 from hockney.measure.run import Variant, resume
-from hockney.model import Point, PointStatus, RunStatus
+from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
+from hockney.worker.machine_model import load_model
 
 SIZES = (8, 16384)
 SLOW = {"HOCKNEY_FAULT": "slow 1 16384 65536 200"}
@@ -116,6 +121,58 @@ def test_both_sides_have_the_batch_that_the_faster_one_needs(tmp_path: Path) -> 
     with Store.open(tmp_path / "results.db", readonly=True) as store:
         batches = [{each.batch for each in store.summaries(run_id)} for run_id in (1, 2)]
     assert batches == [{10}, {10}]
+
+
+def on_models(
+    store: Store, folder: Path, latencies_ns: tuple[int, int], measured: Callable[..., Measurement], **asked: Any
+) -> tuple[RunOutcome, RunOutcome]:
+    """Both runs of eight sizes on two models; `measured` may change each measurement: (it, round_, **how)."""
+    catalogue, variants = load_catalogue(), []
+    for name, latency_ns in zip(("a", "b"), latencies_ns, strict=True):
+        write_model(folder / f"{name}.toml", latency_ns)
+        catalogue.add_model(f"sim@{name}", load_model(str(folder / f"{name}.toml")))
+        points = tuple(Point(f"sim@{name}", "pingpong", 2, 1 << n) for n in range(8))
+        variants.append(Variant(Plan("test", points, virtual={f"sim@{name}": True}, **asked)))
+    real = WorkerPool.measure
+
+    def measure(pool: WorkerPool, point: Point, *, round_: int, **how: Any) -> Measurement:
+        return measured(real(pool, point, round_=round_, **how), round_, **how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WorkerPool, "measure", measure)
+        return interleave.measure((variants[0], variants[1]), catalogue, store, Silent(), command="test")
+
+
+@pytest.mark.parametrize(
+    ("precision", "time_s", "end"), [(0.04, 20.0, PointStatus.PRECISE), (0.02, 3.0, PointStatus.BUDGET)]
+)
+def test_a_point_ends_when_ten_ratios_are_as_precise_as_asked_for(
+    precision: float, time_s: float, end: PointStatus, store: Store, tmp_path: Path
+) -> None:
+    """Every other ratio is 6 % above the rest, so its median is known to 3 %."""
+
+    def measured(it: Measurement, round_: int, **how: Any) -> Measurement:
+        is_slower = it.point.transport == "sim@b" and round_ % 2
+        return replace(it, elapsed_ns=(it.elapsed_ns * 1.06).round().astype("int64")) if is_slower else it
+
+    for outcome in on_models(store, tmp_path, (100_000, 50_000), measured, precision=precision, time_s=time_s):
+        rows = store.points(outcome.run_id)
+        assert {row.status for row in rows} == {end}
+        if end is PointStatus.PRECISE:
+            assert {len(store.measurements(row)) for row in rows} == {2 * MIN_MEASUREMENTS}
+
+
+def test_a_slow_side_leaves_the_quick_one_its_warm_up(store: Store, tmp_path: Path) -> None:
+    """Whichever is calibrated first. A repetition of the slow one is a measurement by itself."""
+    warmups: set[int] = set()
+
+    def measured(it: Measurement, round_: int, **how: Any) -> Measurement:
+        if it.point.transport == "sim@b" and how["batch"] > 1:
+            warmups.add(how["warmup"])
+        return it
+
+    on_models(store, tmp_path, (1_000_000_000, 1000), measured, time_s=1.0)
+    assert warmups == {2}
 
 
 def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:

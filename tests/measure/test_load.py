@@ -106,6 +106,7 @@ def test_the_limit_of_traffic_of_known_length_may_be_ten_times_that(*, adapts: b
     lengths_s = [end_s - begin_s for begin_s, end_s in made.traffic]
     first, *limits_s = [limit_s for _, _, limit_s in made.asked]
     assert first == 60  # a single repetition of unknown length
+    assert made.asked[0][:2] == (1, 1)
     for limit_s, length_s in zip(limits_s, lengths_s[1:], strict=True):
         assert limit_s == (pytest.approx(max(4, 10 * length_s), abs=1) if adapts else 60)
 
@@ -148,6 +149,23 @@ def test_a_background_that_never_covers_is_an_error() -> None:
 
     with pytest.raises(PointFailed, match="the background ended before the measurement in each of"):
         load.during(ever_longer, "a point")
+
+
+def test_a_measurement_that_the_load_makes_ten_thousand_times_as_long_is_covered() -> None:
+    """Each failed try lets the traffic last for at least twice the time that was seen."""
+    made = Made()
+    load, seen = make_load(made, timeout_s=10**6), list[tuple[float, float]]()
+
+    def slowed() -> Any:
+        left_s, begin_s, end_s = 1.0, made.now_s, made.traffic[-1][1]
+        loaded_s = min(left_s * 1e4, max(0.0, end_s - begin_s))
+        made.now_s += loaded_s + left_s - loaded_s / 1e4
+        seen.append((begin_s, made.now_s))
+        return "measured"
+
+    measured: Any = load.during(slowed, "a point")
+    assert measured == "measured"
+    assert made.traffic[-1][0] <= seen[-1][0] < seen[-1][1] <= made.traffic[-1][1]
 
 
 def test_a_background_that_dies_is_an_error_with_its_reason() -> None:

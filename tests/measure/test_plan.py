@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.analysis.predict.machines import model
 from tests.builders import make_pattern, make_stored, make_transport
 
 from hockney.analysis.repeat import same_hosts
@@ -275,6 +276,25 @@ def test_options_are_stored_without_defaults_so_one_point_has_one_name() -> None
     asked = RunOptions(options=(("until", "acked"), ("window", "4")))
     plan = make_plan(suite(pattern="oneway"), asked, CATALOGUE, cpus=2)
     assert plan.points == (Point("shm", "oneway", 2, 8, (("window", "4"),)),)
+
+
+@pytest.mark.parametrize(
+    ("default", "asked", "series", "ranks"),
+    [
+        (16, (), {}, 16),
+        (0, (), {}, 2),
+        (16, (3,), {}, 3),
+        (16, (), {"ranks": 4}, 4),
+    ],
+)
+def test_a_model_has_a_number_of_ranks_by_default(
+    default: int, asked: tuple[int, ...], series: dict[str, object], ranks: int
+) -> None:
+    catalogue = load(libraries=())
+    catalogue.add_model("sim@mine", model(default_ranks=default))
+    options = RunOptions(machine="mine", ranks=asked)
+    plan = make_plan(suite(pattern="barrier", **series), options, catalogue, cpus=6)
+    assert {point.ranks for point in plan.points} == {ranks}
 
 
 def wrong_words(*series: dict[str, object], catalogue: Catalogue = CATALOGUE, **given: object) -> list[tuple[str, str]]:

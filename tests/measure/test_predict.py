@@ -16,15 +16,17 @@ from tests.analysis.predict.machines import (
     half_round_trip_ns,
     model,
 )
-from tests.builders import make_point
+from tests.builders import make_info, make_launch, make_point
 
 from hockney.analysis.predict.basics import Basics, Figures
 from hockney.analysis.predict.change import changed, parse_change
 from hockney.analysis.predict.fit import Fit
 from hockney.errors import UsageError
-from hockney.measure.predict import DRAWS, Tick, predict_fitted, times_of
+from hockney.measure.predict import DRAWS, Checked, Tick, Validation, predict_fitted, times_of, validate
 from hockney.measure.what_if import Tolerance, effects_of, tolerances_of
 from hockney.model import Point
+from hockney.results.runs import Run
+from hockney.results.store import Store
 from hockney.stats.interval import Estimate
 from hockney.worker.machine_model import Model
 
@@ -167,6 +169,52 @@ def test_the_draws_of_an_interval_are_announced_and_can_be_left_out() -> None:
     assert [(each.point, each.low_ns) for each in predictions] == [(point, None)]
     predict_fitted(fit, [point], lambda fit: fit.content(2), tick_of=tick_of)
     assert announced[1:] == [("times", 1), ("intervals", DRAWS)]
+
+
+@pytest.mark.parametrize(
+    ("launch", "usable", "share"),
+    [
+        ({}, "0-1", True),
+        ({"oversubscribed": False}, "0-1", False),
+        ({"transport": "tcp"}, "0-1", False),
+        ({"hosts": ("a", "a", "b", "b")}, "0-1", False),
+        ({}, None, False),  # the run does not say how many CPUs there are
+    ],
+)
+def test_ranks_that_shared_the_cpus_of_one_host_are_predicted_so(
+    launch: dict[str, Any], usable: str | None, share: bool, store: Store
+) -> None:
+    alone, crowd, other, gone = (
+        make_point(8, pattern="allreduce", ranks=ranks, options=options)
+        for ranks, options in ((2, ()), (4, ()), (8, ()), (4, (("algorithm", "doubling"),)))
+    )
+    time = Estimate(1000, 990, 1010)
+    basics = Basics(8, {"half": time, "gap": time}, acknowledged=1000)
+    measured = {alone: time, crowd: time, other: time, gone: Estimate(0, 0, 0)}
+    fit = Fit(Figures("shm", None, (basics,), measured))
+    run_id = store.create_run(make_info(facts={"limits": {"usable_cpus": usable}}), [crowd])
+    store.add_launch(run_id, make_launch(**{"ranks": 4, "hosts": ("a",) * 4, "oversubscribed": True, **launch}))
+
+    def time_on(point: Point, cpus: int) -> float:
+        of = Model.from_content("shm", fit.content(8 if not share or cpus == 0 else 4, cpus))
+        return times_of([point], {"shm": of}).time_ns[point]
+
+    assert time_on(crowd, 2) != time_on(crowd, 0)
+    validation = validate(Run(store, run_id), fit)
+    assert {row.point: row.predicted_ns for row in validation.rows} == {
+        alone: time_on(alone, 0),
+        crowd: time_on(crowd, 2 if share else 0),
+        other: time_on(other, 0),
+    }
+
+
+@pytest.mark.parametrize(("limit", "within"), [(0.1, 1 / 4), (0.25, 3 / 4), (0.5, 1.0)])
+def test_errors_of_predictions(limit: float, within: float) -> None:
+    ratios = (0.75, 1.0, 1.25, 1.5)
+    rows = [Checked(make_point(), 1000 * ratio, Estimate(1000, 900, 1100)) for ratio in ratios]
+    validation = Validation("shm", None, rows, {})
+    assert [row.error for row in rows] == [-0.25, 0.0, 0.25, 0.5]
+    assert (validation.median_error, validation.share_within(limit)) == (0.25, within)
 
 
 # ---- times of points -------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from tests.worker.extra import EXTRA
 from hockney.cli import execute
 from hockney.errors import StoreError, UsageError
 from hockney.machine.facts import facts
+from hockney.machine.placement import can_pin
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display, RunOutcome, judge_over_launches
@@ -148,6 +149,8 @@ def test_launches_start_every_job_again(catalogue: Catalogue, tmp_path: Path) ->
     display = Silent()
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, display=display, launches=3)
     assert [launch.index for launch in display.launches] == [0, 1, 2]
+    if can_pin():
+        assert all(launch.bound == tuple(map(str, launch.cpus)) for launch in display.launches)
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         series = Run(store, outcome.run_id).series[0]
         assert len({measurement.launch_id for measurement in series.measurements}) == 3
@@ -307,6 +310,25 @@ def test_a_run_of_one_launch_is_resumed_with_one(catalogue: Catalogue, tmp_path:
     assert reason is not None
     assert reason.startswith("the time was up: ")
     assert reason.endswith(f"; measurements in all: {measurements}")
+
+
+@pytest.mark.parametrize(("launches", "counted"), [(1, 1), (2, 0)])
+def test_precise_points_of_one_launch_stay_so_and_those_of_several_are_judged_again(
+    launches: int, counted: int, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    begins: list[tuple[bool, int]] = []
+
+    class StopsAtOnce(Silent):
+        def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
+            begins.append((goes_on, precise))
+            raise KeyboardInterrupt
+
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, LARGE, launches=launches, time_s=0.1)
+    with Store.open(tmp_path / "r.db") as store:
+        store.set_status(outcome.run_id, SMALL, PointStatus.PRECISE)
+        store.set_status(outcome.run_id, LARGE, PointStatus.BUDGET)
+        running.resume("last", catalogue, store, StopsAtOnce())
+    assert begins == [(True, counted)]
 
 
 def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Path) -> None:

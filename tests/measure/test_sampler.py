@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -320,6 +321,20 @@ def test_no_size_is_added_when_the_time_is_over() -> None:
     assert [len(measurements) for measurements in short.rounds[:-1]] == [len(CURVE)] * (len(short.rounds) - 1)
     assert len(short.rounds[-1]) == len(CURVE), "the time was over before the other run added sizes"
     assert short.added == []
+
+
+def test_a_curve_is_judged_again_after_a_quarter_more_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged_after: list[int] = []
+    machine = Machine(lambda point: 1000.0, pause_s=0.01)
+
+    def note(*curve: object, **more: object) -> list[int]:
+        judged_after.append(sum(each.elapsed_ns.shape[1] > 3 for each in machine.measurements) // len(CURVE))
+        return []
+
+    monkeypatch.setattr("hockney.measure.sampler.sizes_to_add", note)
+    sample(machine, plan_of(*CURVE, precision=1e-6, refine=True), budget_s=12)
+    assert len(judged_after) > 5
+    assert judged_after[1:] == [math.floor(1.25 * rounds) + 1 for rounds in judged_after[:-1]]
 
 
 def exact_places(machine: Machine, sizes: Sequence[int], grain_bytes: int = 1) -> tuple[list[int], Notes]:

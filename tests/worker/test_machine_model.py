@@ -245,7 +245,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         (SWITCH, "it has no [class.NAME]"),
-        (SWITCH + COSTS.replace("100", "-3"), "class.all.segment[1].latency"),
+        (SWITCH + COSTS.replace("100", "-3"), "latency.fixed_ns: -3: input should be greater than"),
         (SWITCH + COSTS.replace("100", "'100'"), "'100' is no cost: write a number of ns"),
         (SWITCH + "[class]\nall = 5\n", "class.all: 5: it should be a table"),
         (SWITCH + COSTS.replace("latency", "latncy"), "did you mean 'latency'?"),

@@ -60,6 +60,7 @@ CLASS = ["class all any", "segment 0 eager 0"]
         (["topology graph 0 9", "edge 0 8", "topology graph 0 2"], "line 4: the model has a topology already"),
         (["topology tree 2 down:1024,1024 width:4096,1024", *CLASS], "the tree has too many links"),
         (["ranks 1.5"], "line 2: '1.5' is not a whole number"),
+        (["topology tree 1 down:1048577 width:1", *CLASS], "'down:1048577' needs 1 whole numbers of 1 or more"),
         (["noise gaussian 1"], "line 2: 'gaussian' is no noise"),
         (["noise lognormal"], "line 2: 'noise' has 1 values, not 2"),
         (["name " + "x" * 100], "line 2: the name 'xxx"),
@@ -72,6 +73,12 @@ def test_a_wrong_model(tmp_path: Path, model: list[str], says: str) -> None:
     assert said.startswith("hockney worker: model ")
     assert says in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("topology", ["tree 1 down:1048576 width:1", "torus 1048576"])
+def test_the_largest_models(tmp_path: Path, topology: str) -> None:
+    answers, done = simulate(tmp_path, lines(topology=topology), 1, "quit")
+    assert (done.returncode, done.stderr, answers[0]["kind"]) == (0, "", "bye")
 
 
 def test_an_error_of_what_uses_a_models_file_is_not_the_folders() -> None:

@@ -241,6 +241,16 @@ def test_odd_costs_make_a_platform(tmp_path: Path, costs: str) -> None:
         assert all(0 <= float(part.partition(":")[2]) < 1e12 for part in settings[name].split(";"))
 
 
+def test_the_work_for_a_message_that_is_not_sent_eagerly_is_latency(tmp_path: Path) -> None:
+    """SMPI charges no CPU for it."""
+    busy = "send_cpu = 100\nrecv_cpu = { fixed_ns = 300, per_byte_ns = 0.5 }\nhandshake = 1000\nlatency = 20000"
+    late = "latency = { fixed_ns = 21400, per_byte_ns = 0.5 }"
+    platforms = [
+        platform_of(model_of(tmp_path, NETWORK.replace("latency = 20000", costs))).xml for costs in (busy, late)
+    ]
+    assert platforms[0] == platforms[1]
+
+
 @pytest.mark.parametrize(
     ("nodes", "ranks_per_node", "classes"), [(4, 1, ["all"]), (1, 2, ["near"]), (4, 2, ["near", "all"])]
 )

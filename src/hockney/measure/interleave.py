@@ -139,9 +139,9 @@ class _PairSampler(Sampler):
     def _calibrate(self, work: Work) -> None:
         """One batch for both sides, the larger one, and as many samples as the slower side has time for."""
         calibrated = []
-        given = work.batch
+        given = work.batch, work.is_long
         for side in self._random.sample((BASE, NEW), 2):
-            self._both.side, work.batch = side, given
+            self._both.side, (work.batch, work.is_long) = side, given
             super()._calibrate(work)
             calibrated.append((work.batch, work.samples, work.is_long))
         work.batch = max(batch for batch, _, _ in calibrated)
