@@ -506,6 +506,15 @@ def test_the_suite_that_is_missing_is_measured_in_the_same_places(
     assert ("hockney", "run", "quick", *words) in hows
 
 
+def test_no_suite_is_missing_in_a_run_of_that_suite(tmp_path: Path) -> None:
+    store_run(tmp_path / "r.db", "quick", [Made(Point("shm", "barrier", 3, 0), 1000.0)])
+    with open_results(tmp_path / "r.db") as results:
+        gaps = explain_run(results.run()).not_checked
+    suites = {gap.how.argv[2] for gap in gaps if gap.how and gap.how.argv[:2] == ("hockney", "run")}
+    assert suites
+    assert "quick" not in suites
+
+
 @pytest.mark.parametrize(
     ("plan", "transport", "words"),
     [

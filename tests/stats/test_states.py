@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import make_launch
 from tests.matrix import matrix
 from tests.stats.levels import ONE, of_one, of_two
 
@@ -423,3 +424,8 @@ def test_levels_of_two_runs_carry_their_floors() -> None:
     )
     assert {(state.name, state.floor_ns) for state in base} == {("near 20.0 ns", 20.0)}
     assert {(state.name, state.floor_ns) for state in new} == {("near 31.0 ns", 31.0)}
+
+
+def test_each_rank_on_an_unknown_cpu_has_a_separate_place() -> None:
+    launch = make_launch(hosts=("a", "a", "a", "b"), cpus=(0, -1, -1, 0), ranks=4)
+    assert launch.places == (("a", 0), ("a", -2), ("a", -3), ("b", 0))

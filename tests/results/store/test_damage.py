@@ -9,13 +9,16 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.builders import run_sql
 from tests.cli.support import fill
 
 from hockney.cli import execute
+from hockney.results.store.codec import encode
 
 VALUES = ("x", -1, b"\x00\xff", '{"a":[1]}', float("inf"), None)
+BELOW_ZERO = np.array([[40, -1], [40, 40]], dtype=np.int64)
 COMMANDS = (
     ("runs", "--json"), ("show", "2"), ("explain", "2"), ("compare", "1", "2"),
     ("export", "2", "--csv"), ("export", "2", "--json", "--samples"),
@@ -98,6 +101,11 @@ def test_a_flipped_bit_is_no_traceback(whole: Path, tmp_path: Path, capsys: pyte
         ("UPDATE measurement SET timed = 'rank 2' WHERE id = 9", "a measurement of pingpong", "show"),
         ("UPDATE measurement SET samples = 0 WHERE id = 9", "a measurement of run 2 is damaged", "show"),
         ("UPDATE measurement SET median_ns = -1 WHERE id = 9", "a measurement of run 2 is damaged", "show"),
+        (
+            f"UPDATE measurement_samples SET elapsed_ns = x'{encode(BELOW_ZERO).hex()}' WHERE measurement_id = 9",
+            "a measurement of pingpong",
+            "show",
+        ),
         ("UPDATE point SET ranks = 0 WHERE id = 4", "a point of run 2 is damaged and left out", "show"),
         ("UPDATE point SET ranks = 1048577 WHERE id = 4", "a point of run 2 is damaged and left out", "show"),
         ("UPDATE launch SET clock_ns = -1 WHERE id = 2", "launch 2 of run 2 is damaged", "show"),
