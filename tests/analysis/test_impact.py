@@ -7,10 +7,11 @@ import pytest
 from tests.analysis.explain.readings import found, reading
 from tests.builders import make_info, make_launch, make_measurement, make_point
 
-from hockney.analysis.impact import impacts_of
+from hockney.analysis.impact import Impact, Impacts, Times, impacts_of
 from hockney.model import Definition, Point, PointStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
+from hockney.stats import Interval
 
 IDLE = make_point(8, "tcp")
 LOADED = IDLE.under("incast")
@@ -67,6 +68,27 @@ def test_a_finding_has_the_tails_of_both_or_none(
     assert {"idle_p99_ns", "loaded_p99_ns"} & finding.facts.keys() == (
         {"idle_p99_ns", "loaded_p99_ns"} if has_tails else set()
     )
+
+
+def impact(size_bytes: int, factor: float, low: float | None) -> Impact:
+    times = Times(100.0, None, None)
+    return Impact(make_point(size_bytes, "tcp"), Interval(factor, low, 9.0, 8, 0.95), "launches", 8, times, times)
+
+
+@pytest.mark.parametrize(
+    ("impacts", "sizes"),
+    [
+        ([impact(8, 1.2, 1.06)], [8]),
+        ([impact(8, 1.2, 1.04)], []),
+        ([impact(8, 1.2, None)], []),
+        ([impact(8, 2.0, 1.5), impact(64, 3.0, 1.1), impact(512, 2.5, 2.4)], [64]),
+        ([impact(8, 2.0, 1.5), impact(64, 3.0, 1.0)], [8]),
+    ],
+    ids=["surely", "not surely", "no interval", "the greatest", "the greatest that is sure"],
+)
+def test_the_point_that_is_slowed_most_is_named_if_by_a_twentieth(impacts: list[Impact], sizes: list[int]) -> None:
+    findings = found("impacts of a background", reading(impacts=Impacts("incast", tuple(impacts))))
+    assert [finding.facts["size_bytes"] for finding in findings] == sizes
 
 
 @pytest.mark.parametrize("failed", [IDLE, LOADED])

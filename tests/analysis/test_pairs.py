@@ -145,7 +145,9 @@ def test_a_pair_is_the_median_of_both_directions(tmp_path: Path) -> None:
     (matrix,) = matrices(tmp_path, made)
     assert matrix.times[0, 1].value == pytest.approx(1200, abs=1)
     assert matrix.times[1, 0].value == pytest.approx(1003, abs=1)
-    assert matrix.classes[0].slowest_ns == pytest.approx((1200 + 1003) / 2, abs=2)
+    (of_all,) = matrix.classes
+    spread_ns = of_all.fastest_ns, of_all.median_ns, of_all.slowest_ns
+    assert spread_ns == pytest.approx((1000.5, 1001.5, 1101.5), abs=0.6)
 
 
 def test_classes_follow_the_topology(tmp_path: Path) -> None:
@@ -386,6 +388,63 @@ def test_a_group_is_slow_if_its_interval_lies_a_tenth_above_its_class(low_ns: fl
     assert [outlier.ranks for outlier in outliers] == named
 
 
+def known(value_ns: float, low_ns: float | None = None) -> Interval:
+    """1 % around the value where no lower end is given."""
+    return Interval(value_ns, 0.99 * value_ns if low_ns is None else low_ns, 1.01 * value_ns, 9, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("slow_ns", "low_ns", "named", "inconclusive"),
+    [
+        (1120.0, 1101.0, [(0, 1)], []),
+        (1120.0, 1099.0, [], [(0, 1)]),
+        (1099.0, 1098.0, [], []),
+    ],
+    ids=["surely", "not surely", "less"],
+)
+def test_a_pair_is_slow_from_a_tenth_above_its_class(
+    slow_ns: float, low_ns: float, named: list[Any], inconclusive: list[Any]
+) -> None:
+    pairs = list(itertools.combinations(range(4), 2))
+    times = {pair: known(slow_ns, low_ns) if pair == (0, 1) else known(1000.0) for pair in pairs}
+    _, outliers, unsure = classify_pairs(times, dict.fromkeys(pairs, Share("one core", is_certain=True)))
+    assert ([one.ranks for one in outliers], [one.ranks for one in unsure]) == (named, inconclusive)
+
+
+@pytest.mark.parametrize(("slow_ns", "named"), [(1295.0, []), (1298.0, [(0, 1)])])
+def test_a_slow_pair_is_four_spreads_off_its_class(slow_ns: float, named: list[Any]) -> None:
+    """The median of the deviations is 50 ns, so a spread is 74.13 ns."""
+    around = (slow_ns, 950.0, 950.0, 1000.0, 1050.0, 1050.0, 1050.0, 950.0, 1000.0, 1000.0)
+    times = dict(zip(itertools.combinations(range(5), 2), map(known, around), strict=True))
+    _, outliers, _ = classify_pairs(times, dict.fromkeys(times, Share("one core", is_certain=True)))
+    assert [outlier.ranks for outlier in outliers] == named
+
+
+@pytest.mark.parametrize(("pairs", "named"), [(3, []), (4, [(0, 1)])])
+def test_among_three_pairs_none_is_odd(pairs: int, named: list[Any]) -> None:
+    times = {(2 * at, 2 * at + 1): known(1000.0 if at else 1300.0) for at in range(pairs)}
+    _, outliers, _ = classify_pairs(times, dict.fromkeys(times, Share("one core", is_certain=True)))
+    assert [outlier.ranks for outlier in outliers] == named
+
+
+@pytest.mark.parametrize(
+    ("ranks", "slow", "named"),
+    [
+        (7, (1, 2, 3, 4), [(0,)]),
+        (7, (1, 2, 3), [(0, 1), (0, 2), (0, 3)]),
+        (5, (1, 2, 3), [(0,)]),
+        (4, (1, 2), [(0, 1), (0, 2)]),
+    ],
+)
+def test_a_rank_is_slow_with_more_than_half_of_its_pairs_and_three(
+    ranks: int, slow: tuple[int, ...], named: list[Any]
+) -> None:
+    pairs = list(itertools.combinations(range(ranks), 2))
+    times = {pair: known(1200.0 if pair[0] == 0 and pair[1] in slow else 1000.0) for pair in pairs}
+    _, outliers, _ = classify_pairs(times, dict.fromkeys(pairs, Share("one core", is_certain=True)))
+    assert [outlier.ranks for outlier in outliers] == named
+
+
 @pytest.mark.parametrize("hosts", [4, 6, 8])
 def test_half_of_the_hosts_slow_is_not_checked(hosts: int, tmp_path: Path) -> None:
     names = [f"n{number}" for number in range(1, hosts + 1)]
@@ -445,6 +504,15 @@ def test_the_suite_that_is_missing_is_measured_in_the_same_places(
     with open_results(tmp_path / "r.db") as results:
         hows = [gap.how.argv for gap in explain_run(results.run()).not_checked if gap.how]
     assert ("hockney", "run", "quick", *words) in hows
+
+
+def test_no_suite_is_missing_in_a_run_of_that_suite(tmp_path: Path) -> None:
+    store_run(tmp_path / "r.db", "quick", [Made(Point("shm", "barrier", 3, 0), 1000.0)])
+    with open_results(tmp_path / "r.db") as results:
+        gaps = explain_run(results.run()).not_checked
+    suites = {gap.how.argv[2] for gap in gaps if gap.how and gap.how.argv[:2] == ("hockney", "run")}
+    assert suites
+    assert "quick" not in suites
 
 
 @pytest.mark.parametrize(

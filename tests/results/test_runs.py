@@ -237,6 +237,7 @@ def test_curve_has_the_intervals_of_the_uncontended_state_with_most_of_them(tmp_
         ([{"near": 10, "near, one contended": 60}, {"near": 1, "near, one contended": 60}], "near"),  # half are enough
         ([{"near": 5, "near, one contended": 60}], "near, one contended"),  # too few for an interval
         ([{"near": 10, "far, both contended": 9}, *[{"near": 1, "far, both contended": 9}] * 2], "far, both contended"),
+        ([*[{"near": 6}] * 3, {"far": 30}], "near"),  # six make an interval
         ([{"mixed": 90, "far, both contended": 2}], "far, both contended"),
         ([{"mixed": 3}], "mixed"),
         ([{}], None),

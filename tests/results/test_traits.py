@@ -40,6 +40,18 @@ def test_earlier_runs_have_the_carriers_of_their_time(name: str, stored: dict[st
     assert (then.carrier, then.below, then.sleeps) == (now.carrier, now.below, now.sleeps)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_harness", "is_paced"),
+    [("null", True, False), ("sim@quick", False, False), ("shm", False, False), ("pipe", False, False),
+     ("tcp", False, True), ("udp", False, False)],
+)  # fmt: skip
+def test_the_harness_carries_nothing_and_tcp_alone_is_paced(
+    name: str, is_harness: bool, is_paced: bool, stored: dict[str, object]
+) -> None:
+    traits = transport_traits(stored, name)
+    assert (traits.is_harness, traits.is_paced) == (is_harness, is_paced)
+
+
 def test_a_library_carries_the_bytes_of_mpi_in_earlier_runs() -> None:
     assert transport_traits({}, "mpi@openmpi-4.1.4").below == "shm"
     assert transport_traits({}, "mpi@openmpi-4.1.4:rma").below is None

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_measurement, make_point, measurements_with_medians
 
-from hockney.model import Definition, Measurement, PatternTraits
+from hockney.model import DIGITS, Definition, Measurement, PatternTraits
 from hockney.stats import State, classify, figures_of, time_of
 from hockney.stats.interval import launches_needed
 
@@ -335,7 +335,31 @@ def test_figures_of_two_states_are_those_of_each_alone() -> None:
     assert all(each.precision is not None and each.precision < 0.04 for each in figures)
 
 
-def test_six_launches_of_three_measurements_leave_out_shorter_ones() -> None:
-    medians_ns, launch_ids = [100.0] * 18 + [900.0], [*sorted([*range(6)] * 3), 6]
+@pytest.mark.parametrize("short", [1, 2])
+def test_six_launches_of_three_measurements_leave_out_shorter_ones(short: int) -> None:
+    medians_ns, launch_ids = [100.0] * 18 + [900.0] * short, [*sorted([*range(6)] * 3), *[6] * short]
     assert time_of(medians_ns, launch_ids)[0].value == pytest.approx(100)
     assert time_of(medians_ns[3:], launch_ids[3:])[0].value > 120  # with five of them each one counts
+
+
+def test_the_interval_of_printed_times_includes_the_coarsest_digit() -> None:
+    """As of 1.00 us and of 1.0 us."""
+    coarse = make_measurement(elapsed_ns=[[2000]], counters={DIGITS: (50.0,)})
+    fine = [make_measurement(elapsed_ns=[[2000]], counters={DIGITS: (5.0,)}) for _ in range(6)]
+    (figure,) = figures_of([*fine, coarse])
+    assert (figure.low_ns, figure.value_ns, figure.high_ns) == (950.0, 1000.0, 1050.0)
+
+
+def test_the_median_of_two_measurements_scatters_as_their_mean() -> None:
+    """By 1 % off the middle each, so the launches' medians by 1.4826 % / sqrt(1/2), of which half is theirs."""
+    logs = [np.array([-0.01, 0.01]) + middle for middle in (0.0, 0.1, 0.2)]
+    figures = figures_of(
+        [
+            make_measurement(elapsed_ns=[[round(2e9 * math.exp(log))]], launch_id=launch)
+            for launch, of_launch in enumerate(logs)
+            for log in of_launch
+        ]
+    )
+    within = 1.4826 * 0.01 * math.sqrt(6 / 3)
+    assert figures[0].within_launches == pytest.approx(within, rel=1e-3)
+    assert figures[0].between_launches == pytest.approx(math.sqrt(0.1**2 - within**2 / 2), rel=1e-4)

@@ -106,3 +106,37 @@ def test_unchanged_series_are_seldom_called_different(kind: str, m: int, n: int)
 @pytest.mark.parametrize(("m", "n"), simulated.LAUNCHES)
 def test_one_slowdown_among_thirty_is_named(m: int, n: int) -> None:
     assert simulated.rate(partial(simulated.is_named, kind="normal", m=m, n=n, series=30), 50) >= 0.96
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_beyond", "may_be_beyond"),
+    [
+        (1.06, 1.2, True, True),
+        (1.04, 1.2, False, True),
+        (1.04, 1.04, False, False),
+        (0.8, 0.94, True, True),
+        (0.8, 0.96, False, True),
+        (0.96, 1.04, False, False),
+        (None, None, False, True),
+    ],
+)
+def test_an_interval_is_beyond_a_margin_of_5_percent_on_either_side(
+    low: float | None, high: float | None, is_beyond: bool, may_be_beyond: bool
+) -> None:
+    measured = Shift(1.0, low, high, 0.95, 3, 3)
+    assert (measured.is_beyond(1.05), measured.may_be_beyond(1.05)) == (is_beyond, may_be_beyond)
+
+
+def test_times_that_are_alike_to_the_last_digit_have_an_error_of_1e_4() -> None:
+    measured, chance = shift([100.0] * 3, [100.0] * 3)
+    assert measured.high == pytest.approx(math.exp(1e-4 * stats.norm.ppf(0.975)), rel=1e-8)
+    assert chance == 1
+
+
+def test_from_three_series_on_the_usual_variance_counts_as_four_launches() -> None:
+    """Three launches, of which two are 1 % off on either side: the variance of their mean is 1e-4 / 3."""
+    side = [100 * math.exp(log) for log in (-0.01, 0.0, 0.01)]
+    widths = [math.log(shifts([(side, side)] * count)[0][0].high or 0) for count in (1, 2, 3)]
+    alone = stats.t.ppf(0.975, 4) * math.sqrt(2 * 1e-4 / 3)
+    usual = 1e-4 / 3 / (1 - 2 / (9 * 2)) ** 3  # a median of variances is too small (Wilson and Hilferty)
+    assert widths == pytest.approx([alone, alone, stats.t.ppf(0.975, 2 * (2 + 4)) * math.sqrt(2 * usual)])

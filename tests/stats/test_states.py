@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import make_launch
 from tests.matrix import matrix
 from tests.stats.levels import ONE, of_one, of_two
 
 from hockney.model import MachineProbe
 from hockney.stats import MIXED, UNKNOWN, State, classify, classify_both, place
-from hockney.stats.floors import Floor
+from hockney.stats.contention import pace_limit
+from hockney.stats.floors import GAP, Floor
 
 
 def names(floors: Sequence[Floor]) -> list[str]:
@@ -423,3 +425,39 @@ def test_levels_of_two_runs_carry_their_floors() -> None:
     )
     assert {(state.name, state.floor_ns) for state in base} == {("near 20.0 ns", 20.0)}
     assert {(state.name, state.floor_ns) for state in new} == {("near 31.0 ns", 31.0)}
+
+
+def test_each_rank_on_an_unknown_cpu_has_a_separate_place() -> None:
+    launch = make_launch(hosts=("a", "a", "a", "b"), cpus=(0, -1, -1, 0), ranks=4)
+    assert launch.places == (("a", 0), ("a", -2), ("a", -3), ("b", 0))
+
+
+@pytest.mark.parametrize(
+    ("quick", "slow", "ratio", "limit"),
+    [
+        (20, 20, 1.11, math.inf),
+        (20, 20, 1.13, 1.06),
+        (19, 20, 1.29, math.inf),  # of fewer than 40
+        (19, 20, 1.31, 1.06),
+        (19, 1, 2.0, math.inf),
+        (18, 2, 2.0, 1.06),
+        (993, 7, 2.0, math.inf),
+        (992, 8, 2.0, 1.06),
+    ],
+)
+def test_a_cpu_is_contended_from_6_percent_above_the_faster_of_two_levels(
+    quick: int, slow: int, ratio: float, limit: float
+) -> None:
+    assert pace_limit([1.0] * quick + [ratio] * slow) == pytest.approx(limit)
+
+
+@pytest.mark.parametrize(("ratio", "are_separate"), [(GAP * 0.99, False), (GAP * 1.01, True)])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_runs_whose_floors_differ_by_the_gap_have_separate_levels(
+    ratio: float, are_separate: bool, is_reversed: bool
+) -> None:
+    """Measurements in between join the two levels into one."""
+    middle_ns = 30.0 * math.sqrt(ratio)
+    sides = [[MachineProbe((ns, ns))] * 9 + [MachineProbe((middle_ns, middle_ns))] * 4 for ns in (30.0, 30.0 * ratio)]
+    base, new = classify_both(*(sides[::-1] if is_reversed else sides))
+    assert (base[0].name != new[0].name) is are_separate

@@ -72,6 +72,18 @@ def test_unchanged_runs_show_no_difference(store: Store) -> None:
     assert (comparison.differences, comparison.ranges[0].first.reasons) == ((), ())
 
 
+def test_the_slowdown_that_could_hide_is_the_largest_of_all_series(store: Store) -> None:
+    base, new = (add_run(store, curve(), seed=seed) for seed in (1, 2))
+    series = [
+        MatchedSeries(make_point(size), "near", ([100 - off, 100, 100 + off],) * 2)
+        for size, off in ((8, 0.1), (64, 9.0), (1024, 3.0))
+    ]
+    comparison = replace(compare_runs(store, base, new), changes=tuple(judge(series, None, 1.0)))
+    assert comparison.counts == {Verdict.SAME: 3}
+    assert comparison.widest is comparison.changes[1]
+    assert replace(comparison, margin=1.25).widest is None
+
+
 @pytest.mark.parametrize(
     ("ratio", "margin", "verdict"),
     [
@@ -148,6 +160,14 @@ def test_rounded_times_are_no_more_precise_than_their_last_digit(
     assert [change.verdict for change in compare_runs(store, base, new).changes] == [verdict]
 
 
+def test_the_last_digit_of_a_time_is_at_most_half_of_it(store: Store) -> None:
+    """A printed 1 may be 0.5 to 1.5: the ratio of two is known to a factor of three."""
+    base, new = (add_run(store, {make_point(): 1000.0}, counters={DIGITS: (2000.0,)}, scatter=0.001) for _ in range(2))
+    (change,) = compare_runs(store, base, new).changes
+    assert change.shift is not None
+    assert (change.shift.low, change.shift.high) == pytest.approx((1 / 3, 3), rel=0.01)
+
+
 # ---- inconclusive series --------------------------------------------------------------------------------------------
 
 
@@ -165,9 +185,10 @@ def test_single_launches_are_never_called_different(store: Store, times: float) 
 
 def test_too_few_launches_have_a_fix(store: Store) -> None:
     """Of one run four were made, in two states: it needs twice as many."""
-    base = add_run(store, curve(), launches=4, far={1, 2}, command="hockney run ring")
+    base = add_run(store, curve(), launches=4, far={1, 2, 3}, command="hockney run ring")
     new = add_run(store, curve(), launches=2, seed=2, command="hockney run ring")
-    assert the_reason(store, base, new).code is ReasonCode.FEW_LAUNCHES
+    facts = {"state": "near", "base": 1, "new": 2, "needed": 3, "runs": (base, new)}
+    assert the_reason(store, base, new) == Reason(ReasonCode.FEW_LAUNCHES, facts)
     fixes = compare_runs(store, base, new).fixes
     assert [fix.argv for fix in fixes] == [("hockney", "run", "ring", "--launches", n) for n in ("8", "6")]
 

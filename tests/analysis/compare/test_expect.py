@@ -52,6 +52,30 @@ def test_a_limit_is_kept_missed_or_inconclusive(
     assert (limit_judged.reason is None) == (outcome is not Outcome.INCONCLUSIVE)
 
 
+@pytest.mark.parametrize(
+    ("limit", "outcome"),
+    [
+        ('latency = "<= 10 ns"', Outcome.MET),
+        ('latency = "<= 9.9 ns"', Outcome.MISSED),
+        ('bandwidth = ">= 800 MB/s"', Outcome.MET),
+        ('bandwidth = ">= 801 MB/s"', Outcome.MISSED),
+    ],
+)
+def test_a_time_that_is_the_limit_keeps_it(catalogue: Catalogue, store: Store, limit: str, outcome: Outcome) -> None:
+    """8 B take 10 ns on a model without noise."""
+    plan = {"precision": 0.01, "virtual": {"shm": True}}
+    run = add_run(store, {make_point(8): 10.0}, launches=1, measurements=(1.0,), scatter=0.0, plan=plan)
+    (limit_judged,) = judged(catalogue, store, run, of_8_bytes(limit))
+    assert limit_judged.outcome is outcome
+
+
+def test_a_file_without_settings_is_measured_for_30_seconds_to_2_percent(catalogue: Catalogue, tmp_path: Path) -> None:
+    path = tmp_path / "expect.toml"
+    path.write_text(of_8_bytes('latency = "<= 1 us"'))
+    suite = load_expectations(path, catalogue).suite()
+    assert (suite.time_s, suite.precision, suite.launches) == (30.0, 0.02, 1)
+
+
 def test_two_limits_at_every_size_and_transport(catalogue: Catalogue, store: Store) -> None:
     run = add_run(store, curve("shm") | curve("tcp"))
     text = """

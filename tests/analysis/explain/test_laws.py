@@ -75,6 +75,17 @@ def test_a_number_of_receivers_at_which_a_farm_is_faster() -> None:
     assert broken.facts["most_ratio"] < 1
 
 
+def test_a_constant_law_is_the_mean_of_the_others() -> None:
+    """Not a line through them, which would go on to 109."""
+    times = {2: 100.0, 4: 103.0, 6: 106.0, 8: 150.0}
+    made = [curve(lambda _, time=time: time, "pairs", ranks=n, sizes=(4, 64)) for n, time in times.items()]  # type: ignore[misc]
+    findings = broken_laws(reading(*made))
+    assert isinstance(findings, list)
+    (broken,) = findings
+    assert (broken.facts["axis"], broken.facts["at"]) == ("ranks", 8)
+    assert broken.facts["most_ratio"] == pytest.approx(150 / 103, rel=0.002)
+
+
 @pytest.mark.parametrize(
     ("value", "low", "high", "expected"),
     [

@@ -50,6 +50,17 @@ def test_a_duplex_limit_is_a_tenth_off_half_the_time(ratio: float, effect: float
     assert [finding.effect for finding in findings] == ([] if effect is None else [pytest.approx(effect, abs=0.01)])
 
 
+@pytest.mark.parametrize("limited", [(8,), (8, 16), (8, 16, 32)])
+def test_a_duplex_limit_has_the_ratios_of_its_first_and_its_last_size(limited: tuple[int, ...]) -> None:
+    (finding,) = duplex_of(
+        curve(lambda size: 500.0 if size in limited else 250.0, "twoway"), curve(lambda _: 500.0, "oneway")
+    )
+    assert finding.subject.sizes_bytes == limited
+    ends = {name: value for name, value in finding.facts.items() if name.endswith("_bytes")}
+    assert ends == {"first_bytes": 8, **({"last_bytes": limited[-1]} if len(limited) > 1 else {})}
+    assert [finding.facts[name].value for name in finding.facts if name.endswith("_ratio")] == [1.0] * len(ends)
+
+
 def test_patterns_of_different_states_are_not_compared() -> None:
     of = reading(pattern("twoway", 500, state="near"), pattern("oneway", 500, state="far"))
     assert isinstance(duplex(of), NotChecked)

@@ -58,8 +58,9 @@ def test_a_jump_without_a_documented_size_is_suspected_until_its_place_is_known(
     assert (far.subject.sizes_bytes, far.facts["answer"], far.cause) == ((128, 256), "suspected", "")
     assert far.fix is not None
     assert " ".join(far.fix.argv) == f"hockney run pingpong -t {OPENMPI} -n 2 --bytes 16:2K --refine --launches 1"
-    (close,) = switches(stepped(128, 1500.0, sizes=sorted({*SIZES, 136})))
-    assert (close.subject.sizes_bytes, close.facts["answer"]) == ((128, 136), "confirmed")
+    for first_bytes, answer in ((144, "confirmed"), (145, "suspected")):  # an eighth longer
+        (close,) = switches(stepped(128, 1500.0, sizes=sorted({*SIZES, first_bytes})))
+        assert (close.subject.sizes_bytes, close.facts["answer"]) == ((128, first_bytes), answer)
 
 
 def test_a_documented_size_does_not_confirm_a_jump_over_a_wide_range() -> None:
@@ -70,12 +71,15 @@ def test_a_documented_size_does_not_confirm_a_jump_over_a_wide_range() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last_bytes", "is_known"), [(16384, False), (32768, True), (65536, True)], ids=["below", "just full", "full"]
+    ("last_bytes", "first_bytes", "is_known"),
+    [(32767, 65535, False), (32768, 65536, True), (65536, 131072, True), (65537, 131072, False)],
+    ids=["below", "just full", "full", "beyond"],
 )
-def test_a_documented_size_may_be_the_longer_one_of_a_jump(last_bytes: int, is_known: bool) -> None:
+def test_a_documented_size_may_be_the_longer_one_of_a_jump(last_bytes: int, first_bytes: int, is_known: bool) -> None:
     """A pipe holds 64 KiB: longer messages wait for the reader."""
-    (switch,) = switches(stepped(last_bytes, 40000.0, "pipe", sizes=[*LONG, 524288]))
-    assert switch.subject.sizes_bytes == (last_bytes, 2 * last_bytes)
+    others = [size for size in (*LONG, 524288) if not last_bytes < size < first_bytes]
+    (switch,) = switches(stepped(last_bytes, 40000.0, "pipe", sizes=sorted({*others, last_bytes, first_bytes})))
+    assert switch.subject.sizes_bytes == (last_bytes, first_bytes)
     assert (switch.facts.get("threshold") == "capacity of a pipe") is is_known
 
 

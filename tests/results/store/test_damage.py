@@ -9,13 +9,16 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.builders import run_sql
 from tests.cli.support import fill
 
 from hockney.cli import execute
+from hockney.results.store.codec import encode
 
 VALUES = ("x", -1, b"\x00\xff", '{"a":[1]}', float("inf"), None)
+BELOW_ZERO = np.array([[40, -1], [40, 40]], dtype=np.int64)
 COMMANDS = (
     ("runs", "--json"), ("show", "2"), ("explain", "2"), ("compare", "1", "2"),
     ("export", "2", "--csv"), ("export", "2", "--json", "--samples"),
@@ -92,6 +95,20 @@ def test_a_flipped_bit_is_no_traceback(whole: Path, tmp_path: Path, capsys: pyte
         ("UPDATE launch SET cpus = '[' WHERE id = 2", "launch 2 of run 2 is damaged", "show"),
         ("UPDATE measurement SET batch = 0 WHERE id = 9", "a measurement of pingpong", "show"),
         ("UPDATE warning SET cause = x'00'", "a warning of run 2 is damaged", "show"),
+        ("UPDATE measurement SET steal = 1.01 WHERE id = 9", "a measurement of pingpong", "show"),
+        ("UPDATE measurement SET floor_after_ns = 0 WHERE id = 9", "a measurement of pingpong", "show"),
+        ("UPDATE measurement SET divisor = 0 WHERE id = 9", "a measurement of pingpong", "show"),
+        ("UPDATE measurement SET timed = 'rank 2' WHERE id = 9", "a measurement of pingpong", "show"),
+        ("UPDATE measurement SET samples = 0 WHERE id = 9", "a measurement of run 2 is damaged", "show"),
+        ("UPDATE measurement SET median_ns = -1 WHERE id = 9", "a measurement of run 2 is damaged", "show"),
+        (
+            f"UPDATE measurement_samples SET elapsed_ns = x'{encode(BELOW_ZERO).hex()}' WHERE measurement_id = 9",
+            "a measurement of pingpong",
+            "show",
+        ),
+        ("UPDATE point SET ranks = 0 WHERE id = 4", "a point of run 2 is damaged and left out", "show"),
+        ("UPDATE point SET ranks = 1048577 WHERE id = 4", "a point of run 2 is damaged and left out", "show"),
+        ("UPDATE launch SET clock_ns = -1 WHERE id = 2", "launch 2 of run 2 is damaged", "show"),
     ],
 )
 def test_a_damaged_row_is_named_once_and_the_rest_is_shown(
@@ -105,6 +122,28 @@ def test_a_damaged_row_is_named_once_and_the_rest_is_shown(
     assert len(lines) == 1, output.err
     assert lines[0].startswith(f"hockney: results file {path}: ")
     assert "mine" in output.out
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "measurement SET steal = 1 WHERE id = 9",
+        "measurement SET steal = 0 WHERE id = 9",
+        "measurement SET floor_after_ns = 0.001 WHERE id = 9",
+        "measurement SET timed = 'rank 1' WHERE id = 9",
+        "measurement SET batch = 1 WHERE id = 9",
+        "point SET ranks = 1048576 WHERE id = 4",
+        "launch SET clock_ns = 0 WHERE id = 2",
+        "launch SET ranks = 1 WHERE id = 2",
+    ],
+)
+def test_a_value_at_its_limit_is_no_damage(
+    edit: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+    run_sql(path, f"UPDATE {edit}")
+    assert execute(["show", "2", "--store", str(path)]) == 0
+    assert "damaged" not in capsys.readouterr().err
 
 
 def test_a_damaged_run_is_wrong_usage_and_others_can_be_shown(

@@ -79,6 +79,19 @@ def test_precise_times_do_not_rule_a_line_that_misses_them() -> None:
     )
 
 
+def test_a_slow_wave_around_a_line_leaves_few_independent_sizes() -> None:
+    """Neighbours are so alike that 60 sizes count as two: the interval is many times that of scattered misses."""
+    at = np.linspace(0, np.pi, 60)
+    wave = 0.01 * (np.sin(at) - 3 * np.sin(3 * at))  # neither it nor its slope is part of a line
+    sizes = list(range(60))
+    fits = [
+        fitted(sizes, ((1000 + np.array(sizes)) * (1 + misses)).tolist())
+        for misses in (wave, np.random.default_rng(3).permutation(wave))
+    ]
+    widths = [fit.ns_per_byte.high - fit.ns_per_byte.low for fit in fits]
+    assert widths[0] > 4 * widths[1]
+
+
 def test_errors_are_relative() -> None:
     """One long message 10 % off moves r_inf, not t_0; unweighted it would push t_0 below zero."""
     times_ns = line(SIZES)
