@@ -228,6 +228,14 @@ def test_oversubscribed_figures_are_marked_and_have_no_layers(
     assert "scheduling times" in text
 
 
+def test_the_times_of_several_numbers_of_ranks_are_those_of_the_first(tmp_path: Path) -> None:
+    """As of `hockney run quick -n 2,4`: a column is about two ranks."""
+    barriers = (Made(Point("shm", "barrier", ranks, 0), 100.0 * ranks, timed="slowest") for ranks in (2, 4))
+    time = row(tmp_path, LATENCY, *barriers).values["barrier_ns"]
+    assert time is not None
+    assert time.value == pytest.approx(200.0, rel=0.01)
+
+
 @pytest.mark.parametrize(
     "others", [(oneway(1 << 16, 3), oneway(1 << 22)), (oneway(1 << 20, skipped="messages have up to 64 KiB"),)]
 )
