@@ -353,6 +353,17 @@ def test_json_has_the_values_in_their_row(tmp_path: Path) -> None:
     assert "values" not in row_json
 
 
+def test_json_has_no_time_of_a_network_without_an_interval(tmp_path: Path) -> None:
+    store_two_hosts(tmp_path / "r.db")
+    with open_results(tmp_path / "r.db") as results:
+        sheet = make_sheet(results.run())
+    assert sheet.network is not None
+    assert sheet.network.latency_ns is not None
+    assert sheet_as_json(sheet)["network"]["latency_ns"]["value"] == sheet.network.latency_ns.value
+    unsure = replace(sheet.network, latency_ns=replace(sheet.network.latency_ns, low=0.0, high=math.inf))
+    assert sheet_as_json(replace(sheet, network=unsure))["network"]["latency_ns"] is None
+
+
 @pytest.mark.parametrize(
     ("transport", "library", "name"),
     [
