@@ -228,6 +228,14 @@ def test_oversubscribed_figures_are_marked_and_have_no_layers(
     assert "scheduling times" in text
 
 
+def test_the_times_of_several_numbers_of_ranks_are_those_of_the_first(tmp_path: Path) -> None:
+    """As of `hockney run quick -n 2,4`: a column is about two ranks."""
+    barriers = (Made(Point("shm", "barrier", ranks, 0), 100.0 * ranks, timed="slowest") for ranks in (2, 4))
+    time = row(tmp_path, LATENCY, *barriers).values["barrier_ns"]
+    assert time is not None
+    assert time.value == pytest.approx(200.0, rel=0.01)
+
+
 @pytest.mark.parametrize(
     "others", [(oneway(1 << 16, 3), oneway(1 << 22)), (oneway(1 << 20, skipped="messages have up to 64 KiB"),)]
 )
@@ -343,6 +351,17 @@ def test_json_has_the_values_in_their_row(tmp_path: Path) -> None:
     assert row_json["latency_ns"]["value"] == pytest.approx(50, rel=0.01)
     assert row_json["barrier_ns"] is None
     assert "values" not in row_json
+
+
+def test_json_has_no_time_of_a_network_without_an_interval(tmp_path: Path) -> None:
+    store_two_hosts(tmp_path / "r.db")
+    with open_results(tmp_path / "r.db") as results:
+        sheet = make_sheet(results.run())
+    assert sheet.network is not None
+    assert sheet.network.latency_ns is not None
+    assert sheet_as_json(sheet)["network"]["latency_ns"]["value"] == sheet.network.latency_ns.value
+    unsure = replace(sheet.network, latency_ns=replace(sheet.network.latency_ns, low=0.0, high=math.inf))
+    assert sheet_as_json(replace(sheet, network=unsure))["network"]["latency_ns"] is None
 
 
 @pytest.mark.parametrize(

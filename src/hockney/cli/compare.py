@@ -13,7 +13,6 @@ import click
 from hockney.cli import render
 from hockney.cli.common import Function, command, complete, together
 from hockney.cli.run import run
-from hockney.cli.words import SHORT_NOTE
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.model import RunStatus
 from hockney.results.store import Store
@@ -167,6 +166,7 @@ def _refuse_contradictions(
 def _print(comparison: Comparison, *, everything: bool) -> None:
     from hockney.analysis.compare import Verdict
     from hockney.cli.changes import notes
+    from hockney.cli.words import SHORT_NOTE
     from hockney.report import changes
 
     columns: list[render.TableColumn | str] = [

@@ -21,7 +21,6 @@ from typing import Any
 import click
 
 from hockney.cli.streams import holds_document, print_line
-from hockney.model import Point
 from hockney.units import printable
 
 JSON_VERSION = 3
@@ -92,6 +91,8 @@ def print_json(command: str, data: Mapping[str, Any]) -> None:
 
 def _as_json(value: Any) -> Any:
     """A dataclass by its fields, a point with its options by name, numbers and arrays of numpy, sets, enumerations."""
+    from hockney.model import Point  # 20 ms, which the help of all commands would take longer
+
     if isinstance(value, Point):
         known = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "traits"}
         return {**known, "options": dict(value.options)}

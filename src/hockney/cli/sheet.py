@@ -70,9 +70,15 @@ def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
     document = asdict(sheet)
     document["rows"] = [asdict(row) for row in sheet.rows if row.has_interval]
     for row in document["rows"]:
-        values = row.pop("values")
-        row |= {name: value if value and math.isfinite(value["high"]) else None for name, value in values.items()}
+        row |= {name: _with_interval(value) for name, value in row.pop("values").items()}
+    if document["network"] is not None:
+        document["network"]["latency_ns"] = _with_interval(document["network"]["latency_ns"])
     return document
+
+
+def _with_interval(value: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The value; None of one without an interval."""
+    return value if value and math.isfinite(value["high"]) else None
 
 
 def _print_head(run: Run) -> int:

@@ -25,7 +25,7 @@ SHORT_NOTE = (
 Caveat = tuple[str, str]
 """A sentence in short, and in full with its fix."""
 
-_LINES_MAX = 5
+_CAVEATS_MAX = 5
 
 
 def sizes_text(points: Iterable[Point]) -> str:
@@ -138,7 +138,7 @@ def caveat_lines(caveats: Iterable[Caveat], *, verbose: bool = False) -> tuple[l
         textwrap.shorten(printable(f"! {short}"), render.line_width(), placeholder=" …", break_on_hyphens=False)
         for short, _ in caveats
     ]
-    return lines[:_LINES_MAX], len(lines[_LINES_MAX:])
+    return lines[:_CAVEATS_MAX], len(lines[_CAVEATS_MAX:])
 
 
 def of_warnings(seen: Sequence[Warning_]) -> list[Caveat]:

@@ -128,12 +128,11 @@ class TransportFigures:
         return line if sizes <= curve.keys() and not fit.is_ambiguous(line) else None
 
     def _times(self, pattern: str) -> dict[int, Value]:
-        """The times of a pattern, by ascending size."""
-        times = {
-            series.point.bytes: figure[0]
-            for series, figure in self._figures.items()
-            if figure is not None and series.point.pattern == pattern
-        }
+        """The times of a pattern, by ascending size; of several numbers of ranks, those of the first."""
+        times: dict[int, Value] = {}
+        for series, figure in self._figures.items():
+            if figure is not None and series.point.pattern == pattern:
+                times.setdefault(series.point.bytes, figure[0])
         return dict(sorted(times.items()))
 
 

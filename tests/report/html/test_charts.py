@@ -8,14 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.analysis.health.made import store_health
+from tests.builders import run_sql
 from tests.report.cells import about
 from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options, store_run
 
 from hockney.analysis.health import health_of
+from hockney.errors import DamagedRowWarning
 from hockney.model import Point
 from hockney.report.html.charts import View
 from hockney.report.html.layers import layers_chart
+from hockney.report.html.material import material_of
 from hockney.report.html.over import history_chart, ranks_chart
 from hockney.report.html.samples import cpu_chart, distribution_chart
 from hockney.report.pairs import host_values
@@ -97,6 +100,18 @@ def test_distributions_are_of_100_single_repetitions_and_more(
     if is_drawn:
         shares = [share for _, share, *_ in chart.views[0].lines[0].points]
         assert shares[-1] <= 1 - 1 / (3 * measurements) < shares[-1] + 0.011
+
+
+def test_a_point_whose_samples_are_all_damaged_is_in_no_chart(tmp_path: Path) -> None:
+    made = pingpong("shm", 1024, 5000.0, batch=1, measurements=40, cpu_share=(1.0, 1.0))
+    with material(tmp_path, made) as known:
+        assert cpu_chart(known).views
+        assert distribution_chart(known).views
+    run_sql(tmp_path / "r.db", "UPDATE measurement_samples SET elapsed_ns = x'01aa'")
+    with open_results(tmp_path / "r.db") as results:
+        with pytest.warns(DamagedRowWarning, match="is damaged and left out"):
+            damaged = material_of(results, results.run(), [], str)
+        assert cpu_chart(damaged).views == distribution_chart(damaged).views == []
 
 
 def test_at_most_twelve_points_have_a_distribution(tmp_path: Path) -> None:

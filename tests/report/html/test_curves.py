@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from tests.builders import make_info, make_launch, make_measurement, make_point
+from tests.report.runs import Made, options, store_run
 
 from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.fits import FittedLine
+from hockney.model import Point
 from hockney.report.html.curves import CurveData, curves_of, fits_json
-from hockney.results.runs import Run
+from hockney.results.runs import Run, open_results
 from hockney.results.store import Store
 from hockney.stats.interval import Estimate
 
@@ -30,6 +32,21 @@ def test_a_rate_is_the_payload_over_the_time_and_lowest_where_that_is_longest() 
 def test_a_pattern_without_payload_has_no_rate() -> None:
     assert curve(200.0, 500.0, payload=None).rate_at(1000) is None
     assert curve(200.0, 500.0).rate_at(8) is None
+
+
+def test_lost_messages_are_in_no_rate(tmp_path: Path) -> None:
+    one = Made(Point("udp", "oneway", 2, 1024, options(window=16)), 1000.0, divisor=16, bytes_per_rep=16 * 1024)
+    lossy = replace(one, counters={"lost": (0.0, 0.25 * 3 * one.batch * 16)})
+    store_run(tmp_path / "r.db", "mine", [lossy, replace(one, point=replace(one.point, bytes=64), bytes_per_rep=1024)])
+    with open_results(tmp_path / "r.db") as results:
+        (seen,) = curves_of(results.run())
+        rates = {series.point.bytes: series.figures()[0].rate_bytes_per_s for series in results.run().series}
+    assert seen.arrived == {1024: pytest.approx(0.75)}
+    for size, rate in rates.items():
+        shown = seen.rate_at(size)
+        assert shown is not None
+        assert shown[0] == pytest.approx(rate)
+    assert replace(seen, arrived={1024: 0.0}).rate_at(1024) is None
 
 
 @pytest.mark.parametrize(("sizes", "is_drawn"), [((8, 64, 512), True), ((0, 8, 64), False)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hockney.analysis.explain import Explanation
@@ -11,7 +11,7 @@ from hockney.analysis.explain.fits import FittedLine
 from hockney.analysis.finding import Subject
 from hockney.model import PointStatus
 from hockney.report.html.charts import plain
-from hockney.results.runs import Run, Series, main_state, summary_time
+from hockney.results.runs import Run, Series, arrived_share, main_state, summary_time
 from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED
 
@@ -27,8 +27,8 @@ class CurveData:
     """A pattern on a transport in one machine state: times over sizes in bytes, ascending.
 
     `times_ns` are by size, each with its bounds, which are None if there are too few measurements for an interval.
-    `payload` is the number of bytes moved in that time over the size, None if a rate has no meaning. `is_main`: the
-    state that tables show.
+    `payload` is the number of bytes moved in that time over the size, None if a rate has no meaning. `arrived` are the
+    shares of messages that were not lost, by the sizes that lost some. `is_main`: the state that tables show.
     """
 
     run: int
@@ -41,6 +41,7 @@ class CurveData:
     payload: float | None
     is_sized: bool
     times_ns: Mapping[int, _Figure]
+    arrived: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def is_drawn(self) -> bool:
@@ -52,7 +53,9 @@ class CurveData:
         time = self.times_ns.get(size)
         if time is None or self.payload is None or time[0] <= 0:
             return None
-        scale, (value, low, high) = 1e9 * self.payload * size, time
+        scale, (value, low, high) = 1e9 * self.payload * size * self.arrived.get(size, 1.0), time
+        if scale == 0:
+            return None
         return scale / value, scale / high if high else None, scale / low if low else None
 
 
@@ -84,6 +87,7 @@ def curves_of(run: Run) -> list[CurveData]:
         ordered = sorted(of_curve, key=lambda member: member[0].point.bytes)
         times = [summary_time(measurements, exact=series.is_exact)[0] for series, measurements in ordered]
         sizes = [series.point.bytes for series, _ in ordered]
+        arrived = {series.point.bytes: arrived_share(measurements) for series, measurements in ordered}
         curves.append(
             CurveData(
                 run=run.id,
@@ -96,6 +100,7 @@ def curves_of(run: Run) -> list[CurveData]:
                 payload=_payload(ordered),
                 is_sized=ordered[0][0].point.is_sized,
                 times_ns={size: (time.value, time.low, time.high) for size, time in zip(sizes, times, strict=True)},
+                arrived={size: share for size, share in arrived.items() if share < 1},
             )
         )
     return curves
@@ -127,6 +132,7 @@ def curves_json(curves: Iterable[CurveData], transports: Sequence[str]) -> list[
             "drawn": curve.is_drawn,
             "floor": plain(curve.floor_ns),
             "payload": curve.payload,
+            "arrived": curve.arrived,
             "x": list(curve.times_ns),
             **{name: [plain(time[at]) for time in curve.times_ns.values()] for at, name in enumerate(_BOUNDS)},
         }

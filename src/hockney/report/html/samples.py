@@ -48,7 +48,7 @@ def distribution_chart(material: Material) -> Chart:
     ]
     views: dict[str, list[Line]] = {}
     for series in _spread_out(single):
-        times_ns = np.concatenate([measurement.times_ns() for measurement in _in_table_state(series)])
+        times_ns = np.concatenate([np.empty(0), *(each.times_ns() for each in _in_table_state(series))])
         if len(times_ns) >= P99_SAMPLES_MIN:
             shares = [share for share in _SHARES if (1 - share) * len(times_ns) >= 1]
             points = list(zip(np.quantile(times_ns, shares).tolist(), shares, strict=True))
@@ -78,6 +78,7 @@ def _spread_out(series: Sequence[Series]) -> list[Series]:
 
 
 def _in_table_state(series: Series) -> list[Measurement]:
+    """Those in the state that tables show; [] where all of them are damaged."""
     state = table_state([series])
     return [each for each, of in zip(series.measurements, series.states, strict=True) if of.name == state]
 
@@ -134,5 +135,5 @@ def _cpu_shares(series: Series) -> list[tuple[float, float]]:
     import numpy as np
 
     times_ns = [(each.cpu_user_ns, each.cpu_system_ns, each.wall_ns) for each in _in_table_state(series)]
-    totals = np.sum(times_ns, axis=0).T.tolist()  # shape (ranks, 3)
+    totals = np.sum(times_ns, axis=0).T.tolist() if times_ns else []  # shape (ranks, 3)
     return [(user / wall, system / wall) for user, system, wall in totals if wall]

@@ -33,11 +33,14 @@ const SIZE_AXIS = { title: "message size", unit: "bytes", scale: "log2" };
 const TIME_CHART = { kind: "lines", x: SIZE_AXIS, y: { title: "", unit: "ns", scale: "log10" } };
 const RATE_CHART = { kind: "lines", x: SIZE_AXIS, y: { title: "", unit: "bytes/s", scale: "log10" } };
 
+// Of the messages that were not lost.
+function rateOf(curve, size, time) {
+  return time ? 1e9 * curve.payload * (curve.arrived[size] ?? 1) * size / time : null;
+}
 function lineOf(curve, isRate) {
-  const rate = (size, time) => (time ? 1e9 * curve.payload * size / time : null);
   const points = curve.x.map((size, at) => {
     const [time, low, high] = [curve.y[at], curve.low[at], curve.high[at]];
-    return isRate ? [size, rate(size, time), rate(size, high), rate(size, low)] : [size, time, low, high];
+    return isRate ? [size, rateOf(curve, size, time), rateOf(curve, size, high), rateOf(curve, size, low)] : [size, time, low, high];
   });
   return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, dash: dashOf(curve), points: points.filter(([size]) => size > 0 || !isRate), curve };
 }
@@ -52,7 +55,7 @@ function extras(chart, lines, isRate) {
     for (const segment of data.segments.filter((fit) => belongs(fit, curve))) {
       const sizes = curve.x.filter((size) => size >= Math.max(1, segment.from) && size <= segment.to);
       const fitted = (size) => segment.t0 + 1e9 * size / segment.r;
-      const points = sizes.map((size) => [placed(chart.x, size), placed(chart.y, isRate ? 1e9 * curve.payload * size / fitted(size) : fitted(size))]);
+      const points = sizes.map((size) => [placed(chart.x, size), placed(chart.y, isRate ? rateOf(curve, size, fitted(size)) : fitted(size))]);
       if (points.length > 1 && points.every(([, y]) => Number.isFinite(y))) {
         made.push({ type: "line", data: points, symbol: "none", silent: true, tooltip: { show: false }, lineStyle: { color: colors.ink, width: 1, type: [3, 3], opacity: 0.75 }, z: 4 });
       }
@@ -60,7 +63,7 @@ function extras(chart, lines, isRate) {
     for (const change of data.switches.filter((fit) => belongs(fit, curve))) {
       const at = curve.x.indexOf(change.above);
       if (at < 0) continue;
-      const y = isRate ? 1e9 * curve.payload * change.above / curve.y[at] : curve.y[at];
+      const y = isRate ? rateOf(curve, change.above, curve.y[at]) : curve.y[at];
       const text = `switch ${bytesText(change.below)} – ${bytesText(change.above)}`;
       made.push({
         type: "scatter", data: [[placed(chart.x, change.above), placed(chart.y, y)]], symbol: "circle", symbolSize: 15, silent: true, tooltip: { show: false },
@@ -112,7 +115,7 @@ function emptyOption(text) {
 function curvesTable() {
   const curves = copy && groupName(copy) !== choice.group ? [...shownCurves(), copy] : shownCurves();
   const rows = curves.flatMap((curve) => curve.x.map((size, at) => {
-    const rate = curve.payload && size ? scaled(1e9 * curve.payload * size / curve.y[at], RATES) : NO_TEXT;
+    const rate = curve.payload && size ? scaled(rateOf(curve, size, curve.y[at]), RATES) : NO_TEXT;
     const ends = [curve.low[at], curve.high[at]].map((end) => (end === null ? NO_TEXT : scaled(end, TIMES)));
     return [curve === copy ? "memcpy" : curveName(curve), curve.state, bytesText(size), scaled(curve.y[at], TIMES), ...ends, rate];
   }));

@@ -125,7 +125,7 @@ function csvText() {
   const rows = [["run", "transport", "pattern", "ranks", "bytes", "state", "time_ns", "time_low_ns", "time_high_ns", "rate_bytes_per_s"]];
   for (const curve of data.curves) {
     curve.x.forEach((size, at) => {
-      const rate = curve.payload && size ? 1e9 * curve.payload * size / curve.y[at] : null;
+      const rate = curve.payload && size ? rateOf(curve, size, curve.y[at]) : null;
       rows.push([curve.run, data.transports[curve.t].id, curve.pattern, curve.ranks, size, curve.state, curve.y[at], curve.low[at], curve.high[at], rate]);
     });
   }
