@@ -91,6 +91,10 @@ class Notes:
         self.added.extend(points)
 
 
+def all_measurements(notes: Notes) -> list[Measurement]:
+    return [measurement for measurements in notes.rounds for measurement in measurements]
+
+
 def sample(machine: Machine, plan: Plan, budget_s: float = 1000, earlier: Sequence[Measurement] = ()) -> Notes:
     notes = Notes()
     Sampler(plan, machine, notes, seed=1, clock=machine.clock, earlier=earlier).run(budget_s)
