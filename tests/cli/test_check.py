@@ -22,7 +22,7 @@ from tests.cli.support import call_here
 
 from hockney.analysis.compare import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.cli import check, execute
-from hockney.cli.check import reported, write_junit
+from hockney.cli.junit import reported, write_junit
 from hockney.cli.verdicts import report_of
 from hockney.errors import Fix
 from hockney.results.store import Store
@@ -318,11 +318,8 @@ def test_command_prints_its_verdict_before_the_report_fails(
     """The disk is full once the check has begun."""
 
     def no_space(path: Path, *_: object) -> None:
-        if begun:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        begun.append(path)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    begun: list[Path] = []
     monkeypatch.setattr(check, "write_junit", no_space)
     monkeypatch.chdir(folder)
     arguments = ["check", "--expect", "missed.toml", "last", "--junit", "j.xml", "--store", "results.db"]

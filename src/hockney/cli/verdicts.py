@@ -11,7 +11,7 @@ from typing import Any
 from hockney.analysis.compare import Comparison, Verdict
 from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
 from hockney.cli.changes import comparison_json, notes
-from hockney.cli.check import JUnitCase, JUnitReport
+from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
 from hockney.cli.words import format_interval
 from hockney.errors import ExitCode, UsageError
