@@ -119,6 +119,15 @@ def stored(folder: Path, *points: Point, status: RunStatus = RunStatus.DONE) -> 
         store.finish_run(number, status)
 
 
+@pytest.mark.parametrize("words", ["", "runs", "show 1"])
+def test_every_screen_says_stopped_of_a_stopped_run(cli: Cli, tmp_path: Path, words: str) -> None:
+    with stored(tmp_path, PINGPONG, status=RunStatus.INTERRUPTED):
+        pass
+    output = cli(*words.split()).stdout
+    assert "stopped" in output
+    assert "interrupted" not in output
+
+
 def test_a_stopped_run(cli: Cli, tmp_path: Path) -> None:
     with stored(tmp_path, PINGPONG, LARGE, status=RunStatus.INTERRUPTED) as (store, number):
         store.write_round(number, [make_measurement(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
