@@ -185,6 +185,21 @@ def test_without_time_for_intervals_it_says_which_time_is_enough(
     assert "No interval" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("measurements", "has_interval"), [(1, False), (9, True)])
+def test_it_says_why_there_is_no_interval(
+    measurements: int, has_interval: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [
+        Made(Point("tcp", *of), 1000 + of[2], divisor, measurements=measurements, scatter=0.1)
+        for of, divisor in ((("pingpong", 2, 65536), 2), (("oneway", 2, 65536, options(window=16)), 16))
+    ]
+    store_run(tmp_path / "r.db", "quick", made)
+    assert execute(["predict", "pingpong", "--bytes", "64K", "--store", str(tmp_path / "r.db")]) == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    assert ("95 % interval" in screen) is has_interval
+    assert ("No interval: the figures that the model is fitted to have none." in screen) is not has_interval
+
+
 def test_by_default_it_takes_the_newest_run_that_has_the_figures(
     known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
