@@ -185,6 +185,19 @@ def test_without_time_for_intervals_it_says_which_time_is_enough(
     assert "No interval" not in capsys.readouterr().out
 
 
+def test_a_run_of_basic_figures_alone_is_not_validated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = [
+        Made(Point("tcp", "pingpong", 2, 65536), 66536, 2),
+        Made(Point("tcp", "oneway", 2, 65536, options(window=16)), 66036, 16),
+    ]
+    store_run(tmp_path / "r.db", "basics", made)
+    assert execute(["predict", "--validate", "--from", "1", "--store", str(tmp_path / "r.db")]) == 3
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "run 1 cannot be validated: it has no figures besides those that the fit uses." in printed.err
+    assert "predict --validate" in printed.err
+
+
 @pytest.mark.parametrize(("measurements", "has_interval"), [(1, False), (9, True)])
 def test_it_says_why_there_is_no_interval(
     measurements: int, has_interval: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
