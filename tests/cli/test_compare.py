@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -138,6 +139,18 @@ def test_screen_of_sixty_columns(
     assert said == snapshot
     table = said.partition("changed:")[0]
     assert max(map(len, table.splitlines())) <= 60
+
+
+def test_the_option_that_shows_all_notes_is_named(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(folder / "results.db", tmp_path)
+    with Store.open(tmp_path / "results.db") as opened:
+        opened.add_warning(2, Warning_("others", "machine", "Others kept the CPUs busy.", "Stop them."))
+    assert "(1 more: --all)" in screen(tmp_path, capsys, "base", "slow")
+    everything = screen(tmp_path, capsys, "base", "slow", "--all")
+    assert "Others kept the CPUs busy." in everything
+    assert "more: --all" not in everything
 
 
 def test_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,7 +73,7 @@ def test_a_hint_begins_as_hockney_was_started(cli: Cli, tmp_path: Path, words: s
     assert "`./hockney " in ended.stderr
 
 
-@pytest.mark.parametrize("words", ["", "--help", "health --help"])
+@pytest.mark.parametrize("words", ["", "--help", "health --help", "check --help", "export --help"])
 def test_examples_begin_as_hockney_was_started(cli: Cli, words: str) -> None:
     ended = cli(*words.split(), HOCKNEY_COMMAND="./hockney")
     assert ended.returncode == 0

@@ -74,9 +74,10 @@ def test_a_long_finding_is_cut_to_three_lines(
 ) -> None:
     of = Explanation("run 3", (finding(f"a kind with a long name {'and more words ' * 30}", "shm"),))
     monkeypatch.setenv("COLUMNS", "100")
-    first, second, fix, *_ = screen_of(of, monkeypatch, capsys)[1:]
+    first, second, fix, *below = screen_of(of, monkeypatch, capsys)[1:]
     assert (first[:7], second[-2:], fix[:7]) == ("- shm: ", " …", "  Fix: ")
     assert max(map(len, (first, second, fix))) <= 100
+    assert "More with --all: the rest of each cut line." in below
     assert sum(len(line) > 0 for line in screen_of(of, monkeypatch, capsys, "--all")) > 4
 
 

@@ -185,6 +185,34 @@ def test_without_time_for_intervals_it_says_which_time_is_enough(
     assert "No interval" not in capsys.readouterr().out
 
 
+def test_a_run_of_basic_figures_alone_is_not_validated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = [
+        Made(Point("tcp", "pingpong", 2, 65536), 66536, 2),
+        Made(Point("tcp", "oneway", 2, 65536, options(window=16)), 66036, 16),
+    ]
+    store_run(tmp_path / "r.db", "basics", made)
+    assert execute(["predict", "--validate", "--from", "1", "--store", str(tmp_path / "r.db")]) == 3
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "run 1 cannot be validated: it has no figures besides those that the fit uses." in printed.err
+    assert "predict --validate" in printed.err
+
+
+@pytest.mark.parametrize(("measurements", "has_interval"), [(1, False), (9, True)])
+def test_it_says_why_there_is_no_interval(
+    measurements: int, has_interval: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [
+        Made(Point("tcp", *of), 1000 + of[2], divisor, measurements=measurements, scatter=0.1)
+        for of, divisor in ((("pingpong", 2, 65536), 2), (("oneway", 2, 65536, options(window=16)), 16))
+    ]
+    store_run(tmp_path / "r.db", "quick", made)
+    assert execute(["predict", "pingpong", "--bytes", "64K", "--store", str(tmp_path / "r.db")]) == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    assert ("95 % interval" in screen) is has_interval
+    assert ("No interval: the figures that the model is fitted to have none." in screen) is not has_interval
+
+
 def test_by_default_it_takes_the_newest_run_that_has_the_figures(
     known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

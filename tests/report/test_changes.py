@@ -141,16 +141,17 @@ def test_a_transport_in_place_of_another_has_both_names(base: str, new: str, nam
     assert names["tcp/2"].endswith(", 2 on each host")
 
 
+@pytest.mark.parametrize("option", ["--json", "--all"])
 @pytest.mark.parametrize(("count", "more"), [(0, None), (3, 0), (5, 2)])
-def test_three_differences_are_named_and_the_others_counted(count: int, more: int | None) -> None:
+def test_three_differences_are_named_and_the_others_counted(count: int, more: int | None, option: str) -> None:
     differences = tuple(Difference(f"thing {place}", "a", None) for place in range(count))
     comparison = replace(compared(same(1.0)), differences=differences)
     brief, full = (
-        [line for line in notes(comparison, **how) if line.startswith("changed: ")]
-        for how in ({}, {"everything": True})
+        [line for line in notes(comparison, everything=everything, more=option) if line.startswith("changed: ")]
+        for everything in (False, True)
     )
     assert [line.count("thing ") for line in (*brief, *full)] == ([] if more is None else [3, count])
-    assert [f"({more} more in " in line for line in brief] == ([] if more is None else [more > 0])
+    assert [line.endswith(f" ({more} more: {option})") for line in brief] == ([] if more is None else [more > 0])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.builders import make_library
 from tests.shared import script
 
 from hockney.errors import UsageError
-from hockney.worker.hosts import Host
+from hockney.worker.hosts import Host, parse_hosts
 from hockney.worker.preflight import RECEIVE_SCRIPT, HostsUnusable, Unusable, copy_worker, preflight
 from hockney.worker.starters import Starter
 
@@ -57,6 +57,22 @@ def test_an_interface_that_vanishes_while_it_is_read_is_left_out(tmp_path: Path)
     assert {"name": "eth9", "mtu_bytes": 9000, "bits_per_s": 10_000_000_000, "address": "10.0.0.1"} in host[
         "interfaces"
     ]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "left"),
+    [
+        ("n1,n9", "n1"),
+        ("n1:1,n2:1,n9:1", "n1:1,n2:1"),
+        ("n1:1,n9:1", None),
+        ("n9", None),
+    ],
+)
+def test_the_other_hosts_are_offered_if_they_have_room_for_two_ranks(
+    hosts: str, left: str | None, tmp_path: Path
+) -> None:
+    error = HostsUnusable({"n9": "no answer"}, parse_hosts(hosts), shell(tmp_path))
+    assert error.remedy.partition("; ")[2] == ("" if left is None else f"without them: --hosts {left}")
 
 
 def test_a_worker_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ from hockney.report import changes
 from hockney.stats import CONFIDENCE
 
 
-def notes(comparison: Comparison, *, everything: bool = False) -> list[str]:
-    """Notes for the reader besides the series, the most important first."""
+def notes(comparison: Comparison, *, everything: bool = False, more: str = "--json") -> list[str]:
+    """Notes for the reader besides the series, the most important first; the option `more` has those left out."""
 
     def first(items: list[str], limit: int, joint: str) -> str:
         shown = items if everything else items[:limit]
-        return joint.join(shown) + (f" ({len(items) - len(shown)} more in --json)" if len(shown) < len(items) else "")
+        return joint.join(shown) + (f" ({len(items) - len(shown)} more: {more})" if len(shown) < len(items) else "")
 
     differences, loads = changes.differences_texts(comparison), changes.load_sentences(comparison)
     lines = [f"changed: {first(differences, 3, '; ')}"] if differences else []

@@ -43,11 +43,11 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
-            for line in self.example.splitlines():
+            for line in map(str.strip, self.example.splitlines()):
                 line = re.sub("^hockney ", f"{program()} ", line)
                 # Continued lines end as a shell wants them, so that an example can be copied from any width.
                 continued = textwrap.wrap(
-                    _WITH_VALUE.sub("\\1\N{NO-BREAK SPACE}", line.strip()),
+                    _WITH_VALUE.sub("\\1\N{NO-BREAK SPACE}", line),
                     formatter.width - len("   \\"),
                     subsequent_indent="    ",
                     break_long_words=False,

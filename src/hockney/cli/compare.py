@@ -189,7 +189,7 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
     if not everything:
         for sentence in changes.states_sentence(comparison) or filter(None, [nothing]):
             room -= render.say(sentence)
-    below = [note for note in notes(comparison, everything=everything) if ranges or note != SHORT_NOTE]
+    below = [note for note in notes(comparison, everything=everything, more="--all") if ranges or note != SHORT_NOTE]
     if everything:
         others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
         below += changes.range_sentences(others, comparison)

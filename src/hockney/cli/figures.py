@@ -149,7 +149,8 @@ def _print_notes(run: Run, rows: Sequence[_Row]) -> None:
     advice = launches_advice(run, (row.figure for row in rows)) if is_measured else None
     if advice:
         render.note(advice, style="dim")
-    if is_measured and run.launch_count == 1:
+    has_interval = any(row.figure.low_ns is not None for row in rows)
+    if is_measured and has_interval and run.launch_count == 1:
         fix = fix_text(more_launches(run.id, run.info, LAUNCHES_WANTED))
         render.note(f"Intervals cover one launch only, not the variation between launches. {fix}.", style="dim")
 

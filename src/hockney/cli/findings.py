@@ -32,6 +32,7 @@ from hockney.units import counted, format_bytes, format_ns, format_rate
 
 _FINDINGS_MAX, _FINDING_LINES_MAX, _LINES_MAX = 10, 3, 40  # of a screen without --all
 _NOTES_MAX, _NAMES_MAX = 3, 6
+_CUT = " …"
 _HOLDS = {True: "yes", False: "no", None: "unknown"}
 _OF_LINE: dict[str, Callable[[FittedLine], str]] = {
     "t_0": lambda line: with_half_width(line.t0_ns, format_ns),
@@ -121,6 +122,7 @@ def print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
         hidden["LogGP fit"] = explanation.loggp
     hidden["line"] = explanation.lines
     more = [counted(len(members), noun) for noun, members in hidden.items() if members]
+    more += ["the rest of each cut line"] if any(line.endswith(_CUT) for each in shown for line in each) else []
     if more:
         render.note(f"More with --all: {', '.join(more)}.", style="dim")
     if gaps:
@@ -195,7 +197,7 @@ def finding_lines(
         lines, below = _wrapped_parts(f"{head} {cause}".rstrip(), fix)
         room = max(1, room - len(below))
         if len(lines) > room:
-            lines[room - 1 :] = [lines[room - 1].rpartition(" ")[0] + " …"]
+            lines[room - 1 :] = [lines[room - 1].rpartition(" ")[0] + _CUT]
     return lines + below
 
 

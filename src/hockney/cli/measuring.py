@@ -164,8 +164,8 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str
         more = f"; next: {' · '.join(commands)}"
     points = [series.status for series in run.series if series.status is not PointStatus.SKIPPED]
     early = points.count(PointStatus.BUDGET)
-    were = f"{counted(len(points), 'point')} {'was' if early == 1 else 'were'}"
-    why = f"; the time was up before {early} of {were} as precise as asked"
+    are = f"{counted(len(points), 'point')} {'is' if early == 1 else 'are'}"
+    why = f"; the time is up: {early} of {are} less precise than asked"
     return f"Saved as run {run_id} in {path}{why if early else ''}{more}"
 
 

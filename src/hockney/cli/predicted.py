@@ -23,6 +23,7 @@ from hockney.measure.plan import Plan, make_plan, refuse_empty
 from hockney.measure.predict import Prediction, Tick, predict_fitted, times_of
 from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances, effects_of, tolerances_of
 from hockney.model import Point
+from hockney.report.classic.models import is_model
 from hockney.report.words import size_text
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
@@ -32,6 +33,7 @@ from hockney.worker.catalogue import load, matches, split_name
 from hockney.worker.machine_model import Model, load_model
 
 _GAIN_MIN = 5e-4  # less is printed as 0.0 %
+_NO_INTERVAL = "No interval: the figures that the model is fitted to have none. Measure them for longer."
 WHAT = (TableColumn("what", key=True, wrap=True), TableColumn("size", right=True, key=True))
 """The columns of predictions."""
 
@@ -214,7 +216,9 @@ def _fitted(
         fit, case.plan.points, lambda each: _content(each, case.plan, case.topology), tick_of=tick_of, draws_s=draws_s
     )
     if takes_s <= draws_s:
-        return case, predictions, failed
+        has_draws = takes_s > 0 or not predictions
+        missing = [] if has_draws or is_model(fit.transport) else [_NO_INTERVAL]
+        return replace(case, assumptions=[*case.assumptions, *missing]), predictions, failed
     takes, allowed = format_duration_s(takes_s), format_duration_s(draws_s)
     why = f"No interval on {case.model.name}: it takes about {takes}; its share of --time is {allowed}. "
     why += f"For an interval, add `--time {math.ceil(1.5 * takes_s * cases)}s`."

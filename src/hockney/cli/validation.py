@@ -51,8 +51,9 @@ def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
             if not isinstance(fit, NoFit):
                 tick = display.simulating(fit.transport, len(fit.figures.others))
                 done.append(validate(run, fit, tick=tick))
-    if not done:
+    if not any(each.rows or each.missing for each in done):
         reason = next((fit.reason for fit in fits if isinstance(fit, NoFit)), "it has no transport")
+        reason = "it has no figures besides those that the fit uses" if done else reason
         raise HockneyError(
             f"run {run.id} cannot be validated: {reason}. Measure a new run", argv=("hockney", "predict", "--validate")
         )

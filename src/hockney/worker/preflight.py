@@ -77,10 +77,11 @@ class HostsUnusable(WorkerError):
         self.demand = starter.demand
         self.every = len(causes) == len(hosts)
         reasons = "; ".join(f"{name}: {cause}" for name, cause in causes.items())
-        left = fold_hosts(host for host in hosts if host.name not in causes)
+        left = [host for host in hosts if host.name not in causes]
+        is_enough = len(left) > 1 or any(host.slots != 1 for host in left)  # one rank alone has no partner
         super().__init__(
             f"{len(causes)} of {len(hosts)} hosts cannot be used: {reasons}",
-            f"each must be {starter.demand}" + (f"; without them: --hosts {left}" if left else ""),
+            f"each must be {starter.demand}" + (f"; without them: --hosts {fold_hosts(left)}" if is_enough else ""),
         )
 
 

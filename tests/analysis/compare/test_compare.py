@@ -12,6 +12,7 @@ from tests.builders import HALF_ROUND_TRIP, SLOWEST, make_launch, make_point, me
 
 from hockney.analysis.compare import Difference, Reason, ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.comparison import MatchedSeries, judge, most_telling
+from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
 from hockney.model import DIGITS, IMPORTED, Point, PointStatus, Warning_
 from hockney.results.store import Store
@@ -436,6 +437,22 @@ def test_a_library_of_another_version_is_the_same_series(store: Store) -> None:
     assert sizes(store, base, new, Verdict.SLOWER) == [8, 64]
     assert {change.point.transport for change in comparison.changes} == {young}
     assert comparison.differences == (Difference(f"library, {young}", "Open MPI 4.1.4", "Open MPI 5.0.1"),)
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "is_named"),
+    [("tcp", "unix", False), ("tcp", "mpi@a", False), ("mpi@a", "mpi@b", True)],
+)
+def test_variants_that_differ_in_transport_are_not_said_to_differ_in_library(
+    base: str, new: str, is_named: bool, store: Store
+) -> None:
+    link = {"id": "x", "names": {base: new}}
+    runs = [
+        add_run(store, curve(name), libraries={name: text}, plan={INTERLEAVED: {**link, "side": side}})
+        for name, text, side in ((base, "one text", "base"), (new, "another", "new"))
+    ]
+    told = [each.what for each in compare_runs(store, *runs).differences]
+    assert told == ["transport", *([f"library, {new}"] if is_named else [])]
 
 
 def test_two_libraries_that_came_for_one_are_not_guessed(store: Store) -> None:

@@ -141,6 +141,8 @@ def _of_launches(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> I
         "CPUs of ranks": lambda launch: " ".join(map(str, launch.cpus)),
         "hosts of ranks": lambda launch: " ".join(dict.fromkeys(launch.hosts)),
     }
+    # Where one of two variants has no library, their names already say what differs.
+    others = {new for old, new in names.items() if old != new and not (split_name(old)[1] and split_name(new)[1])}
     for what, value in kinds.items():
         before: dict[tuple[str, int], set[str]] = {}  # by transport and number of ranks
         after: dict[tuple[str, int], set[str]] = {}
@@ -150,6 +152,8 @@ def _of_launches(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> I
                 of_run.setdefault(key, set()).add(value(launch))
         groups: dict[tuple[str, str], list[str]] = {}
         for key, values in after.items():
+            if what == "library" and key[0] in others:
+                continue
             earlier = before.get(key, values)
             # Earlier versions did not store which device carries the bytes of a library.
             if earlier != values and earlier != _plain(values) and _plain(earlier) != values:
