@@ -152,6 +152,16 @@ def test_without_a_compiler_the_rest_is_still_listed(
     assert re.search(r"^quick +missing", output, re.MULTILINE)
 
 
+def test_each_pattern_that_a_transport_cannot_run_has_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the workers themselves: capabilities that lack, and what a pattern refuses for itself."""
+    assert execute(["list", "matrix"]) == 0
+    output = capsys.readouterr().out
+    reasons = dict(re.findall(r"^no (\(\d+\)): (.*)$", output, re.MULTILINE))
+    assert {*re.findall(r"no (\(\d+\))", output)} == {*reasons}
+    assert all(reasons.values())
+    assert any("ft: class S" in reason for reason in reasons.values())
+
+
 @pytest.mark.usefixtures("catalogue")
 def test_the_screens(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["list"]) == 0
