@@ -113,6 +113,7 @@ def test_n_half_is_the_first_size_with_half_of_the_best_rate(tmp_path: Path) -> 
     assert best.at_bytes == 4096
     half = row(table, "N 1/2")
     assert (half[1], figure(half[2])) == ("22", 32)
+    assert measured(half[2]).published == 22
     there = row(table, "N 1/2: rate there")
     assert (text_of(there[1]), figure(there[2])) == ("63.008408", about(256e3 / 190))
     assert "--oversubscribe" in reason(row(table, "average latency")[3])
