@@ -5,9 +5,10 @@
  * on a line between the two comparisons: in the mean of all messages it is in the middle.
  *
  * On a busy machine all exchanges of a comparison may be late. Such a batch is left out and made again: its error is
- * more than four times the least one so far, or its delay is not even positive. Nothing else decides, as leaving out
- * short delays would make the rest too long. A measurement fails if more than half of its batches are left out, and ten
- * more. The delays are then those while the ranks' CPUs and the network were free enough to compare clocks.
+ * more than four times the least one so far, and 1 % of its round trips, or its delay is not even positive. Nothing
+ * else decides, as leaving out short delays would make the rest too long. A measurement fails if more than half of its
+ * batches are left out, and ten more. The delays are then those while the ranks' CPUs and the network were free enough
+ * to compare clocks.
  *
  * A short message takes half a round trip itself, however unequal the two directions are: its time says nothing. So a
  * time is too short up to twice the error of the clocks, which is half the shortest round trip. A measurement fails if
@@ -20,7 +21,7 @@
 enum { OWD_DIRECTION };
 enum { OWD_UP, OWD_DOWN };
 enum { OWD_EXCHANGES = 10, OWD_STAMP_BYTES = sizeof(uint64_t) };
-enum { OWD_ERROR_FACTOR = 4, OWD_LEFT_OUT_MORE = 10 };
+enum { OWD_ERROR_FACTOR = 4, OWD_TRIP_PARTS = 100, OWD_LEFT_OUT_MORE = 10 };
 
 /* The largest error of the clocks, the number of batches, of those that are too short, and of those left out, and the
  * first one that is too short, since the first look at the counters: the samples follow it. The least error is that of
@@ -31,6 +32,10 @@ typedef struct owd_state {
     uint64_t batches, shorts, left_out;
     bool is_counting;
 } owd_state_t;
+
+typedef struct owd_times {
+    double total_ns, trips_ns; /* of a batch: its delays, and its round trips by the source's own clock */
+} owd_times_t;
 
 typedef struct owd_stamps {
     uint64_t sent_ns, read_ns, answered_ns; /* read_ns by the target's clock, the others by the source's */
@@ -113,13 +118,15 @@ static bool owd_is_too_busy(const owd_state_t *state)
     return state->left_out > state->batches + OWD_LEFT_OUT_MORE;
 }
 
-/* Whether a batch is left out, by the larger and the smaller error of its two comparisons, and its time. */
-static bool owd_leaves_out(owd_state_t *state, double error_ns, double least_ns, double total_ns)
+/* Whether a batch is left out, by the larger and the smaller error of its two comparisons, and its times. */
+static bool owd_leaves_out(owd_state_t *state, double error_ns, double least_ns, const owd_times_t *times,
+                           uint64_t reps)
 {
     if (state->least_error_ns == 0 || least_ns < state->least_error_ns) {
         state->least_error_ns = least_ns;
     }
-    return error_ns > OWD_ERROR_FACTOR * state->least_error_ns || total_ns <= 0;
+    const bool matters = error_ns > times->trips_ns / (double)reps / OWD_TRIP_PARTS;
+    return (error_ns > OWD_ERROR_FACTOR * state->least_error_ns && matters) || times->total_ns <= 0;
 }
 
 static void owd_count(owd_state_t *state, double mean_ns, double error_ns)
@@ -134,17 +141,19 @@ static void owd_count(owd_state_t *state, double mean_ns, double error_ns)
 
 /* Delays by clocks that are days apart keep their nanoseconds, because the difference of the clocks is subtracted from
  * each. */
-static hk_status_t owd_batch(hk_run_t *run, uint64_t reps, hk_clock_t *before, hk_clock_t *after, double *total_ns_p)
+static hk_status_t owd_batch(hk_run_t *run, uint64_t reps, hk_clock_t *before, hk_clock_t *after, owd_times_t *times_p)
 {
     owd_stamps_t stamps;
-    double total_ns = 0;
+    owd_times_t times = {0};
     HK_TRY(owd_compare(run, before));
     for (uint64_t i = 0; i < reps; i++) {
         HK_TRY(owd_ask(run, 0, run->bytes, &stamps));
-        total_ns += (double)(int64_t)(stamps.read_ns - stamps.sent_ns) - before->ahead_ns;
+        times.total_ns += (double)(int64_t)(stamps.read_ns - stamps.sent_ns) - before->ahead_ns;
+        times.trips_ns += (double)(stamps.answered_ns - stamps.sent_ns);
     }
     HK_TRY(owd_compare(run, after));
-    *total_ns_p = total_ns - (double)reps * (after->ahead_ns - before->ahead_ns) / 2;
+    times.total_ns -= (double)reps * (after->ahead_ns - before->ahead_ns) / 2;
+    *times_p = times;
     return HK_OK;
 }
 
@@ -154,21 +163,22 @@ static hk_status_t owd_measure(hk_run_t *run, uint64_t reps)
     hk_ctx_t *ctx = run->ctx;
     owd_state_t *state = run->state;
     const uint64_t start_ns = ctx->tp->now_ns(ctx);
-    double total_ns, error_ns;
+    owd_times_t times;
+    double error_ns;
     unsigned char *again = run->out + owd_short_at(run);
     do {
         hk_clock_t before = {0}, after = {0};
-        HK_TRY(owd_batch(run, reps, &before, &after, &total_ns));
+        HK_TRY(owd_batch(run, reps, &before, &after, &times));
         error_ns = after.error_ns > before.error_ns ? after.error_ns : before.error_ns;
-        *again = owd_leaves_out(state, error_ns, before.error_ns + after.error_ns - error_ns, total_ns);
+        *again = owd_leaves_out(state, error_ns, before.error_ns + after.error_ns - error_ns, &times, reps);
         state->left_out += *again;
         *again = *again && !owd_is_too_busy(state);
         HK_TRY(ctx->tp->send(ctx, 1 - ctx->rank, again, OWD_STAMP_BYTES));
     } while (*again);
     if (!owd_is_too_busy(state)) {
-        owd_count(state, total_ns / (double)reps, error_ns);
+        owd_count(state, times.total_ns / (double)reps, error_ns);
     }
-    run->untimed_ns += ctx->tp->now_ns(ctx) - start_ns - (total_ns > 0 ? (uint64_t)(total_ns + 0.5) : 0);
+    run->untimed_ns += ctx->tp->now_ns(ctx) - start_ns - (times.total_ns > 0 ? (uint64_t)(times.total_ns + 0.5) : 0);
     return HK_OK;
 }
 
