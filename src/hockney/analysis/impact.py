@@ -17,7 +17,6 @@ from hockney.stats import Interval, time_of
 from hockney.stats.figures import percentile
 
 if TYPE_CHECKING:
-    from hockney.analysis.explain.curve import Reading
     from hockney.results.runs import Run
 
 
@@ -91,17 +90,17 @@ def _times(measurements: Sequence[Measurement]) -> Times:
     return Times(statistics.median(_medians_ns(measurements)), p99_ns, p999_ns)
 
 
-def greatest_impacts(reading: Reading) -> list[Finding]:
+def greatest_impacts(impacts: Impacts | None) -> list[Finding]:
     """Of each transport the point that its background slows most; none of a run without a background."""
     greatest: dict[str, Impact] = {}
-    if reading.impacts is None:
+    if impacts is None:
         return []
-    for impact in reading.impacts.impacts:
+    for impact in impacts.impacts:
         transport, low = impact.point.transport, impact.factor.low
         known = greatest.get(transport)
         if low is not None and low > 1.05 and (known is None or impact.factor.value > known.factor.value):
             greatest[transport] = impact
-    return [_finding(impact, reading.impacts.background) for impact in greatest.values()]
+    return [_finding(impact, impacts.background) for impact in greatest.values()]
 
 
 def _finding(impact: Impact, background: str) -> Finding:

@@ -9,8 +9,8 @@ from tests.analysis.explain.readings import SIZES, curve, line, reading
 from tests.stats.fit.test_loggp import SMALL
 from tests.stats.fit.truth import sizes_of
 
-from hockney.analysis.explain.curve import MeasuredCurve
-from hockney.analysis.explain.fits import Parameters, lines_of
+from hockney.analysis.explain.curve import MeasuredCurve, Parameters
+from hockney.analysis.explain.fits import lines_of
 from hockney.analysis.finding import Absence
 from hockney.cli.findings import print_lines, print_loggp, print_off_lines, with_half_width
 from hockney.report.findings import check_name

@@ -11,7 +11,8 @@ from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.stats.fit.test_loggp import LARGE, SMALL, check
 from tests.stats.fit.truth import MESSAGES, Machine
 
-from hockney.analysis.explain.fits import Parameters, loggp_of
+from hockney.analysis.explain.curve import Parameters
+from hockney.analysis.explain.fits import loggp_of
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, NotChecked
 from hockney.analysis.pairs import classes_of, usable

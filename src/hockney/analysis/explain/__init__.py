@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from hockney.analysis.explain import caches, guidelines, laws, outliers, pattern_pairs, ranks, shape, switches
-from hockney.analysis.explain.curve import Reading
-from hockney.analysis.explain.fits import FittedLine, OffLine, Parameters, lines_of, parameters_of
+from hockney.analysis.explain.curve import Parameters, Reading
+from hockney.analysis.explain.fits import FittedLine, OffLine, lines_of, parameters_of
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject
@@ -29,7 +29,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("flat latency", "flat latency", shape.flat, "quick"),
     Detector("duplex limit", "duplex limits", pattern_pairs.duplex, "quick"),
     Detector("shared path", "shared paths", pattern_pairs.shared_path),
-    Detector("impact", "impacts of a background", greatest_impacts),
+    Detector("impact", "impacts of a background", lambda reading: greatest_impacts(reading.impacts)),
     Detector("broken scaling law", "scaling laws", laws.broken_laws),
     Detector("outliers", "outliers", outliers.outliers),
     Detector("slow rank or pair", "slow links", ranks.slow_links),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hockney.analysis.finding import NotChecked, Note, Subject
 from hockney.analysis.impact import Impacts
@@ -15,13 +15,28 @@ from hockney.model import Measurement, Warning_, pattern_text
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import pattern_traits
 from hockney.stats import State
-from hockney.stats.fit import Estimate, NoFit, SegmentFit, fit_segments
-
-if TYPE_CHECKING:
-    from hockney.analysis.explain.fits import Parameters
+from hockney.stats.fit import Estimate, LogGP, NoFit, SegmentFit, fit_segments
 
 Options = tuple[tuple[str, str], ...]
 JobKey = tuple[str, int]  # transport and number of ranks of a job
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The curve of a fit: `pattern` with its options; `pair_class` is the class of the two ranks, "" if unknown."""
+
+    transport: str
+    pattern: str
+    ranks: int
+    pair_class: str
+    state: str
+
+
+@dataclass(frozen=True)
+class Parameters(Fitted):
+    """LogGP's parameters of one segment of a transport's round trips."""
+
+    loggp: LogGP
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hockney.analysis.explain.curve import MeasuredCurve, Reading
+from hockney.analysis.explain.curve import Fitted, MeasuredCurve, Parameters, Reading
 from hockney.analysis.explain.shape import curves_of_shapes
 from hockney.analysis.finding import Absence, NotChecked, Subject
 from hockney.analysis.pairs import ClassOf, Summarized, pair_of
@@ -21,17 +21,6 @@ from hockney.stats.fit import Estimate, LogGP, NoFit, RoundTrips, Segment, Segme
 
 _Call = tuple[int, int, int]  # of prtt: bytes, messages, and the delay asked for
 _Calls = dict[_Call, list[MeasurementSummary]]
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """The curve of a fit: `pattern` with its options; `pair_class` is the class of the two ranks, "" if unknown."""
-
-    transport: str
-    pattern: str
-    ranks: int
-    pair_class: str
-    state: str
 
 
 @dataclass(frozen=True)
@@ -59,13 +48,6 @@ class OffLine(Fitted):
 
     bytes: int
     time_ns: Estimate
-
-
-@dataclass(frozen=True)
-class Parameters(Fitted):
-    """LogGP's parameters of one segment of a transport's round trips."""
-
-    loggp: LogGP
 
 
 # ---- lines ----------------------------------------------------------------------------------------------------------
