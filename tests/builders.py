@@ -7,14 +7,18 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from hockney.analysis.pairs import PairMatrix
-from hockney.model import Definition, Launch, Measurement, Point, RunInfo, RunStatus
-from hockney.results.store import StoredRun
+from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus
+from hockney.results.figures import Figure, Frame, summary_of
+from hockney.results.runs import Run, Series
+from hockney.results.store import StoredPoint, StoredRun
 from hockney.results.traits import pattern_traits
+from hockney.stats import classify
 from hockney.stats.interval import Interval
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import OptionInfo, PatternInfo, TransportInfo
@@ -84,6 +88,27 @@ def measurements_with_medians(
         )
         for i, median_ns in enumerate(medians_ns)
     ]
+
+
+class MadeSeries(Series):
+    """A point of a run that is in no file, with these measurements."""
+
+    def __init__(self, run: Run, point: Point, measurements: Sequence[Measurement]) -> None:
+        super().__init__(run, StoredPoint(1, point, PointStatus.PRECISE, None))
+        self.measurements = tuple(measurements)
+        self.numbered = dict(enumerate(measurements))
+        self.states = tuple(classify([measurement.probe for measurement in measurements]))
+        summaries = (summary_of(measurement)._replace(id=number) for number, measurement in self.numbered.items())
+        self.pairs = list(zip(summaries, self.states, strict=True))
+
+
+def figures_of(measurements: Sequence[Measurement], precision: float | None = None) -> list[Figure]:
+    """The figures of one point, as a run with these measurements alone has them."""
+    run: Any = SimpleNamespace(info=make_info(plan={"precision": precision}), launches={}, harness=frozenset())
+    series = MadeSeries(run, measurements[0].point if measurements else make_point(), measurements)
+    run.series = [series]
+    run.frame = Frame(run)
+    return series.figures()
 
 
 def make_info(label: str | None = None, **more: Any) -> RunInfo:

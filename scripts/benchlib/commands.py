@@ -108,9 +108,9 @@ def _scatter(what: str, state: State, figures_ns: Sequence[float]) -> Row:
 
 
 def _show_state(state: State) -> str:
-    """`near, 27.1 ns`, `near, 27.1 ns, one contended`."""
+    """`near, 27.1 ns`, `near, 27.1 ns, contended`."""
     level = state.name if state.floor_ns is None else f"{state.level.split()[0]}, {format_ns(state.floor_ns)}"
-    return f"{level}, {state.contended}" if state.contended else level
+    return f"{level}, contended" if state.is_contended else level
 
 
 # ---- start ----------------------------------------------------------------------------------------------------------

@@ -66,4 +66,4 @@ def _drawn(run: Run, machine: str) -> Iterator[Iterable[object]]:
             used = zip(measurement.cpu_user_ns, measurement.cpu_system_ns, measurement.wall_ns, strict=True)
             cpu = " ".join(f"{(user + system) / wall:.4g}" for user, system, wall in used)
         variant = point.transport.removeprefix(f"sim@{machine}").removeprefix(":")
-        yield suite, variant, point.pattern_text, point.ranks, point.bytes, f"{figures[0].value_ns:.6g}", cpu
+        yield suite, variant, point.pattern_text, point.ranks, point.bytes, f"{figures[0].time.value:.6g}", cpu

@@ -30,7 +30,7 @@ from hockney.stats.shift import Shift
 
 FEW = {"state": "near", "base": 6, "new": 2, "needed": 3, "runs": (3, 7)}
 
-APART = Reason(ReasonCode.NO_COMMON_STATE, {"base": ["near"], "new": ["far", "far, one contended"], "runs": (3, 7)})
+APART = Reason(ReasonCode.NO_COMMON_STATE, {"base": ["near"], "new": ["far", "far, contended"], "runs": (3, 7)})
 
 
 def series(number: int, high: float, verdict: Verdict = Verdict.SAME, *reasons: Reason, **point: Any) -> SeriesChange:

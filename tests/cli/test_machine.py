@@ -71,7 +71,7 @@ def run(folder: Path, *words: str) -> int:
 def times_us(folder: Path, reference: str = "last") -> dict[tuple[str, str, int, int], float]:
     with open_results(folder / "r.db") as results:
         measured = [series for series in results.run(reference).series if series.measurements]
-        return {_key(series.point): series.figures()[0].value_ns / 1e3 for series in measured}
+        return {_key(series.point): series.figures()[0].time.value / 1e3 for series in measured}
 
 
 def _key(point: Point) -> tuple[str, str, int, int]:
@@ -128,7 +128,7 @@ def test_one_row_summarises_thousands_of_ranks(model: Path) -> None:
     with open_results(model.parent / "r.db") as results:
         (series,) = results.run("last").series
         assert series.measurements[0].elapsed_ns.shape == (1, 3)
-        assert series.figures()[0].value_ns > 1000
+        assert series.figures()[0].time.value > 1000
 
 
 def test_noise_is_measured_like_a_machine(model: Path) -> None:
@@ -137,10 +137,9 @@ def test_noise_is_measured_like_a_machine(model: Path) -> None:
     assert run(model.parent, "pingpong", "-t", f"sim@{noisy}", "--bytes", "0", "--launches", "1", "--time", "3s") == 0
     with open_results(model.parent / "r.db") as results:
         figure = results.run("last").series[0].figures()[0]
-    assert figure.low_ns is not None
-    assert figure.high_ns is not None
-    assert figure.low_ns < figure.high_ns
-    assert figure.value_ns == pytest.approx(1100, rel=0.05)
+    assert figure.has_interval
+    assert figure.time.low < figure.time.high
+    assert figure.time.value == pytest.approx(1100, rel=0.05)
 
 
 def test_the_machines_are_listed_with_their_models(capsys: pytest.CaptureFixture[str]) -> None:

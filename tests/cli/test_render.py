@@ -16,6 +16,7 @@ from hockney.cli.render import JSON_VERSION, TableColumn, split_columns
 from hockney.cli.streams import print_line
 from hockney.cli.words import caveat_lines, format_interval, of_warnings
 from hockney.model import Warning_
+from hockney.stats.interval import Estimate
 
 COLUMNS = [
     TableColumn("name", key=True),
@@ -223,15 +224,17 @@ def test_a_command_continues_when_its_reader_has_left(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("low_ns", "high_ns", "text"),
+    ("low_ns", "high_ns", "is_range", "text"),
     [
-        (26.91, 27.33, "26.9 - 27.3 ns"),
-        (990.0, 1010.0, "990 ns - 1.01 us"),
-        (None, None, "-"),
+        (26.91, 27.33, False, "26.9 - 27.3 ns"),
+        (990.0, 1010.0, False, "990 ns - 1.01 us"),
+        (990.0, 1010.0, True, "(990 ns - 1.01 us)"),
+        (990.0, 990.0, False, "exact"),
+        (990.0, 990.0, True, ""),
     ],
 )
-def test_interval(low_ns: float | None, high_ns: float | None, text: str) -> None:
-    assert format_interval(low_ns, high_ns) == text
+def test_interval(low_ns: float, high_ns: float, is_range: bool, text: str) -> None:
+    assert format_interval(Estimate(1000.0, low_ns, high_ns), is_range=is_range) == text
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from hockney.cli.figures import print_run_by_size
 from hockney.cli.words import precision_text, print_caveats, state_text
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.report.words import placement_text
+from hockney.results.figures import Figure
 from hockney.results.runs import Run
 from hockney.results.store import Store
-from hockney.stats.figures import Figure
 
 
 @pytest.mark.parametrize("width", [100, 60])

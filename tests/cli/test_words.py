@@ -10,11 +10,11 @@ from tests.builders import make_point
 
 from hockney.cli.words import precision_text, sizes_text, status_text
 from hockney.model import PointStatus
-from hockney.stats.figures import Figure
+from hockney.results.figures import Figure
 
 
 def figure(precision: float | None, state: str = "near", needed: int | None = None) -> Figure:
-    return cast(Figure, SimpleNamespace(precision=precision, state=state, launches_needed=needed))
+    return cast(Figure, SimpleNamespace(precision=precision, is_mixed=state == "mixed", launches_needed=needed))
 
 
 @pytest.mark.parametrize(

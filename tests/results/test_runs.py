@@ -24,7 +24,7 @@ from tests.shared import finished
 import hockney
 from hockney.errors import StoreError, UsageError
 from hockney.model import Measurement, PointStatus, RunStatus, Warning_
-from hockney.results.runs import main_state
+from hockney.results.figures import main_state
 from hockney.results.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -203,14 +203,17 @@ def test_select_of_none_lists_known_names(run: hockney.Run) -> None:
 
 
 def test_curve_gives_the_times_of_all_sizes_as_arrays(run: hockney.Run) -> None:
-    sizes, times, low, high = run.curve("pingpong", "shm", options={})
-    assert sizes.dtype == np.int64
-    assert sizes.tolist() == [8, 64]
-    assert times.tolist() == [105.0, 105.0]
-    assert np.isnan(low).all()
-    assert np.isnan(high).all()
+    curve = run.curve("pingpong", "shm", options={}, state="near")
+    assert curve.sizes.dtype == np.int64
+    assert curve.sizes.tolist() == [8, 64]
+    assert curve.times.tolist() == [105.0, 105.0]
+    assert (curve.low.tolist(), curve.high.tolist()) == ([100.0] * 2, [110.0] * 2)  # the samples of one measurement
+    assert (curve.state, curve.states) == ("near", ("near", "near"))
     assert run.curve("pingpong", "shm", options={}, state="far").times.tolist() == [315.0, 315.0]
-    assert [part.shape for part in run.curve("pingpong", "tcp")] == [(0,)] * 4  # skipped
+    both = run.curve("pingpong", "shm", options={})  # too few in one state
+    assert (both.state, both.low.tolist(), both.high.tolist()) == ("several states", [105.0] * 2, [315.0] * 2)
+    skipped = run.curve("pingpong", "tcp")
+    assert [part.shape for part in (skipped.sizes, skipped.times, skipped.low, skipped.high)] == [(0,)] * 4
 
 
 def test_curve_has_the_intervals_of_the_uncontended_state_with_most_of_them(tmp_path: Path) -> None:
@@ -224,21 +227,22 @@ def test_curve_has_the_intervals_of_the_uncontended_state_with_most_of_them(tmp_
             store.write_round(number, [*near, *far])
     with hockney.open(tmp_path / "r.db") as results:
         curve = results.run().curve("pingpong", "shm")
-        low, high = (next(iter(results.run().series[0].figures())).__dict__[name] for name in ("low_ns", "high_ns"))
+        time = results.run().series[0].figures()[0].time
     assert curve.sizes.tolist() == [8, 64]
-    assert (curve.low.tolist(), curve.times.tolist(), curve.high.tolist()) == ([low] * 2, [100.0] * 2, [high] * 2)
+    assert (curve.low.tolist(), curve.high.tolist()) == ([time.low] * 2, [time.high] * 2)
+    assert (curve.times.tolist(), curve.state) == ([100.0] * 2, "near")
 
 
 @pytest.mark.parametrize(
     ("points", "chosen"),
     [
-        ([{"near": 20, "near, one contended": 60, "far": 10}], "near"),
-        ([{"near": 10, "far": 12, "near, one contended": 60}], "far"),
-        ([{"near": 10, "near, one contended": 60}, {"near": 1, "near, one contended": 60}], "near"),  # half are enough
-        ([{"near": 5, "near, one contended": 60}], "near, one contended"),  # too few for an interval
-        ([{"near": 10, "far, both contended": 9}, *[{"near": 1, "far, both contended": 9}] * 2], "far, both contended"),
+        ([{"near": 20, "near, contended": 60, "far": 10}], "near"),
+        ([{"near": 10, "far": 12, "near, contended": 60}], "far"),
+        ([{"near": 10, "near, contended": 60}, {"near": 1, "near, contended": 60}], "near"),  # half are enough
+        ([{"near": 5, "near, contended": 60}], "near, contended"),  # too few for an interval
+        ([{"near": 10, "far, contended": 9}, *[{"near": 1, "far, contended": 9}] * 2], "far, contended"),
         ([*[{"near": 6}] * 3, {"far": 30}], "near"),  # six make an interval
-        ([{"mixed": 90, "far, both contended": 2}], "far, both contended"),
+        ([{"mixed": 90, "far, contended": 2}], "far, contended"),
         ([{"mixed": 3}], "mixed"),
         ([{}], None),
     ],
@@ -294,7 +298,7 @@ def test_series_has_its_samples(run: hockney.Run) -> None:
 def test_series_knows_its_states(run: hockney.Run) -> None:
     series = run.series[0]
     assert [state.name for state in series.states] == ["near", "far"]
-    assert [(figure.state, figure.value_ns) for figure in series.figures()] == [("near", 105.0), ("far", 315.0)]
+    assert [(figure.state, figure.time.value) for figure in series.figures()][:2] == [("near", 105.0), ("far", 315.0)]
 
 
 def test_summaries_are_the_measurements_without_their_samples(run: hockney.Run) -> None:

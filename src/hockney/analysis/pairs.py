@@ -16,7 +16,7 @@ from typing import Literal
 from hockney.analysis.clusters import Pair, Reach, are_few, clusters, group_name, slow_place
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
-from hockney.results.runs import Run, Series, main_state
+from hockney.results.runs import Run, Series
 from hockney.results.store import MeasurementSummary
 from hockney.stats import time_of
 from hockney.stats.fit import Estimate
@@ -197,8 +197,9 @@ def _matrix(
     share_of: _ShareOf,
 ) -> PairMatrix | None:
     """The matrix in the state that tables show; None without measurements."""
-    state = main_state({name: len(medians) for name, medians in by_state.items()} for _, by_state in cells)
-    if state is None:
+    transport, *_, ranks = key
+    state = run.state_of(transport, ranks)
+    if state is None or not any(state in by_state for _, by_state in cells):
         return None
     times: dict[Pair, Interval] = {}
     both_ways: dict[Pair, _OfLaunches] = {}

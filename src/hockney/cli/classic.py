@@ -16,8 +16,9 @@ from hockney.measure.warnings import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
 from hockney.report.classic.view import states_note, text_of, view_of
-from hockney.report.words import SHORT_MARK, spread_text
+from hockney.report.words import SHORT_MARK, figure_text
 from hockney.results.runs import Run
+from hockney.stats.interval import Estimate
 from hockney.units import format_bytes
 from hockney.worker.libraries import Missing
 
@@ -153,8 +154,8 @@ def _print_conclusions(conclusions: Sequence[Conclusion], reasons: dict[str, int
 def _named(figure: Named) -> str:
     """`receiver 15.5 % ±3.2%`; published figures have no interval, and no ± either."""
     mark = "*" if figure.oversubscribed else ""
-    half_width = _half_width(figure.precision) if figure.precision else ""  # a model without noise is exact
-    return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, half_width)))
+    spread = _spread(figure.estimate) if figure.precision else ""  # a model without noise is exact
+    return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, spread)))
 
 
 def _heading(view: Table, cells: Sequence[Cell]) -> str:
@@ -174,10 +175,9 @@ def _text(cell: Cell, column: ClassicColumn, common: str | None, reasons: dict[s
         return text_of(cell) + unit
     if cell.value is None:
         return _number(cell.reason or "no reason is known", reasons)
-    spread = cell.precision
     parts = [
         format_figure(cell.value) + ("*" if cell.oversubscribed else "") + (SHORT_MARK if cell.is_short else ""),
-        _TOO_FEW if cell.lacks_measurements else "" if spread is None or cell.exact else _half_width(spread),
+        "" if cell.exact else _spread(cell.estimate, is_range=cell.lacks_measurements),
         "" if cell.at_bytes is None else f"at {format_bytes(cell.at_bytes)}",
         f"of {cell.pairs[0]} of {cell.pairs[1]} pairs" if cell.pairs and cell.pairs[0] < cell.pairs[1] else "",
         "" if cell.state in (None, common) else str(cell.state),
@@ -193,7 +193,11 @@ def _error(cell: Cell) -> str:
     return "reproduced" if cell.reproduced else f"{cell.error:+.1%}"
 
 
-def _half_width(spread: float) -> str:
-    if spread > 1:
-        return spread_text(spread)
-    return f"±{max(0.001, spread):.1%}" if spread < 0.0995 else f"±{spread:.0%}"
+def _spread(value: Estimate | None, *, is_range: bool = False) -> str:
+    """`±0.3%`, or both ends; empty without bounds."""
+    if value is None:
+        return ""
+    is_narrow = not is_range and 0 < value.relative < 0.0995
+    return (
+        f"±{max(0.001, value.relative):.1%}" if is_narrow else figure_text(value, format_figure, is_range=is_range)[1]
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -26,10 +25,10 @@ from hockney.cli.words import (
 )
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
-from hockney.report.words import SHORT_MARK, launches_text, placement_text, size_text, spread_text
-from hockney.results.runs import Run, Series, table_state
-from hockney.stats import Figure
-from hockney.stats.figures import EXACT
+from hockney.report.words import SHORT_MARK, figure_text, launches_text, placement_text, size_text
+from hockney.results.figures import Figure
+from hockney.results.runs import Run, Series
+from hockney.stats import EXACT, Estimate
 from hockney.units import counted, format_messages, format_ns, format_rate
 
 
@@ -51,14 +50,18 @@ _COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
     (
         "",
         TableColumn("time", right=True),
-        lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short,
+        lambda row: format_ns(row.figure.time.value) + SHORT_MARK * row.figure.is_short,
     ),
-    ("", TableColumn("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
-    ("free", TableColumn("rate", right=True), lambda row: known_text(row.figure.rate_bytes_per_s, format_rate)),
-    ("stream", TableColumn("messages", right=True), lambda row: known_text(row.figure.messages_per_s, format_messages)),
+    (
+        "",
+        TableColumn("95 % interval", right=True),
+        lambda row: format_interval(row.figure.time, is_range=row.figure.is_range),
+    ),
+    ("free", TableColumn("rate", right=True), lambda row: _rate_text(row.figure.bytes_per_s, format_rate)),
+    ("stream", TableColumn("messages", right=True), lambda row: _rate_text(row.figure.messages_per_s, format_messages)),
     ("", TableColumn("minimum", right=True, optional=True), lambda row: known_text(row.figure.minimum_ns, format_ns)),
-    ("schedule", TableColumn("p99", right=True), lambda row: known_text(row.figure.p99_ns, format_ns)),
-    ("schedule", TableColumn("p99.9", right=True), lambda row: known_text(row.figure.p999_ns, format_ns)),
+    ("schedule", TableColumn("p99", right=True), lambda row: known_text(row.figure.tails.p99_ns, format_ns)),
+    ("schedule", TableColumn("p99.9", right=True), lambda row: known_text(row.figure.tails.p999_ns, format_ns)),
     ("states", TableColumn("state", key=True), lambda row: row.figure.state),
     ("states", TableColumn("floor", right=True), lambda row: known_text(row.figure.floor_ns, format_ns)),
     ("", TableColumn("measurements", right=True, optional=True), _measurements),
@@ -66,16 +69,13 @@ _COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
 )
 
 
-def figures_in(series: Series, state: str | None, *, or_most: bool = False) -> list[Figure]:
-    """The figures in one machine state, or in all states if that is None.
+def figures_in(series: Series, state: str | None) -> list[Figure]:
+    """The figure that tables show, or that of one machine state."""
+    return [each for each in series.figures() if (each.is_shown if state is None else each.state == state)]
 
-    `or_most`: where the point has none, that in the state with most of its measurements.
-    """
-    figures = series.figures()
-    in_state = [figure for figure in figures if state in (None, figure.state)]
-    if or_most and not in_state:
-        return sorted(figures, key=lambda figure: -figure.n_measurements)[:1]
-    return in_state
+
+def _rate_text(rate: Estimate | None, text: Callable[[float], str]) -> str:
+    return "" if rate is None else text(rate.value)
 
 
 def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
@@ -104,18 +104,18 @@ def print_run(
 
     `verbose`: caveats in full.
     """
-    main = None if every_state else state or _main_state(run)
+    main = state or main_state_of(shown)
     asked = run.info.plan.get("precision")
     curves: dict[object, list[_Row]] = {}
     for member in sorted(shown, key=lambda member: member.point.bytes):
-        figures = figures_in(member, main, or_most=state is None)
+        figures = member.figures() if every_state else figures_in(member, state)
         curves.setdefault(curve_of(member.point), []).extend(_Row(member, figure, asked) for figure in figures)
     tables = [curves[curve] for curve in dict.fromkeys(curve_of(member.point) for member in shown) if curves[curve]]
     rows = [row for table in tables for row in table]
-    _print_head(run, shown, [row.figure for row in rows], main if state is None else None)
+    _print_head(run, shown, [row.figure for row in rows], None if every_state or state else main)
     names = readable_names(run.launches.values())
     for table in tables:
-        _print_curve(table, names, main)
+        _print_curve(table, names, None if every_state else main)
     _print_notes(run, rows)
     _print_endings(run, shown, verbose=verbose)
 
@@ -149,7 +149,7 @@ def _print_notes(run: Run, rows: Sequence[_Row]) -> None:
     advice = launches_advice(run, (row.figure for row in rows)) if is_measured else None
     if advice:
         render.note(advice, style="dim")
-    has_interval = any(row.figure.low_ns is not None for row in rows)
+    has_interval = any(row.figure.has_interval for row in rows)
     if is_measured and has_interval and run.launch_count == 1:
         fix = fix_text(more_launches(run.id, run.info, LAUNCHES_WANTED))
         render.note(f"Intervals cover one launch only, not the variation between launches. {fix}.", style="dim")
@@ -164,9 +164,9 @@ def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = 
     Sizes that were not measured in the state of the table are marked, unless `state` is asked for; then they are left
     out.
     """
-    main = state or _main_state(run)
+    main = state or main_state_of(shown)
     names = readable_names(run.launches.values())
-    figures = {member: figures_in(member, main, or_most=state is None) for member in shown}
+    figures = {member: figures_in(member, state) for member in shown}
     of_all = [figure for of_one in figures.values() for figure in of_one]
     _print_head(run, shown, of_all, main if state is None else None)
     cells = ""
@@ -174,14 +174,14 @@ def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = 
         cells += _print_group(group, figures, names, main)
     marks = {
         "±": "95 % interval",
-        "±?": "not enough data",
+        "(": "range seen, or of several machine states",
         "*": "in another machine state",
         "–": "not measured",
     }
     meanings = [f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in cells]
     if meanings:
         render.note(f"{'; '.join(meanings)}.", style="dim")
-    say_one_launch(figure.interval_over for figure in of_all if figure.low_ns is not None)
+    say_one_launch(figure.interval_over for figure in of_all)
     advice = launches_advice(run)
     if advice:
         render.note(advice)
@@ -207,15 +207,17 @@ def _print_group(
     render.title(first.text())
     columns = [TableColumn("size", right=True, key=True, style="bold")]
     columns += [TableColumn(names.get(transport, transport), right=True) for transport in group]
-    texts: list[Callable[[Figure], str]] = [lambda figure: format_ns(figure.value_ns)]
+    texts: list[tuple[Callable[[Figure], Estimate | None], Callable[[float], str]]] = [
+        (lambda figure: figure.time, format_ns)
+    ]
     if _has_window(first) and any(points):
-        texts.append(lambda figure: format_rate(figure.rate_bytes_per_s or 0.0))
+        texts.append((lambda figure: figure.bytes_per_s, format_rate))
     cells = ""
     for number, text in enumerate(texts):
         if number:
             render.say()
         rows = [
-            [size_text(point), *(_cell(sizes.get(point.bytes), state, text) for sizes in by_size.values())]
+            [size_text(point), *(_cell(sizes.get(point.bytes), state, *text) for sizes in by_size.values())]
             for point in asked
         ]
         render.table(columns, rows, fits=True)
@@ -225,14 +227,16 @@ def _print_group(
     return cells
 
 
-def _cell(figure: Figure | None, state: str, text: Callable[[Figure], str]) -> str:
-    """`41.9 ns ±2%`, rounded up; padded, so that figures with and without an interval are aligned."""
-    if figure is None:
+def _cell(
+    figure: Figure | None, state: str, of: Callable[[Figure], Estimate | None], text: Callable[[float], str]
+) -> str:
+    """`41.9 ns ±2%`, padded, so that figures with and without an interval are aligned."""
+    value = None if figure is None else of(figure)
+    if figure is None or value is None:
         return "–"
-    spread = math.inf if figure.precision is None else figure.precision
-    precision = "" if spread == 0 else spread_text(spread)  # a model without noise has 0
     mark = SHORT_MARK * figure.is_short + "*" * (figure.state != state)
-    return f"{text(figure)} {precision:<4}{mark:<1}"
+    shown, bounds = figure_text(value, text, is_range=figure.is_range)
+    return f"{shown} {bounds:<4}{mark:<1}"
 
 
 # ---- plots ----------------------------------------------------------------------------------------------------------
@@ -240,9 +244,9 @@ def _cell(figure: Figure | None, state: str, text: Callable[[Figure], str]) -> s
 
 def print_plots(run: Run, series: Sequence[Series], state: str | None = None) -> None:
     """Plot times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
-    main = state or _main_state(run)
+    main = state or main_state_of(series)
     _print_head(run, series, [], main)
-    plots = plots_of(run, series, main)
+    plots = plots_of(run, series, state)
     for title, curves, unit in plots:
         print_plot(title, curves, unit)
     if not plots:
@@ -253,7 +257,6 @@ def plots_of(
     run: Run, series: Sequence[Series], state: str | None = None
 ) -> list[tuple[str, dict[str, list[tuple[int, float]]], str]]:
     """The title, the curves and the unit of each plot; a curve has three sizes or more, each above 0 B."""
-    main = state or _main_state(run)
     names = readable_names(run.launches.values())
     plots = []
     for group in groups_of(series):
@@ -261,10 +264,11 @@ def plots_of(
         rates: dict[str, list[tuple[int, float]]] = {}
         for transport, members in group.items():
             sized = (member for member in members if member.point.bytes)
-            figures = {member.point.bytes: figure for member in sized for figure in figures_in(member, main)}
+            figures = {member.point.bytes: figure for member in sized for figure in figures_in(member, state)}
             if len(figures) >= 3:
-                times[names[transport]] = [(size, figures[size].value_ns) for size in sorted(figures)]
-                rates[names[transport]] = [(size, figures[size].rate_bytes_per_s or 0) for size in sorted(figures)]
+                times[names[transport]] = [(size, figures[size].time.value) for size in sorted(figures)]
+                known = ((size, figures[size].bytes_per_s) for size in sorted(figures))
+                rates[names[transport]] = [(size, rate.value if rate else 0.0) for size, rate in known]
         name = next(iter(group.values()))[0].point.text()
         if times:
             plots += [(f"Time of {name}", times, "ns"), (f"Rate of {name}", rates, "bytes/s")]
@@ -274,9 +278,10 @@ def plots_of(
 # ---- above and below ------------------------------------------------------------------------------------------------
 
 
-def _main_state(run: Run) -> str:
-    measured = [member for member in run.series if not member.is_harness]
-    return table_state(measured) or table_state(run.series) or ""
+def main_state_of(shown: Iterable[Series]) -> str:
+    """The machine state that most of the shown figures are of, without those of the harness itself; else empty."""
+    states = Counter(each.shown.state for each in shown if each.shown is not None and not each.is_harness)
+    return max(states, key=lambda name: states[name], default="")
 
 
 def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], state: str | None) -> None:
@@ -296,16 +301,16 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     if placement:
         render.note(placement)
     fix = fix_text(resume(run.id, info))
-    few = sum(figure.low_ns is None for figure in figures)
-    if few:
+    few = sum(not figure.has_interval for figure in figures)
+    if few and not info.is_imported:
         have = f"{few} of {counted(len(figures), 'figure')} {'has' if few == 1 else 'have'}"
-        render.note(f"{have} too few measurements for an interval. {fix}.", style="yellow")
+        render.note(f"{have} too few measurements for an interval: (a - b) is the range seen. {fix}.", style="yellow")
     elif run.status is RunStatus.KILLED:
         render.note(f"It was killed after {counted(run.rounds, 'round')}. {fix}.", style="yellow")
     counts: Counter[str] = Counter()
     for member in shown:
         if not member.is_harness and not member.is_exact:
-            counts += member.measurements_by_state
+            counts += member.counts
     if counts and state is not None:
         render.note(state_text(counts, state))
 

@@ -109,7 +109,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
 def _has_interval(run: Run) -> bool:
     """Whether any figure has enough measurements for an interval, not counting the harness itself."""
     measured = (series for series in run.series if not series.is_harness or series.point.ranks == 1)
-    return any(figure.low_ns is not None for series in measured for figure in series.figures())
+    return any(series.shown is not None and series.shown.has_interval for series in measured)
 
 
 def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> None:

@@ -27,6 +27,7 @@ from hockney.report.classic.models import is_model
 from hockney.report.words import size_text
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
+from hockney.stats.interval import Estimate
 from hockney.suites import Suite
 from hockney.units import RANKS_MAX, counted, format_bytes, format_duration_s, format_ns
 from hockney.worker.catalogue import load, matches, split_name
@@ -270,7 +271,8 @@ def print_missing(reasons: Mapping[Point, str]) -> None:
 
 def _print_times(predicted: Predicted) -> None:
     def interval(row: Prediction) -> str:
-        return "" if row.low_ns is None else format_interval(row.low_ns, row.high_ns)
+        known = Estimate.known(row.time_ns, row.low_ns, row.high_ns)
+        return "" if known is None else format_interval(known)
 
     def changed(row: Prediction, text: Callable[[float], str]) -> str:
         new_ns = predicted.changed_ns.get(row.point)

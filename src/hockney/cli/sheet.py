@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -16,16 +15,18 @@ from hockney.cli.progress import idle_hosts_text
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, launches_advice, of_warnings, state_text
-from hockney.model import PointStatus
+from hockney.model import PointStatus, Warning_
 from hockney.report.findings import is_notable
 from hockney.report.sheet import COLUMNS, NOTHING, Failure, Row, Sheet, marks_text
-from hockney.report.sheet import Column as SheetColumn
-from hockney.report.words import SHORT_MARK, launches_text, machine_text, placement_text, spread_text
+from hockney.report.words import SHORT_MARK, figure_text, launches_text, machine_text, placement_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.libraries import Missing
 
+_OTHER_STATE = "°"
+_LOADS = {"others", "load"}  # warnings of other programs
+_ROUGH = 0.3  # bounds that are wider
 _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the run was saved
 
 
@@ -42,6 +43,9 @@ def print_sheet(
     Findings get the lines that the rest leaves of a screen, the strongest one always.
     """
     count = _print_head(run)
+    busy = _busy(sheet)
+    if busy is not None:
+        count += render.note(f"{busy.cause} Figures are rough. {fix_text(resume(run.id, run.info))}.", style="yellow")
     if sheet.rows:
         count += _print_rows(sheet, run, verbose=verbose)
     else:
@@ -66,19 +70,18 @@ def print_sheet(
 
 
 def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
-    """For --json: the values with an interval; those of a row are next to its other keys."""
+    """For --json: the values of a row are next to its other keys."""
     document = asdict(sheet)
-    document["rows"] = [asdict(row) for row in sheet.rows if row.has_interval]
     for row in document["rows"]:
-        row |= {name: _with_interval(value) for name, value in row.pop("values").items()}
-    if document["network"] is not None:
-        document["network"]["latency_ns"] = _with_interval(document["network"]["latency_ns"])
+        row |= row.pop("values")
     return document
 
 
-def _with_interval(value: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The value; None of one without an interval."""
-    return value if value and math.isfinite(value["high"]) else None
+def _busy(sheet: Sheet) -> Warning_ | None:
+    """The load that makes figures rough: where more than a tenth of them are."""
+    rough = sum(value.is_range or value.relative > _ROUGH for value in sheet.values)
+    loads = (warning for warning in sheet.warnings if warning.kind in _LOADS)
+    return next(loads, None) if rough > len(sheet.values) / 10 else None
 
 
 def _print_head(run: Run) -> int:
@@ -93,60 +96,54 @@ def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
     groups: dict[str, list[Row]] = {}
     for row in sheet.rows:
         groups.setdefault(row.placement, []).append(row)
-    is_one = all(len(set(map(_condition, members))) == 1 for members in groups.values())
+    has_states = len(sheet.rows) > len({row.transport for row in sheet.rows})
     columns = [TableColumn("", style="bold", key=True)]
-    if not is_one:
+    if has_states:
         columns += [TableColumn("state", key=True), TableColumn("floor", right=True, key=True)]
     shown = [column for column in COLUMNS if verbose or not column.is_extra]
+    shown = [column for column in shown if any(row.values[column.key] for row in sheet.rows)]
     columns += [TableColumn(column.title, right=True) for column in shown]
     rows: list[list[str] | str] = []
+    narrow: list[list[str] | str] = []
     for placement, members in groups.items():
-        rows += [placement[:1].upper() + placement[1:]] * bool(placement)
-        rows += _reference(sheet, members, is_one=is_one)
+        for table in rows, narrow:
+            table += [placement[:1].upper() + placement[1:]] * bool(placement)
+            table += [] if has_states else _reference(sheet, members)
         for row in members:
             floor_ns = None if row.is_between_hosts else row.floor_ns
-            state = [] if is_one else [row.state, format_ns(floor_ns) if floor_ns else NOTHING]
-            rows.append([row.name, *state, *_cells(row, shown)])
+            state = [row.state, format_ns(floor_ns) if floor_ns else NOTHING] if has_states else []
+            name = row.name + _OTHER_STATE * (not has_states and _is_other(sheet, row))
+            mark = "*" if row.oversubscribed else ""
+            parts = [column.texts(row.values[column.key]) for column in shown]
+            rows.append(
+                [name, *state, *(f"{text} {bounds:<4}{mark}" if bounds else text + mark for text, bounds in parts)]
+            )
+            narrow.append([name, *state, *(column.narrow_text(row.values[column.key]) + mark for column in shown)])
     legend = _legend(sheet, run, "".join(cell for row in rows if not isinstance(row, str) for cell in row))
-    return (
-        render.say() + render.table(columns, rows, fits=True) + render.say() + sum(render.note(text) for text in legend)
-    )
+    lines = render.say() + render.table(columns, rows, fits=True, narrow=narrow) + render.say()
+    return lines + sum(render.note(text) for text in legend)
 
 
-def _condition(row: Row) -> object:
-    """The state and floor that rows share if the table has no column for them; rows between hosts have no floor."""
-    return State(row.state, None).contended if row.is_between_hosts else (row.state, row.floor_ns)
+def _is_other(sheet: Sheet, row: Row) -> bool:
+    """Whether a row is of another machine state than most."""
+    return not row.is_between_hosts and row.state != sheet.state
 
 
-def _reference(sheet: Sheet, rows: Sequence[Row], *, is_one: bool) -> list[list[str]]:
+def _reference(sheet: Sheet, rows: Sequence[Row]) -> list[list[str]]:
     """The row that others are compared with: a cache line, or between hosts the network itself."""
-    network, floor_ns = sheet.network, rows[0].floor_ns
+    network = sheet.network
     if rows[0].is_between_hosts and network is not None:
         latency = format_ns(network.latency_ns.value) if network.latency_ns else NOTHING
         rate = format_rate(network.bytes_per_s) if network.bytes_per_s else NOTHING
-        return [["network", *[""] * (2 * (not is_one)), latency, rate]]
-    return [["floor", format_ns(floor_ns)]] if is_one and floor_ns else []
-
-
-def _cells(row: Row, columns: Iterable[SheetColumn]) -> list[str]:
-    mark = "*" if row.oversubscribed else ""
-    cells = []
-    for column in columns:
-        value = row.values[column.key]
-        text = column.text(value)
-        if value is None:
-            cells.append(text)
-        elif column.is_fitted:
-            cells.append(f"{text}{mark}")
-        else:
-            cells.append(f"{text} {spread_text(value.relative):<4}{mark}{SHORT_MARK if value.is_short else ''}")
-    return cells
+        return [["network", latency, rate]]
+    floor_ns = next((row.floor_ns for row in rows if not _is_other(sheet, row)), None)
+    return [["floor", format_ns(floor_ns)]] if floor_ns else []
 
 
 def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     """The legend of the table, with only the marks that are in its `cells`."""
     placement = placement_text(run)
-    values = [value for row in sheet.rows for value in row.values.values() if value is not None]
+    values = sheet.values
     overs = {value.over for value in values if value.has_interval}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
     yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches_text(run)}{within}."
@@ -159,20 +156,22 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     counts: Counter[str] = Counter()
     for state in sheet.states:
         counts[state.name] += state.measurements
-    states = {row.state for row in sheet.rows if not row.is_between_hosts}
     if sheet.network is not None:
         yield (
             "network: half a round trip of 8 B through the fastest socket, "
             "and the speed of the slowest host's interface."
         )
         counts = Counter({name: count for name, count in counts.items() if not State(name, None).is_reference})
-    if len(states) == 1 and counts:
-        yield state_text(counts, *states)
+    if sheet.state is not None and sheet.state in counts:
+        yield state_text(counts, sheet.state)
+    others = {row.state: None for row in sheet.rows if _is_other(sheet, row)}
+    if _OTHER_STATE in cells:
+        yield f"{_OTHER_STATE}: in another machine state ({'; '.join(others)})."
     marks = marks_text(cells)
     if marks:
         yield f"{marks}."
-    if "±?" in cells:
-        yield f"±?: too few measurements in one machine state for an interval. {fix_text(resume(run.id, run.info))}."
+    if any(value.is_range for value in values):
+        yield "a–b: the range seen where measurements are too few for an interval, or of several machine states."
     if SHORT_MARK in cells:
         yield SHORT_NOTE
 
@@ -188,7 +187,7 @@ def _print_definitions(sheet: Sheet, run: Run) -> None:
             render.item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.full_name} ({row.state})")
     if sheet.harness_ns is not None:
         render.item(
-            f"{format_ns(sheet.harness_ns.value)} {spread_text(sheet.harness_ns.relative)} per repetition",
+            f"{' '.join(figure_text(sheet.harness_ns, format_ns))} per repetition",
             head="harness",
         )
     if sheet.also_ready:
@@ -253,7 +252,10 @@ def _caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Findin
         text = f"Not available: {', '.join(names[:3])}{more} ({typed('list')} shows how to get them)"
         caveats.append((text, text))
     yields = not verbose and any(finding.code == "yielding library" for finding in findings)
-    caveats += of_warnings([warning for warning in sheet.warnings if warning.kind != "yield" or not yields])
+    left_out = {"yield"} if yields else set()
+    if not verbose and _busy(sheet) is not None:
+        left_out |= _LOADS
+    caveats += of_warnings([warning for warning in sheet.warnings if warning.kind not in left_out])
     if verbose:
         caveats += [(each.name, f"{each.name}: {each.why}; {each.how}") for each in missing]
     return caveats

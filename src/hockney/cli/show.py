@@ -58,7 +58,7 @@ def show(
     """Show the figures of a run.
 
     Shows the tables of its suite (data sheet, classic report, all pairs). With --all, a selection, or another suite,
-    each curve has a table. Figures are of one machine state: the uncontended one with most measurements.
+    each curve has a table. Figures are of one machine state: the quiet one with most measurements.
     RUN is a number, a label, `last` (the default), or `last~1` for the run before.
     """
     forms = {
@@ -147,7 +147,9 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
         "facts": run.facts,
         "launches": launches_json(run),
         "warnings": run.warnings,
-        "series": [series_json(member, figures_in(member, state)) for member in shown],
+        "series": [
+            series_json(member, member.figures() if state is None else figures_in(member, state)) for member in shown
+        ],
     }
 
 

@@ -83,8 +83,7 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
             print_clocks(tables)
         case _:
             print_pairs(tables)
-            figures = [figure for series in run.series for figure in series.figures()] if tables else []
-            say_one_launch(figure.interval_over for figure in figures if figure.low_ns is not None)
+            say_one_launch(series.shown.interval_over for series in run.series if tables and series.shown)
     placement = None if isinstance(tables, Health) else placement_text(run)
     if placement:
         render.note(placement)

@@ -163,7 +163,7 @@ def check_expectations(path: Path, reference: str | None, time_s: float | None, 
 def _limit_lines(judged: Sequence[Judged], run_id: int) -> list[str]:
     others = [limit for limit in judged if limit.outcome is not Outcome.MET]
     lines = [f"{limit.outcome.value}: {limit_sentence(limit, run_id)}" for limit in others]
-    figures = [limit.figure for limit in others if limit.figure is not None and limit.figure.low_ns is not None]
+    figures = [limit.figure for limit in others if limit.figure is not None and limit.figure.has_interval]
     if any(figure.interval_over == ONE_LAUNCH for figure in figures):
         lines.append("Intervals are within one launch.")
     counts = Counter(limit.outcome for limit in judged)
@@ -206,12 +206,10 @@ def _reason(limit: Judged, run_id: int) -> str:
 def _value(limit: Judged) -> str:
     figure = limit.figure
     assert figure is not None
-    if limit.what == "latency":
-        return f"{format_ns(figure.value_ns)} ({format_interval(figure.low_ns, figure.high_ns)}, {figure.state})"
-    rates = (figure.rate_bytes_per_s, figure.rate_low_bytes_per_s, figure.rate_high_bytes_per_s)
-    value, low, high = (format_rate(rate or 0.0) for rate in rates)
-    interval = "too few measurements" if figure.low_ns is None else f"{low} to {high}"
-    return f"{value} ({interval}, {figure.state})"
+    if limit.what == "latency" or figure.bytes_per_s is None:
+        return f"{format_ns(figure.time.value)} ({format_interval(figure.time)}, {figure.state})"
+    value, low, high = map(format_rate, (figure.bytes_per_s.value, figure.bytes_per_s.low, figure.bytes_per_s.high))
+    return f"{value} ({low} to {high}, {figure.state})"
 
 
 def _judged_json(limit: Judged, run_id: int) -> dict[str, Any]:
@@ -223,7 +221,7 @@ def _judged_json(limit: Judged, run_id: int) -> dict[str, Any]:
         "outcome": limit.outcome.value,
         "sentence": limit_sentence(limit, run_id),
         "point": limit.point,
-        "figure": limit.figure,
+        "figure": limit.figure and limit.figure.columns(),
         "reason": _reason(limit, run_id) or None,
         "reason_code": limit.reason.value if limit.reason else None,
         "limit_ns": limit.limit if limit.what == "latency" else None,

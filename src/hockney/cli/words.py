@@ -11,12 +11,11 @@ from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.rerun import fix_text, typed
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus, Warning_
-from hockney.report.words import SHORT_MARK, size_text, spread_text
-from hockney.results.runs import Run, Series, is_contended
-from hockney.stats import Figure
-from hockney.stats.figures import ONE_LAUNCH
+from hockney.report.words import ROUGH, SHORT_MARK, size_text
+from hockney.results.figures import Figure
+from hockney.results.runs import Run, Series
+from hockney.stats import ONE_LAUNCH, RANGE, Estimate, State
 from hockney.stats.interval import LAUNCHES_USEFUL
-from hockney.stats.states import MIXED
 from hockney.units import format_ns, format_share, printable
 
 SHORT_NOTE = (
@@ -40,8 +39,9 @@ def state_text(counts: Mapping[str, int], state: str) -> str:
     Others below 1 % are left out.
     """
     total = sum(counts.values())
-    meaning = "; contended: another program shares a core" if is_contended(state) else ""
-    text = f"Machine state: {state} ({format_share(counts[state] / total)} of measurements{meaning})"
+    meaning = "; contended: another program shares a core" if State(state, None).is_contended else ""
+    few = "only " if counts[state] < total / 3 else ""
+    text = f"Machine state: {state} ({few}{format_share(counts[state] / total)} of measurements{meaning})"
     often = [(name, count) for name, count in Counter(counts).most_common() if name != state and count >= total / 100]
     others = [f"{format_share(count / total)} {name}" for name, count in often]
     more = f"; {len(others) - 2} more" if len(others) > 2 else ""
@@ -54,27 +54,26 @@ def status_text(status: PointStatus, figure: Figure, asked_precision: float | No
         return "time up"
     if status is not PointStatus.PRECISE or asked_precision is None:
         return str(status.value)
-    if figure.precision is None or figure.state == MIXED.name:
+    if figure.precision is None or figure.is_mixed:
         return "-"
     if figure.precision <= asked_precision:
         return str(status.value)
-    return spread_text(figure.precision) if figure.precision > 1 else f"±{math.ceil(1000 * figure.precision) / 10}%"
+    return f"±{math.ceil(1000 * figure.precision) / 10}%" if figure.precision <= ROUGH else "rough"
 
 
-def format_interval(low_ns: float | None, high_ns: float | None) -> str:
-    """`26.9 - 27.3 ns`; `-` of None, where there are too few measurements."""
-    if low_ns is None or high_ns is None:
-        return "-"
-    if low_ns == high_ns:
-        return "exact"  # a model without noise
-    low, high = format_ns(low_ns), format_ns(high_ns)
+def format_interval(time: Estimate, *, is_range: bool = False) -> str:
+    """`26.9 - 27.3 ns`; in brackets where it is not an interval of one machine state."""
+    if time.low == time.high:
+        return "" if is_range else "exact"  # a single imported figure, or a model without noise
+    low, high = format_ns(time.low), format_ns(time.high)
     number, _, unit = low.partition(" ")
-    return f"{number} - {high}" if high.endswith(f" {unit}") else f"{low} - {high}"
+    text = f"{number} - {high}" if high.endswith(f" {unit}") else f"{low} - {high}"
+    return f"({text})" if is_range else text
 
 
 def say_one_launch(overs: Iterable[str | None]) -> None:
-    """Note that intervals do not cover the variation between launches; None: there is no interval."""
-    kinds = set(overs) - {None}
+    """Note that intervals do not cover the variation between launches."""
+    kinds = set(overs) - {None, RANGE}
     if ONE_LAUNCH in kinds:
         render.note("Intervals are within one launch." if len(kinds) == 1 else "Some intervals are within one launch.")
 
@@ -95,7 +94,7 @@ def launches_advice(run: Run, figures: Iterable[Figure] = ()) -> str | None:
 
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:
     """How many launches would reach the precision; None where all reached it, or that is not known."""
-    missed = [figure for figure in figures if figure.state != MIXED.name and (figure.precision or 0) > (asked or 1)]
+    missed = [figure for figure in figures if not figure.is_mixed and (figure.precision or 0) > (asked or 1)]
     needed = max((figure.launches_needed for figure in missed if figure.launches_needed is not None), default=None)
     if asked is None or needed is None:
         return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from hockney.measure.estimate import SAMPLES_MIN, SCHEDULE_EVENTS_MIN, events_on_schedule
 from hockney.model import MachineProbe, Measurement, Point
-from hockney.results.runs import main_state
+from hockney.results.figures import main_state
 from hockney.stats.figures import of_one_batch
 from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, State

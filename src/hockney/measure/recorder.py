@@ -25,7 +25,8 @@ from hockney.measure.warnings import (
     warnings_of_map,
 )
 from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus, Warning_
-from hockney.results.runs import Run, main_state
+from hockney.results.figures import main_state
+from hockney.results.runs import Run
 from hockney.results.store import MeasurementSummary, Store
 from hockney.results.traits import transport_traits
 from hockney.stats import BETWEEN_LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of

@@ -17,7 +17,7 @@ from hockney.analysis.finding import Finding, NotChecked, Note, Subject
 from hockney.analysis.pairs import Inconclusive, Outlier, PairClass, whole_hosts
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
-from hockney.report.words import ratio_text, spread_text
+from hockney.report.words import percent_text, ratio_text
 from hockney.stats.fit import Estimate
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
@@ -201,7 +201,7 @@ def interval_text(value: Estimate, text: Callable[[float], str]) -> str:
         return middle
     reach = max(value.high - value.value, value.value - value.low)
     if middle not in (low, high) and text is not _share and reach <= value.value / 2:
-        return f"{middle} {spread_text(reach / value.value)}"
+        return f"{middle} {percent_text(reach / value.value)}"
     (number, _, unit), (_, _, high_unit) = low.partition(" "), high.partition(" ")
     bounds = f"{number if unit == high_unit else low} to {high}"
     return bounds if middle in (low, high) else f"{middle} ({bounds})"

@@ -13,7 +13,7 @@ from typing import Any
 from hockney.errors import HockneyError, UsageError
 from hockney.report.drawing import Picture, drawn
 from hockney.report.html import charts_of, matrices_of
-from hockney.report.html.charts import Axis, Chart, Line, PointValues, Unit, View
+from hockney.report.html.charts import Axis, Chart, Line, PointValues, Unit, View, bounds_of
 from hockney.report.html.comparisons import comparisons_of
 from hockney.report.html.curves import COPY, CurveData
 from hockney.report.html.material import Material
@@ -120,4 +120,4 @@ def _curve_charts(material: Material) -> Iterator[Chart]:
 
 def _points(curve: CurveData, unit: Unit) -> list[PointValues]:
     figures = {size: time if unit == "ns" else curve.rate_at(size) for size, time in curve.times_ns.items() if size > 0}
-    return [(size, *figure) for size, figure in figures.items() if figure is not None]
+    return [(size, *bounds_of(figure)) for size, figure in figures.items() if figure is not None]

@@ -6,21 +6,20 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hockney.analysis.explain.layers import Layer, layer_at
-from hockney.model import NOT_MEASURED, Definition, PointStatus, RunInfo, Warning_
+from hockney.model import NOT_MEASURED, PointStatus, RunInfo, Warning_
 from hockney.report.names import placements, plain_names
+from hockney.report.words import SHORT_MARK, figure_text
+from hockney.results.figures import Figure
 from hockney.results.placement import used_interfaces
-from hockney.results.runs import Run, Series, arrived_share, summary_time, table_state
-from hockney.results.store import MeasurementSummary
+from hockney.results.runs import Run, Series
 from hockney.results.traits import transport_traits
-from hockney.stats import BETWEEN_LAUNCHES, ONE_LAUNCH, State, place, rate_bytes_per_s
-from hockney.stats.figures import STREAM_EVENTS_MIN
+from hockney.stats import MIXED, ONE_LAUNCH, RANGE, place
 from hockney.stats.fit import Segment, SegmentFit, fit_segments
 from hockney.stats.interval import Estimate
 from hockney.units import format_ns, format_rate
@@ -44,63 +43,67 @@ _OPTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {  # of the patterns that 
     "oneway": _STREAM_OPTIONS,
     "twoway": _STREAM_OPTIONS,
 }
-Members = list[tuple[Series, list[tuple[MeasurementSummary, State]]]]  # of a transport
 
 
 @dataclass(frozen=True)
 class Value(Estimate):
-    """A value with its 95 % interval, in the unit of its column.
+    """A value with its bounds, in the unit of its column.
 
-    `over` is the variation that the interval covers: "launches" or "within one launch". `at_bytes` is the size of a
-    best rate. `is_short`: a stream with fewer than 8 events per sample. Without a confidence interval, the bounds are 0
-    and infinity.
+    `over` is what they cover, as of a Figure: "launches", "within one launch", "exact" or "range". `is_mixed`: of
+    several machine states. `at_bytes` is the size of a best rate. `is_short`: a stream with fewer than 8 events per
+    sample.
     """
 
     over: str
+    is_mixed: bool = False
     at_bytes: int | None = None
     is_short: bool = False
 
     @property
     def has_interval(self) -> bool:
-        return math.isfinite(self.high)
+        return self.over != RANGE
+
+    @property
+    def is_range(self) -> bool:
+        """As of a Figure."""
+        return self.is_mixed or not self.has_interval
 
 
-_Figure = tuple[Value, Definition, float]  # a time, and the share of the messages that arrived
+def _value(figure: Figure, estimate: Estimate, at_bytes: int | None = None) -> Value:
+    bounds = estimate.value, estimate.low, estimate.high
+    return Value(*bounds, figure.interval_over, figure.is_mixed, at_bytes, figure.is_short)
 
 
 class TransportFigures:
-    """The figures of one transport in one machine state, from stored medians: no samples are read.
+    """The figures of one transport that a row shows, and all of its series."""
 
-    `or_most`: where a point has none in it, those in the state with most of its measurements.
-    """
-
-    def __init__(self, members: Members, state: str, *, or_most: bool = False) -> None:
-        self._figures: dict[Series, _Figure | None] = {}
-        for series, measurements in members:
-            if _OPTIONS.get(series.point.pattern) == series.point.options:
-                counts = Counter(of.name for _, of in measurements)
-                most = max(counts, key=lambda name: counts[name], default=state)
-                wanted = most if or_most and not counts[state] else state
-                self._figures[series] = _figure(series, [each for each, of in measurements if of.name == wanted])
+    def __init__(self, members: Iterable[Series], figures: Iterable[Figure]) -> None:
+        self._series = {each for each in members if _OPTIONS.get(each.point.pattern) == each.point.options}
+        self._figures = {figure.series: figure for figure in figures if figure.series in self._series}
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
         """The time of a pattern."""
-        return self._times(pattern).get(size)
+        figure = self._times(pattern).get(size)
+        return None if figure is None else _value(figure, figure.time)
 
     def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
         """The better of two sizes with 16 messages in flight; None where one has no figure, as it may be the better.
 
         A size that the transport cannot send does not count. If it can send neither, the rate is that of 32 KiB.
         """
-        figures = [
-            (series.point.bytes, figure)
-            for series, figure in self._figures.items()
+        measured = [
+            series
+            for series in self._series
             if series.point.pattern == pattern and series.status is not PointStatus.SKIPPED
         ]
-        sizes = {size for size, _ in figures} & {1 << 16, 1 << 20} or {1 << 15}
-        rates = [None if figure is None else _rate(*figure, size) for size, figure in figures if size in sizes]
-        known = [rate for rate in rates if rate is not None]
-        return max(known, key=lambda rate: rate.value, default=None) if len(known) == len(rates) else None
+        sizes = {series.point.bytes for series in measured} & {1 << 16, 1 << 20} or {1 << 15}
+        figures = [self._figures.get(series) for series in measured if series.point.bytes in sizes]
+        rates = [
+            _value(figure, rate, figure.point.bytes)
+            for figure in figures
+            if figure is not None and (rate := figure.bytes_per_s) is not None
+        ]
+        return max(rates, key=lambda rate: rate.value, default=None) if len(rates) == len(figures) else None
 
     def fitted(self, pick: Callable[[Segment], Estimate | None]) -> Value | None:
         """A parameter of `line`; None where its interval includes zero."""
@@ -108,50 +111,33 @@ class TransportFigures:
         if self.line is None or estimate is None or estimate.low <= 0:
             return None
         sizes = range(self.line.first_bytes, self.line.last_bytes + 1)
-        overs = {time.over for size, time in self._times("pingpong").items() if size in sizes}
-        over = BETWEEN_LAUNCHES if overs == {BETWEEN_LAUNCHES} else ONE_LAUNCH
-        return Value(estimate.value, estimate.low, estimate.high, over)
+        figures = [figure for size, figure in self._times("pingpong").items() if size in sizes]
+        overs = {figure.interval_over for figure in figures}
+        over = overs.pop() if len(overs) == 1 else RANGE if RANGE in overs else ONE_LAUNCH
+        return Value(estimate.value, estimate.low, estimate.high, over, any(figure.is_mixed for figure in figures))
 
     @functools.cached_property
     def line(self) -> Segment | None:
         """The straight segment of the ping-pong's longest messages.
 
-        None where a size on it was not measured in this state: the line might bridge a protocol switch.
+        None where a size on it was not measured: the line might bridge a protocol switch.
         """
-        curve = {size: time for size, time in self._times("pingpong").items() if time.has_interval}
+        curve = {size: figure.time for size, figure in self._times("pingpong").items()}
         fit = fit_segments([*curve], [time.value for time in curve.values()], [t.relative for t in curve.values()])
         if not isinstance(fit, SegmentFit):
             return None
         line = fit.segments[-1]
-        points = (each.point for each in self._figures if each.status not in NOT_MEASURED)
+        points = (each.point for each in self._series if each.status not in NOT_MEASURED)
         sizes = {point.bytes for point in points if point.pattern == "pingpong" and point.bytes >= line.first_bytes}
         return line if sizes <= curve.keys() and not fit.is_ambiguous(line) else None
 
-    def _times(self, pattern: str) -> dict[int, Value]:
-        """The times of a pattern, by ascending size; of several numbers of ranks, those of the first."""
-        times: dict[int, Value] = {}
+    def _times(self, pattern: str) -> dict[int, Figure]:
+        """The figures of a pattern, by ascending size; of several numbers of ranks, those of the first."""
+        times: dict[int, Figure] = {}
         for series, figure in self._figures.items():
-            if figure is not None and series.point.pattern == pattern:
-                times.setdefault(series.point.bytes, figure[0])
+            if series.point.pattern == pattern:
+                times.setdefault(series.point.bytes, figure)
         return dict(sorted(times.items()))
-
-
-def _figure(series: Series, measurements: Sequence[MeasurementSummary]) -> _Figure | None:
-    """The figure of a series; None without a measurement that has a time."""
-    known = [each for each in measurements if each.median_ns is not None]
-    if not known:
-        return None
-    definition = known[0].definition
-    interval, over = summary_time(known, exact=series.is_exact)
-    time = interval.estimate or Estimate(interval.value, 0.0, math.inf)
-    is_short = series.point.is_stream and known[0].batch * definition.divisor < STREAM_EVENTS_MIN
-    return Value(time.value, time.low, time.high, over, None, is_short), definition, arrived_share(known)
-
-
-def _rate(time: Value, definition: Definition, arrived: float, size: int) -> Value | None:
-    times_ns = (time.value, time.high, time.low)
-    rate, low, high = (rate_bytes_per_s(definition, time_ns, arrived) for time_ns in times_ns)
-    return None if rate is None else Value(rate, low or 0.0, high or math.inf, time.over, size, time.is_short)
 
 
 @dataclass(frozen=True)
@@ -173,11 +159,24 @@ class Column:
         """Whether its values are parameters of a line, which are shown without an interval."""
         return self.key in ("r_inf_bytes_per_s", "n_half_bytes")
 
-    def text(self, value: Value | None) -> str:
-        """`1.83 us`; `~156 kB` of a fit known to worse than ±25 %."""
+    def texts(self, value: Value | None) -> tuple[str, str]:
+        """`1.83 us`, `±2%`, as figure_text; `~156 kB` without bounds of a fit known to worse than ±25 %."""
         if value is None:
-            return NOTHING
-        return "~" * (self.is_fitted and value.relative > 0.25) + _FORMATS[self.unit](value.value)
+            return NOTHING, ""
+        if self.is_fitted:
+            return "~" * (value.relative > 0.25) + self.text_of(value.value), ""
+        shown, bounds = figure_text(value, self.text_of, is_range=value.is_range)
+        return shown + SHORT_MARK * value.is_short, bounds
+
+    def narrow_text(self, value: Value | None) -> str:
+        """The same in one word less: a rough figure is its range alone, `2.1–33 us`."""
+        shown, bounds = self.texts(value)
+        return f"{bounds[1:-1]} {shown.partition(' ')[2]}" if bounds.startswith("(") else f"{shown} {bounds}".rstrip()
+
+    @property
+    def text_of(self) -> Callable[[float], str]:
+        """How a number of the column is printed."""
+        return _FORMATS[self.unit]
 
 
 def marks_text(text: str, marks: Mapping[str, str] = MARKS) -> str:
@@ -244,10 +243,6 @@ class Row:
         """The name with the placement."""
         return ", ".join(filter(None, (self.name, self.placement)))
 
-    @property
-    def has_interval(self) -> bool:
-        return any(value is not None and value.has_interval for value in self.values.values())
-
 
 @dataclass(frozen=True)
 class Failure:
@@ -282,7 +277,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The whole sheet. `state` is the one machine state of its rows, or None.
+    """The whole sheet. `state` is the machine state of its rows, of most if they differ.
 
     `harness_ns` is the cost of the measuring loop per repetition. `also_ready` are other transports that could run.
     `network` is the reference of rows between hosts, None without such rows.
@@ -302,45 +297,31 @@ class Sheet:
     also_ready: tuple[str, ...]
 
     @property
+    def values(self) -> list[Value]:
+        """All values but those of fits."""
+        of_rows = [row.values[column.key] for row in self.rows for column in COLUMNS if not column.is_fitted]
+        return [value for value in of_rows if value is not None]
+
+    @property
     def has_interval(self) -> bool:
-        return any(row.has_interval for row in self.rows)
+        """Whether any value is known to an interval."""
+        return any(value.has_interval for value in self.values)
 
 
 def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
-    """The data sheet of a run of the suite `quick`, in the machine state that tables show or in every one.
-
-    A transport appears without any interval only if it has none in any state.
-    """
-    by_transport: dict[str, Members] = {}
-    for member in run.summaries():
-        by_transport.setdefault(member[0].point.transport, []).append(member)
-    harness = [
-        member for name in run.harness for member in by_transport.pop(name, []) if member[0].point.pattern == "pingpong"
-    ]
-    where = placements(run.launches.values())
-    groups: dict[str, list[Series]] = {}
-    for transport, members in by_transport.items():
-        groups.setdefault(where.get(transport, ""), []).extend(series for series, _ in members)
-    chosen = {placement: table_state(members) for placement, members in groups.items()}
+    """The data sheet of a run of the suite `quick`: the figures that tables show, or those of every machine state."""
+    by_transport: dict[str, list[Series]] = {}
+    for series in run.series:
+        by_transport.setdefault(series.point.transport, []).append(series)
+    harness = [each for name in run.harness for each in by_transport.pop(name, [])]
     states = _states(run)
-    rows: list[Row] = []
-    for transport, members in by_transport.items():
-        names = (
-            [each.name for each in states if each.name != "mixed"]
-            if every_state
-            else [chosen[where.get(transport, "")], table_state(series for series, _ in members)]
-        )
-        known = [
-            row
-            for name in dict.fromkeys(names)
-            if name and (row := _row(run, transport, members, name, states, is_pure=every_state))
-        ]
-        known = [row for row in known if row.has_interval] or known[:1]
-        rows += known if every_state else known[:1]
-    shown = {row.state for row in rows}
+    names = [each.name for each in states if each.name != MIXED.name] if every_state else [None]
+    found = (_row(run, members, name, states) for members in by_transport.values() for name in names)
+    rows = [row for row in found if row is not None]
+    shown = Counter(row.state for row in rows)
     return Sheet(
         run_id=run.id,
-        state=shown.pop() if len(shown) == 1 else None,
+        state=max(shown, key=lambda name: shown[name], default=None),
         rows=tuple(rows),
         layers=tuple(_layers(rows, run.facts)),
         harness_ns=_harness_ns(harness),
@@ -348,7 +329,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
         launches_per_job=run.launch_count,
         states=states,
         warnings=run.warnings,
-        failures=tuple(_failures(by_transport, [row for row in rows if row.has_interval])),
+        failures=tuple(_failures(by_transport)),
         network=_network(rows, run.info),
         also_ready=tuple(sorted({*run.facts.get("transports", ())} - {*run.harness, *by_transport})),
     )
@@ -357,42 +338,34 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
 def _states(run: Run) -> tuple[StateCount, ...]:
     """The states that measurements saw, from the nearest to the farthest."""
     count = Counter(
-        (state.name, state.floor_ns)
-        for series, of_series in run.summaries()
-        for _, state in of_series
-        if not series.is_harness
+        (state.name, state.floor_ns) for series in run.series if not series.is_harness for _, state in series.pairs
     )
     ordered = sorted(count.items(), key=lambda item: place(*item[0]))
     return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)
 
 
-def _row(
-    run: Run, transport: str, members: Members, state: str, states: Iterable[StateCount], *, is_pure: bool
-) -> Row | None:
-    """None where no point of the table was measured in that state.
-
-    Points that were measured in other states alone have a value without interval, unless the row `is_pure`.
-    """
-    figures = TransportFigures(members, state)
+def _row(run: Run, members: Sequence[Series], state: str | None, states: Iterable[StateCount]) -> Row | None:
+    """The row of a transport in a state, None: that of its shown figures; None where no point of the table has one."""
+    point = members[0].point
+    every = [figure for series in members for figure in series.figures()]
+    figures = TransportFigures(
+        members, [each for each in every if (each.is_shown if state is None else each.state == state)]
+    )
     values = {column.key: column.pick(figures) for column in COLUMNS}
     if not any(values.values()):
         return None
-    if not is_pure:
-        others = TransportFigures(members, state, or_most=True)
-        for column in COLUMNS:
-            if values[column.key] is None and not column.is_fitted and (value := column.pick(others)):
-                values[column.key] = replace(value, low=0.0, high=math.inf)
+    name = state or run.state_of(point.transport, point.ranks) or ""
     launches = run.launches.values()
-    launch = next(launch for launch in launches if launch.transport == transport)
+    launch = next(launch for launch in launches if launch.transport == point.transport)
     line = figures.line
     return Row(
-        transport=transport,
-        name=plain_names(launches)[transport],
-        placement=placements(launches)[transport],
+        transport=point.transport,
+        name=plain_names(launches)[point.transport],
+        placement=placements(launches)[point.transport],
         hosts=launch.hosts,
         library=launch.library,
-        state=state,
-        floor_ns=next((each.floor_ns for each in states if each.name == state), None),
+        state=name,
+        floor_ns=next((each.floor_ns for each in states if each.name == name), None),
         values=values,
         fit_from_bytes=line.first_bytes if line else None,
         fit_to_bytes=line.last_bytes if line else None,
@@ -401,13 +374,11 @@ def _row(
     )
 
 
-def _harness_ns(members: Members) -> Value | None:
-    """A whole repetition: the ping-pong's figure is half of one. The harness waits for nobody, so any state will do."""
-    state = table_state(series for series, _ in members)
-    half = TransportFigures(members, state).time_ns("pingpong", _LATENCY_BYTES) if state else None
-    if half is None or not half.has_interval:
-        return None
-    return Value(2 * half.value, 2 * half.low, 2 * half.high, half.over)
+def _harness_ns(members: Sequence[Series]) -> Value | None:
+    """A whole repetition: the ping-pong's figure is half of one."""
+    shown = [series.shown for series in members if series.point.pattern == "pingpong"]
+    half = TransportFigures(members, filter(None, shown)).time_ns("pingpong", _LATENCY_BYTES)
+    return half and Value(2 * half.value, 2 * half.low, 2 * half.high, half.over, half.is_mixed)
 
 
 def _layers(rows: Sequence[Row], facts: Mapping[str, Any]) -> Iterable[Layer]:
@@ -443,16 +414,12 @@ def _network(rows: Sequence[Row], info: RunInfo) -> Network | None:
     return Network(transport, latency, slowest / 8 or None)
 
 
-def _failures(by_transport: Mapping[str, Members], rows: Iterable[Row]) -> Iterable[Failure]:
-    """Points that failed or were skipped, and transports without enough measurements in any one state."""
-    shown = {row.transport for row in rows}
+def _failures(by_transport: Mapping[str, Sequence[Series]]) -> Iterable[Failure]:
+    """Points that failed or were skipped."""
     for transport, members in by_transport.items():
         ended = Counter(
             (each.status, each.reason or "no reason is known")
-            for each, _ in members
+            for each in members
             if each.status in (PointStatus.FAILED, PointStatus.SKIPPED)
         )
         yield from (Failure(transport, status, points, reason) for (status, reason), points in ended.items())
-        points = sum(bool(each.measurements_by_state) for each, _ in members)
-        if points and transport not in shown:
-            yield Failure(transport, PointStatus.BUDGET, points, "too few measurements in any one machine state")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.model import Point
+from hockney.stats.interval import Estimate
 from hockney.stats.npb import ft_class
 from hockney.units import counted, format_bytes
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SHORT_MARK = "†"  # a stream with few events in a sample
 _HOSTS_MAX = 16
+ROUGH = 0.5  # wider bounds, as a fraction of the value, are printed with both ends, and never called best
 _ERRORS_WITHIN = (0.10, 0.25)
 ERROR_COLUMNS = ("points", "median error", *(f"within {limit:.0%}" for limit in _ERRORS_WITHIN))
 
@@ -40,10 +42,25 @@ def machine_text(facts: dict[str, Any]) -> str:
     return " · ".join(", ".join(filter(None, words)) for words in (hardware, software) if any(words))
 
 
-def spread_text(fraction: float) -> str:
-    """`±2%`, rounded up; `±>100%` where the interval is longer than the figure; `±?` of infinity: there is none."""
-    if fraction > 1:
-        return "±?" if math.isinf(fraction) else "±>100%"
+def figure_text(value: Estimate, text: Callable[[float], str], *, is_range: bool = False) -> tuple[str, str]:
+    """A value and its bounds: `8.32 us`, `±2%`, rounded up; of an exact value without bounds.
+
+    Two digits and both ends, `8.3 us`, `(2.1–33)`, where the bounds are not an interval of one machine state, or wider
+    than half of the value. `text` is that of a number in its unit.
+    """
+    shown = text(value.value)
+    if value.low == value.high:
+        return shown, ""
+    if not is_range and value.relative <= ROUGH:
+        return shown, percent_text(value.relative)
+    number, _, unit = shown.partition(" ")
+    scale = value.value / float(number.replace(",", "")) if value.value else 1.0
+    rough, low, high = (f"{float(f'{end / scale:.2g}'):g}" for end in (value.value, value.low, value.high))
+    return f"{rough} {unit}".rstrip(), f"({low}–{high})"
+
+
+def percent_text(fraction: float) -> str:
+    """`±2%`, rounded up."""
     return f"±{math.ceil(100 * fraction)}%"
 
 

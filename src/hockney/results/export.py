@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 from hockney.model import Definition, Measurement
+from hockney.results.figures import COLUMNS, Figure
 from hockney.results.runs import Run, Series
-from hockney.stats import Figure, State
+from hockney.stats import State
 from hockney.units import printable
 
 FORMAT = "hockney-export"
@@ -34,16 +35,16 @@ _IN_CSV = {
 }
 CSV_COLUMNS = (
     *("run", "label", "transport", "library", "pattern", "ranks", "bytes", "options", "role", "status", "reason"),
-    *(_IN_CSV.get(field.name, field.name) for field in dataclasses.fields(Figure) if field.name != "definition"),
+    *(_IN_CSV.get(name, name) for name in COLUMNS),
     *(field.name for field in dataclasses.fields(Definition)),
-    "oversubscribed",
 )
 
 
 def write_csv(run: Run, stream: TextIO) -> None:
     """One row per series and state; a series without samples has one row, with its status and reason.
 
-    Unknown is an empty field. The stream must be open with `newline=""`.
+    `shown` marks the one row of a series that screens show. Unknown is an empty field. The stream must be open with
+    `newline=""`.
     """
     writer = csv.DictWriter(stream, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -55,7 +56,14 @@ def write_csv(run: Run, stream: TextIO) -> None:
 def rows_of(run: Run, series: Series) -> list[dict[str, Any]]:
     """The rows of a series by column: one per state; one without a figure where it has no samples."""
     front = csv_front(run, series)
-    return [{**front, **_csv_figure(figure)} for figure in series.figures()] or [front]
+    return [
+        {
+            **front,
+            **{figure_column(name): value for name, value in figure.columns().items()},
+            **dataclasses.asdict(figure.definition),
+        }
+        for figure in series.figures()
+    ] or [front]
 
 
 def figure_column(name: str) -> str:
@@ -78,14 +86,7 @@ def csv_front(run: Run, series: Series) -> dict[str, object]:
         "role": point.role,
         "status": series.status.value,
         "reason": series.reason,
-        "oversubscribed": series.oversubscribed if series.launches and not run.info.is_imported else None,
     }
-
-
-def _csv_figure(figure: Figure) -> dict[str, object]:
-    values = dataclasses.asdict(figure)
-    definition: dict[str, object] = values.pop("definition")
-    return {figure_column(name): value for name, value in values.items()} | definition
 
 
 def write_json(run: Run, stream: TextIO, *, samples: bool = False) -> None:
@@ -146,7 +147,7 @@ def series_json(series: Series, figures: Iterable[Figure]) -> dict[str, Any]:
         "role": point.role,
         "status": series.status.value,
         "reason": series.reason,
-        "figures": [dataclasses.asdict(figure) for figure in figures],
+        "figures": [{**figure.columns(), "definition": dataclasses.asdict(figure.definition)} for figure in figures],
     }
 
 

@@ -1,19 +1,19 @@
 """A run as text of the OSU micro-benchmarks, for programs that read those: a table for each curve.
 
-Only patterns that OSU also has; each figure is hockney's, in one machine state, which a comment names.
+Only patterns that OSU also has; each figure is hockney's, in the machine states that a comment names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from hockney.errors import UsageError
 from hockney.model import CurveKey, curve_of
+from hockney.results.figures import Figure
 from hockney.results.formats.osu import PATTERNS
 from hockney.results.formats.output import WINDOWED
-from hockney.results.runs import Run, Series, curve_figures
-from hockney.stats import Figure
+from hockney.results.runs import Run, Series
 
 _TITLES = {pattern: title for title, (pattern, _) in PATTERNS.items()}
 
@@ -29,31 +29,29 @@ def _head(pattern: str) -> str:
 def _numbers(pattern: str, figure: Figure) -> list[float]:
     """The numbers below the head."""
     if pattern not in WINDOWED:
-        return [figure.value_ns / 1e3]
-    rate = (figure.rate_bytes_per_s or 0.0) / 1e6
-    return [rate, figure.messages_per_s or 0.0] if pattern == "pairs" else [rate]
+        return [figure.time.value / 1e3]
+    rate = figure.bytes_per_s.value / 1e6 if figure.bytes_per_s else 0.0
+    return [rate, figure.messages_per_s.value if figure.messages_per_s else 0.0] if pattern == "pairs" else [rate]
 
 
 def write_osu(run: Run, series: Iterable[Series], stream: TextIO) -> None:
     """Write the curves of these series. Raises UsageError where OSU has none of their patterns."""
-    curves: dict[CurveKey, list[Series]] = {}
+    curves: dict[CurveKey, list[Figure]] = {}
     for member in series:
-        if member.point.pattern in _TITLES and not member.is_harness:
-            curves.setdefault(curve_of(member.point), []).append(member)
-    tables = [(members[0], *curve_figures(members)) for members in curves.values()]
-    tables = [table for table in tables if table[2]]
-    if not tables:
+        if member.point.pattern in _TITLES and not member.is_harness and member.shown is not None:
+            curves.setdefault(curve_of(member.point), []).append(member.shown)
+    if not curves:
         raise UsageError(f"OSU has no such table: run {run.id} has no figure of {', '.join(_TITLES)}")
-    for first, state, figures in tables:
-        stream.write(_table(run, first, state, figures))
+    for figures in curves.values():
+        stream.write(_table(run, figures))
 
 
-def _table(run: Run, first: Series, state: str | None, figures: dict[Series, Figure]) -> str:
-    point = first.point
+def _table(run: Run, figures: Sequence[Figure]) -> str:
+    point = figures[0].point
     options, head = dict(point.options), _head(point.pattern)
-    is_slowest = next(iter(figures.values())).definition.timed == "slowest"
-    whose = ", of the slowest rank" if is_slowest else ""
-    where = f"{point.text(point.transport)}, state {state}{whose}"
+    whose = ", of the slowest rank" if figures[0].definition.timed == "slowest" else ""
+    states = "; ".join(dict.fromkeys(figure.state for figure in figures))
+    where = f"{point.text(point.transport)}, state {states}{whose}"
     lines = ["", f"# OSU MPI {_TITLES[point.pattern]} Test", f"# Made by hockney {run.info.version}: {where}"]
     window = f"[ window size: {options['window']} ]" if "window" in options else ""
     if point.pattern == "pairs":
@@ -64,8 +62,8 @@ def _table(run: Run, first: Series, state: str | None, figures: dict[Series, Fig
         lines.append(f"# {'Size':<10}{head:>18}")
     else:
         lines.append(f"# {head}")
-    for series, figure in sorted(figures.items(), key=lambda item: item[0].point.bytes):
-        size = f"{series.point.bytes:<10}" if point.is_sized else ""
+    for figure in sorted(figures, key=lambda figure: figure.point.bytes):
+        size = f"{figure.point.bytes:<10}" if point.is_sized else ""
         numbers = _numbers(point.pattern, figure)
         if all(number > 0 for number in numbers):  # 0 B have no rate
             lines.append(size + "".join(f"{number:>18.4f}" for number in numbers))

@@ -11,8 +11,8 @@ from typing import IO, Any, get_type_hints
 from hockney.errors import UsageError
 from hockney.model import Definition
 from hockney.results.export import CSV_COLUMNS, csv_front, figure_column, rows_of
+from hockney.results.figures import COLUMNS
 from hockney.results.runs import Run, Series
-from hockney.stats import Figure
 
 _OF_RUN = {"run": int, "label": str, "library": str, "ranks": int, "bytes": int, "oversubscribed": bool}
 # Columns of a row of samples: those of CSV that it has, and others.
@@ -59,7 +59,7 @@ def write_parquet(run: Run, file: IO[bytes], *, samples: bool = False) -> None:
 
 def _column_kinds() -> dict[str, type]:
     """The type of each column of the CSV, from the fields of a figure."""
-    hints = {figure_column(name): hint for name, hint in get_type_hints(Figure).items()} | get_type_hints(Definition)
+    hints = {figure_column(name): kind for name, (kind, _) in COLUMNS.items()} | get_type_hints(Definition)
     kinds: dict[str, type] = {}
     for column in CSV_COLUMNS:
         kind = _OF_RUN.get(column, hints.get(column, str))

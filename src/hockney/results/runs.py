@@ -10,20 +10,19 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hockney import stats
 from hockney.errors import UsageError
 from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.results.figures import SEVERAL_STATES, Figure, Frame
 from hockney.results.store import MeasurementSummary, RunSummary, Store, StoredPoint
 from hockney.results.traits import transport_traits
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array
-
-INTERVAL_MEASUREMENTS = 6  # of a point in a state: fewer give no 95 % interval of a median
 
 
 def open_results(path: Path | str | None = None) -> Results:
@@ -143,7 +142,7 @@ class Run:
     def _counted(self) -> list[tuple[Series, list[tuple[MeasurementSummary, stats.State]]]]:
         listed = []
         for series in self.series:
-            every = self._summaries.get(series._stored.id, [])
+            every = series.pairs
             last = next((measurement.definition for measurement, _ in reversed(every) if measurement.samples), None)
             # Of one run, equal definitions are one object.
             measurements = [pair for pair in every if pair[0].definition is last or not pair[0].samples]
@@ -194,7 +193,7 @@ class Run:
     ) -> Curve:
         """The times of all sizes of one curve as arrays; see Curve. `transport` and `options` as for `find`.
 
-        `state` is a state of the machine; None takes the one `curve_figures` chooses. Raises UsageError where no curve
+        `state` is a state of the machine; None takes the figures that tables show. Raises UsageError where no curve
         matches, or several do, and says which.
         """
         import numpy as np
@@ -203,13 +202,21 @@ class Run:
         for member in self.find(pattern=pattern, transport=transport, ranks=ranks, options=options):
             curves.setdefault(member.point.text(member.point.transport), []).append(member)
         members = self._only("curve", curves)
-        figures = curve_figures(members, state)[1]
-        if state is not None and not figures:
+        rows = [
+            figure
+            for member in sorted(members, key=lambda member: member.point.bytes)
+            for figure in member.figures()
+            if (figure.is_shown if state is None else figure.state == state)
+        ]
+        if state is not None and not rows:
             seen = sorted({figure.state for member in members for figure in member.figures()})
             raise UsageError(f"no figure of state '{state}': there are {'; '.join(seen) or 'none of any state'}")
-        rows = [(member.point.bytes, time.value_ns, time.low_ns, time.high_ns) for member, time in figures.items()]
-        sizes, times, low, high = np.array(sorted(rows), dtype=float).reshape(-1, 4).T
-        return Curve(sizes.astype(np.int64), times, low, high)
+        times = np.array([(row.time.value, row.time.low, row.time.high) for row in rows], dtype=float)
+        states = tuple(row.state for row in rows)
+        name = states[0] if len(set(states)) == 1 else SEVERAL_STATES
+        sizes = np.array([row.point.bytes for row in rows], dtype=np.int64)
+        values, low, high = times.reshape(-1, 3).T
+        return Curve(sizes, values, low, high, name, states)
 
     def _only(self, kind: str, matching: Mapping[str, Value]) -> Value:
         if len(matching) == 1:
@@ -225,6 +232,15 @@ class Run:
         raise UsageError(f"no {kind} of run {self.id} matches; it has {known}")
 
     @functools.cached_property
+    def frame(self) -> Frame:
+        """What makes the figures of the run: it chooses the machine states that tables show."""
+        return Frame(self)
+
+    def state_of(self, transport: str, ranks: int) -> str | None:
+        """The machine state that tables show of a job; None without measurements."""
+        return self.frame.states.get((transport, ranks))
+
+    @functools.cached_property
     def _summaries(self) -> dict[int, list[tuple[MeasurementSummary, stats.State]]]:
         """By point. Levels of floor and pace are determined over all measurements of the run."""
         by_point: dict[int, list[tuple[MeasurementSummary, stats.State]]] = {}
@@ -235,83 +251,28 @@ class Run:
 
 
 class Curve(NamedTuple):
-    """The times of one pattern on one transport by message size, ascending; one state of the machine.
+    """The times of one pattern on one transport by message size, ascending.
 
     `sizes` are in bytes; `times` are typical times in ns (the median; over launches, the geometric mean of their
-    medians), `low` and `high` their confidence intervals: NaN where there are too few measurements for one. All have
-    the shape (sizes,).
+    medians), `low` and `high` their confidence intervals, or the extremes seen where there are too few measurements for
+    one. All have the shape (sizes,), as have the machine `states` of the figures. `state` is the one of all, or
+    "several states".
     """
 
     sizes: Int64Array
     times: FloatArray
     low: FloatArray
     high: FloatArray
-
-
-def main_state(points: Iterable[Mapping[str, int]]) -> str | None:
-    """The one state of the machine that a table shows, from each point's measurements by the name of their state.
-
-    Of the uncontended states with enough measurements, the one with most; where none has enough, the most frequent.
-    Enough is an interval for at least half of the points that have one in any state. "mixed" is shown only where
-    there is nothing else. None without measurements.
-    """
-    total: Counter[str] = Counter()
-    precise: Counter[str] = Counter()
-    precise_points = 0
-    for point in points:
-        total.update(point)
-        precise.update(name for name, count in point.items() if count >= INTERVAL_MEASUREMENTS)
-        precise_points += any(count >= INTERVAL_MEASUREMENTS for count in point.values())
-
-    def rank(name: str) -> tuple[bool, bool, int]:
-        has_enough = 0 < precise[name] >= precise_points / 2
-        return name != stats.MIXED.name, has_enough and not is_contended(name), total[name]
-
-    return max(total, key=rank, default=None)
-
-
-def is_contended(state: str) -> bool:
-    """Whether a state, by its name, is one in which a core is contended."""
-    return stats.State(state, None).contended != ""
-
-
-def table_state(series: Iterable[Series]) -> str | None:
-    """The name of the one state that a table of these series shows; see main_state."""
-    return main_state(member.measurements_by_state for member in series)
-
-
-def summary_time(measurements: Iterable[MeasurementSummary], *, exact: bool = False) -> tuple[stats.Interval, str]:
-    """As stats.time_of, from measurements of which one or more has a median."""
-    known = [(each.median_ns, each.launch_id) for each in measurements if each.median_ns is not None]
-    return stats.time_of([median_ns for median_ns, _ in known], [launch_id for _, launch_id in known], exact=exact)
-
-
-def arrived_share(measurements: Sequence[MeasurementSummary]) -> float:
-    """As stats.arrived_share, of measurements with the same definition."""
-    repetitions = sum(each.samples * each.batch for each in measurements)
-    return stats.arrived_share(measurements[0].definition, repetitions, [each.counters for each in measurements])
-
-
-def curve_figures(series: Iterable[Series], state: str | None = None) -> tuple[str | None, dict[Series, stats.Figure]]:
-    """One figure for each series, all in one state of the machine; series without a figure in it are left out.
-
-    That state is `state`, or the one that `table_state` chooses.
-    """
-    series = list(series)
-    chosen = table_state(series) if state is None else state
-    figures: dict[Series, stats.Figure] = {}
-    for member in series:
-        in_state = [figure for figure in member.figures() if figure.state == chosen]
-        if in_state:
-            figures[member] = in_state[0]
-    return chosen, figures
+    state: str
+    states: tuple[str, ...]
 
 
 class Series:
     """One `point` of a run and all its measurements; `status` is how far it got, `reason` a sentence with the cause."""
 
     def __init__(self, run: Run, stored: StoredPoint) -> None:
-        self._run = run
+        self.run = run
+        self.id = stored.id
         self._stored = stored
         self.point: Point = stored.point
         self.status: PointStatus = stored.status
@@ -323,28 +284,34 @@ class Series:
     @functools.cached_property
     def measurements(self) -> tuple[Measurement, ...]:
         """Every measurement in the order of measuring, with samples, floors, CPU times and definition."""
-        return tuple(self._by_number.values())
+        return tuple(self.numbered.values())
 
     @functools.cached_property
-    def _by_number(self) -> dict[int, Measurement]:
-        return self._run._store.measurements(self._stored)
+    def numbered(self) -> dict[int, Measurement]:
+        """The same by the number that its MeasurementSummary has, too."""
+        return self.run._store.measurements(self._stored)
 
     @functools.cached_property
     def states(self) -> tuple[stats.State, ...]:
         """The state of the machine at each measurement, as seen over the whole run."""
-        known = {summary.id: state for summary, state in self._run._summaries.get(self._stored.id, ())}
+        known = {summary.id: state for summary, state in self.pairs}
         # A run that is being measured may have gained measurements since: their state is not known yet.
-        return tuple(known.get(number, stats.UNKNOWN) for number in self._by_number)
+        return tuple(known.get(number, stats.UNKNOWN) for number in self.numbered)
 
-    @property
-    def measurements_by_state(self) -> Counter[str]:
-        """How many measurements were made in each state of the machine, by its name; reads no samples."""
-        return Counter(state.name for _, state in self._run._summaries.get(self._stored.id, ()))
+    @functools.cached_property
+    def pairs(self) -> list[tuple[MeasurementSummary, stats.State]]:
+        """Every measurement with the machine's state, without samples."""
+        return self.run._summaries.get(self.id, [])
+
+    @functools.cached_property
+    def counts(self) -> Counter[str]:
+        """How many measurements with a time were made in each state of the machine, by its name."""
+        return Counter(state.name for measurement, state in self.pairs if measurement.median_ns is not None)
 
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The starts of a job that its measurements belong to."""
-        return tuple(self._run.launches[number] for number in dict.fromkeys(v.launch_id for v in self.measurements))
+        return tuple(self.run.launches[number] for number in dict.fromkeys(v.launch_id for v in self.measurements))
 
     @property
     def oversubscribed(self) -> bool:
@@ -354,12 +321,12 @@ class Series:
     @property
     def is_harness(self) -> bool:
         """Whether its transport measures the harness itself."""
-        return self.point.transport in self._run.harness
+        return self.point.transport in self.run.harness
 
     @property
     def is_exact(self) -> bool:
         """Whether its clock is a model's without noise: its figures are then their own bounds."""
-        return bool(self._run.info.plan.get("virtual", {}).get(self.point.transport))
+        return bool(self.run.info.plan.get("virtual", {}).get(self.point.transport))
 
     @property
     def elapsed_ns(self) -> list[Int64Array]:
@@ -380,15 +347,23 @@ class Series:
 
         return np.concatenate([np.empty(0), *(measurement.times_ns() for measurement in self.measurements)])
 
-    def figures(self, confidence: float = stats.CONFIDENCE) -> list[stats.Figure]:
+    @property
+    def job(self) -> tuple[str, int]:
+        """Its transport and number of ranks."""
+        return self.point.transport, self.point.ranks
+
+    def figures(self) -> list[Figure]:
         """Time with its interval, minimum, p99 and rate, one figure per state of the machine; [] without samples.
 
-        The interval is over launches; of one launch it holds within that one: see `hockney.stats`. Measurements of an
-        earlier definition are left out, as in `Run.summaries`.
+        One of them is shown: see `hockney.results.figures`. Samples are read where a value needs them.
         """
-        precision = self._run.info.plan.get("precision")
-        last = next((each.definition for each in reversed(self.measurements) if each.elapsed_ns.size), None)
-        counts = [each.definition == last for each in self.measurements]
-        measurements = list(itertools.compress(self.measurements, counts))
-        states = list(itertools.compress(self.states, counts))
-        return stats.figures_of(measurements, states, confidence, precision, self.is_exact)
+        return list(self._figures)
+
+    @property
+    def shown(self) -> Figure | None:
+        """The figure that tables show; None without measurements."""
+        return next((figure for figure in self._figures if figure.is_shown), None)
+
+    @functools.cached_property
+    def _figures(self) -> tuple[Figure, ...]:
+        return self.run.frame.rows_of(self, self.pairs)

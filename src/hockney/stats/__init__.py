@@ -1,4 +1,4 @@
-"""Statistics: confidence intervals, machine states and the figures of a point."""
+"""Statistics: confidence intervals, machine states and the time of a point."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from hockney.stats.figures import (
     BETWEEN_LAUNCHES,
     EXACT,
     ONE_LAUNCH,
-    Figure,
+    RANGE,
     arrived_share,
-    figures_of,
+    estimate_of,
     needed_for,
     of_one_batch,
-    rate_bytes_per_s,
+    rate_per_s,
     time_of,
 )
 from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median
@@ -23,19 +23,19 @@ __all__ = [
     "EXACT",
     "MIXED",
     "ONE_LAUNCH",
+    "RANGE",
     "UNKNOWN",
     "Estimate",
-    "Figure",
     "Interval",
     "State",
     "arrived_share",
     "classify",
     "classify_both",
-    "figures_of",
+    "estimate_of",
     "median",
     "needed_for",
     "of_one_batch",
     "place",
-    "rate_bytes_per_s",
+    "rate_per_s",
     "time_of",
 ]

@@ -18,24 +18,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hockney.model import MachineProbe, Place
 
-CONTENDED = ("", "one contended", "some contended", "all contended", "same core")
+CONTENDED = "contended"
 
 
-def contended(probe: MachineProbe, limits_ns: Mapping[Place, float]) -> str | None:
-    """Which of CONTENDED holds for a measurement; None if that changed during it. Empty where paces are unknown."""
-    if probe.pace_ns is None:
-        return CONTENDED[0]
+def is_contended(probe: MachineProbe, limits_ns: Mapping[Place, float]) -> bool:
+    """Whether any rank had less than a whole core just before or just after a measurement; False without paces."""
     limits = [limits_ns.get(cpu, math.inf) for cpu in _cpus(probe)]  # none where it only shared its core
-    before, after = (
-        CONTENDED[-1] if _shares_core(probe, when) else tuple(map(operator.gt, paces, limits))
-        for when, paces in enumerate(probe.pace_ns)
+    return any(
+        _shares_core(probe, when) or any(map(operator.gt, paces, limits))
+        for when, paces in enumerate(probe.pace_ns or ())
     )
-    if before != after:
-        return None
-    if isinstance(before, str):
-        return before
-    count = sum(before)
-    return CONTENDED[0 if count == 0 else 3 if count == len(before) else 1 if count == 1 else 2]
 
 
 def _shares_core(probe: MachineProbe, when: int) -> bool:

@@ -1,4 +1,4 @@
-"""The figures of a point from its measurements: one per machine state.
+"""The time of a point from its measurements, and what its interval covers.
 
 The unit of replication is the launch, because placement and addresses change between launches only (T. Kalibera,
 R. Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013). With one launch it is the measurement, and the interval
@@ -7,18 +7,16 @@ holds within that launch. Samples within a measurement are not independent.
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from hockney.model import DIGITS, Definition, Measurement
+from hockney.model import Definition
 from hockney.stats import interval
-from hockney.stats.interval import CONFIDENCE, Interval
-from hockney.stats.states import State, classify, place
+from hockney.stats.interval import CONFIDENCE, Estimate, Interval
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
@@ -28,79 +26,8 @@ P99_SAMPLES_MIN = 100
 
 BETWEEN_LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # the kinds of variation that an interval covers
 EXACT = "exact"  # of a model without noise: the interval is the value itself
-
-
-@dataclass(frozen=True)
-class Figure:
-    """The times and rates of a point in one machine state, as exported. None: insufficient data.
-
-    `value_ns` is the geometric mean of the launches' medians; with one launch the median of its measurements' medians.
-    `low_ns` and `high_ns` are its confidence interval with the probability `coverage`. `between_launches` and
-    `within_launches` are relative standard deviations, the former without the scatter of measurements;
-    `launches_needed` would reach the precision of the run. Rates count the payload that arrived; without one they are
-    None. `slowest_rank` took longest in `slowest_share` of the samples, if the definition takes the slowest rank.
-    Samples, minimum and batch are None for imported figures.
-    """
-
-    state: str
-    floor_ns: float | None
-    value_ns: float
-    low_ns: float | None
-    high_ns: float | None
-    coverage: float | None
-    interval_over: str  # BETWEEN_LAUNCHES, ONE_LAUNCH or EXACT
-    between_launches: float | None
-    within_launches: float | None
-    launches_needed: int | None
-    n_measurements: int
-    n_samples: int | None
-    n_launches: int
-    minimum_ns: float | None
-    p99_ns: float | None
-    p999_ns: float | None
-    rate_bytes_per_s: float | None
-    rate_low_bytes_per_s: float | None
-    rate_high_bytes_per_s: float | None
-    messages_per_s: float | None
-    messages_low_per_s: float | None
-    messages_high_per_s: float | None
-    slowest_rank: int | None
-    slowest_share: float | None
-    verified: bool | None  # whether the payload was checked in any measurement of the point; None: no payload
-    batch: int | None  # repetitions in a sample
-    n_left_out: int  # measurements of other batches
-    is_short: bool  # a stream with fewer than STREAM_EVENTS_MIN events in a sample
-    definition: Definition
-
-    @property
-    def precision(self) -> float | None:
-        """As Interval.precision."""
-        return Interval(self.value_ns, self.low_ns, self.high_ns, self.n_measurements, self.coverage).precision
-
-
-def figures_of(
-    measurements: Sequence[Measurement],
-    states: Sequence[State] | None = None,
-    confidence: float = CONFIDENCE,
-    precision: float | None = None,
-    exact: bool = False,
-) -> list[Figure]:
-    """The figures of one point by state, in the order of `place`.
-
-    `states` are those of the measurements, classified over the whole run; by default from these measurements alone.
-    `precision` is that of the run; `exact`: its clock is a model's, without noise. A figure never mixes definitions or
-    batches (`of_one_batch`).
-    """
-    of_measurements = classify([measurement.probe for measurement in measurements]) if states is None else states
-    groups: dict[tuple[State, Definition], list[Measurement]] = {}
-    for measurement, state in zip(measurements, of_measurements, strict=True):
-        if measurement.elapsed_ns.size:
-            groups.setdefault((state, measurement.definition), []).append(measurement)
-    ordered = sorted(groups, key=lambda key: place(key[0].name, key[0].floor_ns))
-    # A long payload is checked in its first measurement alone.
-    has_payload = any(measurement.has_payload for measurement in measurements)
-    verified = any(measurement.verified for measurement in measurements) or (False if has_payload else None)
-    return [_figure(state, groups[state, of], verified, confidence, precision, exact=exact) for state, of in ordered]
+RANGE = "range"  # not an interval: the extremes seen, where there are too few measurements for one
+_WIDEST = 10.0  # an interval over launches that spans a larger factor says less than the times seen
 
 
 def of_one_batch(points: Sequence[Hashable], batches: Sequence[int], conditions: Iterable[Hashable]) -> list[bool]:
@@ -117,73 +44,6 @@ def of_one_batch(points: Sequence[Hashable], batches: Sequence[int], conditions:
     return [main[group][1] == batch for group, batch in zip(groups, batches, strict=True)]
 
 
-def _figure(
-    state: State,
-    measurements: list[Measurement],
-    verified: bool | None,
-    confidence: float,
-    precision: float | None,
-    *,
-    exact: bool,
-) -> Figure:
-    import numpy as np
-
-    definition, n_all = measurements[0].definition, len(measurements)
-    counts = of_one_batch([0] * n_all, [measurement.batch for measurement in measurements], [0] * n_all)
-    measurements = list(itertools.compress(measurements, counts))
-    batch = measurements[0].batch
-    times_ns = [measurement.times_ns() for measurement in measurements]
-    medians_ns = [float(np.median(times)) for times in times_ns]
-    launch_ids = [measurement.launch_id for measurement in measurements]
-    digits_ns = [measurement.counters[DIGITS][0] for measurement in measurements if DIGITS in measurement.counters]
-    time, over = time_of(medians_ns, launch_ids, confidence, exact=exact and not digits_ns)
-    if digits_ns and time.low is not None and time.high is not None:
-        time = replace(time, low=max(0.0, time.low - max(digits_ns)), high=time.high + max(digits_ns))
-    between, within = scatter_of(medians_ns, launch_ids)
-    samples_ns = np.concatenate(times_ns)
-    repetitions = sum(measurement.elapsed_ns.shape[1] * batch for measurement in measurements)
-    arrived = arrived_share(definition, repetitions, [measurement.counters for measurement in measurements])
-    slowest_rank, slowest_share = _slowest(measurements)
-    figure = Figure(
-        state=state.name,
-        floor_ns=state.floor_ns,
-        value_ns=time.value,
-        low_ns=time.low,
-        high_ns=time.high,
-        coverage=time.coverage,
-        interval_over=over,
-        between_launches=between,
-        within_launches=within,
-        launches_needed=None if precision is None else needed_for(medians_ns, launch_ids, precision),
-        n_measurements=len(measurements),
-        n_samples=len(samples_ns),
-        n_launches=len(set(launch_ids)),
-        minimum_ns=float(samples_ns.min()),
-        p99_ns=percentile(samples_ns, 0.99) if batch == 1 else None,
-        p999_ns=percentile(samples_ns, 0.999) if batch == 1 else None,
-        rate_bytes_per_s=rate_bytes_per_s(definition, time.value, arrived),
-        rate_low_bytes_per_s=rate_bytes_per_s(definition, time.high, arrived),
-        rate_high_bytes_per_s=rate_bytes_per_s(definition, time.low, arrived),
-        messages_per_s=_per_s(arrived * definition.messages_per_rep, definition, time.value),
-        messages_low_per_s=_per_s(arrived * definition.messages_per_rep, definition, time.high),
-        messages_high_per_s=_per_s(arrived * definition.messages_per_rep, definition, time.low),
-        slowest_rank=slowest_rank,
-        slowest_share=slowest_share,
-        verified=verified,
-        batch=batch,
-        n_left_out=n_all - len(measurements),
-        is_short=measurements[0].point.is_stream
-        and batch * definition.divisor < STREAM_EVENTS_MIN
-        and not measurements[0].point.rate_hz,
-        definition=definition,
-    )
-    if not digits_ns:
-        return figure
-    # An imported figure has no samples.
-    unknown: dict[str, Any] = dict.fromkeys(("n_samples", "minimum_ns", "batch", "slowest_rank", "slowest_share"))
-    return replace(figure, **unknown, verified=verified or None)
-
-
 def percentile(samples_ns: FloatArray, share: float) -> float | None:
     """The 99th (0.99) or 99.9th of the samples; None where they are so few that it would be their maximum."""
     import numpy as np
@@ -198,15 +58,12 @@ def arrived_share(definition: Definition, repetitions: int, counters: Iterable[M
     return max(0.0, 1 - lost / messages) if messages else 1.0
 
 
-def rate_bytes_per_s(definition: Definition, time_ns: float | None, arrived: float = 1.0) -> float | None:
-    """Payload bytes of a repetition that arrive, over its time; None if either is zero."""
-    return _per_s(arrived * definition.bytes_per_rep, definition, time_ns)
-
-
-def _per_s(count: float, definition: Definition, time_ns: float | None) -> float | None:
-    if time_ns is None or time_ns <= 0 or count == 0:
+def rate_per_s(count: float, time_ns: Estimate) -> Estimate | None:
+    """This many bytes or messages in a time, per second; None if either is zero."""
+    if time_ns.value <= 0 or count == 0:
         return None
-    return count / (time_ns * definition.divisor) * 1e9
+    high = count / time_ns.low * 1e9 if time_ns.low > 0 else math.inf
+    return Estimate(count / time_ns.value * 1e9, count / time_ns.high * 1e9, high)
 
 
 def time_of(
@@ -214,15 +71,33 @@ def time_of(
 ) -> tuple[Interval, str]:
     """The time of a point from its measurements' medians, and the kind of variation in its interval.
 
-    `exact`: of a model without noise, so that the time is its own bounds.
+    `exact`: of a model without noise, so that the time is its own bounds. No interval where it would span more than a
+    factor of ten, as that over two launches far apart.
     """
     if exact:
         value = time_of(medians_ns, launch_ids)[0].value
         return Interval(value, value, value, len(medians_ns), 1.0), EXACT
     launches = _by_launch(medians_ns, launch_ids)
     if len(launches) > 1:
-        return interval.geometric_mean(list(map(statistics.median, launches)), confidence), BETWEEN_LAUNCHES
+        time = interval.geometric_mean(list(map(statistics.median, launches)), confidence)
+        if time.low is not None and time.high is not None and time.high > _WIDEST * time.low:
+            time = replace(time, low=None, high=None, coverage=None)
+        return time, BETWEEN_LAUNCHES
     return interval.median(medians_ns, confidence), ONE_LAUNCH
+
+
+def estimate_of(
+    values: Sequence[float], launch_ids: Sequence[int], *, exact: bool = False, extremes: Sequence[float] = ()
+) -> tuple[Estimate, str, float | None]:
+    """A value with its bounds, what these cover (of BETWEEN_LAUNCHES, ONE_LAUNCH, EXACT, RANGE), and their coverage.
+
+    Too few values for an interval: the bounds are the smallest and the largest; of a single one its `extremes`.
+    """
+    time, over = time_of(values, launch_ids, exact=exact)
+    if time.estimate is not None:
+        return time.estimate, over, time.coverage
+    seen = values if len(values) > 1 else (*values, *extremes)
+    return Estimate(time.value, min(seen), max(seen)), RANGE, None
 
 
 def scatter_of(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> tuple[float | None, float | None]:
@@ -262,14 +137,3 @@ def _by_launch(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> list[l
         launches.setdefault(launch_id, []).append(median_ns)
     whole = [launch for launch in launches.values() if len(launch) >= 3]
     return whole if len(whole) >= 6 else list(launches.values())
-
-
-def _slowest(measurements: list[Measurement]) -> tuple[int | None, float | None]:
-    import numpy as np
-
-    if measurements[0].definition.timed != "slowest":
-        return None, None
-    slowest = np.concatenate([measurement.elapsed_ns.argmax(axis=0) for measurement in measurements])
-    times_slowest = np.bincount(slowest)
-    rank = int(times_slowest.argmax())
-    return rank, float(times_slowest[rank] / times_slowest.sum())

@@ -1,9 +1,9 @@
 """Machine states: the speed of a job's CPUs during each measurement (docs/methods.md has the reasons).
 
-A state has a level and perhaps contention, as in "near" or "far, one contended". The floor gives the level: half a
-round trip of one cache line between ranks 0 and 1, before and after each measurement (floors.py). The pace of each
-rank's CPU, the time of a fixed loop, gives the contention (contention.py). A measurement during which any of this
-changed is "mixed"; without a floor it is "unknown". Two levels of one name carry their floors, "far 184 ns".
+A state is a level, quiet or contended: "near" or "far, contended". The floor gives the level: half a round trip of one
+cache line between ranks 0 and 1, before and after each measurement (floors.py). The pace of each rank's CPU, the time
+of a fixed loop, gives the contention of any rank (contention.py). A measurement during which the level changed is
+"mixed"; without a floor it is "unknown". Two levels of one name carry their floors, "far 184 ns".
 
 Levels are relative to the run. To compare runs, classify their measurements together.
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from hockney.errors import UsageError, unknown
 from hockney.model import MachineProbe
-from hockney.stats.contention import CONTENDED, contended, pace_limits
+from hockney.stats.contention import CONTENDED, is_contended, pace_limits
 from hockney.stats.floors import GAP, LEVELS, REFERENCE, level_word, levels_of
 from hockney.units import format_ns, parse_time_ns
 
@@ -39,9 +39,9 @@ class State:
         return self.level.partition(" ")[0] == REFERENCE
 
     @property
-    def contended(self) -> str:
-        """Empty, or "one contended" and so on."""
-        return self.name.partition(", ")[2]
+    def is_contended(self) -> bool:
+        """Whether another program or VM shared a core that a rank used."""
+        return self.name.endswith(f", {CONTENDED}")
 
 
 MIXED = State("mixed", None)
@@ -50,7 +50,7 @@ _Level = tuple[str | None, str]  # the reference of its floor, and its name
 _ORDER = (*LEVELS, MIXED.name, UNKNOWN.name)
 
 
-def place(name: str, floor_ns: float | None = None) -> tuple[int, float, int, float]:
+def place(name: str, floor_ns: float | None = None) -> tuple[int, float, bool, float]:
     """A sort key for states: from the nearest level to the farthest, then by contention; mixed and unknown last.
 
     `floor_ns` decides among levels of one name that do not carry a floor, as transports between hosts have.
@@ -58,31 +58,30 @@ def place(name: str, floor_ns: float | None = None) -> tuple[int, float, int, fl
     state = State(name, None)
     level, _, floor = state.level.partition(" ")
     number = _ORDER.index(level) if level in _ORDER else len(_ORDER)
-    contended = CONTENDED.index(state.contended) if state.contended in CONTENDED else len(CONTENDED)
-    return number, parse_time_ns(floor) if floor else 0.0, contended, floor_ns or 0.0
+    return number, parse_time_ns(floor) if floor else 0.0, state.is_contended, floor_ns or 0.0
 
 
 def state_name(text: str) -> str:
-    """A name as hockney writes it: `near,one contended` -> `near, one contended`."""
+    """A name as hockney writes it: `near,contended` -> `near, contended`."""
     return ", ".join(part.strip() for part in text.split(","))
 
 
 def parse_state(text: str) -> State:
-    """The state of a name such as "far, one contended", whose level carries no floor. Raises UsageError."""
-    state = State(state_name(text).replace(" slowed", " contended"), None)  # the word in files of earlier versions
+    """The state of a name such as "far, contended", whose level carries no floor. Raises UsageError."""
+    state = State(state_name(text), None)
     if state == MIXED:
         raise UsageError("the state mixed has no figures: the machine changed during its measurements")
     if state.level not in (*LEVELS, UNKNOWN.name):
         raise unknown("state", state.level, (*LEVELS, UNKNOWN.name))
-    if state.name != state.level and state.contended not in CONTENDED[1:]:
-        raise unknown("addition to a state", state.contended, CONTENDED[1:])
+    if state.name != state.level and not state.is_contended:
+        raise unknown("addition to a state", state.name.partition(", ")[2], [CONTENDED])
     return state
 
 
 def is_state(name: str, wanted: State) -> bool:
     """Whether a state has this name, with or without the floor of its level."""
     state = State(name, None)
-    return state.contended == wanted.contended and state.level.partition(" ")[0] == wanted.level
+    return state.is_contended == wanted.is_contended and state.level.partition(" ")[0] == wanted.level
 
 
 def classify(probes: Sequence[MachineProbe]) -> list[State]:
@@ -98,9 +97,8 @@ def classify(probes: Sequence[MachineProbe]) -> list[State]:
     members: dict[tuple[str | None, str], list[int]] = {}
     for number, (probe, level) in enumerate(zip(probes, levels, strict=True)):
         if level is not None:
-            which = contended(probe, limits)
-            name = MIXED.name if which is None or level == MIXED.name else f"{level}, {which}" if which else level
-            members.setdefault((probe.reference, name), []).append(number)
+            is_quiet = level == MIXED.name or not is_contended(probe, limits)
+            members.setdefault((probe.reference, level if is_quiet else f"{level}, {CONTENDED}"), []).append(number)
     for (_, name), numbers in members.items():
         floors_ns = (floor_ns for number in numbers for floor_ns in probes[number].floor_ns or ())
         state = MIXED if name == MIXED.name else State(name, statistics.median(floors_ns))
@@ -132,5 +130,5 @@ def classify_both(base: Sequence[MachineProbe], new: Sequence[MachineProbe]) -> 
         if key in separate:
             floor_ns = medians_ns[side][key]
             level = f"{level_word(floor_ns, probe.reference)} {format_ns(floor_ns)}"
-            states[number] = State(f"{level}, {state.contended}" if state.contended else level, floor_ns)
+            states[number] = State(f"{level}, {CONTENDED}" if state.is_contended else level, floor_ns)
     return states[: len(base)], states[len(base) :]

@@ -310,9 +310,9 @@ def test_a_series_is_compared_in_one_state_with_enough_launches(store: Store) ->
 @pytest.mark.parametrize(
     ("launches", "measurements", "chosen"),
     [
-        ({"near": 5, "near, one contended": 5}, {"near": 3, "near, one contended": 30}, "near"),
-        ({"near": 3, "near, one contended": 9}, {"near": 3, "near, one contended": 3}, "near"),
-        ({"near": 2, "near, one contended": 9}, {"near": 3, "near, one contended": 3}, "near, one contended"),
+        ({"near": 5, "near, contended": 5}, {"near": 3, "near, contended": 30}, "near"),
+        ({"near": 3, "near, contended": 9}, {"near": 3, "near, contended": 3}, "near"),
+        ({"near": 2, "near, contended": 9}, {"near": 3, "near, contended": 3}, "near, contended"),
         ({"near": 4, "far": 5}, {"near": 3, "far": 3}, "far"),
         ({"near": 5, "far": 5}, {"near": 3, "far": 30}, "far"),
     ],

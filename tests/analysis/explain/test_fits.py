@@ -114,7 +114,7 @@ def test_a_curve_without_a_line_says_why() -> None:
 
 def test_the_state_with_most_measurements_is_first_and_one_with_too_few_sizes_is_left_out() -> None:
     near = curve(line(500, 0.1))
-    far, few = curve(line(900, 0.2), state="far"), curve(sizes=SIZES[:2], state="near, one contended")
+    far, few = curve(line(900, 0.2), state="far"), curve(sizes=SIZES[:2], state="near, contended")
     of = reading(
         near,
         by_class=(in_class(few, 12), in_class(far, 90), in_class(near, 400)),

@@ -50,7 +50,7 @@ def test_points_are_those_of_the_models(tmp_path: Path, cli: Cli, report: str, a
                 if (each.variant, each.pattern, each.ranks, each.bytes)
                 == (variant, point.pattern_text, point.ranks, point.bytes)
             )
-            assert stored.time_ns == pytest.approx(series.figures()[0].value_ns, rel=1e-5)
+            assert stored.time_ns == pytest.approx(series.figures()[0].time.value, rel=1e-5)
 
 
 def test_every_report_has_points_and_a_chart() -> None:

@@ -178,8 +178,8 @@ def test_states_follow_from_paces_and_per_transport(store: Store, run_id: int) -
         run_id, [*seen, make_measurement(far, floor_ns=(2e4, 2e4), floor_kind="transport", pace_ns=shared)]
     )
     states = {series.point: series.states for series in Run(store, run_id).series}
-    assert [state.name for state in states[make_point(8)]] == ["near", "near", "near, one contended"]
-    assert [state.name for state in states[far]] == ["reference, one contended"]
+    assert [state.name for state in states[make_point(8)]] == ["near", "near", "near, contended"]
+    assert [state.name for state in states[far]] == ["reference, contended"]
 
 
 def test_unknown_is_null(store: Store, run_id: int, path: Path) -> None:

@@ -221,7 +221,7 @@ def most_telling(before: Mapping[str, _Launches], after: Mapping[str, _Launches]
         sides = before[state], after[state]
         launches = [len(side) for side in sides]
         measurements = min(sum(map(len, side.values())) for side in sides)
-        is_quiet = not State(state, None).contended
+        is_quiet = not State(state, None).is_contended
         return can_decide(*launches), is_quiet, min(launches), sum(launches), measurements
 
     return max(sorted(before.keys() & after.keys(), key=place), key=weight, default=None)

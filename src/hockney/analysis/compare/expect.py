@@ -20,8 +20,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from hockney.analysis.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.errors import unknown
 from hockney.model import NOT_MEASURED, Point
+from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
-from hockney.stats import MIXED, Figure, State, figures_of
+from hockney.stats import State
 from hockney.stats.states import is_state, parse_state
 from hockney.suites import (
     SOME,
@@ -265,15 +266,13 @@ def _judged(limit: Judged, asked: Point, series: Series, launches: Collection[in
     if series.status in NOT_MEASURED:
         message = f"{series.status.value}: {series.reason or 'no reason is known'}"
         return replace(limit, reason=LimitReason.NOT_MEASURED, message=message)
-    pairs = zip(series.measurements, series.states, strict=True)
-    counted = [pair for pair in pairs if pair[0].launch_id in launches]
-    measurements, states = [measurement for measurement, _ in counted], [state for _, state in counted]
+    counted = [pair for pair in series.pairs if pair[0].launch_id in launches]
     figures = [
         figure
-        for figure in figures_of(measurements, states, exact=series.is_exact)
-        if figure.state != MIXED.name and (limit.of.state is None or is_state(figure.state, limit.of.state))
+        for figure in series.run.frame.rows_of(series, counted)
+        if not figure.is_mixed and (limit.of.state is None or is_state(figure.state, limit.of.state))
     ]
-    if all(figure.low_ns is None for figure in figures):
+    if not any(figure.has_interval for figure in figures):
         return replace(limit, reason=LimitReason.FEW_MEASUREMENTS)
     excesses = [(_excess(limit, figure), figure) for figure in figures]
     missed = [figure for (low, _), figure in excesses if low > 1]
@@ -281,16 +280,14 @@ def _judged(limit: Judged, asked: Point, series: Series, launches: Collection[in
     if missed:
         return replace(limit, outcome=Outcome.MISSED, figure=missed[0], reason=None)
     if unsure:
-        reason = LimitReason.OTHER_STATE if unsure[0].low_ns is None else LimitReason.UNCERTAIN
+        reason = LimitReason.UNCERTAIN if unsure[0].has_interval else LimitReason.OTHER_STATE
         return replace(limit, figure=unsure[0], reason=reason)
-    met = next(figure for figure in figures if figure.low_ns is not None)
+    met = next(figure for figure in figures if figure.has_interval)
     return replace(limit, outcome=Outcome.MET, figure=met, reason=None)
 
 
 def _excess(limit: Judged, figure: Figure) -> tuple[float, float]:
     """How far a figure exceeds its limit at least and at most: up to 1 keeps it. From 0 without an interval."""
-    low_ns, high_ns = figure.low_ns or 0.0, figure.high_ns or figure.value_ns
-    if limit.what == "latency":
-        return low_ns / limit.limit, high_ns / limit.limit
-    limit_ns = figure.value_ns * (figure.rate_bytes_per_s or 0.0) / limit.limit
-    return low_ns / limit_ns if limit_ns else math.inf, high_ns / limit_ns if limit_ns else math.inf
+    limit_ns = limit.limit if limit.what == "latency" else 1e9 * figure.payload_bytes / limit.limit
+    low_ns = figure.time.low if figure.has_interval else 0.0
+    return low_ns / limit_ns if limit_ns else math.inf, figure.time.high / limit_ns if limit_ns else math.inf

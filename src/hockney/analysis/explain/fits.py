@@ -14,9 +14,11 @@ from hockney.analysis.explain.shape import curves_of_shapes
 from hockney.analysis.finding import Absence, NotChecked, Subject
 from hockney.analysis.pairs import ClassOf, Summarized, pair_of
 from hockney.model import pattern_text
-from hockney.results.runs import Series, summary_time
+from hockney.results.figures import measured_time
+from hockney.results.runs import Series
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import pattern_traits
+from hockney.stats import RANGE
 from hockney.stats.fit import Estimate, LogGP, NoFit, RoundTrips, Segment, SegmentFit, fit_loggp
 
 _Call = tuple[int, int, int]  # of prtt: bytes, messages, and the delay asked for
@@ -171,8 +173,8 @@ def _trips(measurements: _Calls) -> Iterator[RoundTrips]:
     """The sizes that have all four times."""
     times: dict[_Call, Estimate] = {}
     for call, members in measurements.items():
-        time = summary_time(members)[0].estimate
-        times |= {} if time is None else {call: time}
+        time, over, _ = measured_time(members)
+        times |= {} if over == RANGE else {call: time}
     messages = max((messages for _, messages, _ in times), default=1)
     delay_ns = max((delay_ns for *_, delay_ns in times), default=0)
     for size in sorted({size for size, *_ in times}) if messages > 1 and delay_ns > 0 else ():

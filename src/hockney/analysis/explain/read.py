@@ -14,11 +14,11 @@ from hockney.analysis.impact import impacts_of
 from hockney.analysis.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
 from hockney.errors import HockneyError
-from hockney.model import DIGITS, Measurement, Point, PointStatus, RunStatus
-from hockney.results.runs import Run, Series, arrived_share, main_state, summary_time
+from hockney.model import Measurement, Point, PointStatus, RunStatus
+from hockney.results.figures import Figure
+from hockney.results.runs import Run, Series
 from hockney.results.store import MeasurementSummary
 from hockney.stats import MIXED, State, median
-from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit import Estimate
 
 
@@ -28,27 +28,21 @@ def read_run(run: Run) -> Reading:
     Each transport, at each number of ranks, is seen in one state: figures of different states are not compared. A
     point without an interval in that state is on no curve.
     """
-    summarized = [
-        (series, members) for series, members in usable(run) if not series.is_harness and series.measurements_by_state
-    ]
+    summarized = [(series, members) for series, members in usable(run) if not series.is_harness and series.counts]
     fix = resume(run.id, run.info)
     if not summarized:
         reasons = [series.reason for series in run.series if series.reason]
         why = reasons[0] if reasons else "it has no measurement of a transport"
         none = f"{run.name} has no figures, so there is nothing to explain: {why}"
         raise HockneyError(none, fix=None if reasons else fix)
-    counts: dict[JobKey, list[Counter[str]]] = {}
-    for series, measurements in summarized:
-        counts.setdefault(_job_of(series), []).append(Counter(state.name for _, state in measurements))
-    states = {job: main_state(points) for job, points in counts.items()}
     oversubscribed = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
-    curves, without_interval = _curves(summarized, states, oversubscribed)
+    curves, without_interval = _curves(run, [series for series, _ in summarized], oversubscribed)
     if not curves:
         raise HockneyError(f"no figure of {run.name} has a confidence interval yet", fix=fix)
     fitting = [
         (series, members)
         for series, members in summarized
-        if _job_of(series) not in oversubscribed and not run.info.is_imported
+        if series.job not in oversubscribed and not run.info.is_imported
     ]
     class_of = classes_of(run)
     return Reading(
@@ -56,8 +50,8 @@ def read_run(run: Run) -> Reading:
         run=run.id,
         curves=tuple(curves),
         notes=tuple(_notes(run, without_interval, curves)),
-        by_class=tuple(_by_class(fitting, class_of)),
-        floors=_floors(summarized, states),
+        by_class=tuple(_by_class(run, [series for series, _ in fitting], class_of)),
+        floors=_floors(summarized, run.frame.states),
         libraries={launch.transport: launch.library for launch in run.launches.values()},
         launchers={launch.transport: launch.argv[0] for launch in run.launches.values() if launch.argv},
         facts=run.facts,
@@ -71,29 +65,23 @@ def read_run(run: Run) -> Reading:
     )
 
 
-def _job_of(series: Series) -> JobKey:
-    return series.point.transport, series.point.ranks
-
-
 def _curves(
-    summarized: Iterable[tuple[Series, Summarized]],
-    states: Mapping[JobKey, str | None],
-    oversubscribed: set[JobKey],
+    run: Run, members: Iterable[Series], oversubscribed: set[JobKey]
 ) -> tuple[list[MeasuredCurve], list[Point]]:
     """The curves in the order of the plan, and the points without an interval in their state."""
     points: dict[tuple[str, str, int, Options, str], list[CurvePoint]] = {}
     algorithms: dict[tuple[str, str, int, Options, str], str | None] = {}
     without_interval: list[Point] = []
-    for series, measurements in summarized:
-        point, state_name = series.point, states[_job_of(series)] or ""
-        in_state = [measurement for measurement, state in measurements if state.name == state_name]
-        curve_point = _curve_point(point.bytes, in_state, exact=series.is_exact)
-        if curve_point is None:
+    for figure in (series.shown for series in members):
+        if figure is None:
+            continue
+        point = figure.point
+        if not _is_for_curves(figure) or figure.state != run.state_of(*figure.series.job):
             without_interval.append(point)
         else:
-            key = point.transport, point.pattern, point.ranks, point.options, state_name
-            points.setdefault(key, []).append(curve_point)
-            algorithms[key] = in_state[-1].definition.algorithm
+            key = point.transport, point.pattern, point.ranks, point.options, figure.state
+            points.setdefault(key, []).append(_curve_point(figure))
+            algorithms[key] = figure.definition.algorithm
     curves = [
         MeasuredCurve(
             *key,
@@ -106,51 +94,40 @@ def _curves(
     return curves, without_interval
 
 
-def _curve_point(size_bytes: int, measurements: Sequence[MeasurementSummary], *, exact: bool) -> CurvePoint | None:
-    """A point of a curve; None without an interval, or if it reaches 0: the time is below the clock's.
-
-    `exact`: of a model without noise, so that the time is its own bounds. An imported time is known to its printed
-    digits at best.
-    """
-    if not measurements:
-        return None
-    interval = summary_time(measurements, exact=exact)[0]
-    time, definition = interval.estimate, measurements[0].definition
-    payload_bytes = arrived_share(measurements) * definition.bytes_per_rep / definition.divisor or None
-    digits_ns = [measurement.counters[DIGITS][0] for measurement in measurements if DIGITS in measurement.counters]
-    if digits_ns:
-        low, high = interval.value - max(digits_ns), interval.value + max(digits_ns)
-        seen = time or Estimate(interval.value, low, high)
-        time = Estimate(interval.value, min(low, seen.low), max(high, seen.high))
-        measurements = ()  # rounds of several outputs are not the same rounds
-    return None if time is None or time.low <= 0 else CurvePoint(size_bytes, time, payload_bytes, measurements)
+def _is_for_curves(figure: Figure) -> bool:
+    """Whether its time has bounds to fit to, above 0: an interval, or the digits of an imported one."""
+    return (figure.has_interval or figure.is_imported) and figure.time.low > 0
 
 
-def _by_class(summarized: Iterable[tuple[Series, Summarized]], class_of: ClassOf) -> Iterator[MeasuredCurve]:
+def _curve_point(figure: Figure) -> CurvePoint:
+    # Rounds of several imported outputs are not the same rounds.
+    measurements = () if figure.is_imported else figure.measurements
+    return CurvePoint(figure.point.bytes, figure.time, figure.payload_bytes or None, measurements)
+
+
+def _by_class(run: Run, members: Iterable[Series], class_of: ClassOf) -> Iterator[MeasuredCurve]:
     """The curves of pairs of ranks by class: the median of the pairs, with an interval that encloses all of theirs."""
     curves: dict[tuple[str, str, int, Options, str, str], dict[int, list[CurvePoint]]] = {}
-    for series, measurements in summarized:
+    for series in members:
         point = series.point
         if point.traits.links != "ends":
             continue
         options = tuple(option for option in point.options if option[0] not in ("source", "target"))
-        by_class: dict[tuple[str, str], list[MeasurementSummary]] = {}
-        for measurement, state in measurements:
-            pair_class = class_of(pair_of(point), measurement.launch_id)
-            by_class.setdefault((state.name, pair_class), []).append(measurement)
-        for where, members in by_class.items():
-            curve_point = _curve_point(point.bytes, members, exact=False)
-            if curve_point is not None:
-                sizes = curves.setdefault((point.transport, point.pattern, point.ranks, options, *where), {})
-                sizes.setdefault(point.bytes, []).append(curve_point)
-    for (transport, pattern, ranks, options, state_name, pair_class), sizes in curves.items():
+        by_class: dict[str, list[tuple[MeasurementSummary, State]]] = {}
+        for pair in series.pairs:
+            by_class.setdefault(class_of(pair_of(point), pair[0].launch_id), []).append(pair)
+        for pair_class, pairs in by_class.items():
+            for figure in run.frame.rows_of(series, pairs):
+                if _is_for_curves(figure) and not figure.is_mixed:
+                    key = point.transport, point.pattern, point.ranks, options, figure.state, pair_class
+                    curves.setdefault(key, {}).setdefault(point.bytes, []).append(_curve_point(figure))
+    for key, sizes in curves.items():
         points = tuple(
             replace(pairs[0], time_ns=Estimate.of_all([pair.time_ns for pair in pairs]), measurements=())
             for _, pairs in sorted(sizes.items())
         )
         count = sum(len(pair.measurements) for pairs in sizes.values() for pair in pairs)
-        of = transport, pattern, ranks, options, state_name
-        yield MeasuredCurve(*of, points, pair_class=pair_class, n_measurements=count)
+        yield MeasuredCurve(*key[:5], points, pair_class=key[5], n_measurements=count)
 
 
 def _floors(
@@ -160,10 +137,10 @@ def _floors(
     seen_ns: dict[JobKey, list[float]] = {}
     floor_ns: dict[str | None, float] = {}
     for series, measurements in summarized:
-        job = _job_of(series)
+        job = series.job
         for measurement, state in measurements:
             probe = measurement.probe
-            if probe.floor_ns and probe.reference is None and state.floor_ns and state.name == states[job]:
+            if probe.floor_ns and probe.reference is None and state.floor_ns and state.name == states.get(job):
                 seen_ns.setdefault(job, []).append(sum(probe.floor_ns) / 2)
                 floor_ns[state.name] = state.floor_ns
     by_state: dict[str | None, list[Estimate]] = {}
@@ -214,12 +191,7 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
     if failed:
         facts = {"points": len(failed), "example": str(failed[0].point), "why": failed[0].reason or "unknown"}
         yield Note("failed points", facts)
-    short = [
-        series.point
-        for series, measurements in run.summaries()
-        if series.point.is_stream
-        and any(each.batch * each.definition.divisor < STREAM_EVENTS_MIN for each, _ in measurements if each.samples)
-    ]
+    short = [series.point for series in run.series if any(figure.is_short for figure in series.figures())]
     if short:
         yield Note("short streams", {"streams": len(short), "example": str(short[0])})
     places = sorted({f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed})

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
-from collections import Counter
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from hockney.analysis.explain.fits import delay_of
 from hockney.model import Point, PointStatus
-from hockney.results.runs import Run, Series, main_state
-from hockney.results.store import MeasurementSummary
-from hockney.results.traits import transport_traits
-from hockney.stats import MIXED, UNKNOWN, State, time_of
+from hockney.results.figures import Figure
+from hockney.results.runs import Run
 from hockney.stats.interval import Estimate
 from hockney.suites import Suite
 
@@ -26,9 +21,6 @@ _BASIC = {  # the basic figures of two ranks that a pattern with these options m
     ("putpong", ()): "putpong",
     ("get", ()): "get",
 }
-
-
-Members = Sequence[tuple[Series, list[tuple[MeasurementSummary, State]]]]
 
 
 @dataclass(frozen=True)
@@ -50,11 +42,7 @@ class Basics:
 
 @dataclass(frozen=True)
 class Figures:
-    """The times of a transport in a run, in one machine state; None: in all of them.
-
-    All states are used for ranks that sleep while they wait (they have no floor), and if one state has less than half
-    of the data for a fit or for its check.
-    """
+    """The times of a transport in a run, those that tables show. `state` is that of the two ranks, or None."""
 
     transport: str
     state: str | None
@@ -82,51 +70,23 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
         for series in (() if checks is None else checks.series)
         for size in series.bytes
     }
-    members = [
-        (series, measurements)
-        for series, measurements in run.summaries()
-        if series.point.transport == transport and not series.point.background
-        if series.status is not PointStatus.FAILED
-    ]
-    counts = (Counter(of.name for _, of in each if of != MIXED) for series, each in members if series.point.ranks == 2)
-    state = None if transport_traits(run.facts, transport).sleeps else main_state(counts)
-    in_all = _figures(transport, members, None, left_out)
-    in_state = in_all if state in (None, UNKNOWN.name) else _figures(transport, members, state, left_out)
-    is_half = (2 * here >= everywhere for here, everywhere in zip(in_state.counts, in_all.counts, strict=True))
-    return in_state if all(is_half) else in_all
-
-
-def _figures(
-    transport: str,
-    members: Members,
-    state: str | None,
-    left_out: Collection[tuple[str, tuple[tuple[str, str], ...], object]],
-) -> Figures:
     basics: dict[int, Basics] = {}
     others: dict[Point, Estimate] = {}
-    for series, measurements in members:
-        in_state = [each for each, of in measurements if state is None or of.name == state]
-        time, point = _time(in_state, is_exact=series.is_exact), series.point
-        if time is None or point.rate_hz:
+    for series in run.series:
+        point, figure = series.point, series.shown
+        if point.transport != transport or point.background or point.rate_hz or series.status is PointStatus.FAILED:
             continue
-        if (point.pattern, point.options, point.bytes) in left_out or not _takes(basics, point, time, in_state):
-            others[point] = time
+        if figure is None:
+            continue
+        if (point.pattern, point.options, point.bytes) in left_out or not _takes(basics, figure):
+            others[point] = figure.time
+    state = run.state_of(transport, 2)
     return Figures(transport, state, tuple(basics[size] for size in sorted(basics)), others)
 
 
-def _time(measurements: Sequence[MeasurementSummary], *, is_exact: bool) -> Estimate | None:
-    """A time; with too few measurements for an interval, their range replaces it."""
-    medians_ns = [each.median_ns for each in measurements if each.median_ns is not None]
-    if not medians_ns:
-        return None
-    interval = time_of(medians_ns, [each.launch_id for each in measurements if each.median_ns is not None])[0]
-    if is_exact or interval.value <= 0:
-        return Estimate(interval.value, interval.value, interval.value)
-    return interval.estimate or Estimate(statistics.median(medians_ns), min(medians_ns), max(medians_ns))
-
-
-def _takes(basics: dict[int, Basics], point: Point, time: Estimate, measurements: Sequence[MeasurementSummary]) -> bool:
+def _takes(basics: dict[int, Basics], figure: Figure) -> bool:
     """Whether a figure is a basic one: then it is entered."""
+    point = figure.point
     options = dict(point.options)
     messages, delay = int(options.pop("messages", 1)), int(options.pop("delay_ns", 0))
     name = _BASIC.get((point.pattern, point.options))
@@ -135,10 +95,10 @@ def _takes(basics: dict[int, Basics], point: Point, time: Estimate, measurements
     if name is None or point.ranks != 2:
         return False
     of_size = basics.get(point.bytes, Basics(point.bytes))
-    of_size = replace(of_size, times={**of_size.times, name: time}, messages=max(messages, of_size.messages))
+    of_size = replace(of_size, times={**of_size.times, name: figure.time}, messages=max(messages, of_size.messages))
     if delay:
-        of_size = replace(of_size, delay_ns=delay_of(measurements) or of_size.delay_ns)
+        of_size = replace(of_size, delay_ns=delay_of(figure.measurements) or of_size.delay_ns)
     if name == "gap":
-        of_size = replace(of_size, acknowledged=measurements[-1].batch * measurements[-1].definition.divisor)
+        of_size = replace(of_size, acknowledged=figure.measurements[-1].batch * figure.definition.divisor)
     basics[point.bytes] = of_size
     return True

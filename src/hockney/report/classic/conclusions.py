@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from hockney.archive import Published, Report, conclusions
 from hockney.report.classic.reading import NOT_PLANNED
-from hockney.report.classic.values import SEVERAL_STATES, Cell, Measured, Table
+from hockney.report.classic.values import Cell, Measured, Table
+from hockney.results.figures import SEVERAL_STATES
 from hockney.stats import MIXED
 from hockney.stats.interval import Bounded
 from hockney.units import format_bytes

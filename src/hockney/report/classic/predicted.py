@@ -14,7 +14,8 @@ from hockney.errors import HockneyError
 from hockney.machine.facts import fact
 from hockney.machine.files import parse_cpus
 from hockney.model import NOT_MEASURED, Definition, Launch, Measurement, Point, PointStatus
-from hockney.results.runs import Run, Series, curve_figures
+from hockney.results.figures import summary_of
+from hockney.results.runs import Run, Series
 from hockney.results.store import StoredPoint
 from hockney.stats import UNKNOWN
 from hockney.stats.fit import NoFit
@@ -32,6 +33,8 @@ class PredictedSeries(Series):
         super().__init__(run, StoredPoint(-1, point, status, reason))
         self.measurements = () if isinstance(outcome, str) else (outcome,)
         self.states = (UNKNOWN,) * len(self.measurements)
+        self.pairs = [(summary_of(measurement), UNKNOWN) for measurement in self.measurements]
+        self.numbered = dict(enumerate(self.measurements))
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -156,6 +159,6 @@ def _computing(run: Run, transport: str) -> dict[str, Any]:
     rates: dict[float, float] = {}
     for series in run.find(pattern="ft", transport=transport, ranks=1):
         operations = ft_operations(str(ft_class(series.point)))
-        for figure in curve_figures([series])[1].values():
-            rates[operations] = operations / (figure.value_ns * figure.definition.divisor) * 1e9
+        if series.shown is not None:
+            rates[operations] = operations / (series.shown.time.value * series.shown.definition.divisor) * 1e9
     return {"cpu": {"flops_per_s": rates[max(rates)], "source": "NPB FT on one rank"}} if rates else {}

@@ -13,9 +13,9 @@ from hockney import stats
 from hockney.machine.facts import data_caches
 from hockney.model import Definition, Measurement, Point, PointStatus
 from hockney.report.classic.predicted import PredictedSeries
-from hockney.report.classic.values import SEVERAL_STATES, Measured, blank
-from hockney.results.runs import Run, Series, table_state
-from hockney.stats import Figure
+from hockney.report.classic.values import Measured, blank
+from hockney.results.figures import SEVERAL_STATES, Figure
+from hockney.results.runs import Run, Series
 from hockney.stats.fit import NoFit, fit_line
 from hockney.stats.npb import ft_class, ft_mops
 
@@ -130,8 +130,6 @@ class RunReader:
         self.run = run
         self._predicted = predicted
         self._defaults = defaults
-        self._figures: dict[Series, list[Figure]] = {}
-        self._state = table_state(run.series)
 
     def series(self, *patterns: str) -> list[Series]:
         """All series of these patterns for tables in the order of the plan.
@@ -154,25 +152,13 @@ class RunReader:
         """The options of a point with the defaults."""
         return {**self._defaults.get(point.pattern, {}), **dict(point.options)}
 
-    def figures(self, series: Series) -> list[Figure]:
-        """The figures of a series by state: those with an interval first, and of these the run's main state."""
-
-        def place(figure: Figure) -> tuple[bool, bool, bool, int]:
-            is_mixed = figure.state == stats.MIXED.name
-            return figure.low_ns is None, is_mixed, figure.state != self._state, -figure.n_measurements
-
-        if series not in self._figures:
-            self._figures[series] = sorted(series.figures(), key=place)
-        return self._figures[series]
-
     def figure(self, series: Series, state: str | None = None) -> Figure | None:
-        """The figure of a series in a state, by default the first; None without one."""
-        return next((figure for figure in self.figures(series) if state in (None, figure.state)), None)
+        """The figure of a series in a state, by default the one that is shown; None without one."""
+        return next((each for each in series.figures() if each.state == state or (each.is_shown and not state)), None)
 
     def together(self, series: Sequence[Series]) -> list[tuple[Series, Measured]]:
-        """The series that have a figure in the state that most have it in, with their times in us."""
-        state = table_state(series)
-        cells = [(each, self.cell(each, "time", state=state)) for each in series]
+        """The series that have a figure, with their times in us."""
+        cells = [(each, self.cell(each, "time")) for each in series]
         return [(each, cell) for each, cell in cells if cell.value is not None]
 
     def cell(
@@ -184,7 +170,7 @@ class RunReader:
     ) -> Measured:
         """A series as a cell; `quantity` is a name of QUANTITIES, `state` as for `figure`, `loads` as for Basis."""
         figure, what = self.figure(series, state), QUANTITIES[quantity]
-        if figure is None or (what.of_measurement is None and figure.value_ns <= 0):
+        if figure is None or (what.of_measurement is None and figure.time.value <= 0):
             return blank(what.unit, self.reason(series))
         if what.by_clock and not clock_hz(self.run.facts):
             return blank(what.unit, "the clock of the CPU is not known")
@@ -194,13 +180,13 @@ class RunReader:
         if quantity.of_measurement is not None:
             return self.median(series, figure, quantity.unit, quantity.of_measurement)
         basis = Basis(series.point, figure.definition, clock_hz(self.run.facts) or 0.0, *loads)
-        times = Measured("ns", figure.value_ns, figure.low_ns, figure.high_ns)
+        times = Measured("ns", figure.time.value, figure.time.low, figure.time.high)
         return replace(
             times.converted(quantity.unit, lambda time_ns: quantity.of(basis, time_ns)),
             state=self._shown(figure, series),
-            oversubscribed=series.oversubscribed,
-            interval_over=None if figure.low_ns is None else figure.interval_over,
-            exact=series.is_exact,
+            oversubscribed=figure.is_oversubscribed,
+            interval_over=figure.interval_over,
+            exact=figure.is_exact,
         )
 
     @property
@@ -211,20 +197,17 @@ class RunReader:
     def median(self, series: Series, figure: Figure, unit: str, of: Callable[[Measurement], float | None]) -> Measured:
         """A value of each measurement of a figure, combined as times are; `of` returns None without a value."""
         values, launch_ids = [], []
-        for measurement, seen in zip(series.measurements, series.states, strict=True):
-            is_of_figure = (seen.name, measurement.definition, measurement.batch) == (
-                figure.state, figure.definition, figure.batch,
-            )  # fmt: skip
-            value = of(measurement) if is_of_figure and measurement.elapsed_ns.size else None
+        for measurement in figure.samples_of:
+            value = of(measurement)
             if value is not None:
                 values.append(value)
                 launch_ids.append(measurement.launch_id)
         if not values:
             return blank(unit, "nothing was counted")
-        time, over = stats.time_of(values, launch_ids, exact=series.is_exact)
+        time, over, _ = stats.estimate_of(values, launch_ids, exact=series.is_exact)
         return Measured(
-            *(unit, time.value, time.low, time.high, self._shown(figure, series), series.oversubscribed),
-            interval_over=None if time.low is None else over,
+            *(unit, time.value, time.low, time.high, self._shown(figure, series), figure.is_oversubscribed),
+            interval_over=over,
             exact=series.is_exact,
         )
 
@@ -237,7 +220,7 @@ class RunReader:
     def fastest(self, series: Series, quantity: str) -> Measured:
         """The fastest sample of a series in any state, as a cell."""
         what = QUANTITIES[quantity]
-        figures = [(figure.minimum_ns, figure) for figure in self.figures(series) if figure.minimum_ns]
+        figures = [(figure.minimum_ns, figure) for figure in series.figures() if figure.minimum_ns]
         if not figures:
             return blank(what.unit, self.reason(series))
         minimum_ns, figure = min(figures, key=operator.itemgetter(0))
@@ -253,8 +236,8 @@ class RunReader:
         cells = [
             (each, self._cell(each, figure, what))
             for each in series
-            for place, figure in enumerate(self.figures(each))
-            if figure.value_ns > 0 and (place == 0 or figure.low_ns is not None)
+            for figure in each.figures()
+            if figure.time.value > 0 and (figure.is_shown or figure.has_interval)
         ]
         if not cells:
             return None, blank(what.unit, self.reason(series[0]) if series else NOT_PLANNED)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hockney.archive import Published
+from hockney.stats import RANGE
 from hockney.stats.interval import Bounded
 
-SEVERAL_STATES = "several states"
 NOTHING = "\N{EN DASH}"
 _NAMED_MAX = 5  # rows or columns that a sentence lists
 Kind = Literal["key", "published", "measured", "predicted"]
@@ -18,7 +18,7 @@ Kind = Literal["key", "published", "measured", "predicted"]
 
 @dataclass(frozen=True)
 class Measured(Bounded):
-    """A figure of this machine with its 95 % confidence interval, or the `reason` why there is none.
+    """A figure of this machine with its 95 % confidence interval or range, or the `reason` why there is none.
 
     `published` is the report's figure in the same unit, `at_bytes` the size of a best figure. `pairs`: over how many
     pairs of ranks a statistic is, and how many were asked for. `computed`: from other figures, without an interval of
@@ -57,7 +57,7 @@ class Measured(Bounded):
     @property
     def lacks_measurements(self) -> bool:
         """Whether more measurements would give it an interval."""
-        return bool(self.value) and self.estimate is None and not self.computed
+        return self.interval_over == RANGE
 
     def converted(self, unit: str, of: Callable[[float], float]) -> Measured:
         """The same figure in another unit; `of` is monotonic."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from hockney import stats
 from hockney.archive import Published
 from hockney.report.classic.layout import layouts
-from hockney.report.classic.values import NOTHING, SEVERAL_STATES, Cell, ClassicColumn, LeftOut, Measured, Table
+from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, LeftOut, Measured, Table
+from hockney.results.figures import SEVERAL_STATES
 
 
 def view_of(table: Table) -> Table:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hockney.report.pairs import PairValues
+from hockney.stats import Estimate
 
 Unit = Literal["ns", "bytes", "bytes/s", "count", "share", "ratio", "unix_s", "percentile", ""]
 Scale = Literal["log2", "log10", "linear", "names", "tail", "time"]
@@ -70,6 +71,11 @@ def plain(value: float | None) -> float | int | None:
         return value
     short = float(f"{value:.5g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def bounds_of(value: Estimate) -> tuple[float, float, float]:
+    """A value with its bounds, for a point."""
+    return value.value, value.low, value.high
 
 
 def interval_of(point: PointValues) -> tuple[float | None, float | None]:

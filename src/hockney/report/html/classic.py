@@ -10,7 +10,8 @@ from hockney.report.classic.values import NOTHING, Cell, Measured, Table, format
 from hockney.report.classic.view import text_of, view_of
 from hockney.report.html.material import Material
 from hockney.report.table import TextTable, text_rows
-from hockney.report.words import SHORT_MARK, spread_text
+from hockney.report.words import SHORT_MARK, figure_text
+from hockney.stats import Estimate
 
 
 def classic_items(material: Material) -> list[tuple[ClassicReport, list[TextTable]]]:
@@ -42,9 +43,9 @@ def _cell(cell: Cell) -> str:
         return text_of(cell)
     if cell.value is None:
         return NOTHING
-    parts = [format_figure(cell.value) + "*" * cell.oversubscribed + SHORT_MARK * cell.is_short]
-    if cell.precision is not None and not cell.exact:
-        parts.append(spread_text(cell.precision))
+    value = cell.estimate or Estimate(cell.value, cell.value, cell.value)
+    shown, bounds = figure_text(value, format_figure, is_range=cell.lacks_measurements)
+    parts = [shown + "*" * cell.oversubscribed + SHORT_MARK * cell.is_short, *[bounds] * bool(bounds)]
     if cell.error is not None:
         parts.append("reproduced" if cell.reproduced else f"{cell.error:+.1%}")
     elif cell.ratio is not None:

@@ -1,4 +1,4 @@
-"""All figures of a run as curves over message size, in every machine state, from medians that are stored."""
+"""All figures of a run as curves over message size, in every machine state."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ from hockney.analysis.explain.fits import FittedLine
 from hockney.analysis.finding import Subject
 from hockney.model import PointStatus
 from hockney.report.html.charts import plain
-from hockney.results.runs import Run, Series, arrived_share, main_state, summary_time
-from hockney.results.store import MeasurementSummary
-from hockney.stats import MIXED
+from hockney.results.figures import Figure
+from hockney.results.runs import Run
+from hockney.stats import MIXED, Estimate, rate_per_s
 
 COPY = "memcpy"  # the reference of other curves
 _OF_PAIRS = {"source", "target", "round"}  # options that name a pair of ranks: these points are in the matrices
-_BOUNDS = ("y", "low", "high")
-_Figure = tuple[float, float | None, float | None]  # with its bounds
-_Member = tuple[Series, list[MeasurementSummary]]  # in one state
+_BOUNDS = {"y": "value", "low": "low", "high": "high"}
 
 
 @dataclass(frozen=True)
 class CurveData:
-    """A pattern on a transport in one machine state: times over sizes in bytes, ascending.
+    """A pattern on a transport: times over sizes in bytes, ascending, in the machine states that `state` names.
 
-    `times_ns` are by size, each with its bounds, which are None if there are too few measurements for an interval.
+    `times_ns` are by size.
     `payload` is the number of bytes moved in that time over the size, None if a rate has no meaning. `arrived` are the
-    shares of messages that were not lost, by the sizes that lost some. `is_main`: the state that tables show.
+    shares of messages that were not lost, by the sizes that lost some. `is_main`: the figures that tables show.
     """
 
     run: int
@@ -40,7 +38,7 @@ class CurveData:
     floor_ns: float | None
     payload: float | None
     is_sized: bool
-    times_ns: Mapping[int, _Figure]
+    times_ns: Mapping[int, Estimate]
     arrived: Mapping[int, float] = field(default_factory=dict)
 
     @property
@@ -48,73 +46,60 @@ class CurveData:
         """Whether it has enough sizes for a curve."""
         return sum(size > 0 for size in self.times_ns) >= 3
 
-    def rate_at(self, size: int) -> _Figure | None:
-        """The rate of a size in bytes/s with its interval."""
+    def rate_at(self, size: int) -> Estimate | None:
+        """The rate of a size in bytes/s."""
         time = self.times_ns.get(size)
-        if time is None or self.payload is None or time[0] <= 0:
+        if time is None or self.payload is None:
             return None
-        scale, (value, low, high) = 1e9 * self.payload * size * self.arrived.get(size, 1.0), time
-        if scale == 0:
-            return None
-        return scale / value, scale / high if high else None, scale / low if low else None
+        return rate_per_s(self.payload * size * self.arrived.get(size, 1.0), time)
 
 
 def curves_of(run: Run) -> list[CurveData]:
-    """Every curve of a run in the order of its plan, without pairs of ranks, and of the harness only memcpy."""
-    members: dict[tuple[str, str, int, str], list[_Member]] = {}  # by transport, pattern with options, ranks, state
-    counts: dict[tuple[str, int], list[Mapping[str, int]]] = {}
-    floors_ns: dict[str, float | None] = {}
-    for series, measurements in run.summaries():
+    """Every curve of a run in the order of its plan, without pairs of ranks, and of the harness only memcpy.
+
+    The main one of a pattern has the figures that tables show; another for each state has those that they do not.
+    """
+    members: dict[tuple[str, str, int, str], list[Figure]] = {}  # by transport, pattern with options, ranks, state
+    for series in run.series:
         point = series.point
         is_of_pair = any(name in _OF_PAIRS for name, _ in point.options)
         is_harness = series.is_harness and point.pattern != COPY
         if series.status is PointStatus.FAILED or is_harness or is_of_pair:
             continue
-        by_state: dict[str, list[MeasurementSummary]] = {}
-        for measurement, state in measurements:
-            if state != MIXED and measurement.median_ns:
-                by_state.setdefault(state.name, []).append(measurement)
-                floors_ns.setdefault(state.name, state.floor_ns)
-        counts.setdefault((point.transport, point.ranks), []).append(
-            {name: len(of_state) for name, of_state in by_state.items()}
-        )
-        for name, of_state in by_state.items():
-            key = point.transport, point.pattern_text, point.ranks, name
-            members.setdefault(key, []).append((series, of_state))
-    main = {place: main_state(of_points) for place, of_points in counts.items()}
+        for figure in series.figures():
+            if figure.time.value > 0 and (figure.is_shown or figure.state != MIXED.name):
+                name = "" if figure.is_shown else figure.state
+                members.setdefault((point.transport, point.pattern_text, point.ranks, name), []).append(figure)
     curves = []
     for (transport, pattern, ranks, name), of_curve in members.items():
-        ordered = sorted(of_curve, key=lambda member: member[0].point.bytes)
-        times = [summary_time(measurements, exact=series.is_exact)[0] for series, measurements in ordered]
-        sizes = [series.point.bytes for series, _ in ordered]
-        arrived = {series.point.bytes: arrived_share(measurements) for series, measurements in ordered}
+        figures = sorted(of_curve, key=lambda figure: figure.point.bytes)
+        floors_ns = {figure.floor_ns for figure in figures}
         curves.append(
             CurveData(
                 run=run.id,
                 transport=transport,
                 pattern=pattern,
                 ranks=ranks,
-                state=name,
-                is_main=name == main[transport, ranks],
-                floor_ns=floors_ns[name],
-                payload=_payload(ordered),
-                is_sized=ordered[0][0].point.is_sized,
-                times_ns={size: (time.value, time.low, time.high) for size, time in zip(sizes, times, strict=True)},
-                arrived={size: share for size, share in arrived.items() if share < 1},
+                state="; ".join(dict.fromkeys(figure.state for figure in figures)),
+                is_main=not name,
+                floor_ns=floors_ns.pop() if len(floors_ns) == 1 else None,
+                payload=_payload(figures),
+                is_sized=figures[0].point.is_sized,
+                times_ns={figure.point.bytes: figure.time for figure in figures},
+                arrived={figure.point.bytes: figure.arrived for figure in figures if figure.arrived < 1},
             )
         )
     return curves
 
 
-def _payload(members: Sequence[_Member]) -> float | None:
+def _payload(figures: Sequence[Figure]) -> float | None:
     """Bytes moved in the pattern's time, over the size; None where that differs from size to size."""
     shares = set()
-    for series, measurements in members:
-        point, definition = series.point, measurements[-1].definition
-        if not point.is_sized or point.rate_hz:
+    for figure in figures:
+        if not figure.point.is_sized or figure.point.rate_hz:
             return None
-        if point.bytes:
-            shares.add(round(definition.bytes_per_rep / definition.divisor / point.bytes, 6))
+        if figure.point.bytes:
+            shares.add(round(figure.definition.bytes_per_rep / figure.definition.divisor / figure.point.bytes, 6))
     share = shares.pop() if len(shares) == 1 else 0.0
     return share or None
 
@@ -134,7 +119,7 @@ def curves_json(curves: Iterable[CurveData], transports: Sequence[str]) -> list[
             "payload": curve.payload,
             "arrived": curve.arrived,
             "x": list(curve.times_ns),
-            **{name: [plain(time[at]) for time in curve.times_ns.values()] for at, name in enumerate(_BOUNDS)},
+            **{key: [plain(getattr(time, of)) for time in curve.times_ns.values()] for key, of in _BOUNDS.items()},
         }
         for curve in curves
     ]

@@ -81,7 +81,7 @@ def machines_chart(material: Material) -> Chart:
             time, rate = next((time for size, time in curve.times_ns.items() if 0 < size <= 64), None), best_rate(curve)
             if time is not None and rate:
                 name = material.name_of(curve.transport, run.id)
-                measured.append(Line(name, [(time[0], rate)], transport=curve.transport))
+                measured.append(Line(name, [(time.value, rate)], transport=curve.transport))
     published = [
         Line(f"{each.title}, {each.year}", [(each.latency_ns, each.rate_bytes_per_s)], "published", labels=(each.what,))
         for each in archive_points()
@@ -108,4 +108,4 @@ def pingpongs(material: Material, run: Run) -> list[CurveData]:
 
 def best_rate(curve: CurveData) -> float:
     """The highest rate of all sizes in bytes/s; 0 without any."""
-    return max((rate[0] for size in curve.times_ns if (rate := curve.rate_at(size)) is not None), default=0.0)
+    return max((rate.value for size in curve.times_ns if (rate := curve.rate_at(size)) is not None), default=0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hockney.model import RunStatus
-from hockney.report.html.charts import Axis, Chart, Line, PointValues, View
+from hockney.report.html.charts import Axis, Chart, Line, PointValues, View, bounds_of
 from hockney.report.html.curves import curves_of
 from hockney.report.html.material import Material
 from hockney.units import format_bytes
@@ -22,7 +22,7 @@ def ranks_chart(material: Material) -> Chart:
                 lines = views.setdefault(
                     f"{curve.pattern} of {format_bytes(size)}" if curve.is_sized else curve.pattern, {}
                 )
-                lines.setdefault((curve.run, curve.transport), []).append((curve.ranks, *time_ns))
+                lines.setdefault((curve.run, curve.transport), []).append((curve.ranks, *bounds_of(time_ns)))
     shown = []
     for name, lines in views.items():
         of_view = [
@@ -56,7 +56,7 @@ def history_chart(material: Material) -> Chart:
         for date, curve in curves:
             figure = curve.times_ns.get(size) if axis is _TIME else curve.rate_at(size)
             if (curve.pattern, curve.ranks) == (pattern, 2) and figure is not None:
-                lines.setdefault(curve.transport, []).append((date, *figure))
+                lines.setdefault(curve.transport, []).append((date, *bounds_of(figure)))
         if any(len(points) > 1 for points in lines.values()):
             of_view = [Line(material.name_of(name), points, transport=name) for name, points in lines.items()]
             views.append(View(f"{axis.title} of {pattern}, {format_bytes(size)}", of_view, y=axis))

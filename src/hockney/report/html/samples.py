@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from hockney.model import Measurement, Point, PointStatus
 from hockney.report.html.charts import Axis, Chart, Line, View
 from hockney.report.html.material import Material
-from hockney.results.runs import Series, table_state
+from hockney.results.runs import Series
 from hockney.stats.figures import P99_SAMPLES_MIN
 from hockney.units import format_bytes
 
@@ -78,9 +78,8 @@ def _spread_out(series: Sequence[Series]) -> list[Series]:
 
 
 def _in_table_state(series: Series) -> list[Measurement]:
-    """Those in the state that tables show; [] where all of them are damaged."""
-    state = table_state([series])
-    return [each for each, of in zip(series.measurements, series.states, strict=True) if of.name == state]
+    """Those of the figure that tables show; [] where all of them are damaged."""
+    return [] if series.shown is None else series.shown.samples_of
 
 
 # ---- CPU time -------------------------------------------------------------------------------------------------------
@@ -117,7 +116,7 @@ def _points_of_two(material: Material) -> Iterable[tuple[str, list[Series]]]:
     for series in material.run.series:
         point = series.point
         is_asked = point.pattern in ("pingpong", "oneway", "stream") and point.ranks == 2
-        if is_asked and not series.is_harness and series.measurements_by_state:
+        if is_asked and not series.is_harness and series.counts:
             groups.setdefault((point.pattern_text, point.bytes), []).append(series)
     most = max(map(len, groups.values()), default=0)
     sizes: dict[str, list[int]] = {}

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.analysis.health.matrices import SUITE
 from hockney.report.findings import check_name, evidence_of, gap_text, grouped, title_of
+from hockney.report.html.curves import CurveData
 from hockney.report.html.findings import is_problem
-from hockney.report.html.machines import archive_points, best_rate, pingpongs
+from hockney.report.html.machines import archive_points, pingpongs
 from hockney.report.html.material import Material
-from hockney.report.words import launches_text, machine_text, placement_text, spread_text
+from hockney.report.sheet import NOTHING
+from hockney.report.table import TextTable, text_rows
+from hockney.report.words import ROUGH, figure_text, launches_text, machine_text, percent_text, placement_text
 from hockney.results.runs import Run
 from hockney.results.traits import transport_traits
 from hockney.stats import Estimate
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 _TITLES_MAX = 5
-_KINDS = {"memory": "through shared memory", "library": "of libraries", "kernel": "through the kernel"}
+_KINDS = {"library": "MPI and other libraries", "kernel": "sockets and pipes", "memory": "shared memory"}  # in order
+_LEADERS_MAX = 3
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Summary:
-    """The top of the page; `facts` are pairs of a word and its value."""
+    """The top of the page; `facts` are pairs of a word and its value, `choices` say which transport for which size."""
 
     machine: str
     host: str
@@ -43,47 +47,37 @@ class Summary:
     facts: tuple[tuple[str, str], ...]
     verdict: tuple[str, ...]
     cards: tuple[Card, ...]
+    choices: TextTable | None
 
 
 @dataclass(frozen=True)
-class Short:
-    """A transport's time of the shortest message. `is_equal`: its interval overlaps with the best one's."""
+class Candidate:
+    """A transport with a figure of it; `what` says of which messages."""
 
     transport: str
-    kind: str
-    bytes: int
-    time_ns: Estimate
-    times_best: float
-    is_equal: bool
-
-
-@dataclass(frozen=True)
-class Rate:
-    """The highest rate in one direction between two ranks, and the messages that it was measured with."""
-
-    transport: str
-    rate: Estimate
-    messages: str
+    value: Estimate
+    what: str = ""
 
 
 def summary_of(material: Material) -> Summary:
     """The top of the page of these runs."""
     run, models = material.run, _models(material)
-    shorts, rate = short_messages(material), _best_rate(material)
+    latency, rate = _headlines(material)
     return Summary(
         machine=" and ".join(models) or machine_text(run.facts),
         host=str(run.facts.get("hostname") or "unknown host"),
         date=utc(run.info.started_unix_s),
         facts=(*_facts(run), *[("On", machine_text(run.facts))] * bool(models)),
-        verdict=tuple(_verdict(material, shorts, rate)),
-        cards=tuple(_cards(material, shorts, rate)),
+        verdict=tuple(_verdict(material, latency, rate)),
+        cards=tuple(_cards(material, latency, rate)),
+        choices=choices_of(material),
     )
 
 
 def _models(material: Material) -> list[str]:
     """`Model gpmimd`; none where the run is of a real machine, too."""
     run = material.run
-    measured = {series.point.transport for series in run.series if series.measurements_by_state}
+    measured = {series.point.transport for series in run.series if series.counts}
     if not measured <= run.info.plan.get("virtual", {}).keys():
         return []
     names = sorted({transport.partition(":")[0] for transport in measured})
@@ -115,66 +109,106 @@ def _curves(material: Material) -> list[MeasuredCurve]:
     return [curve for curve in material.reading.curves if curve.points and not curve.oversubscribed]
 
 
-def short_messages(material: Material) -> list[Short]:
-    """The transports of the state of the fastest one by their shortest message that is not empty, the best first."""
-    points = [
-        (curve, next((point for point in curve.points if point.bytes), curve.points[0]))
-        for curve in _curves(material)
-        if curve.name == "pingpong"
-    ]
-    if not points:
-        return []
-    size = min(point.bytes for _, point in points)
-    best, least = min(
-        ((curve, point.time_ns) for curve, point in points if point.bytes == size), key=lambda pair: pair[1].value
-    )
-    shorts = [
-        Short(
-            curve.transport,
-            transport_traits(material.run.facts, curve.transport).carrier,
-            size,
-            time_ns,
-            time_ns.value / least.value,
-            time_ns.low <= least.high and least.low <= time_ns.high,
-        )
-        for curve, _ in points
-        if (curve.state, curve.ranks) == (best.state, best.ranks) and (time_ns := curve.at(size)) is not None
-    ]
-    return sorted(shorts, key=lambda short: short.times_best)
+def _classes(material: Material) -> dict[str, list[CurveData]]:
+    """The ping-pongs of two ranks that no scheduler timed, by the words for their class, your own library's first."""
+    oversubscribed = {launch.transport for launch in material.run.launches.values() if launch.oversubscribed}
+    curves = [each for each in pingpongs(material, material.run) if each.transport not in oversubscribed]
+    carriers = {each.transport: transport_traits(material.run.facts, each.transport).carrier for each in curves}
+    classes = {words: [each for each in curves if carriers[each.transport] == kind] for kind, words in _KINDS.items()}
+    return {words: members for words, members in classes.items() if members}
 
 
-def _best_rate(material: Material) -> Rate | None:
-    """The bandwidth of the data sheet; without one, the highest rate of the curves."""
+def _headlines(material: Material) -> tuple[list[Candidate], list[Candidate]]:
+    """The shortest times of a message, and the highest rates, of the first class that has any; see _leaders."""
+    rates = _rates(material)
+    for curves in _classes(material).values():
+        size = min((size for curve in curves for size in curve.times_ns if size), default=None)
+        if size is not None:
+            what = f"a message of {format_bytes(size)}"
+            times = [Candidate(each.transport, each.times_ns[size], what) for each in curves if size in each.times_ns]
+            names = {each.transport for each in curves}
+            return _leaders(times), _leaders([each for each in rates if each.transport in names], -1)
+    return [], _leaders(rates, -1)
+
+
+def _rates(material: Material) -> list[Candidate]:
+    """The bandwidth of the data sheet; without one, the rates of all curves."""
     rows = [] if material.sheet is None else [row for row in material.sheet.rows if not row.oversubscribed]
     rates = [
-        Rate(row.transport, value, f"messages of {format_bytes(value.at_bytes)}, 16 in flight,")
+        Candidate(row.transport, value, f"messages of {format_bytes(value.at_bytes)}, 16 in flight,")
         for row in rows
-        if (value := row.values["bandwidth_bytes_per_s"]) is not None and value.has_interval and value.at_bytes
+        if (value := row.values["bandwidth_bytes_per_s"]) is not None and value.at_bytes
     ]
-    rates = rates or [
-        Rate(curve.transport, rate, f"messages of {format_bytes(point.bytes)}")
+    return rates or [
+        Candidate(curve.transport, rate, f"messages of {format_bytes(point.bytes)}")
         for curve in _curves(material)
         if curve.pattern in ("pingpong", "oneway") and curve.ranks == 2
         for point in curve.points
         if (rate := point.rate_bytes_per_s) is not None
     ]
-    return max(rates, key=lambda each: each.rate.value, default=None)
+
+
+def _leaders(candidates: Sequence[Candidate], sign: int = 1) -> list[Candidate]:
+    """The best of each transport, the best of all first, where bounds overlap with that; a `sign` of 1: the least."""
+    of_each: dict[str, Candidate] = {}
+    for each in sorted(candidates, key=lambda each: sign * each.value.value):
+        of_each.setdefault(each.transport, each)
+    ordered = list(of_each.values())
+    return [
+        each for each in ordered if each.value.low <= ordered[0].value.high and ordered[0].value.low <= each.value.high
+    ]
+
+
+def choices_of(material: Material) -> TextTable | None:
+    """Which transport of each class is fastest up to 4 KiB, and above; None where no class has a choice."""
+    rows = []
+    for words, curves in _classes(material).items():
+        sizes = sorted(set.intersection(*(set(curve.times_ns) for curve in curves)) - {0})
+        parts = [size for size in sizes if size <= 4096], [size for size in sizes if size > 4096]
+        means = [
+            [Candidate(each.transport, _mean([each.times_ns[size] for size in part])) for each in curves if part]
+            for part in parts
+        ]
+        rows.append((words, *(_leader_text(material, _leaders(part)) or NOTHING for part in means)))
+    return (
+        TextTable(
+            "Which transport up to 4 KiB, and above?",
+            ("", "up to 4 KiB", "above"),
+            text_rows(rows),
+            notes=("By the mean of ping-pong times over all sizes; probably: their bounds overlap.",),
+        )
+        if any(len(curves) > 1 for curves in _classes(material).values())
+        else None
+    )
+
+
+def _mean(times: Sequence[Estimate]) -> Estimate:
+    """The geometric mean of times, with those of their bounds."""
+    ends = zip(*((time.value, max(time.low, 1e-3), time.high) for time in times), strict=True)
+    return Estimate(*map(statistics.geometric_mean, ends))
+
+
+def _leader_text(material: Material, leaders: Sequence[Candidate]) -> str:
+    """`Open MPI 4.1.4`, or `probably Open MPI 4.1.4 or MPICH 4.0.2`."""
+    names = [material.name_of(each.transport) for each in leaders[:_LEADERS_MAX]]
+    more = f" or {len(leaders) - len(names)} more" if len(leaders) > len(names) else ""
+    return f"{'probably ' * (len(leaders) > 1)}{listed(names, 'or')}{more}" if names else ""
 
 
 def _spreads(material: Material) -> list[float]:
     return [point.time_ns.relative for curve in _curves(material) for point in curve.points]
 
 
-def _spread(value: Estimate) -> str:
-    """` ±4%`; empty of a model, which is exact."""
-    return f" {spread_text(value.relative)}" if value.low < value.high else ""
+def _known(value: Estimate, text: Callable[[float], str]) -> str:
+    """`1.30 us ±4%`; `1.30 us` of a model, which is exact."""
+    return " ".join(figure_text(value, text)).rstrip()
 
 
 # ---- the verdict ----------------------------------------------------------------------------------------------------
 
 
-def _verdict(material: Material, shorts: Sequence[Short], rate: Rate | None) -> Iterable[str]:
-    """Speed, the choice for short messages, the strongest problem, and the certainty of all this."""
+def _verdict(material: Material, latency: Sequence[Candidate], rate: Sequence[Candidate]) -> Iterable[str]:
+    """The speed of your own library, the strongest problem, and the certainty of all this."""
     if material.run.info.suite == SUITE and material.explanation is not None:
         yield from _verdict_on_hosts(material.explanation)
         return
@@ -182,23 +216,17 @@ def _verdict(material: Material, shorts: Sequence[Short], rate: Rate | None) -> 
         yield "No figure of this run has a confidence interval yet, so there is no verdict."
         return
     speeds = []
-    for best in shorts[:1]:
-        time_text = f"{format_ns(best.time_ns.value)}{_spread(best.time_ns)}"
-        speeds.append(
-            f"a message of {format_bytes(best.bytes)} takes {time_text} on {material.name_of(best.transport)}"
-        )
-    if rate is not None:
-        reached = f"{format_rate(rate.rate.value)}{_spread(rate.rate)} on {material.name_of(rate.transport)}"
-        speeds.append(f"{rate.messages} reach {reached}")
+    for leaders, verb, text in ((latency, "takes", format_ns), (rate, "reach", format_rate)):
+        if leaders:
+            where = _leader_text(material, leaders)
+            speeds.append(f"{leaders[0].what} {verb} {_known(leaders[0].value, text)} on {where}")
     if speeds:
-        text = "; ".join(speeds)
-        yield f"{text[0].upper()}{text[1:]}."
+        joined = "; ".join(speeds)
+        yield f"{joined[0].upper()}{joined[1:]}."
     elif not _curves(material):
         yield "There were more ranks than CPUs, so these are times of the scheduler."
     else:
         yield "This run has no messages between two ranks alone; its times are in the charts and tables below."
-    if len(shorts) > 1:
-        yield _choice(material, shorts)
     yield f"{_wrong(material)} {_certainty(material)}"
 
 
@@ -215,29 +243,9 @@ def _verdict_on_hosts(explanation: Explanation) -> Iterable[str]:
         yield f"{text[0].upper()}{text[1:]}".rstrip(".?") + ("?" if text.endswith("?") else ".")
 
 
-def _choice(material: Material, shorts: Sequence[Short]) -> str:
-    """`At 8 B, threads and shm show no measurable difference; of libraries, MPICH 4.0.2 is fastest (137 ns, …)`."""
-    equal = [short for short in shorts if short.is_equal]
-    names = listed([material.name_of(short.transport) for short in equal], "and")
-    parts = [f"At {format_bytes(shorts[0].bytes)}, {names} "]
-    parts[0] += "show no measurable difference" if len(equal) > 1 else "is fastest"
-    for kind, words in _KINDS.items():
-        first = next((short for short in shorts if short.kind == kind), None)
-        if first is not None and kind not in {short.kind for short in equal}:
-            times = f"{format_ns(first.time_ns.value)}, {_times(first.times_best)} as long"
-            parts.append(f"{words}, {material.name_of(first.transport)} is fastest ({times})")
-    return f"{'; '.join(parts)}."
-
-
 def listed(names: Sequence[str], word: str) -> str:
     """`shm, threads and tcp`."""
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def _times(factor: float) -> str:
-    """`3.1 times`."""
-    digits = 2 if factor < 1.995 else 1 if factor < 9.95 else 0
-    return f"{factor:,.{digits}f} times"
 
 
 def _wrong(material: Material) -> str:
@@ -262,41 +270,41 @@ def _certainty(material: Material) -> str:
     spread = statistics.median(spreads)
     if spread == 0:
         return "The figures are those of a model, which is exact."
-    known = f"Half of the figures are known to {spread_text(spread)} or better"
-    return known + (
-        ", within one launch: how much launches differ is not known."
-        if launches == 1
-        else f", over {launches} launches."
-    )
+    over = "within one launch: how much launches differ is not known" if launches == 1 else f"over {launches} launches"
+    if spread > ROUGH / 2:
+        good = "factors of two, not for 10 %" if spread < 1 else "orders of magnitude"
+        return f"Rough figures: the typical uncertainty is {percent_text(spread)}. Good for {good}; {over}."
+    return f"Half of the figures are known to {percent_text(spread)} or better, {over}."
 
 
 # ---- the cards ------------------------------------------------------------------------------------------------------
 
 
-def _cards(material: Material, shorts: Sequence[Short], rate: Rate | None) -> Iterable[Card]:
-    best = shorts[0] if shorts else None
-    if best is not None:
-        where = f"{format_bytes(best.bytes)} on {material.name_of(best.transport)}"
-        yield Card("Latency", format_ns(best.time_ns.value), f"{where}{_spread(best.time_ns)}")
-    if rate is not None:
-        where = f"{rate.messages.rstrip(',')} on {material.name_of(rate.transport)}"
-        yield Card("Bandwidth", format_rate(rate.rate.value), f"{where}{_spread(rate.rate)}")
-    if best is not None and len(shorts) > 1:
-        library = next((short for short in shorts if short.kind == "library"), None)
-        detail = f"for MPI programs: {material.name_of(library.transport)}" if library else "the least time"
-        names = listed([material.name_of(short.transport) for short in shorts if short.is_equal], "or")
-        yield Card(f"At {format_bytes(best.bytes)}, use", names, detail)
+def _cards(material: Material, latency: Sequence[Candidate], rate: Sequence[Candidate]) -> Iterable[Card]:
+    for question, leaders, text in (("Latency", latency, format_ns), ("Bandwidth", rate, format_rate)):
+        if leaders:
+            what = leaders[0].what.rstrip(",").removeprefix("a message of ")
+            value, bounds = figure_text(leaders[0].value, text)
+            yield Card(question, value, f"{what} on {_leader_text(material, leaders)} {bounds}".rstrip())
     spreads, launches = _spreads(material), counted(material.run.launch_count, "launch", "launches")
     if spreads and (spread := statistics.median(spreads)):  # a model's is 0
-        headline = f"latency above{_spread(best.time_ns)}, " if best is not None else ""
-        detail = f"half of all figures; {headline}the worst {spread_text(max(spreads))} (95 %, {launches})"
-        yield Card("How sure", spread_text(spread), detail)
-    if best is not None and best.time_ns.low < best.time_ns.high:  # a model may be one of these
-        then = min((point for point in archive_points() if point.year < 2000), key=lambda point: point.latency_ns)
-        factor = then.latency_ns / best.time_ns.value
-        answer = f"{_times(factor)} shorter" if factor >= 1 else f"{_times(1 / factor)} longer"
-        detail = f"than a {then.title}'s ({format_ns(then.latency_ns)}, {then.year})"
-        rates = [best_rate(curve) for curve in pingpongs(material, material.run)]
-        if any(rates):
-            detail += f"; {_times(max(rates) / then.rate_bytes_per_s)} its bandwidth"
-        yield Card("Latency now", answer, detail)
+        detail = f"half of all figures; the worst {percent_text(max(spreads))} (95\N{NO-BREAK SPACE}%, {launches})"
+        yield Card("How sure", percent_text(spread), detail)
+    yield from _then_and_now(material, latency)
+
+
+def _then_and_now(material: Material, latency: Sequence[Candidate]) -> Iterable[Card]:
+    """One word between two ranks here, and between two nodes of the fastest machine of the archive before 2000."""
+    rows = {} if material.sheet is None else {row.transport: row for row in material.sheet.rows}
+    is_local = "shm" in rows and not rows["shm"].is_between_hosts
+    row = rows.get("shm" if is_local else latency[0].transport) if latency else None
+    time_ns, rate = (row and row.values[key] for key in ("latency_ns", "bandwidth_bytes_per_s"))
+    if not time_ns or not rate or material.run.info.plan.get("virtual"):
+        return
+    then = min((point for point in archive_points() if point.year < 2000), key=lambda point: point.latency_ns)
+    ends = "two cores of this chip" if is_local else "two hosts of this cluster"
+    detail = f"between {ends}, {utc(material.run.info.started_unix_s)[:4]}. Two nodes of a {then.title}, {then.year}: "
+    detail += f"{format_ns(then.latency_ns)}, {format_rate(then.rate_bytes_per_s)}."
+    if is_local and latency[0].transport != "shm":
+        detail += f" {material.name_of(latency[0].transport)} here: {format_ns(latency[0].value.value)}."
+    yield Card("Then and now", f"{format_ns(time_ns.value)}, {format_rate(rate.value)}", detail)

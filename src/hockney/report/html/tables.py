@@ -12,9 +12,9 @@ from hockney.model import PointStatus
 from hockney.report.html.material import Material
 from hockney.report.html.summary import utc
 from hockney.report.impacts import background_text, impact_table
-from hockney.report.sheet import COLUMNS, MARKS, NOTHING, Column, Sheet, Value, marks_text
+from hockney.report.sheet import COLUMNS, MARKS, Column, Sheet, Value, marks_text
 from hockney.report.table import Cell, TextTable, text_rows
-from hockney.report.words import SHORT_MARK, hosts_text, launches_text, placement_text, spread_text
+from hockney.report.words import ROUGH, SHORT_MARK, hosts_text, launches_text, placement_text
 from hockney.results.runs import Run
 from hockney.units import format_bytes, format_ns, format_share
 
@@ -46,19 +46,15 @@ def sheet_table(material: Material) -> TextTable | None:
 
 
 def _cell(column: Column, value: Value | None, of_column: Iterable[Value | None]) -> Cell:
-    if value is None:
-        return Cell(NOTHING)
-    text = column.text(value) + SHORT_MARK * value.is_short
-    if column.is_fitted:  # to know how sure it is, see the curve
+    text, bounds = column.texts(value)
+    if value is None or column.is_fitted:  # to know how sure a fit is, see the curve
         return Cell(text)
-    if not value.has_interval:
-        return Cell(text, spread_text(value.relative))
-    known = [other for other in of_column if other is not None and other.has_interval]
+    known = [other for other in of_column if other is not None]
     if column.unit == "ns":
         is_best = value.low <= min(known, key=lambda other: other.value).high
     else:
         is_best = value.high >= max(known, key=lambda other: other.value).low
-    return Cell(text, spread_text(value.relative), is_best)
+    return Cell(text, bounds, is_best and value.relative <= ROUGH)
 
 
 def _notes(sheet: Sheet, run: Run, shown: str) -> Iterable[str]:

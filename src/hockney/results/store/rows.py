@@ -100,8 +100,8 @@ class StoredPoint:
 class MeasurementSummary(NamedTuple):
     """A measurement without its samples.
 
-    `median_ns` is by the pattern's definition, None without samples. `probe` gives the machine state, together with all
-    others of the run.
+    `median_ns`, `min_ns` and `max_ns` of its samples are by the pattern's definition, None without samples. `probe`
+    gives the machine state, together with all others of the run. `verified`: its payload was checked.
     """
 
     id: int
@@ -112,6 +112,9 @@ class MeasurementSummary(NamedTuple):
     batch: int
     definition: Definition
     median_ns: float | None
+    min_ns: float | None
+    max_ns: float | None
+    verified: bool
     steal: float | None
     probe: MachineProbe
     counters: Mapping[str, tuple[float, ...]]
@@ -179,7 +182,8 @@ SUMMARY = {
     "samples": _COUNT,
     "batch": _POSITIVE,
     **_DEFINITION,
-    "median_ns": "CASE samples WHEN 0 THEN {0} IS NULL ELSE " + _NS + " END",
+    **dict.fromkeys(("median_ns", "min_ns", "max_ns"), "CASE samples WHEN 0 THEN {0} IS NULL ELSE " + _NS + " END"),
+    "verified": _COUNT,
     **_STEAL,
     **_FLOORS,
     "CASE WHEN floor_kind = 'transport' THEN point.transport END": _or_null(_TEXT),
@@ -346,7 +350,8 @@ def measurement_summary(
     *_, floor_before, floor_after, solo_before, solo_after, reference, pace, counters, _ = row
     floor_ns, solo_ns = _pair(floor_before, floor_after), _pair(solo_before, solo_after)
     probe = MachineProbe(floor_ns, _pace(pace), solo_ns, reference, launches[row[2]].places)
-    return MeasurementSummary._make((*row[:6], definition, *row[11:13], probe, _counters(counters)))
+    known = *row[:6], definition, *row[11:14], bool(row[14]), row[15], probe, _counters(counters)
+    return MeasurementSummary._make(known)
 
 
 def _counters(text: str | None) -> dict[str, tuple[float, ...]]:

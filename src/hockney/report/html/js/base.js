@@ -37,12 +37,12 @@ const UNIT_TEXT = {
   "": plainNumber,
 };
 
-// `2.10 us ±3%`; the percentage is the larger half-width of the interval, rounded up, as on the screen.
+// `2.10 us ±3%`; the percentage is the larger half-width of the interval, rounded up, as on the screen. Both ends where
+// it is wider than half of the value.
 function withInterval(value, low, high, text) {
-  if (low === null || high === null || low === undefined) return `${text(value)} ±?`;
-  if (low === high) return text(value);
+  if (low === null || high === null || low === undefined || low === high) return text(value);
   const percent = Math.ceil(100 * Math.max(high - value, value - low) / value);
-  return `${text(value)} ±${percent > 100 ? ">100" : percent}%`;
+  return percent > 50 ? `${text(value)} (${text(low)} to ${text(high)})` : `${text(value)} ±${percent}%`;
 }
 
 // An element of its name, attributes, and children that are texts or elements: text is never read as HTML.

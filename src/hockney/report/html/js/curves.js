@@ -151,9 +151,8 @@ function curveControls() {
     checkbox(data.transports[place].name, choice.transports.has(place), toggled(choice.transports, place, updateCurves), swatch(place)))));
   const states = [...new Set(curves.filter((curve) => !curve.main).map((curve) => curve.state))];
   if (states.length) {
-    const main = [...new Set(curves.filter((curve) => curve.main).map((curve) => curve.state))].join(", ");
     parts.push(element("fieldset", {}, element("legend", {}, "Machine states"),
-      checkbox(`${main} (tables)`, choice.states.has(""), toggled(choice.states, "", updateCurves)),
+      checkbox("as in the tables", choice.states.has(""), toggled(choice.states, "", updateCurves)),
       ...states.map((state) => checkbox(state, choice.states.has(state), toggled(choice.states, state, updateCurves)))));
   }
   if (several) {
