@@ -143,12 +143,12 @@ def test_the_rate_of_puts_without_completion_is_a_store_rate(tmp_path: Path) -> 
 
 def test_a_launch_counts_once_with_any_number_of_measurements(tmp_path: Path) -> None:
     """Two launches that differ: a rank's time and its CPU time vary from launch to launch, as times do."""
-    last = replace(stream(1000), by_rank=(8000, 9000), cpu_share=(1.0, 0.8), measurements=3)
+    last = replace(stream(1000), by_rank=(1100, 2200), cpu_share=(1.0, 0.11), measurements=3)
     first = replace(stream(1000), by_rank=(1000, 2000), cpu_share=(1.0, 0.1), measurements=3, then=last)
     report = tables(tmp_path, "ancor", [first], launches=({}, {}))
     [only] = report["figure 6"].rows
     sender_us, _, rate, _, receiver_percent, *_ = map(measured, only[3:])
-    assert (sender_us.value, receiver_percent.value) == (about(8**0.5), about(100 * 0.08**0.5))
+    assert (sender_us.value, receiver_percent.value) == (about(1.1**0.5), about(100 * 0.011**0.5))
     assert {cell.interval_over for cell in (sender_us, rate, receiver_percent)} == {"launches"}
 
 
@@ -235,11 +235,10 @@ def test_too_few_measurements_have_a_different_mark_from_computed_values(
 ) -> None:
     made = [stream(size) for size in (1, 1000, 65500)]
     text = shown_run(tmp_path, "ancor", made, capsys)
-    assert "±?" not in text
+    assert "(a–b)" not in text
     text = shown_run(tmp_path, "ancor", [replace(one, measurements=3) for one in made], capsys)
-    assert "67.5 ±?" in text
-    assert "±?: too few measurements for an interval." in text
-    lines = [line for line in text.splitlines() if NOTHING not in line]
+    assert "(a–b): range seen, too few measurements for an interval." in text
+    lines = [line for line in text.splitlines() if f" {NOTHING}" not in line]
     overhead, speed = (next(line for line in lines if what in line) for what in ("overhead, us", "speed of"))
     assert "2.00 ±0.1%" in overhead  # of a line through several sizes
-    assert "970 ±?" in speed
+    assert "(970–970)" in speed

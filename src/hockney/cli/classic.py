@@ -22,7 +22,6 @@ from hockney.stats.interval import Estimate
 from hockney.units import format_bytes
 from hockney.worker.libraries import Missing
 
-_TOO_FEW = "±?"
 _OF_THE_MODEL = ("model", "model-used", "model-structure")  # two screens, which stand above the figures
 
 
@@ -58,7 +57,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     if any(cell.model for cell in cells):
         render.note("error: of the model against the published figure. reproduced: that figure was used for its fit.")
     if any(cell.lacks_measurements for cell in cells):
-        render.note(f"{_TOO_FEW}: too few measurements for an interval. {fix_text(resume(run.id, run.info))}.")
+        render.note(f"(a–b): range seen, too few measurements for an interval. {fix_text(resume(run.id, run.info))}.")
     if any(cell.is_short for cell in cells):
         render.note(SHORT_NOTE)
     if any(cell.oversubscribed for cell in cells):

@@ -17,7 +17,7 @@ from hockney.cli.rerun import fix_text, typed
 from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, launches_advice, of_warnings, state_text
 from hockney.model import PointStatus, Warning_
 from hockney.report.findings import is_notable
-from hockney.report.sheet import COLUMNS, NOTHING, Failure, Row, Sheet, marks_text
+from hockney.report.sheet import COLUMNS, NOTHING, Failure, Row, Sheet, Value, marks_text
 from hockney.report.words import SHORT_MARK, figure_text, launches_text, machine_text, placement_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
@@ -113,12 +113,15 @@ def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
             floor_ns = None if row.is_between_hosts else row.floor_ns
             state = [row.state, format_ns(floor_ns) if floor_ns else NOTHING] if has_states else []
             name = row.name + _OTHER_STATE * (not has_states and _is_other(sheet, row))
-            mark = "*" if row.oversubscribed else ""
-            parts = [column.texts(row.values[column.key]) for column in shown]
-            rows.append(
-                [name, *state, *(f"{text} {bounds:<4}{mark}" if bounds else text + mark for text, bounds in parts)]
-            )
-            narrow.append([name, *state, *(column.narrow_text(row.values[column.key]) + mark for column in shown)])
+            row_marks = "*" if row.oversubscribed else ""
+            wide, short = [name, *state], [name, *state]
+            for column in shown:
+                value = row.values[column.key]
+                (text, bounds), mark = column.texts(value), row_marks + _OTHER_STATE * _is_of_other(row, value)
+                wide.append(f"{text} {bounds:<4}{mark}" if bounds else text + mark)
+                short.append(column.narrow_text(value) + mark)
+            rows.append(wide)
+            narrow.append(short)
     legend = _legend(sheet, run, "".join(cell for row in rows if not isinstance(row, str) for cell in row))
     lines = render.say() + render.table(columns, rows, fits=True, narrow=narrow) + render.say()
     return lines + sum(render.note(text) for text in legend)
@@ -127,6 +130,11 @@ def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
 def _is_other(sheet: Sheet, row: Row) -> bool:
     """Whether a row is of another machine state than most."""
     return not row.is_between_hosts and row.state != sheet.state
+
+
+def _is_of_other(row: Row, value: Value | None) -> bool:
+    """Whether a value is of another machine state than its row."""
+    return value is not None and not value.is_mixed and value.state != row.state
 
 
 def _reference(sheet: Sheet, rows: Sequence[Row]) -> list[list[str]]:
@@ -165,6 +173,12 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     if sheet.state is not None and sheet.state in counts:
         yield state_text(counts, sheet.state)
     others = {row.state: None for row in sheet.rows if _is_other(sheet, row)}
+    others |= {
+        value.state: None
+        for row in sheet.rows
+        for value in row.values.values()
+        if value is not None and _is_of_other(row, value)
+    }
     if _OTHER_STATE in cells:
         yield f"{_OTHER_STATE}: in another machine state ({'; '.join(others)})."
     marks = marks_text(cells)

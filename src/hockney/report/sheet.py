@@ -49,12 +49,13 @@ _OPTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {  # of the patterns that 
 class Value(Estimate):
     """A value with its bounds, in the unit of its column.
 
-    `over` is what they cover, as of a Figure: "launches", "within one launch", "exact" or "range". `is_mixed`: of
-    several machine states. `at_bytes` is the size of a best rate. `is_short`: a stream with fewer than 8 events per
-    sample.
+    `over` is what they cover, as of a Figure: "launches", "within one launch", "exact" or "range". `state` is its
+    machine state, `is_mixed`: of several. `at_bytes` is the size of a best rate. `is_short`: a stream with fewer than 8
+    events per sample.
     """
 
     over: str
+    state: str
     is_mixed: bool = False
     at_bytes: int | None = None
     is_short: bool = False
@@ -71,13 +72,14 @@ class Value(Estimate):
 
 def _value(figure: Figure, estimate: Estimate, at_bytes: int | None = None) -> Value:
     bounds = estimate.value, estimate.low, estimate.high
-    return Value(*bounds, figure.interval_over, figure.is_mixed, at_bytes, figure.is_short)
+    return Value(*bounds, figure.interval_over, figure.state, figure.is_mixed, at_bytes, figure.is_short)
 
 
 class TransportFigures:
-    """The figures of one transport that a row shows, and all of its series."""
+    """The figures of one transport that its row in this machine state shows, and all of its series."""
 
-    def __init__(self, members: Iterable[Series], figures: Iterable[Figure]) -> None:
+    def __init__(self, members: Iterable[Series], figures: Iterable[Figure], state: str) -> None:
+        self._state = state
         self._series = {each for each in members if _OPTIONS.get(each.point.pattern) == each.point.options}
         self._figures = {figure.series: figure for figure in figures if figure.series in self._series}
 
@@ -114,15 +116,17 @@ class TransportFigures:
         figures = [figure for size, figure in self._times("pingpong").items() if size in sizes]
         overs = {figure.interval_over for figure in figures}
         over = overs.pop() if len(overs) == 1 else RANGE if RANGE in overs else ONE_LAUNCH
-        return Value(estimate.value, estimate.low, estimate.high, over, any(figure.is_mixed for figure in figures))
+        is_mixed = any(figure.is_mixed for figure in figures)
+        return Value(estimate.value, estimate.low, estimate.high, over, self._state, is_mixed)
 
     @functools.cached_property
     def line(self) -> Segment | None:
         """The straight segment of the ping-pong's longest messages.
 
-        None where a size on it was not measured: the line might bridge a protocol switch.
+        None where a size on it was not measured, or only in another state: the line might bridge a protocol switch.
         """
-        curve = {size: figure.time for size, figure in self._times("pingpong").items()}
+        figures = self._times("pingpong").items()
+        curve = {size: each.time for size, each in figures if each.state == self._state or each.is_mixed}
         fit = fit_segments([*curve], [time.value for time in curve.values()], [t.relative for t in curve.values()])
         if not isinstance(fit, SegmentFit):
             return None
@@ -318,7 +322,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     names = [each.name for each in states if each.name != MIXED.name] if every_state else [None]
     found = (_row(run, members, name, states) for members in by_transport.values() for name in names)
     rows = [row for row in found if row is not None]
-    shown = Counter(row.state for row in rows)
+    shown = Counter(row.state for row in rows if not row.is_between_hosts) or Counter(row.state for row in rows)
     return Sheet(
         run_id=run.id,
         state=max(shown, key=lambda name: shown[name], default=None),
@@ -348,13 +352,12 @@ def _row(run: Run, members: Sequence[Series], state: str | None, states: Iterabl
     """The row of a transport in a state, None: that of its shown figures; None where no point of the table has one."""
     point = members[0].point
     every = [figure for series in members for figure in series.figures()]
-    figures = TransportFigures(
-        members, [each for each in every if (each.is_shown if state is None else each.state == state)]
-    )
+    name = state or run.state_of(point.transport, point.ranks) or ""
+    shown = [each for each in every if (each.is_shown if state is None else each.state == state)]
+    figures = TransportFigures(members, shown, name)
     values = {column.key: column.pick(figures) for column in COLUMNS}
     if not any(values.values()):
         return None
-    name = state or run.state_of(point.transport, point.ranks) or ""
     launches = run.launches.values()
     launch = next(launch for launch in launches if launch.transport == point.transport)
     line = figures.line
@@ -377,8 +380,8 @@ def _row(run: Run, members: Sequence[Series], state: str | None, states: Iterabl
 def _harness_ns(members: Sequence[Series]) -> Value | None:
     """A whole repetition: the ping-pong's figure is half of one."""
     shown = [series.shown for series in members if series.point.pattern == "pingpong"]
-    half = TransportFigures(members, filter(None, shown)).time_ns("pingpong", _LATENCY_BYTES)
-    return half and Value(2 * half.value, 2 * half.low, 2 * half.high, half.over, half.is_mixed)
+    half = TransportFigures(members, filter(None, shown), "").time_ns("pingpong", _LATENCY_BYTES)
+    return half and Value(2 * half.value, 2 * half.low, 2 * half.high, half.over, half.state, half.is_mixed)
 
 
 def _layers(rows: Sequence[Row], facts: Mapping[str, Any]) -> Iterable[Layer]:

@@ -64,7 +64,7 @@ class Figure:
     `coverage`; "exact" of a model without noise; "range" where there are too few measurements for an interval: then
     they are the extremes seen. `arrived` is the share of messages that did: UDP loses some. `verified`: whether the
     payload was checked in any measurement of the point; None: no payload. `n_left_out` measurements have another batch,
-    or an earlier definition. Of imported figures, samples and batch are None.
+    or an earlier definition. Of imported figures, what their outputs do not say is None.
 
     `is_shown`: the one row of its point that tables show. `is_short`: a stream with fewer than STREAM_EVENTS_MIN events
     in a sample. `measurements` are those it is made of.
@@ -89,7 +89,7 @@ class Figure:
     is_short: bool
     is_exact: bool
     is_imported: bool
-    is_oversubscribed: bool
+    is_oversubscribed: bool | None
     is_harness: bool
     series: Series = field(repr=False, compare=False)
     measurements: tuple[MeasurementSummary, ...] = field(repr=False, compare=False)
@@ -167,6 +167,11 @@ class Figure:
             share = float(times_slowest[rank] / times_slowest.sum())
         return Tails(p99_ns, p999_ns, rank, share)
 
+    def read(self) -> Figure:
+        """Itself, with what its samples tell: the file may be closed later."""
+        assert self.tails
+        return self
+
     def columns(self) -> dict[str, Any]:
         """All of it by name, as CSV, JSON and Parquet have it; None: unknown."""
         return {name: _plain(self, path) for name, (_, path) in COLUMNS.items()}
@@ -227,7 +232,7 @@ class Frame:
     def __init__(self, run: Run) -> None:
         members = [series for series in run.series if series.counts]
         carriers = [series for series in members if not series.is_harness] or members
-        self._oversubscribed = {number for number, launch in run.launches.items() if launch.oversubscribed}
+        self._launches = run.launches
         self.states: dict[JobKey, str | None] = {}
         for is_reference in (False, True):  # floors between hosts and of cache lines are not compared
             chosen = main_state(series.counts for series in carriers if _is_reference(series) == is_reference)
@@ -238,6 +243,10 @@ class Frame:
             for job, counts in jobs.items():
                 is_seen = any(chosen is not None and of_point[chosen] >= INTERVAL_MEASUREMENTS for of_point in counts)
                 self.states.setdefault(job, chosen if is_seen else main_state(counts))
+
+    def _shares_cpus(self, measurement: MeasurementSummary) -> bool:
+        launch = self._launches.get(measurement.launch_id)
+        return launch is not None and launch.oversubscribed
 
     def rows_of(self, series: Series, pairs: Pairs) -> tuple[Figure, ...]:
         """The figures of a point from these of its measurements, in the order of `place`, a mixed one last."""
@@ -295,7 +304,7 @@ class Frame:
             and not series.point.rate_hz,
             is_exact=series.is_exact,
             is_imported=is_imported,
-            is_oversubscribed=any(each.launch_id in self._oversubscribed for each in measurements),
+            is_oversubscribed=None if is_imported else any(self._shares_cpus(each) for each in measurements),
             is_harness=series.is_harness,
             series=series,
             measurements=measurements,

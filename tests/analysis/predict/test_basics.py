@@ -1,4 +1,4 @@
-"""Which machine state the figures for a fit are of."""
+"""Which figures a fit takes."""
 
 from __future__ import annotations
 
@@ -16,43 +16,28 @@ OTHERS = [make_point(8, pattern="ring"), make_point(64, pattern="ring")]
 
 @pytest.mark.parametrize(
     ("basic", "others", "state"),
-    [({"near": 9, "far": 1}, {"near": 9}, "near"), ({"near": 9}, {"far": 6}, None), ({"far": 6}, {"near": 9}, None)],
-    ids=["both", "no check", "no fit"],
+    [
+        ({"near": 9, "far": 1}, {"near": 9}, "near"),
+        ({"near": 9}, {"far": 6}, "near"),
+        ({"near": 3, "far": 9}, {"near": 2}, "far"),
+    ],
 )
-def test_a_fit_needs_half_of_its_figures_and_half_of_the_others_in_one_state(
-    store: Store, basic: dict[str, int], others: dict[str, int], state: str | None
+def test_a_fit_has_the_figures_that_are_shown(
+    store: Store, basic: dict[str, int], others: dict[str, int], state: str
 ) -> None:
     run_id = store.create_run(make_info(), [*BASIC, *OTHERS])
     launch_id = store.add_launch(run_id, make_launch())
     for points, counts in ((BASIC, basic), (OTHERS, others)):
         for point in points:
             for name, count in counts.items():
-                rows = measurements_with_medians([500] * count, point, launch_id=launch_id, floor_ns=FLOORS_NS[name])
+                time_ns = {"near": 500, "far": 900}[name]
+                rows = measurements_with_medians(
+                    [time_ns] * count, point, launch_id=launch_id, floor_ns=FLOORS_NS[name]
+                )
                 store.write_round(run_id, rows)
-    figures = figures_of(Run(store, run_id), "shm")
+    run = Run(store, run_id)
+    figures = figures_of(run, "shm")
     assert (figures.state, figures.counts) == (state, (1, 2))
-
-
-@pytest.mark.parametrize(
-    ("caps", "state"), [(["syscalls"], None), (["syscalls", "spins"], "near"), (["spins"], "near"), ([], "near")]
-)
-def test_ranks_that_sleep_while_they_wait_have_figures_of_all_states(
-    store: Store, caps: list[str], state: str | None
-) -> None:
-    facts = {"traits": {"transports": {"shm": {"caps": caps}}}}
-    run_id = store.create_run(make_info(facts=facts), [*BASIC, *OTHERS])
-    launch_id = store.add_launch(run_id, make_launch())
-    for point in (*BASIC, *OTHERS):
-        rows = measurements_with_medians([500] * 9, point, launch_id=launch_id, floor_ns=FLOORS_NS["near"])
-        store.write_round(run_id, rows)
-    assert figures_of(Run(store, run_id), "shm").state == state
-
-
-def test_one_state_needs_no_more_than_half(store: Store) -> None:
-    run_id = store.create_run(make_info(), [*BASIC, *OTHERS])
-    launch_id = store.add_launch(run_id, make_launch())
-    for point, state in zip([*BASIC, *OTHERS], ("near", "near", "near", "far"), strict=True):
-        rows = measurements_with_medians([500] * 9, point, launch_id=launch_id, floor_ns=FLOORS_NS[state])
-        store.write_round(run_id, rows)
-    figures = figures_of(Run(store, run_id), "shm")
-    assert (figures.state, figures.counts) == ("near", (1, 1))
+    shown = {series.point: series.shown.time for series in run.series if series.shown is not None}
+    assert figures.others == {point: shown[point] for point in OTHERS}
+    assert figures.basics[0].times == {"half": shown[BASIC[0]], "gap": shown[BASIC[1]]}

@@ -278,12 +278,12 @@ def _judged(limit: Judged, asked: Point, series: Series, launches: Collection[in
     missed = [figure for (low, _), figure in excesses if low > 1]
     unsure = [figure for (low, high), figure in excesses if low <= 1 < high]
     if missed:
-        return replace(limit, outcome=Outcome.MISSED, figure=missed[0], reason=None)
+        return replace(limit, outcome=Outcome.MISSED, figure=missed[0].read(), reason=None)
     if unsure:
         reason = LimitReason.UNCERTAIN if unsure[0].has_interval else LimitReason.OTHER_STATE
-        return replace(limit, figure=unsure[0], reason=reason)
+        return replace(limit, figure=unsure[0].read(), reason=reason)
     met = next(figure for figure in figures if figure.has_interval)
-    return replace(limit, outcome=Outcome.MET, figure=met, reason=None)
+    return replace(limit, outcome=Outcome.MET, figure=met.read(), reason=None)
 
 
 def _excess(limit: Judged, figure: Figure) -> tuple[float, float]:

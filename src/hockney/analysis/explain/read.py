@@ -37,20 +37,21 @@ def read_run(run: Run) -> Reading:
         raise HockneyError(none, fix=None if reasons else fix)
     oversubscribed = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
     curves, without_interval = _curves(run, [series for series, _ in summarized], oversubscribed)
-    if not curves:
-        raise HockneyError(f"no figure of {run.name} has a confidence interval yet", fix=fix)
     fitting = [
         (series, members)
         for series, members in summarized
         if series.job not in oversubscribed and not run.info.is_imported
     ]
     class_of = classes_of(run)
+    by_class = tuple(_by_class(run, [series for series, _ in fitting], class_of))
+    if not curves and not by_class:
+        raise HockneyError(f"no figure of {run.name} has a confidence interval yet", fix=fix)
     return Reading(
         subject=run.name,
         run=run.id,
         curves=tuple(curves),
         notes=tuple(_notes(run, without_interval, curves)),
-        by_class=tuple(_by_class(run, [series for series, _ in fitting], class_of)),
+        by_class=by_class,
         floors=_floors(summarized, run.frame.states),
         libraries={launch.transport: launch.library for launch in run.launches.values()},
         launchers={launch.transport: launch.argv[0] for launch in run.launches.values() if launch.argv},
@@ -96,7 +97,7 @@ def _curves(
 
 def _is_for_curves(figure: Figure) -> bool:
     """Whether its time has bounds to fit to, above 0: an interval, or the digits of an imported one."""
-    return (figure.has_interval or figure.is_imported) and figure.time.low > 0
+    return (figure.has_interval or figure.is_imported) and figure.time.low > 0 and not figure.is_mixed
 
 
 def _curve_point(figure: Figure) -> CurvePoint:
@@ -118,7 +119,7 @@ def _by_class(run: Run, members: Iterable[Series], class_of: ClassOf) -> Iterato
             by_class.setdefault(class_of(pair_of(point), pair[0].launch_id), []).append(pair)
         for pair_class, pairs in by_class.items():
             for figure in run.frame.rows_of(series, pairs):
-                if _is_for_curves(figure) and not figure.is_mixed:
+                if _is_for_curves(figure):
                     key = point.transport, point.pattern, point.ranks, options, figure.state, pair_class
                     curves.setdefault(key, {}).setdefault(point.bytes, []).append(_curve_point(figure))
     for key, sizes in curves.items():

@@ -158,7 +158,8 @@ def _figure(name: str, where: Mapping[str, Any], group: str, tables: Mapping[str
         raise NotTestable(next((cell.reason for cell in cells if cell.reason), NOT_PLANNED))
     best = {"min": min, "max": max}.get(where.get("best", ""))
     cell = best(known, key=lambda cell: cell.value or 0.0) if best else known[0]
-    return Named(name, cell.unit, cell.value or 0.0, cell.low, cell.high, cell.oversubscribed, cell.state)
+    low, high = (cell.interval.low, cell.interval.high) if cell.interval else (None, None)
+    return Named(name, cell.unit, cell.value or 0.0, low, high, cell.oversubscribed, cell.state)
 
 
 def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, Table]) -> Named | None:

@@ -71,9 +71,9 @@ def jumps_table(reader: RunReader) -> Table:
     for transport, curve in curves.items():
         measured = reader.together(sorted(curve, key=lambda series: series.point.bytes))
         known = [
-            (series.point.bytes, cell.value, cell.precision)
+            (series.point.bytes, cell.value, cell.interval.relative)
             for series, cell in measured
-            if cell.value is not None and cell.precision is not None
+            if cell.value and cell.interval is not None
         ]
         rows += [(transport, *jump) for jump in jumps_of(known)]
     for metric, *texts in contents("paragon")["jumps"]:

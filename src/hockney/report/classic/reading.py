@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -157,9 +158,11 @@ class RunReader:
         return next((each for each in series.figures() if each.state == state or (each.is_shown and not state)), None)
 
     def together(self, series: Sequence[Series]) -> list[tuple[Series, Measured]]:
-        """The series that have a figure, with their times in us."""
+        """The series with a figure in the machine state that most of their figures are of, with their times in us."""
         cells = [(each, self.cell(each, "time")) for each in series]
-        return [(each, cell) for each, cell in cells if cell.value is not None]
+        known = [(each, cell) for each, cell in cells if cell.value is not None]
+        states = Counter(cell.state for _, cell in known)
+        return [(each, cell) for each, cell in known if states[cell.state] == max(states.values())]
 
     def cell(
         self,
@@ -184,7 +187,7 @@ class RunReader:
         return replace(
             times.converted(quantity.unit, lambda time_ns: quantity.of(basis, time_ns)),
             state=self._shown(figure, series),
-            oversubscribed=figure.is_oversubscribed,
+            oversubscribed=bool(figure.is_oversubscribed),
             interval_over=figure.interval_over,
             exact=figure.is_exact,
         )
@@ -206,7 +209,7 @@ class RunReader:
             return blank(unit, "nothing was counted")
         time, over, _ = stats.estimate_of(values, launch_ids, exact=series.is_exact)
         return Measured(
-            *(unit, time.value, time.low, time.high, self._shown(figure, series), figure.is_oversubscribed),
+            *(unit, time.value, time.low, time.high, self._shown(figure, series), bool(figure.is_oversubscribed)),
             interval_over=over,
             exact=series.is_exact,
         )
@@ -375,7 +378,7 @@ def _over_pairs(
                 for rank in range(pairs)
                 if figure is not None
             ]
-    known = [cell.estimate for cell in cells if cell.estimate is not None]
+    known = [cell.interval for cell in cells if cell.interval is not None]
     complete, of = len(known) == len(cells), choose or fmean
     overs = {cell.interval_over for cell in cells}
     return Measured(

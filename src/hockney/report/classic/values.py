@@ -9,7 +9,7 @@ from typing import Literal
 
 from hockney.archive import Published
 from hockney.stats import RANGE
-from hockney.stats.interval import Bounded
+from hockney.stats.interval import Bounded, Estimate
 
 NOTHING = "\N{EN DASH}"
 _NAMED_MAX = 5  # rows or columns that a sentence lists
@@ -53,6 +53,11 @@ class Measured(Bounded):
     def ratio(self) -> float | None:
         """This machine's figure over the published one."""
         return self.value / self.published if self.value is not None and self.published else None
+
+    @property
+    def interval(self) -> Estimate | None:
+        """The value with its interval; None where its bounds are only what was seen."""
+        return None if self.lacks_measurements else self.estimate
 
     @property
     def lacks_measurements(self) -> bool:

@@ -173,7 +173,7 @@ def choices_of(material: Material) -> TextTable | None:
     return (
         TextTable(
             "Which transport up to 4 KiB, and above?",
-            ("", "up to 4 KiB", "above"),
+            ("class", "up to 4 KiB", "above"),
             text_rows(rows),
             notes=("By the mean of ping-pong times over all sizes; probably: their bounds overlap.",),
         )
