@@ -32,7 +32,6 @@ DOCUMENTS: dict[str, tuple[tuple[Sequence[str], Sequence[str]], ...]] = {
     "report": ((("report",), ()),),
     "run": (_SHOWN, (("run---dry-run",), ())),
     "runs": ((("runs",), ()),),
-    "self-test": ((("doctor---self-test",), ()),),
     "show": (_SHOWN,),
 }
 _PLAIN = {"text": "string", "int": "integer", "num": "number", "bool": "boolean", "object": "object"}

@@ -41,7 +41,6 @@ from hockney.machine.activity import Moment, Program
 from hockney.machine.facts import facts
 from hockney.machine.files import read_toml
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
-from hockney.measure.self_test import Check
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.report.findings import WORDING
 from hockney.results.store import Store
@@ -391,13 +390,6 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     check_page(documents, "doctor", optional=optional)
 
 
-def test_self_test(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    figure = Check("LogGP", "L_ns", True, 0, 1000.0, Estimate(1000.0, 990.0, 1010.0))
-    pair = Check("slow link", "slow_ranks", False, planted=(0, 6), named=((0, 5),))
-    monkeypatch.setattr("hockney.cli.self_test.self_test", lambda: iter((figure, pair)))
-    check_page([read("doctor", "--self-test", codes=(1,))], "doctor---self-test")
-
-
 def test_errors(tmp_path: Path, read: Read) -> None:
     check_page([read("explain", "--machine", "nowhere", codes=(2,))], "errors")
 
@@ -421,7 +413,7 @@ def test_completion(read: Read) -> None:
 
 
 def test_every_command_has_a_schema() -> None:
-    assert {*DOCUMENTS} == {*COMMANDS, "error", "self-test"}
+    assert {*DOCUMENTS} == {*COMMANDS, "error"}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

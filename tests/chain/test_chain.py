@@ -11,10 +11,10 @@ from random import Random
 import pytest
 from tests.chain.curves import CurveMachine, curve_machine, loggp_machine
 from tests.chain.pairs import SLOW, Slow, healthy, planted
+from tests.chain.self_test import NEAR, FittedFigure, explained, figures_of, self_test, slow_in, switches_of
 from tests.matrix import matrix
 
 from hockney.measure.plan import pattern_suite
-from hockney.measure.self_test import NEAR, FittedFigure, explained, figures_of, self_test, slow_in, switches_of
 from hockney.suites import load_suite
 from hockney.worker.catalogue import Catalogue, load
 

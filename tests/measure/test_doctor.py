@@ -15,8 +15,6 @@ from hockney.machine.activity import Moment
 from hockney.machine.facts import facts
 from hockney.measure import doctor as checkup
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures, check_up, summarize_floor
-from hockney.measure.self_test import Check
-from hockney.stats.fit import Estimate
 from hockney.worker.answers import FloorAnswer, HelloAnswer
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import NoCompiler
@@ -206,28 +204,3 @@ def test_the_floor_is_watched_for_the_whole_duration_and_twice_at_least(
     measured = check_up(duration_s).measured
     assert len(floors_ns) == times
     assert (measured.floor_low_ns, measured.floor_high_ns) == (100.0, 99.0 + times)
-
-
-def test_the_self_test_prints_a_line_for_each_check(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    checks = [
-        Check("ping-pong", "switches_bytes", True, planted=(2385,), named=((2240, 2432),)),
-        Check("LogGP", "L_ns", True, 3224, 1692.0, Estimate(1690.0, 1680.0, 1700.0)),
-        Check("slow link", "slow_ranks", True, planted=(0, 6), named=((0, 6),)),
-        Check("nothing slow", "slow_ranks", True, planted=(), named=()),
-    ]
-    monkeypatch.setattr("hockney.cli.self_test.self_test", lambda: iter(checks))
-    assert execute(["doctor", "--self-test"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "ping-pong, protocol switches: required 2,385 B, obtained 2,240 B to 2,432 B: ok",
-        "LogGP, L to 3,224 B: required 1.69 us, obtained 1.69 us \N{PLUS-MINUS SIGN}0.6%: ok",
-        "slow link, slow ranks: required 0-6, obtained 0-6: ok",
-        "nothing slow, slow ranks: required none, obtained none: ok",
-        "all 4 checks are met",
-    ]
-    wrong = Check("slow rank", "slow_ranks", False, planted=(4,), named=((2,), (0, 3)))
-    monkeypatch.setattr("hockney.cli.self_test.self_test", lambda: iter([*checks, wrong]))
-    assert execute(["doctor", "--self-test"]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-2:] == ["slow rank, slow ranks: required 4, obtained 2, 0-3: FAILED", "5 checks, 1 failed"]

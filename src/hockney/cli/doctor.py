@@ -22,21 +22,16 @@ if TYPE_CHECKING:
 
 @command(
     "doctor",
-    example="hockney doctor\nhockney doctor --no-facts\nhockney doctor --self-test\nhockney doctor --json > pc.json",
+    example="hockney doctor\nhockney doctor --no-facts\nhockney doctor --json > pc.json",
     codes=tuple(ExitCode),
 )
 @click.option("--no-facts", is_flag=True, help="Leave out the description of the machine.")
-@click.option("--self-test", "is_self_test", is_flag=True, help="Instead, measure models with known figures (10 s).")
-def doctor(no_facts: bool, is_self_test: bool, *, as_json: bool, store: Path | None) -> int:
+def doctor(no_facts: bool, *, as_json: bool, store: Path | None) -> int:
     """Show what limits precision here, and how to fix it.
 
     Describes the machine. Measures for two seconds how long two CPUs take to exchange a cache line (the floor), and how
     much CPU time other programs and virtual machines use. Lists missing libraries with how to install them.
     """
-    if is_self_test:
-        from hockney.cli.self_test import show_self_test
-
-        return show_self_test(as_json=as_json)
     from hockney.measure.doctor import check_up
 
     checkup = check_up()

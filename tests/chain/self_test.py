@@ -100,7 +100,7 @@ def explained(
     asked = RunOptions(machine="made-up", ranks=(ranks,), launches=1, time_s=60.0)
     plan = make_plan(suite, asked, catalogue)
     with Store.open(folder / "results.db", create=True) as store:
-        outcome = running.measure(plan, catalogue, store, Display(), command="hockney doctor --self-test", seed=seed)
+        outcome = running.measure(plan, catalogue, store, Display(), command="hockney run", seed=seed)
         return explain_run(Run(store, outcome.run_id))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.chain import self_test as module
+from tests.chain.self_test import FittedFigure, Switches, figures_of, self_test, slow_in, switches_of
 
 from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.fits import FittedLine
 from hockney.analysis.finding import Finding, Subject
-from hockney.measure import self_test as module
-from hockney.measure.self_test import FittedFigure, Switches, figures_of, self_test, slow_in, switches_of
 from hockney.stats.interval import Estimate
 
 SUBJECT = Subject("shm", "pingpong")
