@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.analysis.explain.readings import gaps_of, near
+from tests.archive.oddities import ODDITIES, steps, text_of_record
 
 import hockney.archive
 from hockney.analysis.explain import DETECTORS, Explanation, explain
@@ -19,7 +20,7 @@ from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading
 from hockney.analysis.finding import Finding
 from hockney.archive import machines, published
 from hockney.archive.curves import estimate_of, read_machine
-from hockney.archive.oddities import ODDITIES, explain_machine, steps
+from hockney.archive.explained import explain_machine
 from hockney.machine.files import rows_of
 from hockney.report.findings import evidence_of, gap_text, sentence_of
 from hockney.stats.fit import Estimate
@@ -55,6 +56,13 @@ def test_every_sentence_has_evidence_units_and_intervals_with_a_width() -> None:
     spans = [span for text in texts for span in re.findall(r"([\d.,]+(?: [num]?s)?) \((.+?) to (.+?)\)", text)]
     assert spans
     assert not [span for span in spans if span[1] == span[2]]
+
+
+def test_the_oddities_that_ship_are_those_that_the_detectors_find() -> None:
+    assert (FOLDER / "oddities.json").read_text(encoding="utf-8") == text_of_record()
+    for name in machines():
+        computed = explain(read_machine(machines()[name]), (*DETECTORS, *ODDITIES))
+        assert list(map(sentence_of, explained(name).findings)) == list(map(sentence_of, computed.findings))
 
 
 def test_1_the_funnel_of_4_senders_is_that_of_8() -> None:

@@ -58,7 +58,7 @@ def _of_run(reference: str | None, store: Path | None) -> tuple[Explanation, dic
 
 def _of_machine(name: str) -> Explanation:
     from hockney.archive import machines
-    from hockney.archive.oddities import explain_machine
+    from hockney.archive.explained import explain_machine
     from hockney.worker.machine_model import builtin_models
 
     if name not in machines() and (name.endswith(".toml") or name in builtin_models()):

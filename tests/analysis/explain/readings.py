@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from tests.archive.oddities import ODDITIES
 
 from hockney.analysis.explain import DETECTORS, Explanation
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading
 from hockney.analysis.finding import Finding, NotChecked
-from hockney.archive.oddities import ODDITIES
 from hockney.report.findings import check_name
 from hockney.stats.fit import Estimate
 

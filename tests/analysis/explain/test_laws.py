@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tests.analysis.explain.readings import curve, reading
+from tests.archive.oddities import kinked_laws
 
 from hockney.analysis.explain.curve import MeasuredCurve, Reading
 from hockney.analysis.explain.laws import Odd, broken_laws, is_off, rows
 from hockney.analysis.finding import Absence, NotChecked
-from hockney.archive.oddities import kinked_laws
 from hockney.stats.fit import Estimate
 
 SIZES = (4, 64, 256, 1024)

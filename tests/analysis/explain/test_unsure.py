@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.analysis.explain.readings import SIZES, curve, found, line, reading
+from tests.archive.oddities import ODDITIES
 
 from hockney.analysis.explain import DETECTORS, explain
 from hockney.analysis.explain.curve import MeasuredCurve, Reading
@@ -15,7 +16,7 @@ from hockney.analysis.explain.pattern_pairs import duplex
 from hockney.analysis.finding import Absence
 from hockney.archive import machines
 from hockney.archive.curves import read_machine
-from hockney.archive.oddities import ODDITIES, explain_machine
+from hockney.archive.explained import explain_machine
 from hockney.stats.fit import Estimate
 
 FOLD = 8.0

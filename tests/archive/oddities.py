@@ -1,26 +1,25 @@
-"""Findings in the published figures of the archive's machines (`hockney explain --machine`).
+"""Detectors of oddities in published figures: they make oddities.json, and tests run them on changed figures.
 
-The detectors here have bounds that fit printed figures; no run is judged by them.
+Their bounds fit printed figures; no run is judged by them.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import asdict
+from typing import Any
 
-from hockney.analysis.explain import DETECTORS, Explanation, explain
 from hockney.analysis.explain.curve import MeasuredCurve, Options, Reading, subject_of
 from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LawRow, Odd, is_off, rows, without
 from hockney.analysis.explain.pattern_pairs import alike, common_sizes, loaded_and_idle
 from hockney.analysis.explain.shape import curves_of_shapes
-from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Subject
-from hockney.archive import Machine, Published
+from hockney.analysis.finding import Detector, Finding, NotChecked, Subject
+from hockney.archive import Published, machines
 from hockney.archive.curves import PublishedReading, estimate_of, read_machine
-from hockney.machine.files import rows_of
 from hockney.stats.fit import Estimate, Segment, fit_line
 
 _STEP = 0.10
@@ -337,13 +336,31 @@ ODDITIES: tuple[Detector, ...] = (
 )
 
 
-def explain_machine(machine: Machine) -> Explanation:
-    """Findings in the published figures, and statements of the report without figures (unseen.toml)."""
-    explanation = explain(read_machine(machine), (*DETECTORS, *ODDITIES))
-    rows = [row for row in rows_of(Path(__file__).with_name("unseen.toml")) if row["machine"] == machine.name]
-    unseen = {
-        row["what"]: NotChecked(Absence.INSUFFICIENT_DATA, row["what"], "of report", {"reason": row["why"]})
-        for row in rows
+def text_of_record() -> str:
+    """The text of oddities.json, with a line for each detector: `python -m tests.archive.oddities` prints it."""
+    machines = (
+        f"{json.dumps(name)}: [\n" + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in recorded().items()
+    )
+    return "{\n" + ",\n".join(machines) + "\n}\n"
+
+
+def recorded() -> dict[str, list[dict[str, Any]]]:
+    """What oddities.json has to hold: of each machine the findings of each detector, or why it has none."""
+    return {
+        name: [record for one in ODDITIES if (record := _record(one, read_machine(machine)))]
+        for name, machine in machines().items()
     }
-    rest = [gap for gap in explanation.not_checked if gap.what not in unseen]
-    return replace(explanation, not_checked=(*unseen.values(), *rest))
+
+
+def _record(detector: Detector, reading: Reading) -> dict[str, Any] | None:
+    """None where it finds nothing."""
+    result = detector.find(reading)
+    known = {"code": detector.code, "what": detector.what}
+    if isinstance(result, NotChecked):
+        return {**known, "gap": {"reason": result.reason.value, "why": result.why, "facts": dict(result.facts)}}
+    findings = [{name: value for name, value in asdict(each).items() if name not in ("code", "fix")} for each in result]
+    return {**known, "findings": findings} if findings else None
+
+
+if __name__ == "__main__":
+    print(text_of_record(), end="")
