@@ -12,7 +12,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import click
 import pytest
@@ -347,25 +346,6 @@ def test_export_is_of_one_kind(filled_store: Path, capsys: pytest.CaptureFixture
     output = capsys.readouterr()
     assert "a run is exported as --csv or as --json, not both: leave one out" in output.err
     assert json.loads(output.out)["exit_code"] == 2
-
-
-def test_export_of_a_platform(filled_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "platform.xml"
-    assert execute(["export", "--simgrid", "--machine", "paragon", "-o", str(path)]) == 0
-    *_, left_out = capsys.readouterr().err.splitlines()
-    assert left_out == "hockney: SimGrid has nothing for class.late of paragon: left out"
-    assert [host.attrib["id"] for host in ElementTree.parse(path).iter("host")] == ["rank-0", "rank-1"]
-    for words, why in (
-        (["--machine", "paragon"], "--ranks and --machine need --simgrid"),
-        (
-            ["2", "--simgrid", "--machine", "paragon"],
-            "--machine names a whole model: leave RUN, --transport and --ranks out",
-        ),
-        (["2", "--simgrid"], "name one transport of the run with --transport: mpi@openmpi-4.1.4, null, shm, tcp"),
-        (["2", "--simgrid", "-t", "null"], "a fit needs ping-pongs and oneway with window=16 of two ranks"),
-    ):
-        assert execute(["export", *words, "--store", str(filled_store)]) == 2
-        assert why in capsys.readouterr().err
 
 
 def test_a_failed_export_leaves_the_old_file(filled_store: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from contrib.simgrid.simgrid_platform import main, platform_of
 
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.cli import execute
@@ -20,7 +21,6 @@ from hockney.worker.build import Recipe, build_worker
 from hockney.worker.launch import Job, StartCommand, launch
 from hockney.worker.machine_model import Model, compiled, load_model
 from hockney.worker.session import WorkerSession
-from hockney.worker.simgrid import platform_of
 
 NEEDS_SMPI = pytest.mark.skipif(shutil.which("smpirun") is None, reason="not here: smpirun (scripts/runtimes)")
 SMPI = Recipe("smpi", compiler=("smpicc",), flags=("-fPIC",))
@@ -140,17 +140,14 @@ def test_both_engines_agree_without_contention(tmp_path: Path, costs: str) -> No
 
 @NEEDS_SMPI
 def test_a_fitted_machine(tmp_path: Path) -> None:
-    """The platform of a run's fit is that of the fitted model."""
-    store, path = str(tmp_path / "r.db"), tmp_path / "fitted.xml"
+    store = str(tmp_path / "r.db")
     model_of(tmp_path, MEMORY)
     assert execute(["run", "basics", "--machine", str(tmp_path / "machine.toml"), "--store", store, "--quiet"]) == 0
-    assert execute(["export", "--simgrid", "-n", "8", "-o", str(path), "--store", store]) == 0
     with open_results(store) as results:
         run = results.run()
         fit = fit_machine(run, run.series[0].point.transport)
         assert isinstance(fit, Fit)
         fitted = Model.from_content("fitted", fit.content(8))
-    assert path.read_text().splitlines()[3:] == platform_of(fitted).xml.splitlines()[3:]
     assert differing(tmp_path, fitted, POINTS) == {}
 
 
@@ -301,3 +298,16 @@ def test_hosts_sort_as_ranks_do(tmp_path: Path) -> None:
     assert names == sorted(names)
     assert len(names) == 12
     assert {host.attrib["speed"] for host in hosts} == {"2e+09f"}
+
+
+def test_the_program_writes_a_platform_or_says_why_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["simgrid_platform.py", "paragon"])
+    assert main() == 0
+    platform = capsys.readouterr()
+    assert [host.attrib["id"] for host in ElementTree.fromstring(platform.out).iter("host")] == ["rank-0", "rank-1"]
+    assert platform.err == "SimGrid has nothing for class.late: left out\n"
+    monkeypatch.setattr("sys.argv", ["simgrid_platform.py", "nowhere"])
+    assert main() == 2
+    assert capsys.readouterr().err.startswith("simgrid_platform.py: ")

@@ -29,7 +29,7 @@ COMMANDS = {
     "compare": "Compare two runs: which series became faster or slower.",
     "check": "Check for slowdowns against a baseline, or limits in a file.",
     "predict": "Predict times of a suite or some patterns on a machine fitted to a run, or on a model.",
-    "export": "Write a run as CSV, JSON, Parquet, OSU text or a platform of SimGrid.",
+    "export": "Write a run as CSV, JSON, Parquet or OSU text.",
     "import": "Store the outputs of other benchmarks as a run.",
     "report": "Write an HTML report of runs.",
     "doctor": "Show what limits precision here, and how to fix it.",

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -14,18 +14,14 @@ from hockney.cli.common import (
     command,
     complete,
     file_option,
-    model_option,
     output_option,
     refuse_output,
     transports_option,
 )
 from hockney.cli.streams import holds_document, remark
 from hockney.errors import HockneyError, UsageError
-from hockney.results.runs import Run, open_results
+from hockney.results.runs import Run
 from hockney.results.store import Store
-
-if TYPE_CHECKING:
-    from hockney.worker.machine_model import Model
 
 
 @command(
@@ -33,21 +29,14 @@ if TYPE_CHECKING:
     example="""hockney export last --csv -o figures.csv
     hockney export last --json --samples > run.json
     hockney export last --parquet run.parquet
-    hockney export last --osu -t mpi@openmpi
-    hockney export last --simgrid -t tcp -n 64 -o platform.xml
-    hockney export --simgrid --machine mine.toml -o platform.xml""",
+    hockney export last --osu -t mpi@openmpi""",
 )
 @click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete("run"))
 @click.option("--csv", "as_csv", is_flag=True, help="One row per series and machine state. [default]")
 @file_option("--parquet", help="Write the same rows to this Parquet file.")
 @click.option("--osu", is_flag=True, help="Write text in the form of the OSU micro-benchmarks.")
-@click.option("--simgrid", "as_platform", is_flag=True, help="A platform of SimGrid, calibrated for its SMPI.")
 @click.option("--samples", is_flag=True, help="With --json and --parquet: every sample of every rank.")
-@transports_option(help="With --osu: only these; with --simgrid: the one to fit.")
-@click.option(
-    "-n", "--ranks", type=click.IntRange(1), metavar="N", help="With --simgrid: ranks of the fit. [default: 64]"
-)
-@model_option(help="With --simgrid: a model instead of RUN.")
+@transports_option(help="With --osu: only these.")
 @output_option(help="Write to FILE instead of standard output.")
 def export(
     reference: str | None,
@@ -55,45 +44,31 @@ def export(
     as_csv: bool,
     parquet: Path | None,
     osu: bool,
-    as_platform: bool,
     samples: bool,
     transport: tuple[str, ...],
-    ranks: int | None,
-    machine: str | None,
     output: Path | None,
     as_json: bool,
     store: Path | None,
 ) -> None:
-    """Write a run as CSV, JSON, Parquet, OSU text or a platform of SimGrid.
+    """Write a run as CSV, JSON, Parquet or OSU text.
 
     RUN is a number, a label, `last` (the default), or `last~1` for the one before. The CSV has one row per series and
     state of the machine, with its confidence interval; an empty field is unknown. The JSON has all that is known of
     the run: the machine, the launches, the warnings, and every measurement. docs/metrics.md defines the columns.
-    The platform is a machine fitted to the run's figures of two ranks, or a model; docs/machines.md describes it.
     """
     forms = {"--csv": as_csv, "--json": as_json, "--parquet": parquet is not None, "--osu": osu}
-    given = [name for name, is_given in {**forms, "--simgrid": as_platform}.items() if is_given]
+    given = [name for name, is_given in forms.items() if is_given]
     if len(given) > 1:
         raise UsageError(f"a run is exported as {given[0]} or as {given[1]}, not both: leave one out")
     if samples and not (as_json or parquet):
         raise UsageError("--samples needs --json or --parquet: a CSV has one row per figure")
-    if transport and not (osu or as_platform):
-        raise UsageError("--transport needs --osu or --simgrid: other exports are of the whole run")
-    if (ranks, machine) != (None, None) and not as_platform:
-        raise UsageError("--ranks and --machine need --simgrid")
-    if machine is not None and (reference, transport, ranks) != (None, (), None):
-        raise UsageError("--machine names a whole model: leave RUN, --transport and --ranks out")
+    if transport and not osu:
+        raise UsageError("--transport needs --osu: other exports are of the whole run")
     for option, path in (("--output", output), ("--parquet", parquet)):
         if path is not None:
-            refuse_output(option, path, [Path(machine)] if machine is not None else [])
+            refuse_output(option, path, [])
     if parquet is not None and output is not None:
         raise UsageError("--parquet names its file already: leave out --output")
-    if as_platform:
-        from hockney.worker.machine_model import load_model
-
-        fitted = reference or "last", transport, ranks or 64, store
-        _write_platform(load_model(machine) if machine is not None else _fitted(*fitted), output)
-        return
     from hockney.results.export import write_csv, write_json
     from hockney.results.osu_text import write_osu
 
@@ -122,35 +97,6 @@ def _say_written(path: Path | None) -> None:
     """Say that a file was written; nothing of standard output or a special file."""
     if path is not None and path.is_file():
         remark(f"Wrote {path} ({path.stat().st_size / 1e3:,.0f} kB).")
-
-
-def _fitted(reference: str, transport: tuple[str, ...], ranks: int, store: Path | None) -> Model:
-    """The machine that a transport of a run shows. Raises UsageError where it shows none, or several might be meant."""
-    from hockney.analysis.predict.fit import fit_machine
-    from hockney.cli.show import select
-    from hockney.stats.fit import NoFit
-    from hockney.worker.machine_model import Model
-
-    with open_results(store) as results:
-        run = results.run(reference)
-        names = sorted({series.point.transport for series in select(run, (), transport)})
-        if len(names) != 1:
-            raise UsageError(f"name one transport of the run with --transport: {', '.join(names)}")
-        fit = fit_machine(run, names[0])
-        if isinstance(fit, NoFit):
-            raise UsageError(f"{fit.reason}; to measure them", argv=("hockney", "run", "basics", "-t", names[0]))
-        return Model.from_content(f"run {run.id} on {names[0]}", fit.content(ranks))
-
-
-def _write_platform(model: Model, output: Path | None) -> None:
-    from hockney.worker.simgrid import platform_of
-
-    platform = platform_of(model)
-    with written(output) as stream:
-        stream.write(platform.xml)
-    _say_written(output)
-    if platform.left_out:
-        remark(f"hockney: SimGrid has nothing for {', '.join(platform.left_out)} of {model.name}: left out")
 
 
 @contextlib.contextmanager

@@ -1,4 +1,6 @@
-"""A model of a machine as a platform of SimGrid, whose SMPI runs MPI programs on it.
+"""Writes a model of a machine as a platform of SimGrid, whose SMPI runs MPI programs on it.
+
+`simgrid_platform.py MODEL > platform.xml`: a model in a file, as `hockney predict --write` makes one, or of the archive.
 
 Ranks are hosts, each behind a separate link that holds the costs of a message, in the form of SMPI's factors. The links
 of the topology follow; SimGrid chooses among the shortest routes.
@@ -14,13 +16,14 @@ import itertools
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from hockney.errors import UsageError
-from hockney.worker.machine_model import Model, grid_edges, level_of, places, ranks_of
+from hockney.errors import HockneyError, UsageError
+from hockney.worker.machine_model import Model, grid_edges, level_of, load_model, places, ranks_of
 from hockney.worker.machine_schema import Cost, CostClass, Graph, Link, MachineModel, Mesh, Torus, Tree
 
 _SIZE_MAX = (1 << 31) - 1  # of an int, as SMPI has sizes in its settings
@@ -389,3 +392,23 @@ def _both_ways(a: str, b: str, link: str) -> Iterator[str]:
     for source, target, direction in ((a, b, "UP"), (b, a, "DOWN")):
         way = f'<link_ctn id="{link}" direction="{direction}"/>'
         yield f'    <route src="{source}" dst="{target}" symmetrical="NO">{way}</route>'
+
+
+def main() -> int:
+    """Write the platform to standard output, and what it leaves out to standard error."""
+    if len(sys.argv) != 2:
+        sys.stderr.write("usage: simgrid_platform.py MODEL > platform.xml\n")
+        return 2
+    try:
+        platform = platform_of(load_model(sys.argv[1]))
+    except HockneyError as error:
+        sys.stderr.write(f"simgrid_platform.py: {error}\n")
+        return 2
+    sys.stdout.write(platform.xml)
+    if platform.left_out:
+        sys.stderr.write(f"SimGrid has nothing for {', '.join(platform.left_out)}: left out\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
