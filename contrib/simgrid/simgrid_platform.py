@@ -1,6 +1,6 @@
 """Writes a model of a machine as a platform of SimGrid, whose SMPI runs MPI programs on it.
 
-`simgrid_platform.py MODEL > platform.xml`: a model in a file, as `hockney predict --write` makes one, or of the archive.
+`simgrid_platform.py MODEL > platform.xml`: a model in a file (`hockney predict --write` makes one), or of the archive.
 
 Ranks are hosts, each behind a separate link that holds the costs of a message, in the form of SMPI's factors. The links
 of the topology follow; SimGrid chooses among the shortest routes.
