@@ -1,7 +1,8 @@
 """Decides the next measurements, and when to stop: rounds over all points until each is precise enough.
 
-Every round measures every unfinished point once, in random order. Contention of some seconds then affects all points
-alike, and shows as scatter between rounds (Gropp and Lusk 1999). The replicate is the measurement: its samples are
+A round measures every unfinished point once, in random order. Contention of some seconds then affects all points
+alike, and shows as scatter between rounds (Gropp and Lusk 1999). Where a suite names points that come first, most
+rounds have only these. The replicate is the measurement: its samples are
 neighbours in time. A point ends when the interval of the median over measurements in one machine state is narrow
 enough, or when the time is up.
 
@@ -38,6 +39,9 @@ from hockney.stats.states import classify
 
 _SLOW_S = 1.0  # a transport is slow if a point took longer in a first round: others take some hundredths
 _NARROW_CHECKS = 2  # stopping at the first narrow interval would favour lucky ones
+_FIRST_MEASUREMENTS = 8  # of points that come first, before there are any of the rest: enough for an interval
+_FIRST_PART = 0.5  # but no longer than this part of the time
+_WHOLE_EVERY = 3  # then one round in three has all points
 
 
 class Instrument(Protocol):
@@ -120,8 +124,9 @@ class Sampler:
         self._clock = clock
         self._span_s = SPAN_S / plan.launches
         self._measurements = measurements
-        self._deadline_s = self._short_only_s = math.inf
-        self.round = self._first_round = start_round  # rounds so far, earlier ones included
+        self._deadline_s = self._short_only_s = self._whole_s = math.inf
+        self._is_covered = False  # a round of this launch had all points
+        self.round = start_round  # rounds so far, earlier ones included
         self._work = {point: Work(point) for point in plan.points}
         self._pending: list[Measurement] = []
         self._finished = 0
@@ -149,13 +154,14 @@ class Sampler:
             active += self._measure_again([work for work in active if work.point.role == "refined"], active)
         start_s = self._clock()  # only now: judging many earlier measurements may take longer than a short budget
         self._deadline_s = start_s + budget_s
+        self._whole_s = start_s + _FIRST_PART * budget_s
         self._short_only_s = start_s + long_messages_s(budget_s, self._plan.launches)
         self._long_ns = long_ns(len(active), budget_s)
         self._stream_ns = stream_ns(len(active), budget_s, self._plan.timeout_s)
         for work in self._work.values():
             self._make_alike(work)
         try:
-            while active and (self.round == self._first_round or not self._is_over()):
+            while active and not (self._is_covered and self._is_over()):
                 self._one_round(active)
                 over = self._is_over()
                 # Judging takes all measurements, so long runs do it ever more rarely.
@@ -196,12 +202,21 @@ class Sampler:
 
     # ---- one round ---------------------------------------------------------------------------------------------------
 
-    def _order(self, active: Sequence[Work]) -> list[Work]:
-        """The points of a round: of the first as the plan has them, so that a first figure comes soon."""
-        return self._random.sample(active, len(active)) if self.round > 0 else list(active)
+    def _first(self, active: Sequence[Work]) -> list[Work]:
+        """The points that the next round measures without the others; [] if it measures all."""
+        first = [work for work in active if work.point.role == "first"]
+        if self._is_covered:
+            return first if self.round % _WHOLE_EVERY else []
+        too_few = any(len(work.probes) < _FIRST_MEASUREMENTS for work in first)
+        return first if too_few and self._clock() < self._whole_s else []
+
+    def _order(self, points: Sequence[Work]) -> list[Work]:
+        """The order of a round: of the first as the plan has them, so that a first figure comes soon."""
+        return self._random.sample(points, len(points)) if self.round > 0 else list(points)
 
     def _one_round(self, active: list[Work]) -> None:
-        for work in self._order(active):
+        first = self._first(active)
+        for work in self._order(first or active):
             if self._is_cut_before(work):
                 break
             if self._is_left_out(work):
@@ -225,14 +240,15 @@ class Sampler:
                 self._pending.append(measurement)
                 self._observer.measured(measurement)
         self.round += 1
+        self._is_covered = self._is_covered or not first
 
     def _is_cut_before(self, work: Work) -> bool:
-        """Whether a round ends here: the first of a launch never, as few measurements are better than none."""
-        return self.round > self._first_round and self._is_over()
+        """Whether a round ends here: never before a launch has had all points, as few measurements beat none."""
+        return self._is_covered and self._is_over()
 
     def _is_left_out(self, work: Work) -> bool:
         """Whether a first round that takes far too long is made without this: a long message on a slow transport."""
-        if self.round > self._first_round or self._clock() < self._short_only_s or not is_long(work.point):
+        if self._is_covered or self._clock() < self._short_only_s or not is_long(work.point):
             return False
         transport = work.point.transport
         alike = (each for each in self._work.values() if each.point.transport == transport)
