@@ -43,6 +43,18 @@ def events_on_schedule(rate_hz: int) -> int:
     return max(1, min(wanted, 5000, int(rate_hz * 0.5)))
 
 
+def stream_least(point: Point) -> tuple[int, float]:
+    """How many events and ns a sample of a stream has at least, so that its ends weigh little.
+
+    The acknowledgement at the end takes up to a round trip: 64 messages and 1 ms are much longer. Long messages between
+    two ranks overlap within themselves, so 16 of them are enough. A pattern without messages has no acknowledgement.
+    No sample is longer than that: another program then rarely interrupts it.
+    """
+    if not point.traits.payload:
+        return 64, 0.0
+    return (16, 250_000.0) if is_long(point) and point.ranks == 2 else (64, 1_000_000.0)
+
+
 def is_long(point: Point) -> bool:
     """Whether a repetition sends more than 64 KiB."""
     return point.bytes * int(dict(point.options).get("window", 1)) > 1 << 16
