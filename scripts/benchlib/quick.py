@@ -30,7 +30,7 @@ _ANY_SHARE = Target("-")
 
 @dataclass(frozen=True)
 class Shares:
-    """What a data sheet shows: `widths` holds the larger half-width of each figure over its value, `missing` the others.
+    """What a data sheet shows: the half-width of each figure over its value, and how many figures are `missing`.
 
     `fitted` of `fits` values of r_inf and n_1/2 are there.
     """

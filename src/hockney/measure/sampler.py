@@ -42,7 +42,6 @@ _SLOW_S = 1.0  # a transport is slow if a point took longer in a first round: ot
 _NARROW_CHECKS = 2  # stopping at the first narrow interval would favour lucky ones
 _FAR_TOO_LONG = 4  # times what a batch needs: it was chosen in a quick moment, and the next measurement gets another
 _FIRST_MEASUREMENTS = 8  # of points that come first, before there are any of the rest: enough for an interval
-_FIRST_PART = 0.5  # but no longer than this part of the time
 _WHOLE_EVERY = 3  # then one round in three has all points
 
 
@@ -126,7 +125,7 @@ class Sampler:
         self._clock = clock
         self._span_s = SPAN_S / plan.launches
         self._measurements = measurements
-        self._deadline_s = self._short_only_s = self._whole_s = math.inf
+        self._deadline_s = self._short_only_s = math.inf
         self._is_covered = False  # a round of this launch had all points
         self.round = start_round  # rounds so far, earlier ones included
         self._work = {point: Work(point) for point in plan.points}
@@ -156,7 +155,6 @@ class Sampler:
             active += self._measure_again([work for work in active if work.point.role == "refined"], active)
         start_s = self._clock()  # only now: judging many earlier measurements may take longer than a short budget
         self._deadline_s = start_s + budget_s
-        self._whole_s = start_s + _FIRST_PART * budget_s
         self._short_only_s = start_s + long_messages_s(budget_s, self._plan.launches)
         self._long_ns = long_ns(len(active), budget_s)
         self._stream_ns = stream_ns(len(active), budget_s, self._plan.timeout_s)
@@ -210,7 +208,7 @@ class Sampler:
         if self._is_covered:
             return first if self.round % _WHOLE_EVERY else []
         too_few = any(len(work.probes) < _FIRST_MEASUREMENTS for work in first)
-        return first if too_few and self._clock() < self._whole_s else []
+        return first if too_few and not self._is_over() else []
 
     def _order(self, points: Sequence[Work]) -> list[Work]:
         """The order of a round: of the first as the plan has them, so that a first figure comes soon."""
