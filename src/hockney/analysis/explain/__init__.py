@@ -42,8 +42,8 @@ DETECTORS: tuple[Detector, ...] = (
 )
 # What other programs on the CPUs may cause by themselves; where there were some, one finding stands for all of these.
 _OF_LOAD = frozenset(("outliers", "bimodal", "slow size", "drift", "duplex limit", "slower than its parts"))
-# Facts that differ where one thing is found twice.
-_COUNTS = frozenset(("load", "rounds", "points", "timed", "pairs", "class", "others", "outliers", "samples"))
+# Facts that may differ where one thing is found twice.
+_VARYING = frozenset(("load", "rounds", "points", "timed", "pairs", "class", "others", "level", "cache_bytes"))
 SUITES = {detector.what: detector.suite for detector in DETECTORS if detector.suite} | {"LogGP": "loggp"}
 
 
@@ -141,10 +141,10 @@ def _once(findings: list[Finding]) -> list[Finding]:
     for finding in ordered:
         about, names = finding.subject, finding.facts.items()
         words = [
-            (name, str(fact)) for name, fact in names if isinstance(fact, str | int | list) and name not in _COUNTS
+            (name, str(fact)) for name, fact in names if isinstance(fact, str | int | list) and name not in _VARYING
         ]
         what = about.transport, about.pattern.partition(" ")[0], _is_within_host(about)
-        by_words.setdefault((finding.code, finding.cause, *what, *words), finding)
+        by_words.setdefault((finding.code, *what, *words), finding)
     return list(by_words.values())
 
 
