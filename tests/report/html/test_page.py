@@ -153,7 +153,7 @@ def test_the_verdict_answers_common_questions(page: str) -> None:
     )  # the transport to use
     assert "is fastest (121 ns, 2.5 times as long); through the kernel, unix is fastest (14.0 us, " in text
     assert "Strongest problem, on shm: slow rank or pair. Ranks 1, 3 take 210 ns, 3.00 times their class" in text
-    assert "Half of the figures are known to ±" in text  # how sure
+    assert "The typical uncertainty is ±" in text  # how sure
     assert "over 3 launches" in text
     assert "times shorter than a Cray T3D's (1.10 us, 1996); " in text  # and then
 

@@ -21,6 +21,7 @@ from hockney.stats import Estimate
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 _TITLES_MAX = 5
+_ROUGH = 0.3  # the typical uncertainty of figures that are no good for small differences
 _KINDS = {"memory": "through shared memory", "library": "of libraries", "kernel": "through the kernel"}
 
 
@@ -262,12 +263,9 @@ def _certainty(material: Material) -> str:
     spread = statistics.median(spreads)
     if spread == 0:
         return "The figures are those of a model, which is exact."
-    known = f"Half of the figures are known to {spread_text(spread)} or better"
-    return known + (
-        ", within one launch: how much launches differ is not known."
-        if launches == 1
-        else f", over {launches} launches."
-    )
+    begin, end = ("Rough figures: the", " Good for factors of two, not for 10 %.") if spread > _ROUGH else ("The", "")
+    over = "within one launch: how much launches differ is not known" if launches == 1 else f"over {launches} launches"
+    return f"{begin} typical uncertainty is {spread_text(spread)}, {over}.{end}"
 
 
 # ---- the cards ------------------------------------------------------------------------------------------------------
