@@ -46,9 +46,8 @@ def events_on_schedule(rate_hz: int) -> int:
 def stream_least(point: Point) -> tuple[int, float]:
     """How many events and ns a sample of a stream has at least, so that its ends weigh little.
 
-    The acknowledgement at the end takes up to a round trip: 64 messages and 1 ms are much longer. Long messages between
-    two ranks overlap within themselves, so 16 of them are enough. A pattern without messages has no acknowledgement.
-    No sample is longer than that: another program then rarely interrupts it.
+    Of long messages between two ranks, which overlap within themselves, a few; without messages there is no last
+    acknowledgement. The shorter a sample, the less likely another program interrupts it.
     """
     if not point.traits.payload:
         return 64, 0.0

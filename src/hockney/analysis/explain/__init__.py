@@ -105,11 +105,10 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
     lines, off_lines, without_lines = lines_of(reading)
     loggp, without_loggp = parameters_of(reading)
     codes = {finding.code for finding in findings}
-    findings = _once(_without_load(findings, reading))
     not_checked = [gap for code, of_code in gaps.items() if code not in codes for gap in of_code]
     return Explanation(
         subject=reading.subject,
-        findings=tuple(findings),
+        findings=_once(_without_load(findings, reading)),
         lines=tuple(lines),
         loggp=tuple(loggp),
         layers=tuple(layers_of(reading)),
@@ -125,27 +124,21 @@ def _without_load(findings: list[Finding], reading: Reading) -> list[Finding]:
     explained = [finding for finding in findings if finding.code in _OF_LOAD]
     if busy is None or not explained:
         return findings
-    facts = {
-        "seen": busy.cause,
-        "explained": list(dict.fromkeys(finding.code for finding in explained)),
-        "findings": len(explained),
-    }
-    card = Finding("busy machine", Subject(), facts, "", as_warned(busy.remedy), max(each.effect for each in explained))
+    codes, effect = dict.fromkeys(finding.code for finding in explained), max(each.effect for each in explained)
+    facts = {"seen": busy.cause, "explained": [*codes], "findings": len(explained)}
+    card = Finding("busy machine", Subject(), facts, "", as_warned(busy.remedy), effect)
     return [card, *(finding for finding in findings if finding.code not in _OF_LOAD)]
 
 
-def _once(findings: list[Finding]) -> list[Finding]:
+def _once(findings: list[Finding]) -> tuple[Finding, ...]:
     """The findings in their order, without those that say the same as one before: of other numbers of ranks, say."""
-    ordered = sorted(findings, key=lambda finding: (_is_within_host(finding.subject), -finding.effect))
     by_words: dict[object, Finding] = {}
-    for finding in ordered:
-        about, names = finding.subject, finding.facts.items()
-        words = [
-            (name, str(fact)) for name, fact in names if isinstance(fact, str | int | list) and name not in _VARYING
-        ]
-        what = about.transport, about.pattern.partition(" ")[0], _is_within_host(about)
-        by_words.setdefault((finding.code, *what, *words), finding)
-    return list(by_words.values())
+    for finding in sorted(findings, key=lambda finding: (_is_within_host(finding.subject), -finding.effect)):
+        about, facts = finding.subject, finding.facts.items()
+        words = [str(fact) for name, fact in facts if isinstance(fact, str | int | list) and name not in _VARYING]
+        where = about.transport, about.pattern.partition(" ")[0], _is_within_host(about)
+        by_words.setdefault((finding.code, *where, *words), finding)
+    return tuple(by_words.values())
 
 
 def _is_within_host(subject: Subject) -> bool:

@@ -52,13 +52,12 @@ def _of_curve(curve: MeasuredCurve, reading: Reading) -> Iterator[Finding]:
         bends = []
         for switch, (below, above) in zip(fit.switches, itertools.pairwise(fit.segments), strict=True):
             slow = _slow_size(curve, switch)
-            jump = _judged(curve, switch, below, above) if slow is None else None
             if slow is not None:
                 yield slow
-            elif jump is not None:
+            elif (jump := _judged(curve, switch, below, above)) is not None:
                 yield _switch(curve, *jump, thresholds, reading)
             elif _is_bend(below, above):
-                bends.append(_bend(curve, switch, below, above, thresholds, reading))
+                bends.append(_bend(curve, switch, below, above, thresholds))
         yield from sorted(bends, key=lambda bend: -bend.effect)[:1]
     yield from _not_seen(curve, fit, thresholds)
 
@@ -87,24 +86,21 @@ def _step(curve: MeasuredCurve, fitted: Switch) -> tuple[CurvePoint, CurvePoint,
 
 
 def _slow_size(curve: MeasuredCurve, fitted: Switch) -> Finding | None:
-    """A single slow size: the next one has lost more than half of the rise, and shorter ones do not lead up to it.
+    """A single slow size, by more than in proportion to it, where the next one has lost more than half of the rise.
 
     A switch, up or down, moves all sizes beyond it.
     """
     lower, upper, sign = _step(curve, fitted)
     at = curve.points.index(upper if sign > 0 else lower)
-    if not 0 < at < len(curve.points) - 1:
+    if not 0 < at < len(curve.points) - 1 or curve.sizes[at - 1] == 0:
         return None
-    first, before, slow, after = (curve.points[max(0, place)] for place in range(at - 2, at + 2))
+    before, slow, after = curve.points[at - 1 : at + 2]
     rise_ns, left_ns = (point.time_ns.value - before.time_ns.value for point in (slow, after))
-    slope = max(0.0, before.time_ns.value - first.time_ns.value) / max(1, before.bytes - first.bytes)
-    led_ns = before.time_ns.value + slope * (slow.bytes - before.bytes)
-    if left_ns >= rise_ns / 2 or slow.time_ns.low < (1 + _BEND) * led_ns:
+    if left_ns >= rise_ns / 2 or slow.time_ns.low < (1 + _BEND) * before.time_ns.value * slow.bytes / before.bytes:
         return None
     expected_ns = before.time_ns.value + left_ns * (slow.bytes - before.bytes) / (after.bytes - before.bytes)
     facts = {"size_bytes": slow.bytes, "time_ns": slow.time_ns, "expected_ns": expected_ns}
-    effect = slow.time_ns.value / expected_ns - 1
-    return Finding("slow size", subject_of(curve, (slow.bytes,)), facts, effect=effect)
+    return Finding("slow size", subject_of(curve, (slow.bytes,)), facts, effect=slow.time_ns.value / expected_ns - 1)
 
 
 def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segment) -> tuple[Switch, Answer, int] | None:
@@ -222,11 +218,6 @@ def _fix(curve: MeasuredCurve, below: int, above: int, reading: Reading) -> Fix:
     return Fix("measure between", tuple(command), run_facts=reading.facts)
 
 
-def _between_sparse(curve: MeasuredCurve, below: int, above: int, reading: Reading) -> Fix | None:
-    """The fix for sizes too far apart to show whether a switch lies between them; None for others."""
-    return _fix(curve, below, above, reading) if above > _SPARSE * max(below, 64) else None
-
-
 # ---- bends and curved stretches -------------------------------------------------------------------------------------
 
 
@@ -239,12 +230,7 @@ def _is_bend(below: Segment, above: Segment) -> bool:
 
 
 def _bend(
-    curve: MeasuredCurve,
-    switch: Switch,
-    below: Segment,
-    above: Segment,
-    thresholds: Sequence[Threshold],
-    reading: Reading,
+    curve: MeasuredCurve, switch: Switch, below: Segment, above: Segment, thresholds: Sequence[Threshold]
 ) -> Finding:
     """The finding; `effect` is the change of the time at the last size of the upper segment."""
     known = _documented_at(switch, thresholds)
@@ -260,7 +246,6 @@ def _bend(
         subject_of(curve, (switch.below_bytes, switch.above_bytes)),
         facts | (known[0].facts if known else {}),
         cause="documented" if known else "",
-        fix=_between_sparse(curve, switch.below_bytes, switch.above_bytes, reading) if not known else None,
         effect=abs(above.time_ns(above.last_bytes) / below.time_ns(above.last_bytes) - 1),
         sources=_sources(known),
     )
