@@ -341,9 +341,8 @@ class Sampler:
         clocked = math.ceil(max(20_000, 200 * work.clock_ns) / each_ns)
         if not work.point.is_stream:
             return clocked
-        events, least_ns = stream_least(work.point)
-        if "lost" in measurement.counters:  # a batch of datagrams is no longer than a receiver's buffer
-            least_ns = 0.0  # ranks meet only between batches
+        # A batch of datagrams is no longer than a receiver's buffer: ranks meet only between batches.
+        events, least_ns = (64, 0.0) if "lost" in measurement.counters else stream_least(work.point)
         wanted = max(clocked, least_ns / each_ns, events / measurement.definition.divisor)
         return max(1, min(math.ceil(wanted), int(self._stream_ns / each_ns / (1 + 1 / FILL))))
 
