@@ -46,9 +46,12 @@ class Shares:
 
 
 def shares_of(document: Mapping[str, Any]) -> Shares:
-    """The shares of a document of `hockney quick --json`. An oversubscribed row counts like any other."""
-    figures = [row[key] for row in document["rows"] for key in _FIGURES]
-    fits = [row[key] for row in document["rows"] for key in _FITTED]
+    """The shares of a document of `hockney quick --json`. A transport without a row misses all figures."""
+    rows = {row["transport"]: row for row in document["rows"]}
+    carried = (series for series in document["series"] if series["bytes"] > 0 and series["transport"] != "null")
+    names = dict.fromkeys(series["transport"] for series in carried if series["status"] != "skipped")
+    figures = [rows.get(name, {}).get(key) for name in names for key in _FIGURES]
+    fits = [rows.get(name, {}).get(key) for name in names for key in _FITTED]
     widths = [width for width in map(_width, figures) if width is not None]
     return Shares(widths, len(figures) - len(widths), sum(fit is not None for fit in fits), len(fits))
 

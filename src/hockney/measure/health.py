@@ -149,7 +149,7 @@ class PairSampler(Sampler):
         super().run(budget_s)
 
     def _is_cut_before(self, work: Work) -> bool:
-        if self._is_covered or self._last is None:
+        if self.round > self._first_round or self._last is None:
             return super()._is_cut_before(work)
         return round_of(work.point) != round_of(self._last.point) and self._clock() >= self._first_pass_s
 

@@ -126,8 +126,7 @@ class Sampler:
         self._span_s = SPAN_S / plan.launches
         self._measurements = measurements
         self._deadline_s = self._short_only_s = math.inf
-        self._is_covered = False  # a round of this launch had all points
-        self.round = start_round  # rounds so far, earlier ones included
+        self.round = self._first_round = start_round  # rounds so far, earlier ones included
         self._work = {point: Work(point) for point in plan.points}
         self._pending: list[Measurement] = []
         self._finished = 0
@@ -161,7 +160,7 @@ class Sampler:
         for work in self._work.values():
             self._make_alike(work)
         try:
-            while active and not (self._is_covered and self._is_over()):
+            while active and (self.round == self._first_round or not self._is_over()):
                 self._one_round(active)
                 over = self._is_over()
                 # Judging takes all measurements, so long runs do it ever more rarely.
@@ -205,18 +204,15 @@ class Sampler:
     def _first(self, active: Sequence[Work]) -> list[Work]:
         """The points that the next round measures without the others; [] if it measures all."""
         first = [work for work in active if work.point.role == "first"]
-        if self._is_covered:
-            return first if self.round % _WHOLE_EVERY else []
         too_few = any(len(work.probes) < _FIRST_MEASUREMENTS for work in first)
-        return first if too_few and not self._is_over() else []
+        return first if too_few or self.round % _WHOLE_EVERY else []
 
     def _order(self, points: Sequence[Work]) -> list[Work]:
         """The order of a round: of the first as the plan has them, so that a first figure comes soon."""
         return self._random.sample(points, len(points)) if self.round > 0 else list(points)
 
     def _one_round(self, active: list[Work]) -> None:
-        first = self._first(active)
-        for work in self._order(first or active):
+        for work in self._order(self._first(active) or active):
             if self._is_cut_before(work):
                 break
             if self._is_left_out(work):
@@ -240,15 +236,14 @@ class Sampler:
                 self._pending.append(measurement)
                 self._observer.measured(measurement)
         self.round += 1
-        self._is_covered = self._is_covered or not first
 
     def _is_cut_before(self, work: Work) -> bool:
-        """Whether a round ends here: never before a launch has had all points, as few measurements beat none."""
-        return self._is_covered and self._is_over()
+        """Whether a round ends here: the first of a launch never, as few measurements are better than none."""
+        return self.round > self._first_round and self._is_over()
 
     def _is_left_out(self, work: Work) -> bool:
         """Whether a first round that takes far too long is made without this: a long message on a slow transport."""
-        if self._is_covered or self._clock() < self._short_only_s or not is_long(work.point):
+        if self.round > self._first_round or self._clock() < self._short_only_s or not is_long(work.point):
             return False
         transport = work.point.transport
         alike = (each for each in self._work.values() if each.point.transport == transport)
