@@ -10,6 +10,7 @@ from scripts.benchlib.command import run
 from scripts.benchlib.commands import Sampled, repeat_rows
 from scripts.benchlib.contests import Absent, Contest, Quadruple, Question, go_round
 from scripts.benchlib.place import numbers
+from scripts.benchlib.quick import share_rows, shares_of
 from scripts.benchlib.table import INCONCLUSIVE, NO, UNKNOWN, YES, Row, Target, markdown, markers, put_between, summary
 from tests.measure.contended_machine import ContendedMachine
 from tests.shared import finished
@@ -229,6 +230,32 @@ def test_a_part_prints_its_row() -> None:
     assert "; 3 starts |" in shown
     assert "| CPU | " in machine
     assert str(ROOT) not in done.stdout
+
+
+def value(middle: float, low: float | None, high: float | None) -> dict[str, float | None]:
+    return {"value": middle, "low": low, "high": high}
+
+
+def test_the_shares_of_a_sheet_count_what_is_missing() -> None:
+    """Of eight figures one is not there and one has no interval; four are known to 5 %, one only to 31 %."""
+    good, rough, no_interval = value(100, 96, 104), value(100, 69, 110), value(100, None, None)
+    times = ("latency_ns", "bandwidth_bytes_per_s", "bidirectional_bytes_per_s", "barrier_ns")
+    keys = (*times, "r_inf_bytes_per_s", "n_half_bytes")
+    figures = {
+        "shm": (good, good, value(100, 95, 105), rough, good, rough),
+        "tcp": (good, value(100, 80, 130), no_interval, None, good, None),
+    }
+    rows = [{"transport": name, **dict(zip(keys, row, strict=True))} for name, row in figures.items()]
+    series = [{"transport": name, "bytes": 8, "status": "budget"} for name in ("shm", "tcp", "null")]
+    skipped = {"transport": "unix", "bytes": 8, "status": "skipped"}
+    shares = shares_of({"rows": rows, "series": [*series, skipped]})
+    assert (shares.missing, len(shares.widths), shares.fitted, shares.fits) == (2, 6, 3, 4)
+    assert (shares.within(0.05), shares.within(0.30)) == (4 / 8, 5 / 8)
+    quiet, busy = (share_rows("quick", shares, is_busy=is_busy) for is_busy in (False, True))
+    assert [row.measured for row in quiet] == ["2 of 8", "62%", "50%", "75%"]
+    assert [row.met for row in quiet] == [NO, UNKNOWN, NO, NO]
+    assert [row.met for row in busy] == [NO, NO, UNKNOWN, UNKNOWN]
+    assert shares_of({"rows": [], "series": series}).missing == 8, "no row is there"
 
 
 @pytest.mark.full

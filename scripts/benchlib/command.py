@@ -19,6 +19,7 @@ from scripts.benchlib.models import models
 from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import events, loads, null, shm, sockets
 from scripts.benchlib.place import Place
+from scripts.benchlib.quick import quick
 from scripts.benchlib.table import UNKNOWN, WHOLE, Row, markdown, put_between, summary
 
 from hockney.errors import HockneyError
@@ -42,6 +43,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
 _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
     "repeat": repeat,
     "start": start,
+    "quick": quick,
     "large": large,
     "models": models,
 }

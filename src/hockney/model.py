@@ -111,7 +111,8 @@ class Point:
     `transport` is `name[@library][:variant][/N]`: `shm`, `tcp:spin`, `mpi@openmpi-4.1.4`; N ranks fill each host in
     turn, without it they are spread evenly. `options` are the pattern's options, as sorted (name, value) pairs without
     the defaults. `role` says why the point was added: "asked", "refined" if the sampler added it at a bend of the
-    curve, or "basic", for predictions only. `traits` are those of the pattern on this transport.
+    curve, "basic" for predictions only, or "first": measured before others and more often. `traits` are those of the
+    pattern on this transport.
     The option BACKGROUND is of no pattern: it names the traffic of other ranks meanwhile.
     """
 

@@ -14,6 +14,7 @@ from hockney.measure.estimate import (
     is_too_short,
     long_messages_s,
     long_ns,
+    stream_least,
     stream_ns,
 )
 from hockney.model import PatternTraits, Point
@@ -28,6 +29,25 @@ def test_a_repetition_is_long_from_a_40th_of_its_points_share(points: int, long_
 @pytest.mark.parametrize(("points", "time_s", "stream_s"), [(4, 10, 2.5), (1000, 10, 0.5), (0, 10, 10), (1, 120, 20)])
 def test_a_stream_lasts_its_share_and_at_most_a_third_of_the_limit(points: int, time_s: int, stream_s: float) -> None:
     assert stream_ns(points, time_s, limit_s=60) == pytest.approx(1e9 * stream_s)
+
+
+@pytest.mark.parametrize(
+    ("size", "window", "ranks", "payload", "least"),
+    [
+        (8, 1, 2, True, (64, 1e6)),
+        (1 << 16, 1, 2, True, (64, 1e6)),
+        ((1 << 16) + 1, 1, 2, True, (16, 0.25e6)),
+        (1 << 13, 16, 2, True, (16, 0.25e6)),
+        (1 << 20, 1, 3, True, (64, 1e6)),
+        (0, 1, 2, False, (64, 0)),
+    ],
+)
+def test_a_sample_of_a_stream_is_as_short_as_its_ends_allow(
+    size: int, window: int, ranks: int, payload: bool, least: tuple[int, float]
+) -> None:
+    traits = PatternTraits(stream=True, payload=payload)
+    point = Point("shm", "oneway", ranks, size, (("window", str(window)),), traits=traits)
+    assert stream_least(point) == least
 
 
 @pytest.mark.parametrize(

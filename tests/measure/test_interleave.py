@@ -22,7 +22,7 @@ from hockney.analysis.compare import Verdict, compare_runs
 from hockney.errors import UsageError
 from hockney.measure import interleave
 from hockney.measure import run as running
-from hockney.measure.estimate import MIN_MEASUREMENTS
+from hockney.measure.estimate import MIN_MEASUREMENTS, SAMPLES_MIN
 from hockney.measure.plan import Plan
 from hockney.measure.pool import WorkerPool
 from hockney.measure.recorder import RunOutcome
@@ -167,7 +167,7 @@ def test_a_slow_side_leaves_the_quick_one_its_warm_up(store: Store, tmp_path: Pa
     warmups: set[int] = set()
 
     def measured(it: Measurement, round_: int, **how: Any) -> Measurement:
-        if it.point.transport == "sim@b" and how["batch"] > 1:
+        if it.point.transport == "sim@b" and how["samples"] > SAMPLES_MIN:
             warmups.add(how["warmup"])
         return it
 

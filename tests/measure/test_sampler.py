@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -153,6 +155,69 @@ def test_rounds_measurement_every_unfinished_point_once_in_random_order() -> Non
     assert all(sorted(order) == list(range(20)) for order in orders[:-1])
     assert orders[0] == tuple(range(20))
     assert len(set(orders[:-1])) == len(orders) - 1
+
+
+FIRST = tuple(Point("shm", "pingpong", 2, size, role="first") for size in range(8, 14))
+REST = tuple(Point("shm", "pingpong", 2, size) for size in range(20, 40))
+
+
+def counts_by_round(notes: Notes) -> list[tuple[int, int]]:
+    """How many points of the first kind each round measured, and how many others."""
+    sizes = [[measurement.point.bytes for measurement in measurements] for measurements in notes.rounds]
+    return [(sum(size < 20 for size in of_round), sum(size >= 20 for size in of_round)) for of_round in sizes]
+
+
+def test_points_that_come_first_are_measured_eight_times_before_the_rest_and_then_three_times_as_often() -> None:
+    machine = Machine(lambda point: 1000.0, noise=0.2)
+    notes = sample(machine, plan_of(*REST, *FIRST, precision=0.0001), budget_s=3)
+    counts = counts_by_round(notes)[:-1]  # the last one is cut short
+    assert counts[:8] == [(6, 0)] * 8
+    assert sum(rest > 0 for _, rest in counts[8:]) >= 3
+    assert {first for first, _ in counts} == {6}
+    assert {rest for _, rest in counts} == {0, 20}
+    whole = [number for number, (_, rest) in enumerate(counts) if rest]
+    assert {after - before for before, after in pairwise(whole[1:])} == {3}
+    orders = [tuple(measurement.point.bytes for measurement in measurements) for measurements in notes.rounds[1:-1]]
+    assert len(set(orders)) > len(orders) / 2, "the order of each round is random"
+
+
+def test_when_the_points_that_come_first_are_known_every_round_has_the_rest() -> None:
+    luck = random.Random(3)
+    noisy = Machine(lambda point: 1000.0 if point.bytes < 20 else 2000.0 * (1 + luck.random()))
+    notes = sample(noisy, plan_of(*FIRST, *REST, precision=0.01), budget_s=60)
+    assert {notes.ends[point][0] for point in FIRST} == {PointStatus.PRECISE}
+    last_first = max(number for number, (first, _) in enumerate(counts_by_round(notes)) if first)
+    assert {first for first, _ in counts_by_round(notes)[last_first + 1 :]} == {0}
+    assert len(counts_by_round(notes)) > last_first + 5
+
+
+@pytest.mark.parametrize("budget_s", [1e-9, 0.3])
+def test_a_short_time_is_for_the_points_that_come_first(budget_s: float) -> None:
+    machine = Machine(lambda point: 1000.0, noise=0.2, pause_s=0.02)
+    notes = sample(machine, plan_of(*REST, *FIRST, precision=0.0001), budget_s=budget_s)
+    assert {measurement.point for measurement in all_measurements(notes)} == {*FIRST}
+    assert notes.ends[REST[0]] == (PointStatus.BUDGET, "the time was up: no interval yet; measurements in all: 0")
+
+
+def test_a_resumed_run_goes_on_with_all_points() -> None:
+    machine = Machine(lambda point: 1000.0, noise=0.2)
+    earlier = all_measurements(sample(machine, plan_of(*FIRST, *REST, precision=0.0001), budget_s=3))
+    notes = sample(machine, plan_of(*FIRST, *REST, precision=0.0001), budget_s=3, earlier=earlier)
+    assert any(rest for _, rest in counts_by_round(notes)[:3]), "those that come first have their eight already"
+
+
+def test_a_batch_that_was_chosen_in_a_quick_moment_is_made_shorter() -> None:
+    """A pattern that takes longer from its first measurement on."""
+    machine = Machine(lambda point: 30.0 if len(machine.measurements) < 3 else 30.0 * 16, noise=0)
+    batches = [measurement.batch for measurement in all_measurements(sample(machine, plan_of(SHM)))]
+    assert batches[0] > 4 * batches[1]
+    assert len({*batches[1:]}) == 1
+
+
+@pytest.mark.parametrize("slower", [1.0, 3.5])
+def test_a_batch_that_is_a_little_too_long_stays(slower: float) -> None:
+    machine = Machine(lambda point: 30.0 if len(machine.measurements) < 3 else 30.0 * slower, noise=0)
+    assert len({measurement.batch for measurement in all_measurements(sample(machine, plan_of(SHM)))}) == 1
 
 
 def test_the_end_of_the_budget_is_stored_with_the_precision() -> None:

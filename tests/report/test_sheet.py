@@ -406,7 +406,7 @@ def test_two_launches_ask_for_a_third_unless_they_are_precise(
     with Store.open(tmp_path / "r.db") as store:
         store.set_status(1, LATENCY.point, status)
     text = shown(tmp_path, capsys)
-    wide = "Two launches give wide intervals; a third makes them much narrower."
+    wide = "After 2 launches an interval is about 6 times as wide as after 3."
     assert (wide in text, "hockney run --resume 1" in text) == ((status is PointStatus.BUDGET,) * 2)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import shlex
+import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,11 +27,12 @@ from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.measure.recorder import RunOutcome
 from hockney.model import PointStatus, RunStatus
 from hockney.report.sheet import Sheet
+from hockney.report.words import percent_text
 from hockney.results.export import write_csv
 from hockney.results.runs import Results, Run
 from hockney.results.store import Store, default_path
 from hockney.suites import Suite
-from hockney.units import counted
+from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue, load
 
 
@@ -157,16 +160,21 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str
         what = f"{counted(outcome.failed, 'point')} failed" if outcome.failed else "nothing could be measured"
         more = f"; {what}: {typed('show', run_id, '--all')} shows why"
     elif is_empty:
-        more = f"; no figure has a confidence interval yet: {typed('run', '--resume', run_id)} continues"
+        asked = percent_digits(run.info.plan["precision"])
+        more = f"; nothing is known to {asked} % yet: {typed('run', '--resume', run_id)} continues"
     else:
         plot = [typed("show", run_id, "--plot")] if plots_of(run, run.series) else []
         commands = typed("explain", run_id), *plot, typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"
-    points = [series.status for series in run.series if series.status is not PointStatus.SKIPPED]
-    early = points.count(PointStatus.BUDGET)
-    are = f"{counted(len(points), 'point')} {'is' if early == 1 else 'are'}"
-    why = f"; the time is up: {early} of {are} less precise than asked"
-    return f"Saved as run {run_id} in {path}{why if early else ''}{more}"
+    is_early = any(series.status is PointStatus.BUDGET for series in run.series)
+    return f"Saved as run {run_id} in {path}{'; time is up' + _reached(run) if is_early else ''}{more}"
+
+
+def _reached(run: Run) -> str:
+    """How precise half of the figures that tables show are."""
+    shown = [series.shown for series in run.series if series.shown is not None and not series.is_harness]
+    reached = statistics.median(figure.precision or math.inf for figure in shown) if shown else math.inf
+    return "" if reached == math.inf else f": half of the figures are within {percent_text(reached)}"
 
 
 def command_line(command: str) -> str:

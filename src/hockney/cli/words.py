@@ -89,7 +89,7 @@ def launches_advice(run: Run, figures: Iterable[Figure] = ()) -> str | None:
     if run.launch_count < 2 or not left:
         return None
     fix = fix_text(resume(run.id, run.info))
-    return f"Two launches give wide intervals; a third makes them much narrower. {fix}."
+    return f"After 2 launches an interval is about 6 times as wide as after 3. {fix}."
 
 
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:

@@ -43,6 +43,17 @@ def events_on_schedule(rate_hz: int) -> int:
     return max(1, min(wanted, 5000, int(rate_hz * 0.5)))
 
 
+def stream_least(point: Point) -> tuple[int, float]:
+    """How many events and ns a sample of a stream has at least, so that its ends weigh little.
+
+    Of long messages between two ranks, which overlap within themselves, a few; without messages there is no last
+    acknowledgement. The shorter a sample, the less likely another program interrupts it.
+    """
+    if not point.traits.payload:
+        return 64, 0.0
+    return (16, 250_000.0) if is_long(point) and point.ranks == 2 else (64, 1_000_000.0)
+
+
 def is_long(point: Point) -> bool:
     """Whether a repetition sends more than 64 KiB."""
     return point.bytes * int(dict(point.options).get("window", 1)) > 1 << 16

@@ -430,7 +430,7 @@ def _grid(
             for transport, count, of_curve in curves
             for variant in _variants(catalogue, transport, pattern.name, count, of_curve)
         ]
-    role = "basic" if series.basic else "asked"
+    role = "basic" if series.basic else "first" if series.first else "asked"
     points = {
         Point(info.name, pattern.name, count, 0, as_pairs(pattern, of_curve), role, pattern.traits_on(info)): info
         for info, count, of_curve in curves

@@ -1,7 +1,8 @@
 """Decides the next measurements, and when to stop: rounds over all points until each is precise enough.
 
-Every round measures every unfinished point once, in random order. Contention of some seconds then affects all points
-alike, and shows as scatter between rounds (Gropp and Lusk 1999). The replicate is the measurement: its samples are
+A round measures every unfinished point once, in random order. Contention of some seconds then affects all points
+alike, and shows as scatter between rounds (Gropp and Lusk 1999). Where a suite names points that come first, most
+rounds have only these. The replicate is the measurement: its samples are
 neighbours in time. A point ends when the interval of the median over measurements in one machine state is narrow
 enough, or when the time is up.
 
@@ -28,6 +29,7 @@ from hockney.measure.estimate import (
     is_long,
     long_messages_s,
     long_ns,
+    stream_least,
     stream_ns,
 )
 from hockney.measure.plan import Plan
@@ -38,6 +40,9 @@ from hockney.stats.states import classify
 
 _SLOW_S = 1.0  # a transport is slow if a point took longer in a first round: others take some hundredths
 _NARROW_CHECKS = 2  # stopping at the first narrow interval would favour lucky ones
+_FAR_TOO_LONG = 4  # times what a batch needs: it was chosen in a quick moment, and the next measurement gets another
+_FIRST_MEASUREMENTS = 8  # of points that come first, before there are any of the rest: enough for an interval
+_WHOLE_EVERY = 3  # then one round in three has all points
 
 
 class Instrument(Protocol):
@@ -196,12 +201,18 @@ class Sampler:
 
     # ---- one round ---------------------------------------------------------------------------------------------------
 
-    def _order(self, active: Sequence[Work]) -> list[Work]:
-        """The points of a round: of the first as the plan has them, so that a first figure comes soon."""
-        return self._random.sample(active, len(active)) if self.round > 0 else list(active)
+    def _first(self, active: Sequence[Work]) -> list[Work]:
+        """The points that the next round measures without the others; [] if it measures all."""
+        first = [work for work in active if work.point.role == "first"]
+        too_few = any(len(work.probes) < _FIRST_MEASUREMENTS for work in first)
+        return first if too_few or self.round % _WHOLE_EVERY else []
+
+    def _order(self, points: Sequence[Work]) -> list[Work]:
+        """The order of a round: of the first as the plan has them, so that a first figure comes soon."""
+        return self._random.sample(points, len(points)) if self.round > 0 else list(points)
 
     def _one_round(self, active: list[Work]) -> None:
-        for work in self._order(active):
+        for work in self._order(self._first(active) or active):
             if self._is_cut_before(work):
                 break
             if self._is_left_out(work):
@@ -241,7 +252,11 @@ class Sampler:
     def _take(self, work: Work) -> list[Measurement]:
         """The measurements of one point in one round."""
         if not self._is_exact(work):
-            return [self._measure_point(work)]
+            measurement = self._measure_point(work)
+            wanted = self._wanted_batch(work, measurement)
+            if work.batch > _FAR_TOO_LONG * wanted and len(work.probes) < SAMPLES_MIN:
+                work.set_batch(wanted, repetition_ns(measurement))
+            return [measurement]
         measurement = measure_exactly(work.point, functools.partial(self._measure, work))
         work.batch, work.samples = measurement.batch, measurement.elapsed_ns.shape[1]
         return [measurement]
@@ -291,9 +306,13 @@ class Sampler:
         if work.point.rate_hz:
             self._calibrate_schedule(work)
             return
-        measurement = self._long_repetition(work)
-        is_long = measurement is not None
-        measurement = measurement or self._measure_point(work, SAMPLES_MIN)
+        measurement = self._measure(work, 1, samples=1, warmup=0)
+        if batch_ns(measurement) >= self._long_ns and not self._is_over():
+            measurement = self._measure(work, 1, samples=1, warmup=0)  # the very first may be long because it is
+        is_long = batch_ns(measurement) >= self._long_ns
+        if not is_long:
+            work.set_batch(min(self._wanted_batch(work, measurement), 100), repetition_ns(measurement))
+            measurement = self._measure_point(work, SAMPLES_MIN)
         work.set_batch(self._wanted_batch(work, measurement), repetition_ns(measurement))
         if is_long:
             work.is_long, work.samples = work.batch == 1, 1
@@ -317,24 +336,10 @@ class Sampler:
         clocked = math.ceil(max(20_000, 200 * work.clock_ns) / each_ns)
         if not work.point.is_stream:
             return clocked
-        # After a millisecond and 64 messages the acknowledgement at the end weighs little. But a batch of datagrams is
-        # no longer than a receiver's buffer: ranks meet only between batches.
-        least_ns = 0 if "lost" in measurement.counters else 1_000_000
-        wanted = max(clocked, least_ns / each_ns, 64 / measurement.definition.divisor)
+        # A batch of datagrams is no longer than a receiver's buffer: ranks meet only between batches.
+        events, least_ns = (64, 0.0) if "lost" in measurement.counters else stream_least(work.point)
+        wanted = max(clocked, least_ns / each_ns, events / measurement.definition.divisor)
         return max(1, min(math.ceil(wanted), int(self._stream_ns / each_ns / (1 + 1 / FILL))))
-
-    def _long_repetition(self, work: Work) -> Measurement | None:
-        """A single repetition that is long enough to be a measurement; None if repetitions are shorter.
-
-        The very first repetition may be long because it is the first, so a second one decides, if there is time.
-        """
-        for _ in range(2):
-            measurement = self._measure(work, 1, samples=1, warmup=0)
-            if batch_ns(measurement) < self._long_ns:
-                return None
-            if self._is_over():
-                break
-        return measurement
 
     # ---- after a round ---------------------------------------------------------------------------------------
 

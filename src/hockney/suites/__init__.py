@@ -105,6 +105,8 @@ class SuiteSeries(BaseModel):
     number.
 
     `basic`: it is in no table; predictions need it. It has two ranks, and is not measured on a model.
+
+    `first`: its points are measured before the others, and more often.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -117,6 +119,7 @@ class SuiteSeries(BaseModel):
     refine: StrictBool = False
     pairs: Literal["all"] | None = None
     basic: StrictBool = False
+    first: StrictBool = False
 
 
 class Suite(BaseModel):

@@ -11,8 +11,8 @@ from tests.builders import make_measurement, make_point
 
 from hockney.analysis.explain.curve import Reading
 from hockney.analysis.explain.outliers import outliers
-from hockney.analysis.finding import Finding, NotChecked, as_warned
-from hockney.model import Measurement, Warning_
+from hockney.analysis.finding import Finding, NotChecked
+from hockney.model import Measurement
 from hockney.stats import State
 
 SAMPLES, SAMPLE_NS = 40, 20_000
@@ -33,9 +33,9 @@ def measurements(
     return made
 
 
-def read(*made: list[Measurement], warnings: tuple[Warning_, ...] = ()) -> Reading:
+def read(*made: list[Measurement]) -> Reading:
     samples = [(measurement, State("near", 30.0)) for one in made for measurement in one]
-    return reading(curve(), samples=lambda most, patterns=(): samples[:most], warnings=warnings)
+    return reading(curve(), samples=lambda most, patterns=(): samples[:most])
 
 
 def found(of: Reading) -> list[Finding]:
@@ -84,12 +84,6 @@ def test_fewer_than_one_in_a_thousand_are_no_finding(count: int, is_found: bool)
     for measurement in made[:count]:
         measurement.elapsed_ns[:, 7] += 90_000
     assert bool(found(read(made))) is is_found
-
-
-def test_other_programs_are_the_likely_cause() -> None:
-    busy = Warning_("others", "machine", "Another program was busy.", "End it.")
-    (slow,) = found(read(measurements(2000, lambda random: 60_000.0), warnings=(busy,)))
-    assert (slow.cause, slow.fix) == ("others", as_warned("End it."))
 
 
 def test_a_clock_too_coarse_for_the_samples_shows_no_outliers() -> None:

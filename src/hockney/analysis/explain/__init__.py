@@ -13,7 +13,7 @@ from hockney.analysis.explain.curve import Parameters, Reading
 from hockney.analysis.explain.fits import FittedLine, OffLine, lines_of, parameters_of
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.read import read_run
-from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject
+from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject, as_warned
 from hockney.analysis.health import health_of
 from hockney.analysis.impact import greatest_impacts
 from hockney.analysis.repeat import same_places
@@ -32,6 +32,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("impact", "impacts of a background", lambda reading: greatest_impacts(reading.impacts)),
     Detector("broken scaling law", "scaling laws", laws.broken_laws),
     Detector("outliers", "outliers", outliers.outliers),
+    Detector("bimodal", "groups of launches", outliers.bimodal),
     Detector("slow rank or pair", "slow links", ranks.slow_links),
     Detector("slow rank or pair", "slow ranks and pairs", ranks.slow_pairs, "allpairs"),
     Detector("slow host", "slow hosts", ranks.slow_hosts),
@@ -39,6 +40,10 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("far above the floor", "latency above the floor", ranks.above_floor, "quick"),
     Detector("slower than its parts", "collectives and their parts", guidelines.slower_than_parts, "guidelines"),
 )
+# What other programs on the CPUs may cause by themselves; where there were some, one finding stands for all of these.
+_OF_LOAD = frozenset(("outliers", "bimodal", "slow size", "drift", "duplex limit", "slower than its parts"))
+# Facts that may differ where one thing is found twice.
+_VARYING = frozenset(("load", "rounds", "points", "timed", "pairs", "class", "others", "level", "cache_bytes"))
 SUITES = {detector.what: detector.suite for detector in DETECTORS if detector.suite} | {"LogGP": "loggp"}
 
 
@@ -103,7 +108,7 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
     not_checked = [gap for code, of_code in gaps.items() if code not in codes for gap in of_code]
     return Explanation(
         subject=reading.subject,
-        findings=tuple(sorted(findings, key=lambda finding: (_is_within_host(finding.subject), -finding.effect))),
+        findings=_once(_without_load(findings, reading)),
         lines=tuple(lines),
         loggp=tuple(loggp),
         layers=tuple(layers_of(reading)),
@@ -111,6 +116,29 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
         notes=reading.notes,
         off_lines=tuple(off_lines),
     )
+
+
+def _without_load(findings: list[Finding], reading: Reading) -> list[Finding]:
+    """The findings, with one in place of those that the load of other programs explains."""
+    busy = next((warning for warning in reading.warnings if warning.kind in ("others", "load")), None)
+    explained = [finding for finding in findings if finding.code in _OF_LOAD]
+    if busy is None or not explained:
+        return findings
+    codes, effect = dict.fromkeys(finding.code for finding in explained), max(each.effect for each in explained)
+    facts = {"seen": busy.cause, "explained": [*codes], "findings": len(explained)}
+    card = Finding("busy machine", Subject(), facts, "", as_warned(busy.remedy), effect)
+    return [card, *(finding for finding in findings if finding.code not in _OF_LOAD)]
+
+
+def _once(findings: list[Finding]) -> tuple[Finding, ...]:
+    """The findings in their order, without those that say the same as one before: of other numbers of ranks, say."""
+    by_words: dict[object, Finding] = {}
+    for finding in sorted(findings, key=lambda finding: (_is_within_host(finding.subject), -finding.effect)):
+        about, facts = finding.subject, finding.facts.items()
+        words = [str(fact) for name, fact in facts if isinstance(fact, str | int | list) and name not in _VARYING]
+        where = about.transport, about.pattern.partition(" ")[0], _is_within_host(about)
+        by_words.setdefault((finding.code, *where, *words), finding)
+    return tuple(by_words.values())
 
 
 def _is_within_host(subject: Subject) -> bool:

@@ -67,10 +67,8 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
         "points": len({(point.curve.ranks, point.curve.state, point.bytes) for point in points}),
     }
     subject = subject_of(worst.curve, tuple(sorted({point.bytes for point in points})))
-    cause, fix = "", _choose(worst.curve, reading.launchers.get(worst.curve.transport, ""))
-    if any(warning.kind == "others" for warning in reading.warnings):
-        cause, fix = "others", Fix("idle machine")
-    return Finding("slower than its parts", subject, facts, cause, fix, worst.ratio.value - 1)
+    fix = _choose(worst.curve, reading.launchers.get(worst.curve.transport, ""))
+    return Finding("slower than its parts", subject, facts, "", fix, worst.ratio.value - 1)
 
 
 def _choose(curve: MeasuredCurve, launcher: str) -> Fix | None:

@@ -1,13 +1,17 @@
-"""Samples that are much slower than the others of their measurement: how often they come, and how slow they are."""
+"""Samples that are much slower than the others of their measurement, and launches that fall into two groups."""
 
 from __future__ import annotations
 
 import math
+import statistics
 
-from hockney.analysis.explain.curve import Reading
-from hockney.analysis.finding import Absence, Finding, NotChecked, Subject, as_warned
+from hockney.analysis.explain.curve import Reading, subject_of
+from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.stats import median
 from hockney.stats.fit import Estimate
+
+_APART = 1.5  # the slower group over the faster one
+_GROUP_MIN = 2  # launches: one slow launch is an outlier
 
 
 def outliers(reading: Reading) -> list[Finding] | NotChecked:
@@ -28,7 +32,6 @@ def outliers(reading: Reading) -> list[Finding] | NotChecked:
             excess_ns.setdefault(transport, []).extend((slow_ns - middle_ns).tolist())
     if not samples:
         return NotChecked(Absence.NOT_MEASURED, why="samples")
-    busy = [warning for warning in reading.warnings if warning.kind in ("others", "load")]
     findings = []
     for transport, excess in excess_ns.items():
         if len(excess) < max(6, 1e-3 * samples[transport]):  # fewer than six have no median with an interval
@@ -41,9 +44,34 @@ def outliers(reading: Reading) -> list[Finding] | NotChecked:
             "excess_ns": median(excess).estimate,
         }
         effect = math.fsum(excess) / total_ns[transport]
-        cause, fix = (busy[0].kind, as_warned(busy[0].remedy)) if busy else ("", None)
-        findings.append(Finding("outliers", Subject(transport), facts, cause, fix, effect))
+        findings.append(Finding("outliers", Subject(transport), facts, effect=effect))
     return findings
+
+
+def bimodal(reading: Reading) -> list[Finding] | NotChecked:
+    """Find, for each curve, the size whose launches fall into the two groups that are farthest apart.
+
+    By a factor of _APART, and by more than each group is wide; one slow launch alone is an outlier.
+    """
+    found: dict[Subject, Finding] = {}
+    most = 0
+    for of, point in ((curve, point) for curve in reading.curves for point in curve.points):
+        by_launch: dict[int, list[float]] = {}
+        for each in point.measurements:
+            if each.median_ns:
+                by_launch.setdefault(each.launch_id, []).append(each.median_ns)
+        ordered = sorted(map(statistics.median, by_launch.values()))
+        most, cuts = max(most, len(ordered)), range(_GROUP_MIN, len(ordered) - _GROUP_MIN + 1)
+        gap, at = max(((ordered[at] / ordered[at - 1], at) for at in cuts), default=(0.0, 1))
+        if gap < _APART or max(ordered[at - 1] / ordered[0], ordered[-1] / ordered[at]) >= gap:
+            continue
+        fast_ns, slow_ns = statistics.median(ordered[:at]), statistics.median(ordered[at:])
+        facts = {"launches": len(ordered), "slow_launches": len(ordered) - at, "fast_ns": fast_ns, "slow_ns": slow_ns}
+        facts |= {"size_bytes": point.bytes} if point.bytes else {}
+        finding = Finding("bimodal", subject_of(of, (point.bytes,)), facts, effect=slow_ns / fast_ns - 1)
+        before = found.setdefault(subject_of(of), finding)
+        found[subject_of(of)] = max(before, finding, key=lambda one: one.effect)
+    return list(found.values()) if most >= 2 * _GROUP_MIN else NotChecked(Absence.NOT_MEASURED, why="four launches")
 
 
 def _poisson(count: int, of: float) -> Estimate:

@@ -10,6 +10,8 @@ from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate
 
+_TURNS = (0.75, 1.33)  # the time over one direction's alone; 1 if they take turns all the time
+
 
 def duplex(reading: Reading) -> list[Finding] | NotChecked:
     """Two-way time per message over the one-way time: 0.5 if both directions run concurrently, 1 if they take turns."""
@@ -30,7 +32,7 @@ def _duplex(two_way: MeasuredCurve, one_way: MeasuredCurve) -> Finding | None:
     if len(off) > 1:
         facts |= {"last_bytes": last, "last_ratio": last_ratio}
     cause = "directions slow each other down" if slower else "one direction waits"
-    if slower and last_ratio.low > 0.75:
+    if slower and _TURNS[0] < last_ratio.low and last_ratio.high < _TURNS[1]:
         cause = "directions take turns"
     effect = max(max(2 * over.low - 1, 1 - 2 * over.high) for _, over in off)
     return Finding("duplex limit", subject_of(two_way, tuple(size for size, _ in off)), facts, cause, effect=effect)

@@ -233,7 +233,8 @@ def above_floor(reading: Reading) -> list[Finding] | NotChecked:
                 "latency_ns": short.time_ns,
                 "floor_ns": floor,
                 "floors_ratio": floors,
-                "usual_ratio": usual,
+                "usual_floors": usual,
+                "usual_ns": usual * floor.value,
                 **({"path": path} if path else {}),
             }
             cause = "yields" if remedy else "another path" if path else ""

@@ -24,6 +24,7 @@ from hockney.stats.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word
 
 _BEND = 0.25
+_SPARSE = 2  # between sizes farther apart, a curve may also have a switch
 _CLOSE = 1.125  # between such neighbours a smooth curve does not jump
 
 
@@ -46,12 +47,14 @@ def _of_curve(curve: MeasuredCurve, reading: Reading) -> Iterator[Finding]:
         return
     thresholds = _documented(curve, reading)
     if fit.curved:
-        yield from _curved(curve, fit)
+        yield from _curved(curve, fit, reading)
     else:
         bends = []
         for switch, (below, above) in zip(fit.switches, itertools.pairwise(fit.segments), strict=True):
-            jump = _judged(curve, switch, below, above)
-            if jump is not None:
+            slow = _slow_size(curve, switch)
+            if slow is not None:
+                yield slow
+            elif (jump := _judged(curve, switch, below, above)) is not None:
                 yield _switch(curve, *jump, thresholds, reading)
             elif _is_bend(below, above):
                 bends.append(_bend(curve, switch, below, above, thresholds))
@@ -74,16 +77,35 @@ def _documented(curve: MeasuredCurve, reading: Reading) -> list[Threshold]:
 # ---- jumps ----------------------------------------------------------------------------------------------------------
 
 
-def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segment) -> tuple[Switch, Answer, int] | None:
-    """A jump with its height between neighbouring sizes, and how many rounds measured both; None: there is no jump.
-
-    At the greatest step between neighbouring sizes, where outliers lie within the switch.
-    """
+def _step(curve: MeasuredCurve, fitted: Switch) -> tuple[CurvePoint, CurvePoint, float]:
+    """The greatest step between neighbouring sizes, as outliers may lie within a switch; 1.0 if it rises, else -1.0."""
     sign = 1.0 if fitted.relative.value > 0 else -1.0
     within = [point for point in curve.points if fitted.below_bytes <= point.bytes <= fitted.above_bytes]
-    lower, upper = max(
-        itertools.pairwise(within), key=lambda step: sign * step[1].time_ns.value / step[0].time_ns.value
-    )
+    steps = itertools.pairwise(within)
+    return *max(steps, key=lambda step: sign * step[1].time_ns.value / step[0].time_ns.value), sign
+
+
+def _slow_size(curve: MeasuredCurve, fitted: Switch) -> Finding | None:
+    """A single slow size, by more than in proportion to it, where the next one has lost more than half of the rise.
+
+    A switch, up or down, moves all sizes beyond it.
+    """
+    lower, upper, sign = _step(curve, fitted)
+    at = curve.points.index(upper if sign > 0 else lower)
+    if not 0 < at < len(curve.points) - 1 or curve.sizes[at - 1] == 0:
+        return None
+    before, slow, after = curve.points[at - 1 : at + 2]
+    rise_ns, left_ns = (point.time_ns.value - before.time_ns.value for point in (slow, after))
+    if left_ns >= rise_ns / 2 or slow.time_ns.low < (1 + _BEND) * before.time_ns.value * slow.bytes / before.bytes:
+        return None
+    expected_ns = before.time_ns.value + left_ns * (slow.bytes - before.bytes) / (after.bytes - before.bytes)
+    facts = {"size_bytes": slow.bytes, "time_ns": slow.time_ns, "expected_ns": expected_ns}
+    return Finding("slow size", subject_of(curve, (slow.bytes,)), facts, effect=slow.time_ns.value / expected_ns - 1)
+
+
+def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segment) -> tuple[Switch, Answer, int] | None:
+    """A jump with its height between neighbouring sizes, and how many rounds measured both; None: there is no jump."""
+    lower, upper, sign = _step(curve, fitted)
     is_measured = bool(lower.measurements and upper.measurements)  # not of published figures, or of several pairs
     if fitted.is_jump and not is_measured:
         return fitted, "jump", 0
@@ -101,7 +123,8 @@ def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segmen
     switch = _between(over, before, after, lower, upper)
     if not fitted.is_jump:  # it may be one, if it is a quarter at every place between the two sizes
         places = _between(Estimate(over.value, over.value, over.value), before, after, lower, upper).relative
-        return (switch, "wide", 0) if min(sign * places.low, sign * places.high) >= 0.25 else None
+        is_large = min(sign * places.low, sign * places.high) >= 0.25 and not switch.bend
+        return (switch, "wide", 0) if is_large else None
     if sign * switch.relative.value < JUMP:
         return switch, "drift", len(ratios)
     return (fitted, "unknown", len(ratios)) if switch.bend else (switch, "jump", len(ratios))
@@ -148,7 +171,7 @@ def _switch(
     is_close = above <= _CLOSE * below or (bool(known) and above <= 2 * below)
     is_confirmed = answer == "jump" and is_close
     all_facts = {"answer": "confirmed" if is_confirmed else "suspected", **facts, **of_cause, **_height(switch)}
-    fix = None if is_confirmed else _fix(curve, switch, reading)
+    fix = None if is_confirmed else _fix(curve, below, above, reading)
     return Finding("protocol switch", subject, all_facts, cause, fix, effect, _sources(known))
 
 
@@ -182,12 +205,12 @@ def _cache_at(switch: Switch, reading: Reading) -> tuple[int, int] | None:
     return next(fitting, None) if _may_be_caches(switch) else None
 
 
-def _fix(curve: MeasuredCurve, switch: Switch, reading: Reading) -> Fix:
+def _fix(curve: MeasuredCurve, below: int, above: int, reading: Reading) -> Fix:
     """Measure the sizes around a switch in the same rounds; for twice as long if this run did that already."""
     options = [word for name, value in curve.options for word in ("-o", f"{name}={value}")]
     grain = reading.plan.get("grains", {}).get(curve.pattern, 1)
-    low = max(grain, 1 << max(0, switch.below_bytes.bit_length() - 4)) if switch.below_bytes else 0
-    high = min(1 << ((switch.above_bytes - 1).bit_length() + 3), BYTES_MAX)
+    low = max(grain, 1 << max(0, below.bit_length() - 4)) if below else 0
+    high = min(1 << ((above - 1).bit_length() + 3), BYTES_MAX)
     longer = ["--time", f"{2 * reading.plan['time_s']:.15g}s"] if reading.plan.get("exact") else []
     where = same_places(reading.plan, curve.transport)
     command = ["hockney", "run", curve.pattern, *where, "-n", str(curve.ranks), *options]
@@ -228,8 +251,8 @@ def _bend(
     )
 
 
-def _curved(curve: MeasuredCurve, fit: SegmentFit) -> Iterator[Finding]:
-    """One finding for a curve that no straight lines describe."""
+def _curved(curve: MeasuredCurve, fit: SegmentFit, reading: Reading) -> Iterator[Finding]:
+    """One finding for a curve that no straight lines describe. Between distant sizes it may have a switch."""
     first, last, line_ns = curve.points[0], curve.points[-1], fit.segments[0].time_ns(curve.sizes[-1])
     over = last.time_ns.value / line_ns if line_ns > 0 else 1.0
     if abs(over - 1) >= _BEND:
@@ -240,7 +263,12 @@ def _curved(curve: MeasuredCurve, fit: SegmentFit) -> Iterator[Finding]:
             "last_ns": last.time_ns,
             "line_ns": line_ns,
         }
-        yield Finding("bend", subject_of(curve, (first.bytes, last.bytes)), facts, "curved", effect=abs(over - 1))
+        pairs = [pair for pair in itertools.pairwise(curve.points) if pair[1].bytes > _SPARSE * max(pair[0].bytes, 64)]
+        cause, fix = "curved", None
+        if pairs:
+            below, above = max(pairs, key=lambda pair: pair[1].time_ns.value / pair[0].time_ns.value)
+            cause, fix = "sparse", _fix(curve, below.bytes, above.bytes, reading)
+        yield Finding("bend", subject_of(curve, (first.bytes, last.bytes)), facts, cause, fix, abs(over - 1))
 
 
 # ---- documented sizes without a trace -------------------------------------------------------------------------------

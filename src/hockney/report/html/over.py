@@ -10,7 +10,7 @@ from hockney.units import format_bytes
 
 _RUNS_MAX, _VIEWS_MAX = 60, 40
 _TIME, _RATE = Axis("time", "ns"), Axis("rate", "bytes/s")
-_OVER_TIME = (("pingpong", 8, _TIME), ("oneway window=16", 1 << 20, _RATE), ("oneway window=16", 1 << 16, _RATE))
+_OVER_TIME = (("pingpong", 8, _TIME), *(("oneway window=16", 1 << power, _RATE) for power in (18, 20, 16)))
 
 
 def ranks_chart(material: Material) -> Chart:

@@ -274,7 +274,7 @@ def _certainty(material: Material) -> str:
     if spread > ROUGH / 2:
         good = "factors of two, not for 10 %" if spread < 1 else "orders of magnitude"
         return f"Rough figures: the typical uncertainty is {percent_text(spread)}. Good for {good}; {over}."
-    return f"Half of the figures are known to {percent_text(spread)} or better, {over}."
+    return f"The typical uncertainty is {percent_text(spread)}, {over}."
 
 
 # ---- the cards ------------------------------------------------------------------------------------------------------

@@ -209,7 +209,7 @@ def _switch(lines: Lines, which: int, segments: Sequence[Segment], off: Iterable
     for size, ns in off:
         if below < size < above:
             lower_ns, upper_ns = lines.at(which, size)[0], lines.at(which + 1, size)[0]
-            is_gradual |= 0.1 < (ns - lower_ns) / (upper_ns - lower_ns) < 0.9
+            is_gradual |= upper_ns != lower_ns and 0.1 < (ns - lower_ns) / (upper_ns - lower_ns) < 0.9
     return Switch(below, above, jump, relative, jump.low <= 0 <= jump.high, is_gradual)
 
 
