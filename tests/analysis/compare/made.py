@@ -52,7 +52,8 @@ def add_run(
 
     Launches scatter by `scatter`, measurements hardly. The machine state changed during those of `unsteady`. In the
     launches `far` the floor is higher, times are four times as long, and ranks are on `cpus_far` instead of `cpus`.
-    `odd_ns`: the floor of the first measurement. `wake_ns`: the wake-up of tcp and pipe, whose launches scatter, too. Points of `failed` with a time were measured in the first launch.
+    `odd_ns`: the floor of the first measurement. `wake_ns`: the wake-up of SLEEPING, which scatters, too. Points of
+    `failed` with a time were measured in the first launch.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info), [*times_ns, *(failed or {})])

@@ -109,7 +109,6 @@ class Machine:
     bad: str | None = None
     drift: str | None = None
     seen: bool = True
-    sleeping: bool = False
     wakes: bool = False
     scatter: float = 0.03
 
@@ -232,10 +231,9 @@ def _drift(rng: np.random.Generator, kind: str | None) -> Callable[[FloatArray],
 
 def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[SeriesChange]:
     points = [make_point(8 << size, f"t{name}") for name in range(machine.transports) for size in range(machine.sizes)]
-    sleeps = machine.sleeping or machine.wakes
-    sleeping = [f"t{name}" for name in range(machine.transports)] if sleeps else []
+    sleeping = [f"t{name}" for name in range(machine.transports)] if machine.wakes else []
     times = zip(np.exp(base.logs).tolist(), np.exp(new.logs).tolist(), strict=True)
-    between = BETWEEN_RUNS if sleeps else 0.0
+    between = BETWEEN_RUNS if machine.wakes else 0.0
     series = [MatchedSeries(point, "near", both, between=between) for point, both in zip(points, times, strict=True)]
     return judge(series, (base.probes(), new.probes(), sleeping), margin)
 
@@ -245,7 +243,7 @@ def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[Ser
 
 def print_rates(cases: int) -> None:
     """Print each row when it is ready; the whole table takes minutes."""
-    for line in (*_launch_lines(cases), *_bad_launch_lines(cases), *_drift_lines(cases)):
+    for line in (*_launch_lines(cases), *_bad_launch_lines(cases), *_drift_lines(cases), *_wake_up_lines(cases)):
         print(line, flush=True)
 
 
@@ -280,7 +278,6 @@ def _drift_lines(cases: int) -> Iterator[str]:
         "2 transports, not seen in floor and pace": Machine(2, 4, scatter=0.02, seen=False),
         "1 transport": Machine(1, 8, scatter=0.02),
         "1 series": Machine(1, 1, scatter=0.02),
-        "1 transport that sleeps, not seen in floor and pace": Machine(1, 8, scatter=0.02, seen=False, sleeping=True),
     }
     for name, machine in plans.items():
         for drift in DRIFTS:
@@ -292,6 +289,20 @@ def _drift_lines(cases: int) -> Iterator[str]:
         slower = replace(machine, slower=1, ratio=1.1, scatter=0.015)
         detected = _share([check(slower, seed)[0] is Verdict.SLOWER for seed in range(cases)])
         yield f"| none, one series x1.10 | {name} | found: {detected} | |"
+
+
+def _wake_up_lines(cases: int) -> Iterator[str]:
+    yield "| wake-ups drift | plan | check: false alarms | compare: false alarms | one transport x1.25 found |"
+    yield "| --- | --- | --- | --- | --- |"
+    for transports, sizes in ((1, 4), (3, 4)):
+        for drift in (None, *WAKE_UPS):
+            machine = Machine(transports, sizes, drift=drift, seen=False, wakes=True)
+            checked = _share([Verdict.SLOWER in check(machine, seed).values() for seed in range(cases)])
+            moved = {Verdict.SLOWER, Verdict.FASTER}
+            compared = _share([not moved.isdisjoint(compare(machine, seed).values()) for seed in range(cases)])
+            slower = replace(machine, slower=sizes)
+            detected = _share([Verdict.SLOWER in check(slower, seed).values() for seed in range(cases)])
+            yield f"| {drift or 'not'} | {transports} transports of {sizes} | {checked} | {compared} | {detected} |"
 
 
 def _share(outcomes: list[bool]) -> str:
