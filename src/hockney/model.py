@@ -230,7 +230,8 @@ Place = tuple[str, int]
 class MachineProbe(NamedTuple):
     """Measured state of the machine just before and just after a measurement; None: not measured.
 
-    `floor_ns` and `solo_ns` (rank 0's pace while rank 1 rests) hold (before, after), `pace_ns` the same for each rank.
+    `floor_ns`, `solo_ns` (rank 0's pace while rank 1 rests) and `wake_ns` (half a round trip of a wake-up, where ranks
+    sleep while they wait) hold (before, after), `pace_ns` the same for each rank.
     `reference` names the transport whose round trip gave the floor; None for a cache line. `places` are the ranks'
     hosts and CPUs; empty: unknown, and each rank counts as a CPU.
     """
@@ -240,6 +241,7 @@ class MachineProbe(NamedTuple):
     solo_ns: tuple[float, float] | None = None
     reference: str | None = None
     places: tuple[Place, ...] = ()
+    wake_ns: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,8 @@ class Measurement:
     `floor_ns` is the floor just before and just after, or None if it can't be measured. `floor_kind` is "line", a cache
     line bounced between the CPUs of ranks 0 and 1, or "transport", half a round trip of 8 B on the transport itself,
     between hosts. `pace_ns` is the time of a step of a fixed loop on the CPU of each rank, just before and just after;
-    `solo_ns` is that of rank 0 while rank 1 rests. `places` are those of its launch.
+    `solo_ns` is that of rank 0 while rank 1 rests, `wake_ns` half a round trip of a wake-up between ranks 0 and 1, None
+    where ranks do not sleep while they wait. `places` are those of its launch.
 
     CPU times and wall time are per rank, over all samples of the measurement. `steal` is the fraction of CPU time that
     a hypervisor took since the previous measurement, None if unknown or too short to measure. `counters` are sums over
@@ -277,6 +280,7 @@ class Measurement:
     floor_kind: str | None = None
     pace_ns: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     solo_ns: tuple[float, float] | None = None
+    wake_ns: tuple[float, float] | None = None
     started_ns: int | None = None
     places: tuple[Place, ...] = ()
 
@@ -289,7 +293,7 @@ class Measurement:
     def probe(self) -> MachineProbe:
         """The state of the machine around the measurement."""
         reference = self.point.transport if self.floor_kind == "transport" else None
-        return MachineProbe(self.floor_ns, self.pace_ns, self.solo_ns, reference, self.places)
+        return MachineProbe(self.floor_ns, self.pace_ns, self.solo_ns, reference, self.places, self.wake_ns)
 
     def times_ns(self) -> FloatArray:
         """The pattern's time of each sample, by its definition: shape (samples,), ns per repetition / divisor."""

@@ -35,6 +35,7 @@ class Launches:
     machine: Machine
     cores: ContendedMachine | None
     layouts: random.Random
+    unsteady: int = 0  # how many points vary from launch to launch by a fifth
 
     def __init__(self, plan: Plan, catalogue: Catalogue, recorder: Recorder, *_: Any, **how: Any) -> None:
         self._recorder = recorder
@@ -44,6 +45,8 @@ class Launches:
         self.machine.now_s += START_S
         self._launch_id = self._recorder.started(make_launch(index=index))
         self._layout = {point: self.layouts.gauss(1, 0.008) for point in POINTS}
+        for point in POINTS[len(POINTS) - self.unsteady :]:
+            self._layout[point] = self.layouts.uniform(0.8, 1.2)
         yield
 
     def clock_ns(self, point: Point) -> float:
@@ -68,7 +71,7 @@ class Launches:
 
 
 def measured(
-    monkeypatch: pytest.MonkeyPatch, path: Path, cores: ContendedMachine | None, **more: Any
+    monkeypatch: pytest.MonkeyPatch, path: Path, cores: ContendedMachine | None, unsteady: int = 0, **more: Any
 ) -> tuple[int, float, list[int]]:
     """How many points are precise, how long it took, and of how many launches each point has measurements."""
 
@@ -76,7 +79,7 @@ def measured(
         machine = Machine(lambda point: 100.0, noise=0.004)
         layouts = random.Random(3)
 
-    Pool.cores = cores
+    Pool.cores, Pool.unsteady = cores, unsteady
     clock = Pool.machine.clock
     monkeypatch.setattr(running, "WorkerPool", Pool)
     monkeypatch.setattr(running, "Watch", lambda *_: SimpleNamespace(read=lambda: Moment(0.0)))
@@ -109,6 +112,14 @@ def test_on_contended_cores_imprecise_points_get_more_launches(monkeypatch: pyte
         assert took_s < 66  # of the made-up clock: a launch is made whole
         assert min(launches) >= 6
         assert max(launches) > 6
+
+
+def test_precise_points_have_launches_from_the_whole_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One in each sixth of the time: those of the first seconds alone are no sample of the machine."""
+    _, _, launches = measured(monkeypatch, tmp_path / "r.db", None, more_launches=True, unsteady=8)
+    steady, unsteady = launches[:-8], launches[-8:]
+    assert min(unsteady) > max(steady)
+    assert 9 <= min(steady) <= max(steady) <= 12
 
 
 def test_where_the_number_of_launches_is_fixed_there_are_no_more(

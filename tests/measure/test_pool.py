@@ -89,7 +89,7 @@ def test_a_measurement_holds_the_workers_answer(pattern: str, monkeypatch: pytes
     for name in ("timed", "divisor", "bytes_per_rep", "messages_per_rep", "algorithm"):
         assert getattr(measurement.definition, name) == getattr(answer, name)
     kept = Measurement.__dataclass_fields__.keys() & MeasureAnswer.model_fields.keys() - {"elapsed_ns"}
-    assert kept >= {"floor_ns", "pace_ns", "solo_ns", "started_ns", "counters"}
+    assert kept >= {"floor_ns", "pace_ns", "solo_ns", "wake_ns", "started_ns", "counters"}
     for name in kept:
         assert getattr(measurement, name) == getattr(answer, name), name
 

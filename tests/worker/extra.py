@@ -8,6 +8,6 @@ from hockney.worker.build import Recipe
 
 _HERE = Path(__file__).parent
 EXTRA = Recipe(
-    flags=("-DHK_EXTRA_TRANSPORTS(X)=X(fault) X(lossy) X(coarse) X(virtual)",),
+    flags=("-DHK_EXTRA_TRANSPORTS(X)=X(fault) X(lossy) X(coarse) X(sleepy) X(virtual)",),
     extra_sources=(_HERE / "fault.c", _HERE / "virtual.c"),
 )

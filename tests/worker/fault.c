@@ -1,4 +1,5 @@
-/* A transport for tests only: shm with a deliberate fault, chosen by HOCKNEY_FAULT="KIND RANK NUMBER ...".
+/* Transports for tests only: shm, and tcp as `sleepy`, with a deliberate fault, chosen by HOCKNEY_FAULT="KIND RANK
+ * NUMBER ...".
  *
  *   corrupt 1 17       byte 17 of each larger message that rank 1 receives is wrong, in all kinds of receives
  *   wrong 0 0          in a message of 64 + 8 j bytes one bit is wrong, if rank j / 8 receives it in its place j % 8;
@@ -27,13 +28,13 @@
 
 #include "transports/channel.h"
 
-extern const hk_transport_t hk_transport_shm;
+extern const hk_transport_t hk_transport_shm, hk_transport_tcp;
 
 enum { RECEIVES_MAX = 64, PLACES_MAX = 8, WRONG_BYTES_MIN = 64, COARSE_NS = 5000000 };
 
 typedef struct fault_ctx {
     hk_ctx_t base;
-    hk_ctx_t *shm;
+    hk_ctx_t *under; /* of the transport that carries the messages */
     char what[16];
     long rank, number, last, percent;
     uint64_t ended_ns;                     /* end of the last slowed receive */
@@ -50,26 +51,30 @@ static fault_ctx_t *mine(hk_ctx_t *ctx)
     return (fault_ctx_t *)(void *)ctx;
 }
 
+static const hk_transport_t *under(const hk_ctx_t *ctx)
+{
+    return ctx->tp->own;
+}
+
 static void fault_close(hk_ctx_t *ctx)
 {
-    hk_transport_shm.close(mine(ctx)->shm);
+    under(ctx)->close(mine(ctx)->under);
     free(ctx);
 }
 
 static const char *fault_library(const hk_ctx_t *ctx)
 {
-    (void)ctx;
-    return "shm with deliberate faults";
+    return ctx->tp->summary;
 }
 
 static void *fault_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
-    return hk_transport_shm.alloc(mine(ctx)->shm, size_bytes);
+    return under(ctx)->alloc(mine(ctx)->under, size_bytes);
 }
 
 static void fault_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
-    hk_transport_shm.free(mine(ctx)->shm, memory, size_bytes);
+    under(ctx)->free(mine(ctx)->under, memory, size_bytes);
 }
 
 static void list(const fault_ctx_t *ctx, const char *verb, int peer, size_t size_bytes)
@@ -90,7 +95,7 @@ static hk_status_t fault_send(hk_ctx_t *ctx, int peer, const void *buf, size_t s
 {
     list(mine(ctx), "sends", peer, size_bytes);
     lag(mine(ctx));
-    return hk_transport_shm.send(mine(ctx)->shm, peer, buf, size_bytes);
+    return under(ctx)->send(mine(ctx)->under, peer, buf, size_bytes);
 }
 
 /* What happens before the receive. */
@@ -159,7 +164,7 @@ static hk_status_t slow_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_byt
 {
     fault_ctx_t *fault = mine(ctx);
     const uint64_t begin_ns = hk_real_now_ns(ctx);
-    const hk_status_t status = hk_transport_shm.recv(fault->shm, peer, buf, size_bytes);
+    const hk_status_t status = under(ctx)->recv(fault->under, peer, buf, size_bytes);
     const uint64_t got_ns = hk_real_now_ns(ctx);
     const uint64_t alone_ns = got_ns - begin_ns;
     const uint64_t round_ns = got_ns - fault->ended_ns;
@@ -180,7 +185,7 @@ static hk_status_t fault_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_by
     }
     hk_status_t status = strike(fault, size_bytes);
     if (status == HK_OK) {
-        status = hk_transport_shm.recv(fault->shm, peer, buf, size_bytes);
+        status = under(ctx)->recv(fault->under, peer, buf, size_bytes);
     }
     if (is_corrupted(fault, size_bytes)) {
         ((unsigned char *)buf)[fault->number] ^= 1;
@@ -199,7 +204,7 @@ static hk_status_t fault_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t 
 {
     list(mine(ctx), "sends", peer, size_bytes);
     lag(mine(ctx));
-    return hk_transport_shm.isend(mine(ctx)->shm, peer, buf, size_bytes, req);
+    return under(ctx)->isend(mine(ctx)->under, peer, buf, size_bytes, req);
 }
 
 static hk_status_t fault_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
@@ -211,13 +216,13 @@ static hk_status_t fault_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_b
     if (is_wrong(fault, ctx->rank, buf, size_bytes) && fault->receives_count < RECEIVES_MAX) {
         fault->receives[fault->receives_count++] = (unsigned char *)buf + size_bytes - 1;
     }
-    return hk_transport_shm.irecv(fault->shm, peer, buf, size_bytes, req);
+    return under(ctx)->irecv(fault->under, peer, buf, size_bytes, req);
 }
 
 static hk_status_t fault_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
     fault_ctx_t *fault = mine(ctx);
-    const hk_status_t status = hk_transport_shm.wait_all(fault->shm, reqs, count);
+    const hk_status_t status = under(ctx)->wait_all(fault->under, reqs, count);
     while (fault->receives_count > 0) {
         *fault->receives[--fault->receives_count] += 1;
     }
@@ -233,15 +238,14 @@ static hk_status_t fault_put(hk_ctx_t *ctx, int peer, void *remote, const void *
         memcpy(copy, local, size_bytes);
         copy[0] += 1; /* the last byte may belong to a word that a peer waits for */
     }
-    const hk_status_t status =
-        hk_transport_shm.put(mine(ctx)->shm, peer, remote, copy != NULL ? copy : local, size_bytes);
+    const hk_status_t status = under(ctx)->put(mine(ctx)->under, peer, remote, copy != NULL ? copy : local, size_bytes);
     free(copy);
     return status;
 }
 
 static hk_status_t fault_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
 {
-    const hk_status_t status = hk_transport_shm.get(mine(ctx)->shm, peer, local, remote, size_bytes);
+    const hk_status_t status = under(ctx)->get(mine(ctx)->under, peer, local, remote, size_bytes);
     if (is_wrong(mine(ctx), ctx->rank, local, size_bytes)) {
         ((unsigned char *)local)[size_bytes - 1] += 1;
     }
@@ -250,12 +254,12 @@ static hk_status_t fault_get(hk_ctx_t *ctx, int peer, void *local, const void *r
 
 static hk_status_t fault_quiet(hk_ctx_t *ctx)
 {
-    return hk_transport_shm.quiet(mine(ctx)->shm);
+    return under(ctx)->quiet(mine(ctx)->under);
 }
 
 static hk_status_t fault_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value)
 {
-    return hk_transport_shm.wait_word(mine(ctx)->shm, word, value);
+    return under(ctx)->wait_word(mine(ctx)->under, word, value);
 }
 
 static bool lossy_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
@@ -279,12 +283,14 @@ static uint64_t coarse_now_ns(hk_ctx_t *ctx)
     return hk_real_now_ns(ctx) / COARSE_NS * COARSE_NS;
 }
 
+#define MESSAGES                                                                                                       \
+    .open = fault_open, .close = fault_close, .library = fault_library, .alloc = fault_alloc, .free = fault_free,      \
+    .send = fault_send, .recv = fault_recv, .isend = fault_isend, .irecv = fault_irecv, .wait_all = fault_wait_all,    \
+    .compute = fault_compute
 #define HOOKS                                                                                                          \
-    .summary = "shm with deliberate faults", .open = fault_open, .prepare = hk_channel_prepare,                        \
-    .release = hk_channel_release, .close = fault_close, .library = fault_library, .alloc = fault_alloc,               \
-    .free = fault_free, .send = fault_send, .recv = fault_recv, .isend = fault_isend, .irecv = fault_irecv,            \
-    .wait_all = fault_wait_all, .put = fault_put, .get = fault_get, .quiet = fault_quiet,                              \
-    .wait_word = fault_wait_word, .compute = fault_compute
+    MESSAGES, .summary = "shm with deliberate faults", .own = &hk_transport_shm, .prepare = hk_channel_prepare,        \
+        .release = hk_channel_release, .put = fault_put, .get = fault_get, .quiet = fault_quiet,                       \
+        .wait_word = fault_wait_word
 
 enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS };
 
@@ -329,7 +335,7 @@ static hk_status_t fault_open(const hk_transport_t *tp, const hk_job_t *job, hk_
         return HK_ERR_ARGUMENT;
     }
     ctx->clock_ns = clock_twice_ns(&ctx->base);
-    const hk_status_t status = hk_transport_shm.open(&hk_transport_shm, job, &ctx->shm);
+    const hk_status_t status = under(&ctx->base)->open(under(&ctx->base), job, &ctx->under);
     if (status != HK_OK) {
         free(ctx);
         return status;
@@ -344,3 +350,11 @@ const hk_transport_t hk_transport_lossy = {HOOKS, .name = "lossy", .caps = CAPS 
                                            .now_ns = hk_real_now_ns, .counter = lossy_counter};
 
 const hk_transport_t hk_transport_coarse = {HOOKS, .name = "coarse", .caps = CAPS, .now_ns = coarse_now_ns};
+
+const hk_transport_t hk_transport_sleepy = {MESSAGES,
+                                            .name = "sleepy",
+                                            .summary = "tcp with deliberate faults",
+                                            .own = &hk_transport_tcp,
+                                            .now_ns = hk_real_now_ns,
+                                            .caps =
+                                                HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS};

@@ -15,6 +15,8 @@ static void answer(void)
                                 .floor_after_ns = 2,
                                 .solo_before_ns = 3,
                                 .solo_after_ns = 4,
+                                .wake_before_ns = 6,
+                                .wake_after_ns = 7,
                                 .started_ns = 5,
                                 .floor_kind = "line",
                                 .counter_name = {"first", "second"}};
@@ -50,7 +52,7 @@ int main(void)
         "\"batch\":11,\"samples\":2,",
         "\"cpu_user_ns\":[31,32],\"cpu_system_ns\":[33,34],\"wall_ns\":[35,36],\"started_ns\":5,",
         "\"counters\":{\"first\":[51,52],\"second\":[53,54]},\"verified\":true,",
-        "\"floor_kind\":\"line\",\"floor_ns\":[1,2],\"solo_ns\":[3,4],\"pace_ns\":[[41,42],[43,44]],",
+        "\"floor_kind\":\"line\",\"floor_ns\":[1,2],\"solo_ns\":[3,4],\"wake_ns\":[6,7],\"pace_ns\":[[41,42],[43,44]],",
         "\"elapsed_ns\":[[21,22],[23,24]]}",
     };
     answer();

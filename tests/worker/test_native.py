@@ -369,6 +369,18 @@ def test_every_point_has_the_machine_state() -> None:
         assert (answer["pace_ns"] is None) == ("--oversubscribed" in arguments)
 
 
+@pytest.mark.parametrize("transport", ["tcp", "pipe:nonblock", "udp", "shm", "unix:spin"])
+def test_a_wake_up_is_measured_where_ranks_sleep(transport: str) -> None:
+    """Between two CPUs of one host, of any number of ranks; not where the scheduler would be measured."""
+    point = [measure("pingpong", 8), measure("barrier", 0)]
+    sleeps = transport in ("tcp", "pipe:nonblock", "udp")
+    for answer in converse(build_worker(), point, "-t", transport, "-n", "3")[0][:2]:
+        assert (answer["wake_ns"] is not None) == sleeps
+        assert all(value > 0 for value in answer["wake_ns"] or ())
+    for arguments in (["-n", "3", "--oversubscribed"], ["-n", "2", "--bind", "0,0"]):
+        assert converse(build_worker(), point[:1], "-t", transport, *arguments)[0][0]["wake_ns"] is None
+
+
 # ---- faults --------------------------------------------------------------------------------------------------------
 
 

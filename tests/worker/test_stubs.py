@@ -70,6 +70,7 @@ MEASURE: dict[str, Any] = {
     "floor_kind": "line",
     "pace_ns": [[0.63], [0.64]],
     "solo_ns": None,
+    "wake_ns": [9000.5, 9100],
     "started_ns": 2**53 + 1,
     "counters": {"lost": [0.5]},
     "elapsed_ns": [[5, 4]],
@@ -126,6 +127,7 @@ def test_a_right_answer_is_read(stub: Stub) -> None:
         assert answer.elapsed_ns == [[5, 4]]
         assert (answer.floor_ns, answer.floor_kind) == ((30.25, 31.0), "line")
         assert (answer.pace_ns, answer.solo_ns) == (((0.63,), (0.64,)), None)
+        assert answer.wake_ns == (9000.5, 9100.0)
         assert answer.counters == {"lost": (0.5,)}
         assert answer.started_ns == 2**53 + 1
 
@@ -187,6 +189,7 @@ WRONG: dict[str, list[object]] = {
     "floor_kind": ["loop"],
     "pace_ns": [[[-1.0], [0.6]], [[0.6], []], [0.63, 0.63], [[0.63]], [[0.63], ["1"]]],
     "solo_ns": [[1]],
+    "wake_ns": [[1], [-1.0, 9000.0], 9000.0],
     "counters": [{"lost": [float("nan")]}, {"lost": []}, [1], {"lost": ["1"]}],
     "algorithm": [1],
 }
@@ -200,7 +203,8 @@ def test_a_wrong_field_is_a_protocol_error(key: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["algorithm", "counters", "elapsed_ns", "floor_ns", "pace_ns", "solo_ns", "started_ns", "verified"]
+    "key",
+    ["algorithm", "counters", "elapsed_ns", "floor_ns", "pace_ns", "solo_ns", "started_ns", "verified", "wake_ns"],
 )
 def test_a_missing_field_is_a_protocol_error(key: str) -> None:
     with pytest.raises(ProtocolError, match=f"measure.{key}: Field required"):

@@ -289,6 +289,9 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
 def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSampler) -> None:
     """Each launch starts every job again, with its part of the time. The first adds sizes for all later ones.
 
+    More launches are for points that are not precise. But after each part of the time one is for all points: launches
+    of the first seconds alone are no sample of the machine.
+
     The load of other programs during each is noted, except for jobs of several hosts: daemons may start their ranks
     here, and their CPU time would count as another program's.
     """
@@ -296,14 +299,17 @@ def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSample
     is_virtual = all(point.transport in plan.virtual for point in plan.points)
     watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, usable_cpus())
     round_, alike = start.round, start.alike
-    end_s = time.monotonic() + plan.time_s
+    whole_s = time.monotonic()  # when all points were last measured
+    end_s = whole_s + plan.time_s
     for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
-        left = max(0, plan.launches - 1 - index)
+        left, part = max(0, plan.launches - 1 - index), plan
         if index >= plan.launches:
             unknown = judge_over_launches(recorder.store, recorder.run_id, plan.precision)
-            plan = replace(plan, points=tuple(point for point in plan.points if point in unknown))
-            if not plan.points or time.monotonic() >= end_s:
+            now_s = time.monotonic()
+            if not unknown or now_s >= end_s:
                 return
+            if now_s < whole_s + plan.time_s / plan.launches:
+                part = replace(plan, points=tuple(point for point in plan.points if point in unknown))
         with contextlib.ExitStack() as up:
             if watch is not None:
                 up.callback(_note_others, sides, watch)
@@ -311,7 +317,7 @@ def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSample
                 side.recorder.launches_left = left
                 up.enter_context(side.pool.launch(start.launch + index, start.seed + index))
             sampler = make_sampler(
-                plan,
+                part,
                 sides,
                 seed=start.seed + index,
                 clock=time.monotonic,
@@ -322,7 +328,8 @@ def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSample
             )
             sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
         round_, alike = sampler.round, sampler.alike
-        plan = replace(plan, points=sampler.points, refine=frozenset())
+        if part is plan:
+            plan, whole_s = replace(plan, points=sampler.points, refine=frozenset()), time.monotonic()
 
 
 def _note_others(sides: Sequence[Side], watch: Watch) -> None:

@@ -83,6 +83,7 @@ class MeasureAnswer(_Answer):
     floor_kind: Literal["line", "transport"] | None
     pace_ns: tuple[tuple[Time, ...], tuple[Time, ...]] | None
     solo_ns: tuple[Time, Time] | None
+    wake_ns: tuple[Time, Time] | None
     started_ns: Int | None
     counters: dict[str, tuple[Number, ...]]
     verified: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from tests.measure.test_run import Silent
@@ -62,9 +62,9 @@ def check_again(
 
 
 @contextmanager
-def delayed(percent: int = 23) -> Iterator[None]:
-    """Inside, ping-pongs of the sizes DELAYED on `fault` take this much longer, and some % more for waiting."""
-    os.environ["HOCKNEY_FAULT"] = f"slow 1 {DELAYED[0]} {DELAYED[1]} {percent}"
+def delayed(percent: int = 23, sizes: Sequence[int] = DELAYED) -> Iterator[None]:
+    """Inside, ping-pongs of these sizes on `fault` and `sleepy` take this much longer, and some % more for waiting."""
+    os.environ["HOCKNEY_FAULT"] = f"slow 1 {min(sizes)} {max(sizes)} {percent}"
     try:
         yield
     finally:

@@ -12,6 +12,7 @@ from tests.builders import HALF_ROUND_TRIP, make_info, make_launch, make_point, 
 from hockney.model import Definition, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 
+SLEEPING = ("tcp", "pipe")
 SIZES = (8, 64, 1024, 8192, 16384, 32768, 65536)
 
 
@@ -35,6 +36,7 @@ def add_run(
     seed: int = 1,
     floor_ns: float = 30.0,
     odd_ns: float | None = None,
+    wake_ns: float | None = None,
     definition: Definition = HALF_ROUND_TRIP,
     libraries: Mapping[str, str] | None = None,
     failed: Mapping[Point, str] | None = None,
@@ -50,7 +52,8 @@ def add_run(
 
     Launches scatter by `scatter`, measurements hardly. The machine state changed during those of `unsteady`. In the
     launches `far` the floor is higher, times are four times as long, and ranks are on `cpus_far` instead of `cpus`.
-    `odd_ns`: the floor of the first measurement. Points of `failed` with a time were measured in the first launch.
+    `odd_ns`: the floor of the first measurement. `wake_ns`: the wake-up of SLEEPING, which scatters, too. Points of
+    `failed` with a time were measured in the first launch.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info), [*times_ns, *(failed or {})])
@@ -70,6 +73,7 @@ def add_run(
             )
             for name in sorted({point.transport for point in times_ns})
         }
+        woken_ns = None if wake_ns is None else wake_ns * float(np.exp(scatter * rng.standard_normal()))
         before_ns = 180.0 if index in far else floor_ns
         of_round = []
         for point, ns in times_ns.items():
@@ -85,6 +89,7 @@ def add_run(
                     replace(definition, bytes_per_rep=2 * point.bytes),  # a real one differs from size to size
                     floor_ns=(before_ns, before_ns * (20 if point in unsteady else 1.01)),
                     pace_ns=((0.63,) * len(used),) * 2,
+                    wake_ns=None if woken_ns is None or point.transport not in SLEEPING else (woken_ns, woken_ns),
                     batch=batch,
                     counters=counters or {},
                 )

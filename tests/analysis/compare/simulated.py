@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 from tests.builders import make_point
 
 from hockney.analysis.compare import SeriesChange, Verdict
-from hockney.analysis.compare.comparison import MatchedSeries, judge
+from hockney.analysis.compare.comparison import BETWEEN_RUNS, MatchedSeries, judge
 from hockney.analysis.compare.drift import Probes
 from hockney.measure.check import may_be_decided, settled, suspicious
 from hockney.model import MachineProbe
@@ -31,6 +31,7 @@ LAUNCHES = ((3, 5), (4, 4), (5, 5), (6, 6), (5, 10), (10, 10))
 SLOWDOWN = 1.25
 SIGNIFICANT = 0.05
 DRIFTS = ("walk", "day", "step")
+WAKE_UPS = (*DRIFTS, "two states")  # how wake-ups drift
 _LAUNCH_S = 4.0
 _GAP_S = 600.0
 _CHECKED_PARTS = 4  # new launches, in times those of the baseline, as its patience allows
@@ -96,7 +97,8 @@ class Machine:
     """The machine on which a baseline and its check run.
 
     `slower` series take `ratio` times as long in the check. `bad` is the run with one launch that is 25 % slower.
-    `drift` is the kind of drift; floor and pace follow it only where it is `seen`.
+    `drift` is the kind of drift; floor and pace follow it only where it is `seen`. Ranks sleep where `wakes`: wake-ups
+    then follow the drift, and each series follows it more or less, and drifts by itself too.
     """
 
     transports: int = 2
@@ -107,7 +109,7 @@ class Machine:
     bad: str | None = None
     drift: str | None = None
     seen: bool = True
-    sleeping: bool = False
+    wakes: bool = False
     scatter: float = 0.03
 
     @property
@@ -146,25 +148,28 @@ def compare(machine: Machine, seed: int, gap_s: float = _GAP_S) -> dict[int, Ver
 
 @dataclass(frozen=True)
 class _Run:
-    """Logs of times (series, launches), floors and paces (launches)."""
+    """Logs of times (series, launches), floors, paces and wake-ups (launches)."""
 
     logs: FloatArray
     floors: FloatArray
     paces: FloatArray
+    wakes: FloatArray | None
 
     def with_more(self, other: _Run) -> _Run:
         return _Run(
             np.hstack([self.logs, other.logs]),
             np.concatenate([self.floors, other.floors]),
             np.concatenate([self.paces, other.paces]),
+            None if self.wakes is None or other.wakes is None else np.concatenate([self.wakes, other.wakes]),
         )
 
     def probes(self) -> Probes:
-        pairs = zip(np.exp(self.floors), np.exp(self.paces), strict=True)
+        wakes = [None] * len(self.floors) if self.wakes is None else [(wake, wake) for wake in 1e4 * np.exp(self.wakes)]
+        each = zip(np.exp(self.floors), np.exp(self.paces), wakes, strict=True)
         return {
             "near": {
-                launch: [MachineProbe((30 * floor, 30 * floor), ((0.6 * pace,) * 2,) * 2, None, None, ())]
-                for launch, (floor, pace) in enumerate(pairs)
+                launch: [MachineProbe((30 * floor, 30 * floor), ((0.6 * pace,) * 2,) * 2, None, None, (), wake)]
+                for launch, (floor, pace, wake) in enumerate(each)
             }
         }
 
@@ -173,7 +178,9 @@ class _Maker:
     def __init__(self, machine: Machine, rng: np.random.Generator) -> None:
         self._machine, self._rng = machine, rng
         self._drift = _drift(rng, machine.drift)
-        self._moved = rng.uniform(0.6, 1.4, (machine.series, 1))
+        self._own = [_drift(rng, "walk" if machine.wakes else None) for _ in range(machine.series)]
+        self._moved = rng.uniform(0.3 if machine.wakes else 0.6, 1.2 if machine.wakes else 1.4, (machine.series, 1))
+        self._woken = rng.uniform(0.8, 1.2)
         self._shown = (rng.uniform(0.3, 1.2), rng.uniform(0.0, 1.0)) if machine.seen else (0.0, 0.0)
         self._scatter = {side: rng.uniform(0.005, machine.scatter, (machine.series, 1)) for side in ("base", "new")}
 
@@ -181,9 +188,10 @@ class _Maker:
         """Launches of a side, one of them bad if that is the bad side."""
         machine, rng = self._machine, self._rng
         shape = machine.series, launches
-        drift = self._drift(begin_s + _LAUNCH_S * np.arange(launches, dtype=np.float64))
+        at_s = begin_s + _LAUNCH_S * np.arange(launches, dtype=np.float64)
+        drift, own = self._drift(at_s), np.array([0.5 * own(at_s) for own in self._own])
         logs = self._scatter[side] * rng.standard_t(3, shape) / math.sqrt(3)
-        logs += 0.01 * _correlated(rng, launches) + self._moved * drift
+        logs += 0.01 * _correlated(rng, launches) + self._moved * drift + own
         logs += np.where(rng.random(shape) < 0.02, rng.exponential(0.1, shape), 0.0)
         if machine.bad == side:
             logs[:, rng.integers(launches)] += math.log(1.25)
@@ -193,7 +201,8 @@ class _Maker:
             scatter * rng.standard_normal(launches) + shown * drift
             for scatter, shown in zip((0.004, 0.002), self._shown, strict=True)
         )
-        return _Run(logs, floors, paces)
+        wakes = 0.03 * rng.standard_t(3, launches) / math.sqrt(3) + self._woken * drift
+        return _Run(logs, floors, paces, wakes if machine.wakes else None)
 
 
 def _correlated(rng: np.random.Generator, launches: int) -> FloatArray:
@@ -204,7 +213,7 @@ def _correlated(rng: np.random.Generator, launches: int) -> FloatArray:
 
 
 def _drift(rng: np.random.Generator, kind: str | None) -> Callable[[FloatArray], FloatArray]:
-    """The logarithm of the drift at a time in s: a random walk, a slow sine, one step, or none."""
+    """The logarithm of the drift at a time in s: a random walk, a slow sine, one step, two states in turn, or none."""
     if kind == "walk":
         walk = np.cumsum(rng.normal(0, 0.07 / math.sqrt(_GAP_S), 2000))
         return lambda at_s: cast("FloatArray", walk[at_s.astype(int)])
@@ -214,14 +223,18 @@ def _drift(rng: np.random.Generator, kind: str | None) -> Callable[[FloatArray],
     if kind == "step":
         step_s, height = rng.uniform(-300, 900), rng.choice([-1, 1]) * rng.uniform(0.03, 0.2)
         return lambda at_s: cast("FloatArray", height * (at_s > step_s))
+    if kind == "two states":
+        changes_s, height = np.cumsum(rng.exponential(180, 100)), rng.uniform(0.15, 0.4)
+        return lambda at_s: cast("FloatArray", height * (np.searchsorted(changes_s, at_s) % 2))
     return lambda at_s: 0.0 * at_s
 
 
 def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[SeriesChange]:
     points = [make_point(8 << size, f"t{name}") for name in range(machine.transports) for size in range(machine.sizes)]
-    sleeping = [f"t{name}" for name in range(machine.transports)] if machine.sleeping else []
+    sleeping = [f"t{name}" for name in range(machine.transports)] if machine.wakes else []
     times = zip(np.exp(base.logs).tolist(), np.exp(new.logs).tolist(), strict=True)
-    series = [MatchedSeries(point, "near", both) for point, both in zip(points, times, strict=True)]
+    between = BETWEEN_RUNS if machine.wakes else 0.0
+    series = [MatchedSeries(point, "near", both, between=between) for point, both in zip(points, times, strict=True)]
     return judge(series, (base.probes(), new.probes(), sleeping), margin)
 
 
@@ -230,7 +243,7 @@ def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[Ser
 
 def print_rates(cases: int) -> None:
     """Print each row when it is ready; the whole table takes minutes."""
-    for line in (*_launch_lines(cases), *_bad_launch_lines(cases), *_drift_lines(cases)):
+    for line in (*_launch_lines(cases), *_bad_launch_lines(cases), *_drift_lines(cases), *_wake_up_lines(cases)):
         print(line, flush=True)
 
 
@@ -265,7 +278,6 @@ def _drift_lines(cases: int) -> Iterator[str]:
         "2 transports, not seen in floor and pace": Machine(2, 4, scatter=0.02, seen=False),
         "1 transport": Machine(1, 8, scatter=0.02),
         "1 series": Machine(1, 1, scatter=0.02),
-        "1 transport that sleeps, not seen in floor and pace": Machine(1, 8, scatter=0.02, seen=False, sleeping=True),
     }
     for name, machine in plans.items():
         for drift in DRIFTS:
@@ -277,6 +289,20 @@ def _drift_lines(cases: int) -> Iterator[str]:
         slower = replace(machine, slower=1, ratio=1.1, scatter=0.015)
         detected = _share([check(slower, seed)[0] is Verdict.SLOWER for seed in range(cases)])
         yield f"| none, one series x1.10 | {name} | found: {detected} | |"
+
+
+def _wake_up_lines(cases: int) -> Iterator[str]:
+    yield "| wake-ups drift | plan | check: false alarms | compare: false alarms | one transport x1.25 found |"
+    yield "| --- | --- | --- | --- | --- |"
+    for transports, sizes in ((1, 4), (3, 4)):
+        for drift in (None, *WAKE_UPS):
+            machine = Machine(transports, sizes, drift=drift, seen=False, wakes=True)
+            checked = _share([Verdict.SLOWER in check(machine, seed).values() for seed in range(cases)])
+            moved = {Verdict.SLOWER, Verdict.FASTER}
+            compared = _share([not moved.isdisjoint(compare(machine, seed).values()) for seed in range(cases)])
+            slower = replace(machine, slower=sizes)
+            detected = _share([Verdict.SLOWER in check(slower, seed).values() for seed in range(cases)])
+            yield f"| {drift or 'not'} | {transports} transports of {sizes} | {checked} | {compared} | {detected} |"
 
 
 def _share(outcomes: list[bool]) -> str:

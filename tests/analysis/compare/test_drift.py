@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.analysis.compare import simulated
-from tests.analysis.compare.made import add_run, curve, slower
+from tests.analysis.compare.made import SLEEPING, add_run, curve, slower
 from tests.builders import make_info, make_launch, make_point, measurements_with_medians
 
 from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.values import Contention
+from hockney.measure.check import or_not_slower
 from hockney.model import RunStatus
 from hockney.report.changes import caution_sentence
 from hockney.results.store import Store
@@ -83,6 +84,83 @@ def test_a_known_difference_rules_out_drift(
     base = add_run(store, series, facts=before)
     new = add_run(store, slower(series, 1.2, 0, 1 << 20), seed=2, facts=after)
     assert verdicts(store, base, new) == {expected: len(series)}
+
+
+def add_sleeping(store: Store, ratio: float, wake_ns: float | None, seed: int = 2, *names: str) -> int:
+    """A run of tcp and shm, or of these, whose times are `ratio` times those of `curve`."""
+    times = {point: ns for name in names or ("tcp", "shm") for point, ns in curve(name).items()}
+    facts = {"sleeping": [*SLEEPING]}
+    return add_run(store, slower(times, ratio, 0, 1 << 20), wake_ns=wake_ns, seed=seed, facts=facts)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_change_that_wake_ups_share_is_drift_where_ranks_sleep(store: Store, swapped: bool) -> None:
+    """By two fifths, more than anything else explains; shm does not sleep."""
+    base, new = add_sleeping(store, 1.0, 10_000, 1), add_sleeping(store, 1.4, 14_000)
+    comparison = compare_runs(store, *((new, base) if swapped else (base, new)))
+    moved = Verdict.FASTER if swapped else Verdict.SLOWER
+    for change in comparison.changes:
+        assert change.verdict is (moved if change.point.transport == "shm" else Verdict.INCONCLUSIVE)
+        if change.point.transport == "tcp":
+            (reason,) = change.reasons
+            assert (reason.code, reason.facts["shown_by"]) == (ReasonCode.DRIFT, "wake-ups")
+            assert reason.facts["by"] == pytest.approx(0.4, abs=0.05)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "pipe"])
+def test_a_slowdown_by_a_quarter_is_found_where_wake_ups_are_steady(store: Store, transport: str) -> None:
+    """Even of every series of the one transport."""
+    base = add_sleeping(store, 1.0, 10_000, 1, transport)
+    assert verdicts(store, base, add_sleeping(store, 1.25, 10_050, 2, transport)) == {Verdict.SLOWER: len(curve())}
+    assert verdicts(store, base, add_sleeping(store, 1.25, 11_000, 2, transport)) == {Verdict.SLOWER: len(curve())}
+
+
+def test_quicker_wake_ups_may_hide_a_slowdown(store: Store) -> None:
+    """Times that stayed are inconclusive, and the interval includes the slowdown; slower wake-ups hide none."""
+    base = add_sleeping(store, 1.0, 14_000, 1)
+    for wake_ns, low, high in ((10_000, 0.92, 1.53), (19_000, 0.67, 1.08)):
+        changes = compare_runs(store, base, add_sleeping(store, 1.0, wake_ns)).changes
+        (change, *_) = [change for change in changes if change.point.transport == "tcp"]
+        assert change.verdict is Verdict.INCONCLUSIVE
+        assert change.shift is not None
+        assert change.shift.low == pytest.approx(low, abs=0.08)
+        assert change.shift.high == pytest.approx(high, abs=0.08)
+        checked = or_not_slower(change, 1.15)
+        assert checked.verdict is (Verdict.INCONCLUSIVE if wake_ns == 10_000 else Verdict.SAME)
+        assert {change.verdict for change in changes if change.point.transport == "shm"} == {Verdict.SAME}
+
+
+def test_where_ranks_sleep_a_verdict_takes_more_than_the_scatter_of_one_run(store: Store) -> None:
+    """8 % are a change of shm, and no significant one of tcp."""
+    runs = {
+        name: [add_sleeping(store, ratio, 10_000, seed, name) for seed, ratio in ((1, 1.0), (2, 1.08))]
+        for name in ("shm", "tcp")
+    }
+    assert {change.verdict for change in compare_runs(store, *runs["shm"], margin=1.02).changes} == {Verdict.SLOWER}
+    for change in compare_runs(store, *runs["tcp"], margin=1.02).changes:
+        assert change.verdict is Verdict.SAME
+        assert change.shift is not None
+        assert change.shift.estimate is not None
+        assert change.shift.estimate.low < 1.02 < 1.08 < change.shift.estimate.high
+
+
+def test_without_wake_ups_other_series_show_drift_of_sleeping_ranks(store: Store) -> None:
+    """As in runs of earlier versions, and between hosts."""
+    base, new = (add_sleeping(store, ratio, None, seed, "tcp") for seed, ratio in ((1, 1.0), (2, 1.25)))
+    for change in compare_runs(store, base, new).changes:
+        assert [reason.facts["shown_by"] for reason in change.reasons] == ["other series"]
+
+
+@pytest.mark.parametrize("drift", simulated.WAKE_UPS)
+@pytest.mark.parametrize("sizes", [1, 4])
+def test_drift_of_wake_ups_is_seldom_called_a_change(drift: str, sizes: int) -> None:
+    """Floor and pace stay, each series drifts by itself, too. A slowdown of a transport by a quarter is found."""
+    machine = simulated.Machine(3, sizes, drift=drift, seen=False, wakes=True)
+    checks = [simulated.check(machine, seed) for seed in range(30)]
+    assert sum(Verdict.SLOWER in check.values() for check in checks) <= 3
+    if sizes > 1:  # of one size, a slowdown cannot be told from wake-ups that changed as much
+        slower = [simulated.check(replace(machine, slower=sizes), seed) for seed in range(30)]
+        assert sum(Verdict.SLOWER in check.values() for check in slower) >= 24
 
 
 @pytest.mark.parametrize("drift", simulated.DRIFTS)

@@ -110,6 +110,7 @@ def test_measurements_come_back_by_point_in_order(store: Store, run_id: int) -> 
         floor_kind="transport",
         pace_ns=((0.63, 0.64), (1.1, 0.63)),
         solo_ns=(0.63, 0.62),
+        wake_ns=(9000.5, 9100.25),
         started_ns=2**53 + 1,
     )
     store.write_round(run_id, [first, other])
@@ -186,7 +187,8 @@ def test_unknown_is_null(store: Store, run_id: int, path: Path) -> None:
     store.write_round(run_id, [make_measurement(floor_ns=None, steal=None, definition=Definition("root", 1, 0, 1))])
     store.set_status(run_id, make_point(8), PointStatus.PRECISE, "")
     columns = "floor_before_ns, steal, algorithm, floor_kind, pace_ns, solo_before_ns, solo_after_ns, started_ns"
-    assert run_sql(path, f"SELECT {columns} FROM measurement") == [(None,) * 8]
+    columns += ", wake_before_ns, wake_after_ns"
+    assert run_sql(path, f"SELECT {columns} FROM measurement") == [(None,) * 10]
     assert run_sql(path, "SELECT label, finished_unix_s FROM run") == [(None, None)]
     assert run_sql(path, "SELECT DISTINCT reason FROM point") == [(None,)]
 

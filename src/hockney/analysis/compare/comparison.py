@@ -27,6 +27,7 @@ _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch'
 Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
 _NOT_MEASURED = (ReasonCode.FAILED, ReasonCode.SKIPPED)  # even if the series has samples from before
 PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
+BETWEEN_RUNS = 0.04  # the standard deviation of a ratio of two unchanged runs, where ranks sleep (docs/methods.md)
 
 
 @dataclass
@@ -86,8 +87,11 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         )
     changed = differences(*runs, names)
     if pair_names is None:
-        series = [_match(point, *sides) for point, sides in common.items()]
         sleeping = {name for info in infos for name in info.facts.get("sleeping", ())}
+        series = [
+            _match(point, *sides, BETWEEN_RUNS if point.transport in sleeping else 0.0)
+            for point, sides in common.items()
+        ]
         drift_data = (base_probes, new_probes, sleeping) if is_unchanged(changed) else None
     else:
         changed = (*(Difference("transport", *pair) for pair in names.items()), *changed)
@@ -161,7 +165,8 @@ class MatchedSeries:
     """A series with the times of its launches in base and new, in one state; or the reasons why there is none.
 
     `ratios` are those of launch pairs, where the runs were measured in alternation. `digits`: as in RunSeries, of both.
-    `exact`: on models without noise.
+    `exact`: on models without noise. `between`: the standard deviation of the logarithm between runs, which launches of
+    one run do not show.
     """
 
     point: Point
@@ -171,9 +176,10 @@ class MatchedSeries:
     ratios: Sequence[float] = ()
     digits: tuple[float, float] = (0.0, 0.0)
     exact: bool = False
+    between: float = 0.0
 
 
-def _match(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries:
+def _match(point: Point, base: RunSeries, new: RunSeries, between: float) -> MatchedSeries:
     best = most_telling(base.times_ns, new.times_ns)
     reasons = tuple(_missing(base, new)) or tuple(_incomparable(base, new))
     if reasons or best is None:
@@ -186,7 +192,7 @@ def _match(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries:
         runs = base.run.id, new.run.id
         facts = {"state": best, "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
         reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
-    return MatchedSeries(point, best, times_ns, reasons, digits=(base.digits, new.digits))
+    return MatchedSeries(point, best, times_ns, reasons, digits=(base.digits, new.digits), between=between)
 
 
 def _missing(*sides: RunSeries) -> Iterator[Reason]:
@@ -301,7 +307,7 @@ def judge(
     known = [member for member in series if member.state is not None or member.ratios]
     pairs = [([1.0] * len(member.ratios), member.ratios) if member.ratios else member.times_ns for member in known]
     results = {
-        member.point: _widened(*result, *member.digits, margin)
+        member.point: _widened(*result, member, margin)
         for member, result in zip(known, shifts(pairs, margin), strict=True)
     }
     decided = {
@@ -316,6 +322,8 @@ def judge(
             changes.append(_judge_exact(member, margin))
             continue
         shift, chance = results.get(member.point, (None, None))
+        if drift and shift is not None:
+            shift = drift.beside_wake_ups(member.point, shift)
         verdict, reasons = Verdict.INCONCLUSIVE, member.reasons
         if shift is None or chance is None or reasons:
             chance = None
@@ -336,11 +344,15 @@ def judge(
     return changes
 
 
-def _widened(shift: Shift, chance: float | None, base: float, new: float, margin: float) -> tuple[Shift, float | None]:
-    """Widen a shift and its chance by the rounding errors of both sides: fractions below 1."""
-    if shift.low is None or shift.high is None or not (base or new):
+def _widened(shift: Shift, chance: float | None, member: MatchedSeries, margin: float) -> tuple[Shift, float | None]:
+    """Widen a shift and its chance by the variance between runs and the rounding errors of both sides."""
+    base, new = member.digits
+    if shift.low is None or shift.high is None or not (base or new or member.between):
         return shift, chance
-    low, high = shift.low * (1 - new) / (1 + base) * (1 - 1e-9), shift.high * (1 + new) / (1 - base) * (1 + 1e-9)
+    between = 1.96 * member.between
+    below, above = (math.exp(math.hypot(math.log(end / shift.ratio), between)) for end in (shift.low, shift.high))
+    low = shift.ratio / below * (1 - new) / (1 + base) * (1 - 1e-9)
+    high = shift.ratio * above * (1 + new) / (1 - base) * (1 + 1e-9)
     widened = replace(shift, low=low, high=high)
     return widened, chance if widened.is_beyond(margin) else 1.0
 

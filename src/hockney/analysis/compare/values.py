@@ -43,7 +43,7 @@ class ReasonCode(enum.Enum):
     FEW_LAUNCHES = "few launches"  # state; base, new: launches in it; needed; runs
     FEW_PAIRS = "few launch pairs"  # pairs, needed: of an interleaved pair
     WIDE_INTERVAL = "wide interval"  # by: a fraction; a change by more than that is not excluded
-    DRIFT = "drift"  # by: a fraction; shown_by: "floor", "pace", a transport, or "other series"
+    DRIFT = "drift"  # by: a fraction; shown_by: "floor", "pace", "wake-ups", a transport, or "other series"
     NOT_SIGNIFICANT = "not significant"  # of a check: the ratio is beyond the margin, its interval is not
     MAY_BE_CHANCE = "may be chance"  # the same, after correction for `among` series
 

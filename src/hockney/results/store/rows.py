@@ -171,7 +171,8 @@ _DEFINITION = {
     "messages_per_rep": _COUNT,
     "algorithm": _or_null(_TEXT),
 }
-_FLOORS = dict.fromkeys(("floor_before_ns", "floor_after_ns", "solo_before_ns", "solo_after_ns"), _FLOOR)
+_PAIRS = ("floor", "solo", "wake")  # measured before and after, a column for each
+_FLOORS = {f"{name}_{when}_ns": _FLOOR for name in _PAIRS for when in ("before", "after")}
 _PACE_AND_COUNTERS = dict.fromkeys(("pace_ns", "counters"), _or_null(_TEXT))
 _STEAL = {"steal": _or_null(_number(0, 1))}
 SUMMARY = {
@@ -295,17 +296,14 @@ def measurement_values(measurement: Measurement) -> dict[str, Any]:
 
     times_ns = measurement.times_ns()
     plain = ("launch_id", "round", "started_unix_s", "batch", "steal", "verified", "floor_kind", "started_ns")
-    floor_ns, solo_ns = measurement.floor_ns or (None, None), measurement.solo_ns or (None, None)
+    pairs = (value for name in _PAIRS for value in getattr(measurement, f"{name}_ns") or (None, None))
     return {
         **{name: getattr(measurement, name) for name in plain},
+        **dict(zip(_FLOORS, pairs, strict=True)),
         **vars(measurement.definition),
         **{name: pack(getattr(measurement, name)) for name in ("cpu_user_ns", "cpu_system_ns", "wall_ns")},
         "counters": pack(dict(measurement.counters)) if measurement.counters else None,
         "pace_ns": None if measurement.pace_ns is None else pack(measurement.pace_ns),
-        "floor_before_ns": floor_ns[0],
-        "floor_after_ns": floor_ns[1],
-        "solo_before_ns": solo_ns[0],
-        "solo_after_ns": solo_ns[1],
         "samples": len(times_ns),
         "median_ns": float(np.median(times_ns)) if len(times_ns) else None,
         "min_ns": float(times_ns.min()) if len(times_ns) else None,
@@ -321,13 +319,12 @@ def measurement(row: Row, blob: Any, point: Point, launches: Mapping[int, Launch
     definition = Definition(**{name: known.pop(name) for name in _DEFINITION})
     if (definition.timed_rank or 0) >= len(elapsed_ns) or elapsed_ns.min(initial=0) < 0:
         raise ValueError("samples that cannot be")
+    known |= {f"{name}_ns": _pair(*(known.pop(f"{name}_{when}_ns") for when in ("before", "after"))) for name in _PAIRS}
     known |= {name: tuple(json.loads(known[name])) for name in ("cpu_user_ns", "cpu_system_ns", "wall_ns")}
     return Measurement(
         point=point,
         definition=definition,
         elapsed_ns=elapsed_ns,
-        floor_ns=_pair(known.pop("floor_before_ns"), known.pop("floor_after_ns")),
-        solo_ns=_pair(known.pop("solo_before_ns"), known.pop("solo_after_ns")),
         places=launches[known["launch_id"]].places,
         **{
             **known,
@@ -347,9 +344,9 @@ def measurement_summary(
     definition = definitions.get(row[6:11])
     if definition is None:
         definition = definitions[row[6:11]] = Definition(*row[6:11])
-    *_, floor_before, floor_after, solo_before, solo_after, reference, pace, counters, _ = row
-    floor_ns, solo_ns = _pair(floor_before, floor_after), _pair(solo_before, solo_after)
-    probe = MachineProbe(floor_ns, _pace(pace), solo_ns, reference, launches[row[2]].places)
+    *floors, reference, pace, counters, _ = row[16:]
+    floor_ns, solo_ns, wake_ns = (_pair(*pair) for pair in zip(floors[::2], floors[1::2], strict=True))
+    probe = MachineProbe(floor_ns, _pace(pace), solo_ns, reference, launches[row[2]].places, wake_ns)
     known = *row[:6], definition, *row[11:14], bool(row[14]), row[15], probe, _counters(counters)
     return MeasurementSummary._make(known)
 

@@ -120,6 +120,11 @@ MIGRATIONS = [
     """,
     # JSON, the CPUs that each rank may run on; empty: written before this.
     "ALTER TABLE launch ADD COLUMN bound TEXT NOT NULL DEFAULT '[]'",
+    # NULL: ranks do not sleep while they wait, or written before this.
+    """
+    ALTER TABLE measurement ADD COLUMN wake_before_ns REAL;
+    ALTER TABLE measurement ADD COLUMN wake_after_ns REAL;
+    """,
 ]
 
 

@@ -4,9 +4,16 @@
 
 #include <sched.h>
 
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "transport.h"
 
 enum { QUICK_SAMPLES = 5, QUICK_BATCH = 100, PATIENCE_SPINS = 20000, REST_DIVISIONS = 20 };
+enum { WAKE_TRIPS = 25, WAKE_TRIPS_MIN = 5, WAKE_LIMIT_NS = 2000000, WAKE_WORD_BYTES = 1024 };
 
 /* Between two CPUs the answer arrives before the patience ends. If another program holds the other rank's CPU, or
  * both ranks share one, only sched_yield lets it arrive. */
@@ -39,6 +46,15 @@ double hk_floor_sample(hk_floor_t *floor, uint64_t batch)
     return (double)(hk_real_now_ns(NULL) - start_ns) / (2.0 * (double)batch);
 }
 
+/* Puts a value into its place among `count` ascending ones. */
+static void insert(double *sorted, int count, double value)
+{
+    for (; count > 0 && sorted[count - 1] > value; count--) {
+        sorted[count] = sorted[count - 1];
+    }
+    sorted[count] = value;
+}
+
 double hk_floor_quick(hk_floor_t *floor)
 {
     if (floor->why != NULL) {
@@ -47,15 +63,65 @@ double hk_floor_quick(hk_floor_t *floor)
     double sorted[QUICK_SAMPLES];
     hk_floor_sample(floor, QUICK_BATCH); /* warm-up */
     for (int i = 0; i < QUICK_SAMPLES; i++) {
-        const double sample = hk_floor_sample(floor, QUICK_BATCH);
-        int k = i;
-        for (; k > 0 && sorted[k - 1] > sample; k--) {
-            sorted[k] = sorted[k - 1];
-        }
-        sorted[k] = sample;
+        insert(sorted, i, hk_floor_sample(floor, QUICK_BATCH));
     }
     return sorted[QUICK_SAMPLES / 2];
 }
+
+#ifdef __linux__
+/* The words never change, so FUTEX_WAIT always sleeps: if it could find a new value, ranks that once came too late for
+ * sleep would exchange values awake from then on. */
+static void sleep_on(_Atomic uint32_t *word)
+{
+    while (syscall(SYS_futex, word, FUTEX_WAIT, 0, NULL, NULL, 0) != 0) {
+    }
+}
+
+/* Returns when the other rank sleeps no longer; until it sleeps, there is nothing to wake. */
+static void wake(_Atomic uint32_t *word)
+{
+    while (syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0) != 1) {
+        sched_yield();
+    }
+}
+
+double hk_floor_wake(hk_floor_t *floor)
+{
+    if (floor->line == NULL || floor->rank > 1) {
+        return -1.0;
+    }
+    _Atomic uint32_t *word = (void *)((char *)floor->line + WAKE_WORD_BYTES); /* rank r sleeps on word r */
+    _Atomic uint32_t *is_last = word + 2;
+    double sorted[WAKE_TRIPS];
+    int taken = 0;
+    if (floor->rank == 1) {
+        for (uint32_t is_over = 0; is_over == 0;) {
+            sleep_on(word + 1);
+            is_over = atomic_load_explicit(is_last, memory_order_acquire);
+            wake(word);
+        }
+        return -1.0;
+    }
+    const uint64_t start_ns = hk_real_now_ns(NULL);
+    uint64_t before_ns = start_ns;
+    for (bool is_over = false; !is_over;) {
+        is_over = taken + 1 == WAKE_TRIPS || (taken + 1 >= WAKE_TRIPS_MIN && before_ns - start_ns > WAKE_LIMIT_NS);
+        atomic_store_explicit(is_last, is_over, memory_order_release);
+        wake(word + 1);
+        sleep_on(word);
+        const uint64_t now_ns = hk_real_now_ns(NULL);
+        insert(sorted, taken++, (double)(now_ns - before_ns) / 2.0);
+        before_ns = now_ns;
+    }
+    return sorted[taken / 2];
+}
+#else
+double hk_floor_wake(hk_floor_t *floor)
+{
+    (void)floor;
+    return -1.0; /* only Linux has futexes */
+}
+#endif
 
 /* About 0.1 us that leaves nearly the whole core to its other hardware thread: a chain of long divisions keeps the
  * pipeline empty. pause leaves less (Zen 4: a loop of additions takes 1.05 ns per step next to pause, 0.91 next to

@@ -30,6 +30,11 @@ double hk_floor_sample(hk_floor_t *floor, uint64_t batch);
 /* The floor stored with a measurement: the median of a few short samples, about 0.1 ms. Negative: no floor. */
 double hk_floor_quick(hk_floor_t *floor);
 
+/* The floor of ranks that sleep while they wait: half a round trip of a wake-up, by futex. It is the median of 25,
+ * about 0.5 ms, or after 2 ms of fewer, but 5 at least. All ranks call it; the result is valid on rank 0. Negative:
+ * there is none. */
+double hk_floor_wake(hk_floor_t *floor);
+
 /* Rank 0 calls measure while rank 1 rests like an idle hardware thread. All ranks call it; the result is valid on
  * rank 0. Requires a line. */
 double hk_floor_alone(hk_floor_t *floor, double (*measure)(void));

@@ -209,7 +209,7 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
 }
 
 typedef struct machine_probe {
-    double floor_ns, solo_ns, pace_ns; /* negative: not measured */
+    double floor_ns, solo_ns, wake_ns, pace_ns; /* negative: not measured */
 } machine_probe_t;
 
 static const char *kind_of_floor(const hk_bench_t *bench)
@@ -221,15 +221,25 @@ static const char *kind_of_floor(const hk_bench_t *bench)
     return bench->floor.is_remote && (bench->ctx->tp->caps & needs) == needs ? "transport" : NULL;
 }
 
-/* The state of the machine before or after the samples: the floor, rank 0's pace while rank 1 rests, and this rank's
- * pace while both run. Two hardware threads of one core halve that pace. */
+/* Whether ranks sleep in the kernel while they wait, as model.py says, too. */
+static bool is_sleeping(const hk_transport_t *tp)
+{
+    return (tp->caps & (HK_CAP_SYSCALLS | HK_CAP_SPINS)) == HK_CAP_SYSCALLS;
+}
+
+/* The state of the machine before or after the samples: the floor, a wake-up where ranks sleep, rank 0's pace while
+ * rank 1 rests, and this rank's pace while both run. Two hardware threads of one core halve that pace. */
 static hk_status_t probe_machine(hk_bench_t *bench, machine_probe_t *probe_p)
 {
     const char *kind = kind_of_floor(bench);
     const bool has_pace = bench->ctx->tp->now_ns == hk_real_now_ns && !bench->oversubscribed;
-    *probe_p = (machine_probe_t){.floor_ns = hk_floor_quick(&bench->floor), .solo_ns = -1.0, .pace_ns = -1.0};
+    *probe_p =
+        (machine_probe_t){.floor_ns = hk_floor_quick(&bench->floor), .solo_ns = -1.0, .wake_ns = -1.0, .pace_ns = -1.0};
     if (kind != NULL && bench->floor.is_remote) {
         HK_TRY(hk_refer(bench, &probe_p->floor_ns));
+    }
+    if (bench->floor.why == NULL && is_sleeping(bench->ctx->tp)) {
+        probe_p->wake_ns = hk_floor_wake(&bench->floor);
     }
     if (bench->floor.why == NULL && has_pace) {
         probe_p->solo_ns = hk_floor_alone(&bench->floor, hk_pace_ns);
@@ -248,6 +258,8 @@ static void note(const hk_bench_t *bench, const machine_probe_t *before, const m
     result_p->floor_after_ns = after->floor_ns;
     result_p->solo_before_ns = before->solo_ns;
     result_p->solo_after_ns = after->solo_ns;
+    result_p->wake_before_ns = before->wake_ns;
+    result_p->wake_after_ns = after->wake_ns;
     result_p->account.pace_before_ns = before->pace_ns;
     result_p->account.pace_after_ns = after->pace_ns;
 }

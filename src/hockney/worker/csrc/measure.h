@@ -40,6 +40,7 @@ typedef struct hk_result {
     hk_account_t account;
     double floor_before_ns, floor_after_ns;    /* negative: no floor */
     double solo_before_ns, solo_after_ns;      /* rank 0's pace while rank 1 rests; negative: not measured */
+    double wake_before_ns, wake_after_ns;      /* a wake-up between ranks 0 and 1; negative: not measured */
     uint64_t started_ns;                       /* start of the wall time, by CLOCK_MONOTONIC; 0: unknown */
     uint64_t warmup;                           /* repetitions before the first sample */
     const char *floor_kind;                    /* "line", "transport", or NULL: no floor */

@@ -124,6 +124,7 @@ hk_status_t hk_answer_measured(const hk_ctx_t *ctx, const hk_command_t *command,
     hk_answer_string(&answer, "floor_kind", result->floor_kind);
     put_before_and_after(&answer, "floor_ns", result->floor_before_ns, result->floor_after_ns);
     put_before_and_after(&answer, "solo_ns", result->solo_before_ns, result->solo_after_ns);
+    put_before_and_after(&answer, "wake_ns", result->wake_before_ns, result->wake_after_ns);
     put_pace(&answer, rows);
     hk_answer_open(&answer, "elapsed_ns", '[');
     for (int row = 0; row < rows->count; row++) {
