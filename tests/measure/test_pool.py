@@ -356,7 +356,7 @@ def test_ranks_on_machines_of_one_hostname_have_the_names_that_were_listed(
 ) -> None:
     job = Job(Path("worker"), "tcp", 4, hosts=(Host("n1", 2), Host("n2", 2)))
     ranks = [
-        Rank(rank=number, host=host, machine=machine, pid=1, cpu=0, cpus_usable=1, bound="0", strangers=0)
+        Rank(rank=number, host=host, machine=machine, network="", pid=1, cpu=0, cpus_usable=1, bound="0", strangers=0)
         for number, (machine, host) in enumerate(zip(machines, hostnames, strict=True))
     ]
     assert _host_names(job, ranks) == named

@@ -143,7 +143,7 @@ def test_a_host_without_the_interface_is_named_before_anything_is_measured(two_n
     assert two_networks.run("n2", ["ip", "addr", "flush", "dev", SECOND]).returncode == 0
     done = run(two_networks, tmp_path / "r.db", "n1,n2", "--interface", SECOND)
     assert done.returncode == 2
-    assert "n2 has no network interface eth1 with an IPv4 address (it has eth0): name one" in done.stderr
+    assert "n2 has no network interface eth1 with an address (it has eth0): name one" in done.stderr
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         assert store.runs() == []
 
@@ -315,7 +315,7 @@ def test_a_wrong_name_costs_seconds_whatever_the_launcher(two_hosts: Bed, tmp_pa
 def test_two_names_of_one_machine_are_refused(two_hosts: Bed, tmp_path: Path) -> None:
     done = run(two_hosts, tmp_path / "r.db", "n1,n2,10.77.0.1", "-n", "3")
     assert done.returncode == 2
-    assert "n1 and 10.77.0.1 are one machine" in done.stderr
+    assert "n1 and 10.77.0.1 are one host" in done.stderr
 
 
 def test_ranks_that_share_a_cpu_are_marked_next_to_every_figure(make_bed: MakeBed, tmp_path: Path) -> None:

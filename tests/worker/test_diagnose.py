@@ -27,7 +27,7 @@ SHM = "hockney worker: rank {}: shm: the segment is too small"
 def ranks_on(*hosts: str, pids: Sequence[int] | None = None) -> list[Rank]:
     """A rank on each of these hosts; a process each."""
     return [
-        Rank(rank=number, host=host, machine=host, pid=pid, cpu=0, cpus_usable=1, bound="0", strangers=0)
+        Rank(rank=number, host=host, machine=host, network="", pid=pid, cpu=0, cpus_usable=1, bound="0", strangers=0)
         for number, (host, pid) in enumerate(zip(hosts, pids or range(100, 100 + len(hosts)), strict=True))
     ]
 

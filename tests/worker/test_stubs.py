@@ -38,6 +38,7 @@ HELLO: dict[str, Any] = {
             "rank": 0,
             "host": "here",
             "machine": "this",
+            "network": "net:[1]",
             "pid": 1,
             "cpu": 0,
             "cpus_usable": 1,

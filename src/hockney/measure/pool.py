@@ -360,18 +360,18 @@ def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
     if not job.hosts:
         return
     wanted = sorted(host.slots or 0 for host in fill(job.ranks, job.hosts))
-    if sorted(Counter(rank.machine for rank in ranks).values()) != wanted:
+    if sorted(Counter(rank.place for rank in ranks).values()) != wanted:
         hosts, came = ", ".join(map(str, job.hosts)), ", ".join(rank.host for rank in ranks)
         raise LaunchFailed(launcher, f"ranks that belong on {hosts} came up on {came}")
 
 
 def _host_names(job: Job, ranks: Sequence[Rank]) -> tuple[str, ...]:
-    """The hostname of each rank; the name that --hosts has for it where machines have the same hostname."""
-    hosts, machines = tuple(rank.host for rank in ranks), [rank.machine for rank in ranks]
-    if len({*hosts}) >= len({*machines}):
+    """The hostname of each rank; the name that --hosts has for it where hosts have the same hostname."""
+    hosts, places = tuple(rank.host for rank in ranks), [rank.place for rank in ranks]
+    if len({*hosts}) >= len({*places}):
         return hosts
     listed = tuple(host.name for host in job.hosts for _ in range(host.slots or 0))
-    is_in_blocks = len({*zip(machines, listed, strict=False)}) == len({*listed}) == len({*machines})
+    is_in_blocks = len({*zip(places, listed, strict=False)}) == len({*listed}) == len({*places})
     return listed if is_in_blocks else hosts
 
 

@@ -222,7 +222,7 @@ def _refuse_without_interface(hosts: Sequence[Mapping[str, Any]], name: str) -> 
         known = [interface["name"] for interface in host["interfaces"] if interface["address"]]
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            causes[host["name"]] = f"no network interface {name} with an IPv4 address ({has})"
+            causes[host["name"]] = f"no network interface {name} with an address ({has})"
     if causes:
         raise InterfaceMissing(causes, name)
 

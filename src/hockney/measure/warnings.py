@@ -342,6 +342,17 @@ def interface_warnings(plan: Plan, catalogue: Catalogue) -> Iterator[Warning_]:
 def host_warnings(hosts: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[Warning_]:
     """Warnings of the pre-flight: a library of another version or without a launcher, workers that cannot run."""
     used = {info.library.id: info.library for info in catalogue.transports.values() if info.library}
+    names_on: defaultdict[str, list[str]] = defaultdict(list)
+    for host in hosts:
+        names_on[host["machine"]].append(host["name"])
+    for names in names_on.values():
+        if len(names) > 1:
+            yield Warning_(
+                "hosts",
+                names[0],
+                f"{_list(names)} are containers on one machine: they share its CPUs and memory.",
+                "Give each its own CPUs (docker --cpuset-cpus); for the figures of a network, use separate machines.",
+            )
     for host in hosts:
         for its_id, version in host["libraries"].items():
             first = hosts[0]["libraries"].get(its_id)

@@ -87,8 +87,8 @@ def silent_ranks(said: str, ranks: Sequence[Rank]) -> str:
     Ranks that are threads of one process report once.
     """
     reported = _numbers(_REPORT, said)
-    answering = {(rank.machine, rank.pid) for rank in ranks if rank.rank in reported}
-    silent = [rank for rank in ranks if (rank.machine, rank.pid) not in answering]
+    answering = {(rank.place, rank.pid) for rank in ranks if rank.rank in reported}
+    silent = [rank for rank in ranks if (rank.place, rank.pid) not in answering]
     return _told(silent, ranks, "does not answer", "do not answer") if answering else ""
 
 
