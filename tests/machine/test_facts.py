@@ -13,7 +13,8 @@ from tests.machine.trees import grow, two_sockets
 from tests.shared import finished
 
 from hockney.machine import facts as machine
-from hockney.machine.facts import read_container, read_hypervisor, read_quota_cpus
+from hockney.machine.facts import read_container, read_hypervisor
+from hockney.machine.limits import read_quota_cpus
 from hockney.machine.placement import usable_cpus
 
 

@@ -71,6 +71,13 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
     nodes = [named_cpus(node["cpus"]) if node["cpus"] else "memory only" for node in facts["topology"]["nodes"]]
     limits = facts["limits"]
     quota = f", limited to {limits['quota_cpus']:.2g} CPUs' worth of time" if limits["quota_cpus"] else ""
+    allowed = [
+        f"/dev/shm {_gibibytes(limits['shared_memory_bytes'], 'unknown')}",
+        f"locked memory {_gibibytes(limits['locked_memory_bytes'], 'any')}",
+        f"memory of a cgroup {_gibibytes(limits['memory_bytes'], 'any')}",
+        f"copies between processes (CMA) {'refused' if limits['cma'] is False else 'allowed'}",
+        *([f"ptrace scope {limits['ptrace_scope']}"] if limits["ptrace_scope"] is not None else []),
+    ]
     boost = {None: "unknown", True: "on", False: "off"}[cpu["boost"]]
     return [
         ["CPU", f"{cpu['model'] or 'unknown'}{frequency}"],
@@ -79,11 +86,16 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
         ["caches", caches or "unknown"],
         ["NUMA nodes", f"{len(nodes)}, {' | '.join(nodes)}" if nodes else "unknown"],
         ["memory", f"{memory['total_bytes'] / 2**30:.1f} GiB" if memory["total_bytes"] else "unknown"],
+        ["limits", ", ".join(allowed)],
         ["governor, boost", f"{', '.join(cpu['governors']) or 'not readable here'}, boost {boost}"],
         ["clock", facts["clock"]["source"] or "unknown"],
         ["system", f"{facts['os']['name'] or '?'}, {facts['os']['kernel']}{f', {inside}' if inside else ''}"],
         ["compiler", facts["software"]["c_compiler"] or "none"],
     ]
+
+
+def _gibibytes(count: int | None, otherwise: str) -> str:
+    return otherwise if count is None else f"{count / 2**30:.2g} GiB" if count >= 2**30 else f"{count / 2**20:.3g} MiB"
 
 
 def _measured_rows(checkup: Checkup) -> Iterator[list[str]]:

@@ -96,15 +96,17 @@ class WorkerPool:
             is_over = True
         finally:
             of_background = self._background_hosts
-            jobs = [(load.session, of_background) for load in self._loads.values()]
-            jobs += [(live.session, live.hosts) for live in self._live.values()]
+            jobs = [(name, load.session, of_background) for name, load in self._loads.items()]
+            jobs += [(name, live.session, live.hosts) for (name, _), live in self._live.items()]
             self._loads.clear()
             self._live.clear()
-            for session, hosts in jobs:
+            for transport, session, hosts in jobs:
                 if is_over and not self._lost_of(hosts):  # on a lost host it would not quit
                     session.close()
                 else:
                     session.kill()
+                for kind in diagnose.limits_met(session.words()):
+                    self._recorder.tally.limits[kind].add(transport)
 
     # ---- sampler.Instrument ------------------------------------------------------------------------------------------
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hockney.machine.activity import Moment, observe
 from hockney.machine.facts import fact, library_settings
 from hockney.machine.files import format_cpus, named_cpus, parse_cpus
+from hockney.machine.limits import FIXES, MET, SHARED_BYTES_OF_RANK
 from hockney.machine.placement import choose_cpus
 from hockney.machine.topology import Topology
 from hockney.model import Measurement, Warning_
@@ -38,18 +40,21 @@ def warnings_before(
     when: str = "When the run began",
     cpus: Sequence[int] = (),
     mapped: bool = False,
+    uses: Collection[str] = ("mpi", "tcp"),
+    needed_bytes: int = 0,
 ) -> list[Warning_]:
     """Known faults before `ranks` ranks are started, from `facts()` and a moment of watching.
 
     `cpus`: the user's placement of the ranks, in their order. `mapped`: the ranks place themselves, and warnings_of_map
-    follows when they have. Without a `moment` it observes for 0.3 s; `when` names that time. Facts that older
-    versions did not store cause no warning.
+    follows when they have. `uses`: the transports, `needed_bytes` the memory of all ranks. Without a `moment` it
+    observes for 0.3 s; `when` names that time. Facts that older versions did not store cause no warning.
     """
     usable = parse_cpus(fact(facts, "limits.usable_cpus"))
     moment = moment or observe(cpus=usable or None)
     usable = tuple(sorted(set(cpus[:ranks]))) or usable
     places = () if mapped else _of_places(facts, usable, ranks)
-    return [*_of_ranks(facts, usable, ranks), *places, *_of_others(moment, when), *_of_machine(facts)]
+    limits = _of_limits(facts, ranks, frozenset(re.split("[@:]", name)[0] for name in uses), needed_bytes)
+    return [*limits, *_of_ranks(facts, usable, ranks), *places, *_of_others(moment, when), *_of_machine(facts)]
 
 
 def warnings_of_map(run: StoredRun) -> list[Warning_]:
@@ -83,6 +88,40 @@ def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warnin
 
 def _warning(kind: str, cause: str, remedy: str) -> Warning_:
     return Warning_(kind, "tcp" if kind == "congestion" else "machine", cause, remedy)
+
+
+def _of_limits(facts: dict[str, Any], ranks: int, families: Collection[str], needed_bytes: int) -> Iterator[Warning_]:
+    """Limits of the system that make ranks of these families slow, or end them."""
+    limits = facts.get("limits") or {}
+    has_library = not {"mpi", "shmem"}.isdisjoint(families)
+    if limits.get("loopback") is False and not {"mpi", "shmem", "pvm", "tcp", "udp"}.isdisjoint(families):
+        yield _limit("loopback", "The loopback interface is down: sockets and libraries cannot start.")
+    if limits.get("cma") is False and has_library:
+        cause = "The kernel refuses copies from process to process (CMA): MPIs copy long messages twice, or fail."
+        yield _limit("cma", cause)
+    elif limits.get("ptrace_scope") and has_library:
+        cause = f"kernel.yama.ptrace_scope is {limits['ptrace_scope']}, so MPICH copies long messages twice."
+        yield _limit("cma", cause)
+    free_bytes = limits.get("shared_memory_bytes")
+    if free_bytes is not None and free_bytes < ranks * SHARED_BYTES_OF_RANK and has_library:
+        cause = f"/dev/shm has {_mebibytes(free_bytes)} for {ranks} ranks: MPIs use sockets instead, or fail."
+        yield _limit("shm", cause)
+    locked_bytes = limits.get("locked_memory_bytes")
+    if locked_bytes is not None and has_library and fact(facts, "network.rdma"):
+        yield _limit("memlock", f"A process may lock {_mebibytes(locked_bytes)}: libraries cannot use all of RDMA.")
+    memory_bytes = limits.get("memory_bytes")
+    if memory_bytes is not None and memory_bytes < needed_bytes:
+        cause = f"A cgroup limits memory to {_mebibytes(memory_bytes)}; this run needs {_mebibytes(needed_bytes)}."
+        yield _limit("memory", cause)
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / 2**20:,.0f} MiB"
+
+
+def _limit(kind: str, cause: str) -> Warning_:
+    fix = FIXES[kind]
+    return _warning(kind, cause, f"{fix[0].upper()}{fix[1:]}.")
 
 
 def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iterator[Warning_]:
@@ -230,6 +269,8 @@ class Tally:
         self.wall_ns: Counter[str] = Counter()  # of the same
         self.lost: Counter[tuple[str, str]] = Counter()  # messages, by transport and pattern
         self.strangers: Counter[str] = Counter()  # refused connections, by transport
+        self.limits: defaultdict[str, set[str]] = defaultdict(set)  # transports that met a limit, by its kind
+        self.known: set[str] = set()  # kinds of warnings before the run
 
     def add(self, measurement: Measurement, *, in_kernel: bool = False) -> None:
         """Count a measurement; `in_kernel`: its job is expected to make system calls."""
@@ -270,6 +311,9 @@ class Tally:
                 "Shorter messages, a smaller window or longer socket buffers (net.core.rmem_max) lose fewer; the "
                 "export has the losses of each measurement.",
             )
+        for kind, names in self.limits.items():
+            if kind not in self.known:
+                yield replace(_limit(kind, f"{_list(sorted(names))} {MET[kind]}."), subject=min(names))
         for name, count in sorted((+self.strangers).items()):
             yield Warning_(
                 "stranger",
