@@ -74,8 +74,8 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
     allowed = [
         f"/dev/shm {_gibibytes(limits['shared_memory_bytes'], 'unknown')}",
         f"locked memory {_gibibytes(limits['locked_memory_bytes'], 'any')}",
-        f"memory of a cgroup {_gibibytes(limits['memory_bytes'], 'any')}",
-        f"copies between processes (CMA) {'refused' if limits['cma'] is False else 'allowed'}",
+        f"cgroup memory {_gibibytes(limits['memory_bytes'], 'any')}",
+        f"CMA {'refused' if limits['cma'] is False else 'works' if limits['cma'] else 'unknown'}",
         *([f"ptrace scope {limits['ptrace_scope']}"] if limits["ptrace_scope"] is not None else []),
     ]
     boost = {None: "unknown", True: "on", False: "off"}[cpu["boost"]]

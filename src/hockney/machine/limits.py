@@ -24,7 +24,8 @@ FIXES: Mapping[str, str] = {
     "shm": "make /dev/shm larger (docker --shm-size=1g; as root: mount -o remount,size=1g /dev/shm)",
     "memlock": "allow more locked memory (ulimit -l unlimited, docker --ulimit memlock=-1, systemd LimitMEMLOCK)",
     "memory": "allow more memory (docker --memory, Kubernetes limits, systemd MemoryMax), or measure shorter messages",
-    "loopback": "as root: ip link set lo up; Open MPI also needs an IPv4 address on it",
+    "loopback": "as root: ip link set lo up",
+    "ipv4": "MPIs need IPv4 addresses (as root: ip link set lo up); over IPv6 alone, tcp and udp work",
 }
 """How to lift each limit, by the kind of its warning."""
 
@@ -33,7 +34,7 @@ MET: Mapping[str, str] = {
     "shm": "found too little room in /dev/shm, so messages go another way",
     "memlock": "may lock too little memory for RDMA",
     "memory": "reached the memory limit of a cgroup",
-    "loopback": "found no network interface",
+    "ipv4": "found no network interface with an IPv4 address",
 }
 """What a transport met, by the same kinds."""
 

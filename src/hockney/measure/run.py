@@ -282,6 +282,8 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
     recorder.warn(host_warnings(side.facts.get("hosts", ()), catalogue))
     recorder.warn(interface_warnings(plan, catalogue))
     mapped = plan.map_by != "core"
+    # At least: send, receive and shared buffers, code and heap of each rank, and this program.
+    needed_bytes = max(point.ranks * (3 * point.bytes + (32 << 20)) for point in real) + (96 << 20)
     warnings = warnings_before(
         side.facts,
         ranks=ranks_here,
@@ -289,10 +291,7 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
         cpus=plan.cpus,
         mapped=mapped,
         uses={point.transport for point in real},
-        # At least: send, receive and shared buffers, code and heap of each rank, and this program.
-        needed_bytes=0
-        if plan.hosts
-        else max(point.ranks * (3 * point.bytes + (32 << 20)) for point in real) + (96 << 20),
+        needed_bytes=0 if plan.hosts else needed_bytes,
     )
     recorder.tally.known |= {warning.kind for warning in warnings}
     recorder.warn(warning for warning in warnings if warning.kind != "congestion" or over_loopback)

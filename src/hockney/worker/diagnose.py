@@ -33,6 +33,7 @@ _UNREACHABLE = re.compile(
 # Hydra names a signal like an exit code; a worker itself ends with none of these.
 _KILLED_BY_PID = re.compile(r"PID (\d+) RUNNING AT (\S+)\s+=\s+EXIT CODE: ([4-9]|11)\s")
 _KILLED_RANK = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited\s+on\s+signal (\d+)")
+_EMPTY_FRAME = re.compile(r"\w+\(\d+\)\.*: +(?=\w+\(\d+\)|$)")  # of an error stack of MPICH: it names a function only
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 # Of Hydra about any program that ends early.
 _BOILERPLATE = re.compile(r"= +(?:BAD TERMINATION|CLEANING UP|YOU CAN IGNORE)|This typically refers|Please see the FAQ")
@@ -43,7 +44,7 @@ _LIMITS = {
     "shm": re.compile(r"not enough space for /dev/shm|check that /dev/shm"),
     "memlock": re.compile(r"RLIMIT_MEMLOCK|memlock|max locked memory", re.IGNORECASE),
     "memory": re.compile(r"memory limit(?: of .*)? was reached"),
-    "loopback": re.compile(r"unable to find network interfaces"),
+    "ipv4": re.compile(r"unable to find network interfaces|HYDU_sock_connect .*unable to get host address"),
 }
 _BUS_ERROR = re.compile(r"\(signal 7\)|Bus error|SIGBUS")  # also where a page of a full /dev/shm is touched
 
@@ -67,7 +68,10 @@ def summary(said: str) -> str:
     """
     lines = _lines(said)
     ours = [line for line in lines if line.startswith(_OURS) and not _CONSEQUENCES.match(line)]
-    words = list(dict.fromkeys(ours or lines))
+    first: dict[str, str] = {}
+    for line in ours or lines:
+        first.setdefault(_SPEAKER.sub("", line), line)
+    words = list(first.values())
     sizes = itertools.accumulate(len(line) + 1 for line in words)
     count = max(1, sum(size <= _WORDS_MAX for size in sizes))
     return " ".join([*words[:count], *([f"({len(words) - count} more lines)"] if words[count:] else [])])
@@ -168,6 +172,6 @@ def _listed(texts: Sequence[str], more: str) -> str:
 
 
 def _lines(said: str) -> list[str]:
-    stripped = (line.strip() for line in said.splitlines() if not _FRAME.search(line))
+    stripped = (_EMPTY_FRAME.sub("", line).strip() for line in said.splitlines() if not _FRAME.search(line))
     useful = [line for line in stripped if not _DECORATION.match(line) and not line.startswith((_ANSWER, _OF_SRUN))]
     return [line for line in useful if not _BOILERPLATE.match(line)] or useful

@@ -332,13 +332,14 @@ class WorkerSession:
 
     def _not_started(self, reason: str, *, timed_out: bool = False) -> LaunchFailed:
         demand = f"each host must be {self._launch.demand}" if self._launch.demand else ""
+        remedy = diagnose.remedy(f"{reason}\n{self.words()}")
         if missed := diagnose.unreachable(self.channel.said()):
-            return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}", remedy=demand)
+            return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}", remedy=remedy or demand)
         if self._has_option and time.monotonic() >= self._started_s + self._start_limit_s:
             reason += f" ({how_to_wait_longer(self._start_limit_s)})"
         said = diagnose.summary(self.channel.said()) or diagnose.summary("\n".join(self.channel.noise))
         said = diagnose.with_hosts(said, self._launch.places)
-        remedy = diagnose.remedy(f"{reason}\n{self.words()}") or ("" if diagnose.is_of_rank(said) else demand)
+        remedy = remedy or ("" if diagnose.is_of_rank(said) else demand)
         return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out, remedy=remedy)
 
     def _how_it_ended(self, exit_code: int | None) -> str:
