@@ -338,9 +338,9 @@ def test_try_hosts_names_the_packages_that_it_needs(tmp_path: Path) -> None:
             link = tmp_path / program.name
             if not link.is_symlink() and program.name not in ("dropbear", "dropbearkey", "nft"):
                 link.symlink_to(program)
-    for program in ("ip", "tc", "ssh", "ssh-keygen", "cc", "pkill"):  # a container may have none
-        if not (tmp_path / program).is_symlink():
-            (tmp_path / program).symlink_to("/bin/true")
+    for name in ("ip", "tc", "ssh", "ssh-keygen", "cc", "pkill"):  # a container may have none
+        if not (tmp_path / name).is_symlink():
+            (tmp_path / name).symlink_to("/bin/true")
     done = finished([ROOT / "scripts/try-hosts", "2"], env={**os.environ, "PATH": str(tmp_path)})
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (

@@ -90,6 +90,7 @@ def test_interfaces_of_hardware_buffers_and_the_board(tmp_path: Path) -> None:
             {"name": "eth1", "driver": None, "bits_per_s": None},
             {"name": "mlx5_0", "driver": None, "bits_per_s": None},
         ],
+        "rdma": ["mlx5_0"],
     }
 
 

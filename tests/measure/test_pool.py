@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -194,7 +195,8 @@ def test_a_background_on_a_lost_host_is_killed_and_not_started_again(
     point = Point("tcp", "pingpong", 2, 8)
     pool = pool_of(Plan("test", (point,), hosts=("n1", "n2"), background=Background("incast", 2, ("n3", "n4"))), load())
     ended: list[str] = []
-    session: Any = SimpleNamespace(close=lambda: ended.append("close"), kill=lambda: ended.append("kill"))
+    ends = {name: functools.partial(ended.append, name) for name in ("close", "kill")}
+    session: Any = SimpleNamespace(**ends, words=lambda: "")
     with pool.launch(0, seed=1):
         pool._loads["tcp"] = Load(session, Background("incast", 2), 60, is_lossy=False)
         pool._lose_hosts(point)

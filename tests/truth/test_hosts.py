@@ -17,9 +17,9 @@ from tests.truth.bed.bed import Bed, Host
 from tests.truth.conftest import MakeBed
 
 from hockney.machine.files import parse_cpus
-from hockney.machine.limits import FIXES
 from hockney.machine.placement import usable_cpus
 from hockney.machine.topology import read_topology
+from hockney.machine.warned import fix_of
 from hockney.model import Launch, PointStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -357,7 +357,7 @@ def test_hosts_that_have_ipv6_addresses_only(make_bed: MakeBed, tmp_path: Path) 
         reasons = [row.reason or "" for row in store.points(1) if row.point.transport.startswith("mpi")]
     assert address == "fd77::1"
     assert reasons
-    assert all(reason.endswith(FIXES["ipv4"]) for reason in reasons), reasons
+    assert all(reason.endswith(fix_of("ipv4")) for reason in reasons), reasons
 
 
 def test_ranks_that_share_a_cpu_are_marked_next_to_every_figure(make_bed: MakeBed, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hockney.machine.limits import FIXES
+from hockney.machine.warned import fix_of
 from hockney.worker import diagnose
 from hockney.worker.answers import Rank
 from hockney.worker.diagnose import (
@@ -84,7 +84,7 @@ def test_what_hydra_says_of_every_program_is_no_cause() -> None:
 )
 def test_a_limit_that_a_library_met_has_its_fix(said: str, kinds: list[str]) -> None:
     assert limits_met(said) == kinds
-    assert remedy(said) == "".join(FIXES[kind] for kind in kinds)
+    assert remedy(said) == "".join(fix_of(kind) for kind in kinds)
 
 
 @pytest.mark.parametrize(("free_bytes", "kinds"), [(1 << 20, ["shm"]), (1 << 30, [])])

@@ -10,33 +10,13 @@ import resource
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hockney.machine.files import ROOT, read_int, read_text
 from hockney.units import format_bytes
-
-FIXES: Mapping[str, str] = {
-    "cma": "allow process_vm_readv (docker --cap-add SYS_PTRACE, or a seccomp profile; sysctl "
-    "kernel.yama.ptrace_scope=0); else set MPIR_CVAR_CH4_CMA_ENABLE=0 for MPICH 5",
-    "shm": "make /dev/shm larger (docker --shm-size=1g; as root: mount -o remount,size=1g /dev/shm)",
-    "memlock": "allow more locked memory (ulimit -l unlimited, docker --ulimit memlock=-1, systemd LimitMEMLOCK)",
-    "memory": "allow more memory (docker --memory, Kubernetes limits, systemd MemoryMax), or measure shorter messages",
-    "loopback": "as root: ip link set lo up",
-    "ipv4": "MPIs need IPv4 addresses (as root: ip link set lo up); over IPv6 alone, tcp and udp work",
-}
-"""How to lift each limit, by the kind of its warning."""
-
-MET: Mapping[str, str] = {
-    "cma": "may not copy from process to process (CMA), so long messages are copied twice",
-    "shm": "found too little room in /dev/shm, so messages go another way",
-    "memlock": "may lock too little memory for RDMA",
-    "memory": "reached the memory limit of a cgroup",
-    "ipv4": "found no network interface with an IPv4 address",
-}
-"""What a transport met, by the same kinds."""
 
 SHARED_BYTES_OF_RANK = 8 << 20
 """The part of /dev/shm that a rank of an MPI may use; Open MPI 4 and 5 and MPICH 4 and 5 take 0.1 to 5.2 MiB."""
@@ -79,10 +59,6 @@ def is_loopback_up() -> bool:
     return False
 
 
-class _Piece(ctypes.Structure):
-    _fields_ = (("base", ctypes.c_void_p), ("len", ctypes.c_size_t))
-
-
 def _may_copy() -> bool | None:
     """Whether process_vm_readv works from a process of ours, as libraries copy long messages; None: not Linux."""
     read = getattr(ctypes.CDLL(None, use_errno=True), "process_vm_readv", None)
@@ -91,11 +67,10 @@ def _may_copy() -> bool | None:
     try:
         with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as other:
             start = int((read_text(Path(f"/proc/{other.pid}/maps")) or "0").partition("-")[0], 16)
-            to = ctypes.create_string_buffer(4)
-            here, there = _Piece(ctypes.addressof(to), 4), _Piece(start, 4)
-            words = (ctypes.byref(here), ctypes.c_ulong(1), ctypes.byref(there), ctypes.c_ulong(1), ctypes.c_ulong(0))
-            read.restype = ctypes.c_ssize_t
-            return read(other.pid, *words) == 4 or ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS)
+            to, one, none = ctypes.create_string_buffer(4), ctypes.c_ulong(1), ctypes.c_ulong(0)
+            here, there = ((ctypes.c_size_t * 2)(at, 4) for at in (ctypes.addressof(to), start))  # struct iovec
+            count = read(other.pid, here, one, there, one, none)
+            return count == 4 or ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS)
     except OSError:  # cat is not there
         return None
 

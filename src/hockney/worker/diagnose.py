@@ -6,7 +6,8 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from hockney.machine.limits import FIXES, SHARED_BYTES_OF_RANK, free_shared_memory
+from hockney.machine.limits import SHARED_BYTES_OF_RANK, free_shared_memory
+from hockney.machine.warned import fix_of
 from hockney.worker.answers import PREFIX, Rank
 
 _OURS = "hockney worker: "
@@ -50,7 +51,7 @@ _BUS_ERROR = re.compile(r"\(signal 7\)|Bus error|SIGBUS")  # also where a page o
 
 
 def limits_met(said: str) -> list[str]:
-    """The limits of the system that a library complains of, by their kind in machine.limits.FIXES."""
+    """The limits of the system that a library complains of, by their kind in machine/warnings.toml."""
     kinds = [kind for kind, pattern in _LIMITS.items() if pattern.search(said)]
     is_full = _BUS_ERROR.search(said) and (free_shared_memory() or 0) < 8 * SHARED_BYTES_OF_RANK
     return [*kinds, "shm"] if is_full and "shm" not in kinds else kinds
@@ -58,7 +59,7 @@ def limits_met(said: str) -> list[str]:
 
 def remedy(said: str) -> str:
     """How to lift the limits that a library complains of."""
-    return "; ".join(FIXES[kind] for kind in limits_met(said))
+    return "; ".join(map(fix_of, limits_met(said)))
 
 
 def summary(said: str) -> str:
