@@ -36,8 +36,11 @@ _KILLED_BY_PID = re.compile(r"PID (\d+) RUNNING AT (\S+)\s+=\s+EXIT CODE: ([4-9]
 _KILLED_RANK = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited\s+on\s+signal (\d+)")
 _EMPTY_FRAME = re.compile(r"\w+\(\d+\)\.*: +(?=\w+\(\d+\)|$)")  # of an error stack of MPICH: it names a function only
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
-# Of Hydra about any program that ends early.
-_BOILERPLATE = re.compile(r"= +(?:BAD TERMINATION|CLEANING UP|YOU CAN IGNORE)|This typically refers|Please see the FAQ")
+# Of launchers about any program that ends early.
+_BOILERPLATE = re.compile(
+    r"= +(?:BAD TERMINATION|CLEANING UP|YOU CAN IGNORE)|This typically refers|Please see the FAQ"
+    r"|Primary job +terminated|a non-zero exit code\. Per user-direction|\[\S+\] (?:\*\*\* .* \*\*\*$|Signal(?: code)?: |Failing at address: )"
+)
 _WORDS_MAX = 4096  # of a launcher and its ranks
 
 _LIMITS = {
@@ -96,6 +99,12 @@ def reason(said: str) -> str:
     causes = [line for line in ours if not _CONSEQUENCES.match(line)]
     ends = [line for line in lines if _HOW_IT_ENDED.search(line)]
     return ((causes or ours or ends)[:1] or [summary(said)])[0].removeprefix(_OURS)
+
+
+def last_words(said: str) -> str:
+    """All that a library said before one of its ranks was killed, whatever launchers say of that."""
+    lines = [line for line in _lines(said) if not _HOW_IT_ENDED.search(line) and not line.startswith(_OURS)]
+    return summary("\n".join(line for line in lines if not _BOILERPLATE.match(line)))
 
 
 def is_consequence(reason: str) -> bool:

@@ -308,8 +308,8 @@ class WorkerSession:
             text = f"{who} {self._how_it_ended(-lost.signal or lost.exit)}"
         elif killed:
             text = f"{diagnose.who([killed[0]], self._ranks)} {self._how_it_ended(-killed[1])}"
-        reason = self._reason()
-        if killed or (text and diagnose.is_consequence(reason)):
+        reason = diagnose.last_words(said) if killed else self._reason()
+        if text and diagnose.is_consequence(reason):
             reason = ""
         text = text or f"the worker {self._how_it_ended(exit_code)}"
         remedy = diagnose.remedy(f"{text}\n{self.words(self._heard_bytes)}")
