@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hockney.machine.files import ROOT, format_cpus, read_int, read_text
+from hockney.machine.files import ROOT, format_cpus, read_int, read_text, read_toml
 from hockney.machine.limits import read_limits
 from hockney.machine.placement import can_pin, usable_cpus
 from hockney.machine.topology import read_topology
@@ -283,38 +283,10 @@ def _ask(argv: list[str]) -> str | None:
 
 # ---- a hypervisor, a container ---------------------------------------------------------------------------------------
 
-# Parts of firmware names, and of the clocks that a hypervisor offers its guests. Hyper-V's maker also makes real
-# machines; guests of KVM may have clocks of others.
-_HYPERVISORS = (
-    ("vmware", "VMware"),
-    ("virtualbox", "VirtualBox"),
-    ("innotek", "VirtualBox"),
-    ("xen", "Xen"),
-    *((mark, "KVM") for mark in ("qemu", "kvm", "google compute engine", "amazon ec2", "openstack", "bochs")),
-    ("microsoft corporation virtual machine", "Hyper-V"),
-    ("hyperv", "Hyper-V"),
-    ("parallels", "Parallels"),
-    ("apple virtualization", "Apple"),
-)
-_NAMING_FILES = (
-    "sys/class/dmi/id/sys_vendor",
-    "sys/class/dmi/id/product_name",
-    "sys/devices/system/clocksource/clocksource0/available_clocksource",
-    "proc/device-tree/hypervisor/compatible",
-    "sys/hypervisor/type",
-)
-_CONTAINER_VARIABLES = {
-    "APPTAINER_CONTAINER": "Apptainer",
-    "SINGULARITY_CONTAINER": "Singularity",
-    "KUBERNETES_SERVICE_HOST": "Kubernetes",
-}
-_CONTAINER_GROUPS = {
-    "kubepods": "Kubernetes",
-    "docker": "Docker",
-    "libpod": "Podman",
-    "lxc": "LXC",
-    "containerd": "containerd",
-}
+
+@functools.cache
+def _signs() -> dict[str, Any]:
+    return read_toml(Path(__file__).with_name("surroundings.toml"))
 
 
 def read_hypervisor(root: Path) -> str | None:
@@ -324,17 +296,18 @@ def read_hypervisor(root: Path) -> str | None:
     is_guest = "hypervisor" in flags
     if flags and not is_guest:
         return None  # x86 always reports it, and some clouds sell whole machines under the same firmware name
-    text = " ".join(read_text(root / name) or "" for name in _NAMING_FILES).lower()
-    return next((name for mark, name in _HYPERVISORS if mark in text), "unknown" if is_guest else None)
+    text = " ".join(read_text(root / name) or "" for name in _signs()["files"]).lower()
+    return next(
+        (name for mark, name in _signs()["hypervisors"].items() if mark in text), "unknown" if is_guest else None
+    )
 
 
 def read_container(root: Path, environment: Mapping[str, str]) -> str | None:
     """The kind of container that this process lives in; None for none, or for one that does not show."""
-    groups = read_text(root / "proc/1/cgroup") or ""
+    groups, known = read_text(root / "proc/1/cgroup") or "", _signs()
     signs = (
-        *(name for variable, name in _CONTAINER_VARIABLES.items() if environment.get(variable)),
-        *(name for mark, name in _CONTAINER_GROUPS.items() if mark in groups),
-        "Podman" if (root / "run/.containerenv").exists() else None,
-        "Docker" if (root / ".dockerenv").exists() else None,
+        *(name for variable, name in known["variables"].items() if environment.get(variable)),
+        *(name for mark, name in known["groups"].items() if mark in groups),
+        *(name for path, name in known["paths"].items() if (root / path).exists()),
     )
-    return next(filter(None, signs), None)
+    return next(iter(signs), None)

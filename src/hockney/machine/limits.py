@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.machine.files import ROOT, read_int, read_text
-from hockney.units import format_bytes
+from hockney.units import format_mebibytes
 
 SHARED_BYTES_OF_RANK = 8 << 20
 """The part of /dev/shm that a rank of an MPI may use; Open MPI 4 and 5 and MPICH 4 and 5 take 0.1 to 5.2 MiB."""
@@ -111,19 +111,15 @@ def read_memory_limit(root: Path = ROOT) -> int | None:
 
 def count_oom_kills(root: Path = ROOT) -> int:
     """How many processes the kernel has killed so far because these cgroups were full."""
-    texts = [read_text(folder / f"memory.{name}") for folder in _groups(root, "memory") for name in _EVENTS]
+    names = ("memory.events", "memory.oom_control")  # of cgroup 2 and 1
+    texts = [read_text(folder / name) for folder in _groups(root, "memory") for name in names]
     return sum(int(count) for text in texts for count in re.findall(r"^oom_kill (\d+)$", text or "", re.MULTILINE))
-
-
-_EVENTS = ("events", "oom_control")  # of cgroup 2 and 1
 
 
 def why_killed(number: int, oom_kills_before: int) -> str:
     """The limit for which a process of ours got a signal; empty where none is known."""
     if number == signal.SIGKILL and count_oom_kills() > oom_kills_before:
-        limit_bytes = read_memory_limit()
-        size = f" of {format_bytes(limit_bytes)}" if limit_bytes else ""
-        return f"its cgroup's memory limit{size} was reached"
+        return f"its cgroup's memory limit of {format_mebibytes(read_memory_limit())} was reached"
     cpu_s, _ = resource.getrlimit(resource.RLIMIT_CPU)
     if number in (signal.SIGXCPU, signal.SIGKILL) and cpu_s != resource.RLIM_INFINITY:
         return f"processes here may use {cpu_s} s of CPU time each (ulimit -t)"

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hockney.machine.files import read_toml
-
-
-class Text(NamedTuple):
-    """A cause and its remedy, each a sentence or more."""
-
-    cause: str
-    remedy: str
 
 
 @functools.cache
@@ -21,10 +15,15 @@ def _texts() -> dict[str, dict[str, str]]:
     return read_toml(Path(__file__).with_name("warnings.toml"))
 
 
-def text_of(key: str, **values: Any) -> Text:
-    """The text of that key with values in it; a variant without a remedy, as `cma-met`, has that of its kind."""
+def text_of(key: str, **values: Any) -> tuple[str, str]:
+    """The cause and the remedy of that key with values in it; a variant without a remedy, as `cma-met`, has that of its kind."""
     remedy = _texts()[key].get("remedy") or _texts()[key.partition("-")[0]]["remedy"]
-    return Text(_texts()[key]["cause"].format(**values), remedy.format(**values))
+    return _texts()[key]["cause"].format(**values), remedy.format(**values)
+
+
+def kinds_in(said: str) -> list[str]:
+    """The limits that a library complains of in what it said."""
+    return [kind for kind, text in _texts().items() if "said" in text and re.search(text["said"], said)]
 
 
 def fix_of(kind: str) -> str:

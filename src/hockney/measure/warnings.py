@@ -19,7 +19,7 @@ from hockney.machine.warned import text_of
 from hockney.model import Measurement, Warning_
 from hockney.results.placement import cores_of_hosts, shared_cores, strayed
 from hockney.results.store import Store, StoredRun
-from hockney.units import counted
+from hockney.units import counted, format_mebibytes
 from hockney.worker.build import FAMILY_SOURCES
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import YIELDS
@@ -99,7 +99,7 @@ def _of_limits(facts: dict[str, Any], ranks: int, families: Collection[str], nee
         yield warn_of("loopback")
     memory_bytes = limits.get("memory_bytes")
     if memory_bytes is not None and memory_bytes < needed_bytes:
-        yield warn_of("memory", limit=_mebibytes(memory_bytes), needed=_mebibytes(needed_bytes))
+        yield warn_of("memory", limit=format_mebibytes(memory_bytes), needed=format_mebibytes(needed_bytes))
     if {"mpi", "shmem"}.isdisjoint(families):
         return
     if limits.get("cma") is False:
@@ -108,13 +108,9 @@ def _of_limits(facts: dict[str, Any], ranks: int, families: Collection[str], nee
         yield warn_of("cma-scope", scope=limits["ptrace_scope"])
     free_bytes, locked_bytes = limits.get("shared_memory_bytes"), limits.get("locked_memory_bytes")
     if free_bytes is not None and free_bytes < ranks * SHARED_BYTES_OF_RANK:
-        yield warn_of("shm", free=_mebibytes(free_bytes), ranks=ranks)
+        yield warn_of("shm", free=format_mebibytes(free_bytes), ranks=ranks)
     if locked_bytes is not None and fact(facts, "network.rdma"):
-        yield warn_of("memlock", locked=_mebibytes(locked_bytes))
-
-
-def _mebibytes(count: int) -> str:
-    return f"{count / 2**20:,.0f} MiB"
+        yield warn_of("memlock", locked=format_mebibytes(locked_bytes))
 
 
 def _of_ranks(facts: dict[str, Any], usable: tuple[int, ...], ranks: int) -> Iterator[Warning_]:

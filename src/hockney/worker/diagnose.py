@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from hockney.machine.limits import SHARED_BYTES_OF_RANK, free_shared_memory
-from hockney.machine.warned import fix_of
+from hockney.machine.warned import fix_of, kinds_in
 from hockney.worker.answers import PREFIX, Rank
 
 _OURS = "hockney worker: "
@@ -39,23 +39,17 @@ _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 # Of launchers about any program that ends early.
 _BOILERPLATE = re.compile(
     r"= +(?:BAD TERMINATION|CLEANING UP|YOU CAN IGNORE)|This typically refers|Please see the FAQ"
-    r"|Primary job +terminated|a non-zero exit code\. Per user-direction|\[\S+\] (?:\*\*\* .* \*\*\*$|Signal(?: code)?: |Failing at address: )"
+    r"|Primary job +terminated|a non-zero exit code\. Per user-direction"
+    r"|\[\S+\] (?:\*\*\* .* \*\*\*$|Signal(?: code)?: |Failing at address: )"
 )
 _WORDS_MAX = 4096  # of a launcher and its ranks
 
-_LIMITS = {
-    "cma": re.compile(r"Read -1, expected \d+, errno = (?:1|38)\b|process_vm_readv failed"),
-    "shm": re.compile(r"not enough space for /dev/shm|check that /dev/shm"),
-    "memlock": re.compile(r"RLIMIT_MEMLOCK|memlock|max locked memory", re.IGNORECASE),
-    "memory": re.compile(r"memory limit(?: of .*)? was reached"),
-    "ipv4": re.compile(r"unable to find network interfaces|HYDU_sock_connect .*unable to get host address"),
-}
 _BUS_ERROR = re.compile(r"\(signal 7\)|Bus error|SIGBUS")  # also where a page of a full /dev/shm is touched
 
 
 def limits_met(said: str) -> list[str]:
     """The limits of the system that a library complains of, by their kind in machine/warnings.toml."""
-    kinds = [kind for kind, pattern in _LIMITS.items() if pattern.search(said)]
+    kinds = kinds_in(said)
     is_full = _BUS_ERROR.search(said) and (free_shared_memory() or 0) < 8 * SHARED_BYTES_OF_RANK
     return [*kinds, "shm"] if is_full and "shm" not in kinds else kinds
 
