@@ -297,9 +297,8 @@ def read_hypervisor(root: Path) -> str | None:
     if flags and not is_guest:
         return None  # x86 always reports it, and some clouds sell whole machines under the same firmware name
     text = " ".join(read_text(root / name) or "" for name in _signs()["files"]).lower()
-    return next(
-        (name for mark, name in _signs()["hypervisors"].items() if mark in text), "unknown" if is_guest else None
-    )
+    named = (name for mark, name in _signs()["hypervisors"].items() if mark in text)
+    return next(named, "unknown" if is_guest else None)
 
 
 def read_container(root: Path, environment: Mapping[str, str]) -> str | None:

@@ -61,17 +61,15 @@ def is_loopback_up() -> bool:
 
 def _may_copy() -> bool | None:
     """Whether process_vm_readv works from a process of ours, as libraries copy long messages; None: not Linux."""
-    read = getattr(ctypes.CDLL(None, use_errno=True), "process_vm_readv", None)
-    if read is None:
-        return None
     try:
+        read = ctypes.CDLL(None, use_errno=True).process_vm_readv
         with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as other:
             start = int((read_text(Path(f"/proc/{other.pid}/maps")) or "0").partition("-")[0], 16)
             to, one, none = ctypes.create_string_buffer(4), ctypes.c_ulong(1), ctypes.c_ulong(0)
             here, there = ((ctypes.c_size_t * 2)(at, 4) for at in (ctypes.addressof(to), start))  # struct iovec
             count = read(other.pid, here, one, there, one, none)
             return count == 4 or ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS)
-    except OSError:  # cat is not there
+    except (OSError, AttributeError):  # cat or the call is not there
         return None
 
 

@@ -16,7 +16,7 @@ def _texts() -> dict[str, dict[str, str]]:
 
 
 def text_of(key: str, **values: Any) -> tuple[str, str]:
-    """The cause and the remedy of that key with values in it; a variant without a remedy, as `cma-met`, has that of its kind."""
+    """The cause and the remedy of a key, with values in them; `cma-met`, without a remedy, has that of `cma`."""
     remedy = _texts()[key].get("remedy") or _texts()[key.partition("-")[0]]["remedy"]
     return _texts()[key]["cause"].format(**values), remedy.format(**values)
 
