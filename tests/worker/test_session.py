@@ -502,3 +502,13 @@ def test_the_last_words_of_a_library_are_kept_whole(library: Library, tmp_path: 
         "rank 1 was killed by SIGABRT: fabric: fatal error in the progress engine queue pair 17 is in the state error "
         "vendor syndrome 0x81: remote access Assertion failed at qp.c:99: qp->ok"
     )
+
+
+def test_a_rank_without_memory_names_the_limit_of_its_user() -> None:
+    command = launch(Job(build_worker(), "tcp", 2))
+    limited = ("sh", "-c", 'ulimit -v 400000; exec "$@"', "sh", *command.argv)
+    with WorkerSession(replace(command, argv=limited)) as session:
+        session.hello()
+        with pytest.raises(WorkerRefused, match=r"a process may have 400000 KiB \(ulimit -v\)$") as refused:
+            session.measure("pingpong", bytes=1 << 29, timeout_s=60)
+        assert refused.value.code == "memory"
