@@ -289,7 +289,7 @@ def host_warnings(hosts: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> I
     used = {info.library.id: info.library for info in catalogue.transports.values() if info.library}
     names_on: defaultdict[str, list[str]] = defaultdict(list)
     for host in hosts:
-        names_on[host["machine"]].append(host["name"])
+        names_on[host.get("machine") or host["name"]].append(host["name"])
     for names in names_on.values():
         if len(names) > 1:
             yield warn_of("hosts-containers", names[0], names=_list(names))
