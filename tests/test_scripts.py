@@ -329,3 +329,31 @@ def test_the_help_of_try_hosts_comes_before_anything_is_installed(tmp_path: Path
     assert (done.returncode, done.stderr) == (0, "")
     assert "examples:" in done.stdout
     assert not (tmp_path / ".venv").exists()
+
+
+def test_try_hosts_names_the_packages_that_it_needs(tmp_path: Path) -> None:
+    """On a machine with all programs but two packages'."""
+    for folder in map(Path, ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")):
+        for program in folder.glob("*"):
+            link = tmp_path / program.name
+            if not link.is_symlink() and program.name not in ("dropbear", "dropbearkey", "nft"):
+                link.symlink_to(program)
+    for name in ("ip", "tc", "ssh", "ssh-keygen", "cc", "pkill"):  # a container may have none
+        if not (tmp_path / name).is_symlink():
+            (tmp_path / name).symlink_to("/bin/true")
+    done = finished([ROOT / "scripts/try-hosts", "2"], env={**os.environ, "PATH": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == (
+        "try-hosts: not here: nft, dropbear, dropbearkey. On Debian and Ubuntu: apt-get install nftables dropbear-bin\n"
+    )
+
+
+@pytest.mark.parametrize(("word", "status"), [("--help", 0), ("-h", 0), ("help", 2)])
+def test_runtimes_with_a_word_installs_nothing(word: str, status: int, tmp_path: Path) -> None:
+    """Here apt-get is a program that would leave a file."""
+    script(tmp_path / "apt-get", f"touch {tmp_path}/called")
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = finished([ROOT / "scripts/runtimes", word], env={**os.environ, "PATH": path})
+    assert (done.returncode, done.stdout.splitlines()[0]) == (status, "usage: scripts/runtimes")
+    assert "Installs what the tests talk to" in done.stdout
+    assert not (tmp_path / "called").exists()

@@ -144,6 +144,11 @@ def format_bytes(count: int) -> str:
     return f"{count:,} B"
 
 
+def format_mebibytes(count: int | None) -> str:
+    """200 << 20 -> `200 MiB`, None -> `unlimited`; from 10 GiB on in GiB."""
+    return "unlimited" if count is None else f"{count >> 30:,} GiB" if count >> 30 > 9 else f"{count / 2**20:,.0f} MiB"
+
+
 def bytes_word(count: int) -> str:
     """65536 -> `64K`: a size as options take it."""
     return format_bytes(count).replace("iB", "").replace(" B", "").replace(",", "").replace(" ", "")

@@ -13,7 +13,8 @@ from tests.machine.trees import grow, two_sockets
 from tests.shared import finished
 
 from hockney.machine import facts as machine
-from hockney.machine.facts import read_container, read_hypervisor, read_quota_cpus
+from hockney.machine.facts import read_container, read_hypervisor
+from hockney.machine.limits import read_quota_cpus
 from hockney.machine.placement import usable_cpus
 
 
@@ -55,7 +56,7 @@ def test_facts_of_a_machine_without_any(tmp_path: Path) -> None:
     assert facts["environment"] == {}
     assert facts["board"] is None
     assert facts["machine_id"] is None
-    assert facts["network"].pop("interfaces") == []
+    assert facts["network"].pop("interfaces") == facts["network"].pop("rdma") == []
     assert set(facts["network"].values()) == {None}
 
 
@@ -89,6 +90,7 @@ def test_interfaces_of_hardware_buffers_and_the_board(tmp_path: Path) -> None:
             {"name": "eth1", "driver": None, "bits_per_s": None},
             {"name": "mlx5_0", "driver": None, "bits_per_s": None},
         ],
+        "rdma": ["mlx5_0"],
     }
 
 

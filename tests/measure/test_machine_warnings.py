@@ -50,6 +50,10 @@ def test_a_quiet_machine_needs_no_warning(facts: dict[str, Any]) -> None:
         ("limits", "can_pin", False, 2, "pinning", "cannot be pinned to CPUs here"),
         ("limits", "usable_cpus", "3", 2, "oversubscription", "2 ranks share 1 CPU:"),
         ("limits", "quota_cpus", 1.5, 2, "quota", "limits this process to 1.5 CPUs"),
+        ("limits", "cma", False, 2, "cma", "refuses copies from process to process (CMA)"),
+        ("limits", "ptrace_scope", 1, 2, "cma", "kernel.yama.ptrace_scope is 1, so MPICH copies long messages twice"),
+        ("limits", "shared_memory_bytes", 1 << 20, 2, "shm", "/dev/shm has 1 MiB for 2 ranks"),
+        ("limits", "loopback", False, 2, "loopback", "loopback interface is down"),
         ("limits", "usable_cpus", "1,9", 2, "smt", "2 ranks on 1 core share hardware threads"),
         ("limits", "usable_cpus", "0-7", 3, "placement", "3 ranks sit on 2 last-level caches"),
         ("limits", "usable_cpus", "0-7", 5, "placement", "5 ranks sit on 2 packages"),
@@ -87,6 +91,29 @@ def test_a_limit_that_the_ranks_keep_is_not_warned_of(
 ) -> None:
     facts[part] = {**facts.get(part, {}), name: value}
     assert {warning.kind for warning in warnings_before(facts, ranks=ranks, moment=QUIET)} == kinds
+
+
+@pytest.mark.parametrize(("devices", "kinds"), [([], []), (["mlx5_0"], ["memlock"])])
+def test_locked_memory_limits_networks_with_rdma(devices: list[str], kinds: list[str], facts: dict[str, Any]) -> None:
+    changed = {**facts, "limits": {**facts["limits"], "locked_memory_bytes": 1 << 16}, "network": {"rdma": devices}}
+    assert [warning.kind for warning in warnings_before(changed, moment=QUIET)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("uses", "needed_bytes", "kinds"),
+    [
+        (["shm", "pipe"], 1 << 28, []),
+        (["shm", "pipe"], 1 << 30, ["memory"]),
+        (["tcp:spin"], 0, ["loopback"]),
+        (["shmem@openmpi-4.1.4"], 0, ["loopback", "cma", "shm"]),
+    ],
+)
+def test_only_limits_of_what_is_measured_are_warned_of(
+    uses: list[str], needed_bytes: int, kinds: list[str], facts: dict[str, Any]
+) -> None:
+    facts["limits"] |= {"cma": False, "loopback": False, "shared_memory_bytes": 1 << 20, "memory_bytes": 512 << 20}
+    warnings = warnings_before(facts, moment=QUIET, uses=uses, needed_bytes=needed_bytes)
+    assert [warning.kind for warning in warnings] == kinds
 
 
 def test_a_quota_for_all_cpus_limits_no_number_of_ranks(facts: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -194,7 +195,8 @@ def test_a_background_on_a_lost_host_is_killed_and_not_started_again(
     point = Point("tcp", "pingpong", 2, 8)
     pool = pool_of(Plan("test", (point,), hosts=("n1", "n2"), background=Background("incast", 2, ("n3", "n4"))), load())
     ended: list[str] = []
-    session: Any = SimpleNamespace(close=lambda: ended.append("close"), kill=lambda: ended.append("kill"))
+    ends = {name: functools.partial(ended.append, name) for name in ("close", "kill")}
+    session: Any = SimpleNamespace(**ends, words=lambda: "")
     with pool.launch(0, seed=1):
         pool._loads["tcp"] = Load(session, Background("incast", 2), 60, is_lossy=False)
         pool._lose_hosts(point)
@@ -356,7 +358,7 @@ def test_ranks_on_machines_of_one_hostname_have_the_names_that_were_listed(
 ) -> None:
     job = Job(Path("worker"), "tcp", 4, hosts=(Host("n1", 2), Host("n2", 2)))
     ranks = [
-        Rank(rank=number, host=host, machine=machine, pid=1, cpu=0, cpus_usable=1, bound="0", strangers=0)
+        Rank(rank=number, host=host, machine=machine, network="", pid=1, cpu=0, cpus_usable=1, bound="0", strangers=0)
         for number, (machine, host) in enumerate(zip(machines, hostnames, strict=True))
     ]
     assert _host_names(job, ranks) == named

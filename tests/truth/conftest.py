@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -12,7 +13,7 @@ MakeBed = Callable[..., Bed]
 @pytest.fixture(scope="module")
 def make_bed() -> Iterator[MakeBed]:
     """Puts up a bed of the hosts given, until the module's last test; skips where there can be none."""
-    why = why_not_here()
+    why = why_not_here() or (None if shutil.which("iperf3") else "not here: iperf3; scripts/runtimes installs it")
     if why is not None:
         pytest.skip(why)
     with ExitStack() as beds:

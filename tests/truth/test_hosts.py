@@ -19,6 +19,7 @@ from tests.truth.conftest import MakeBed
 from hockney.machine.files import parse_cpus
 from hockney.machine.placement import usable_cpus
 from hockney.machine.topology import read_topology
+from hockney.machine.warned import fix_of
 from hockney.model import Launch, PointStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -143,7 +144,7 @@ def test_a_host_without_the_interface_is_named_before_anything_is_measured(two_n
     assert two_networks.run("n2", ["ip", "addr", "flush", "dev", SECOND]).returncode == 0
     done = run(two_networks, tmp_path / "r.db", "n1,n2", "--interface", SECOND)
     assert done.returncode == 2
-    assert "n2 has no network interface eth1 with an IPv4 address (it has eth0): name one" in done.stderr
+    assert "n2 has no network interface eth1 with an address (it has eth0): name one" in done.stderr
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         assert store.runs() == []
 
@@ -315,7 +316,48 @@ def test_a_wrong_name_costs_seconds_whatever_the_launcher(two_hosts: Bed, tmp_pa
 def test_two_names_of_one_machine_are_refused(two_hosts: Bed, tmp_path: Path) -> None:
     done = run(two_hosts, tmp_path / "r.db", "n1,n2,10.77.0.1", "-n", "3")
     assert done.returncode == 2
-    assert "n1 and 10.77.0.1 are one machine" in done.stderr
+    assert "n1 and 10.77.0.1 are one host" in done.stderr
+
+
+def test_containers_on_one_machine_are_hosts(make_bed: MakeBed, tmp_path: Path) -> None:
+    """With the kernel's own boot id they differ by name, network and /dev/shm, as with docker compose or pods."""
+    bed = make_bed(Host(), Host())
+    for name in bed.names:
+        assert bed.run(name, ["umount", "/proc/sys/kernel/random/boot_id"]).returncode == 0
+    path = tmp_path / "r.db"
+    done = run(bed, path, "n1:1,n2:1", "--launches", "1", transport="tcp,mpi")
+    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
+    launches = launches_of(path)
+    assert {launch.transport.partition("-")[0] for launch in launches} >= {"tcp", "mpi@mpich", "mpi@openmpi"}
+    for launch in launches:
+        assert launch.hosts == ("n1", "n2")
+        assert len(set(launch.cpus)) == min(2, len(usable_cpus()))  # which they share
+    with Store.open(path, readonly=True) as store:
+        causes = [warning.cause for warning in store.run(1).warnings if warning.kind == "hosts"]
+    assert causes == ["n1 and n2 are containers on one machine: they share its CPUs and memory."]
+
+
+def test_hosts_that_have_ipv6_addresses_only(make_bed: MakeBed, tmp_path: Path) -> None:
+    """Sockets work. The launchers of MPIs do not, which is said before their limit has passed."""
+    bed = make_bed(Host(), Host())
+    names = "::1 localhost\nfd77::1 n1\nfd77::2 n2\n"
+    for number, name in enumerate(bed.names, 1):
+        add = f"ip address add fd77::{number}/64 dev eth0 nodad"
+        commands = ["ip address flush dev eth0", "ip address del 127.0.0.1/8 dev lo", add]
+        setup = " && ".join([*commands, f"printf '{names}' >/etc/hosts"])  # they share the file
+        assert bed.run(name, ["sh", "-c", setup]).returncode == 0
+    path = tmp_path / "r.db"
+    done = run(bed, path, "n1:1,n2:1", "--launches", "1", "--limit", "100s", transport="tcp,udp,mpi")
+    assert done.returncode == 3, done.stderr
+    assert {launch.transport: launch.hosts for launch in launches_of(path)} == dict.fromkeys(
+        ("tcp", "udp"), ("n1", "n2")
+    )
+    with Store.open(path, readonly=True) as store:
+        (address,) = {host["interfaces"][0]["address"] for host in store.run(1).info.facts["hosts"][:1]}
+        reasons = [row.reason or "" for row in store.points(1) if row.point.transport.startswith("mpi")]
+    assert address == "fd77::1"
+    assert reasons
+    assert all(reason.endswith(fix_of("ipv4")) for reason in reasons), reasons
 
 
 def test_ranks_that_share_a_cpu_are_marked_next_to_every_figure(make_bed: MakeBed, tmp_path: Path) -> None:

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
+from hockney.machine.warned import fix_of
+from hockney.worker import diagnose
 from hockney.worker.answers import Rank
 from hockney.worker.diagnose import (
     gone_ranks,
     is_consequence,
     killed_rank,
     late_ranks,
+    limits_met,
     reason,
+    remedy,
     silent_ranks,
     summary,
     who,
@@ -27,7 +31,7 @@ SHM = "hockney worker: rank {}: shm: the segment is too small"
 def ranks_on(*hosts: str, pids: Sequence[int] | None = None) -> list[Rank]:
     """A rank on each of these hosts; a process each."""
     return [
-        Rank(rank=number, host=host, machine=host, pid=pid, cpu=0, cpus_usable=1, bound="0", strangers=0)
+        Rank(rank=number, host=host, machine=host, network="", pid=pid, cpu=0, cpus_usable=1, bound="0", strangers=0)
         for number, (host, pid) in enumerate(zip(hosts, pids or range(100, 100 + len(hosts)), strict=True))
     ]
 
@@ -42,18 +46,53 @@ FOUR = ranks_on("n1", "n1", "n2", "n3")
         (["mpiexec: no slots", "hockney worker: rank 0: control: rank 1 is gone"],
          "mpiexec: no slots hockney worker: rank 0: control: rank 1 is gone"),
         ([SHM.format(1), LATE.format(0)], SHM.format(1)),
-        (["a", "b", "a", "c", "d", "e"], "a b c d"),
+        (["a", "b", "a", "c", "d", "e"], "a b c d e"),
     ],
 )  # fmt: skip
 def test_a_failed_start_is_what_the_ranks_say_else_the_launcher(said: list[str], expected: str) -> None:
     assert summary("\n".join(said)) == expected
 
 
-@pytest.mark.parametrize(("letters", "length"), [(600, 600), (601, 600)])
-def test_a_long_message_is_cut(letters: int, length: int) -> None:
-    text = summary("x" * letters)
-    assert len(text) == length
-    assert text.endswith("…") is (letters > length)
+def test_last_words_are_whole_lines_and_the_others_are_counted() -> None:
+    assert summary("x" * 5000) == "x" * 5000
+    lines = [f"{number:03} {'x' * 95}" for number in range(100)]
+    text = summary("\n".join(lines))
+    assert text == f"{' '.join(lines[:40])} (60 more lines)"
+    assert reason("\n".join(lines[:3])) == " ".join(lines[:3])
+
+
+def test_what_hydra_says_of_every_program_is_no_cause() -> None:
+    said = ["=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", "=   PID 7 RUNNING AT vm", "=   EXIT CODE: 7"]
+    assert summary("\n".join(said)) == "=   PID 7 RUNNING AT vm =   EXIT CODE: 7"
+    assert summary(said[0]) == said[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "kinds"),
+    [
+        ("[vm:12] Read -1, expected 65536, errno = 1", ["cma"]),
+        ("copy_iovs(224).........: process_vm_readv failed (errno 1)", ["cma"]),
+        ("[vm:12] Read -1, expected 65536, errno = 14", []),
+        ("there is not enough space for /dev/shm/vader_segment.vm.0", ["shm"]),
+        ("Not enough memory to write. Please check that /dev/shm has more available memory.", ["shm"]),
+        ("WARNING: the limit of locked memory (RLIMIT_MEMLOCK) is 64 KiB", ["memlock"]),
+        ("[vm:12] opal_ifinit: unable to find network interfaces.", ["ipv4"]),
+        ("[proxy:1@n2] HYDU_sock_connect (sock.c:110): unable to get host address for n1", ["ipv4"]),
+        ("it was killed by SIGKILL: its cgroup's memory limit of 1 GiB was reached", ["memory"]),
+        ("mpiexec: no slots", []),
+    ],
+)
+def test_a_limit_that_a_library_met_has_its_fix(said: str, kinds: list[str]) -> None:
+    assert limits_met(said) == kinds
+    assert remedy(said) == "".join(fix_of(kind) for kind in kinds)
+
+
+@pytest.mark.parametrize(("free_bytes", "kinds"), [(1 << 20, ["shm"]), (1 << 30, [])])
+def test_a_bus_error_is_of_a_small_shared_memory(
+    free_bytes: int, kinds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagnose, "free_shared_memory", lambda: free_bytes)
+    assert limits_met("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Bus error (signal 7)") == kinds
 
 
 def test_the_cause_comes_before_its_consequences() -> None:

@@ -138,7 +138,7 @@ def test_a_host_on_which_the_native_worker_does_not_run_is_named(tmp_path: Path)
 
 
 def test_one_machine_with_two_names_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="here and there are one machine"):
+    with pytest.raises(UsageError, match="here and there are one host"):
         preflight([Host("here"), Host("there")], [], shell(tmp_path))
 
 

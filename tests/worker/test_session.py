@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -482,3 +483,32 @@ def test_the_answers_are_json_for_people_too() -> None:
     done = finished(job().argv, input=line, check=True)
     answers = [json.loads(text[4:]) for text in done.stdout.splitlines() if text.startswith("@hk ")]
     assert [answer["kind"] for answer in answers] == ["measure", "bye"]
+
+
+@pytest.mark.parametrize("library", MPIS, ids=lambda library: library.id)
+def test_the_last_words_of_a_library_are_kept_whole(library: Library, tmp_path: Path) -> None:
+    """Whatever its launcher adds: backtraces, boxes, boilerplate."""
+    preloaded = tmp_path / "dying.so"
+    source = Path(__file__).with_name("dying.c")
+    subprocess.run([*library.recipe.compiler, "-shared", "-fPIC", "-o", str(preloaded), str(source)], check=True)
+    command = job(library)
+    place = command.argv.index(str(build_worker(library.recipe)))
+    dying = (*command.argv[:place], "env", f"LD_PRELOAD={preloaded}", *command.argv[place:])
+    with WorkerSession(replace(command, argv=dying)) as session:
+        session.hello()
+        with pytest.raises(WorkerDied) as died:
+            session.measure("pingpong", bytes=8, batch=100, samples=5, timeout_s=60)
+    assert str(died.value) == (
+        "rank 1 was killed by SIGABRT: fabric: fatal error in the progress engine queue pair 17 is in the state error "
+        "vendor syndrome 0x81: remote access Assertion failed at qp.c:99: qp->ok"
+    )
+
+
+def test_a_rank_without_memory_names_the_limit_of_its_user() -> None:
+    command = launch(Job(build_worker(), "tcp", 2))
+    limited = ("sh", "-c", 'ulimit -v 400000; exec "$@"', "sh", *command.argv)
+    with WorkerSession(replace(command, argv=limited)) as session:
+        session.hello()
+        with pytest.raises(WorkerRefused, match=r"a process may have 400000 KiB \(ulimit -v\)$") as refused:
+            session.measure("pingpong", bytes=1 << 29, timeout_s=60)
+        assert refused.value.code == "memory"

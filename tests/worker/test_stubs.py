@@ -38,6 +38,7 @@ HELLO: dict[str, Any] = {
             "rank": 0,
             "host": "here",
             "machine": "this",
+            "network": "net:[1]",
             "pid": 1,
             "cpu": 0,
             "cpus_usable": 1,
@@ -433,7 +434,7 @@ def test_the_reason_is_the_first_cause() -> None:
     hydra = "=   EXIT CODE: 9\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\nSee the FAQ\n"
     assert reason(hydra) == "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"
     assert summary("----\nNot enough slots\n\nAsk for fewer\n----\n") == "Not enough slots Ask for fewer"
-    assert len(summary("word " * 1000)) <= 600
+    assert summary("word " * 1000) == ("word " * 1000).strip()  # a line is never cut
 
 
 def test_no_descriptor_leaks(stub: Stub) -> None:

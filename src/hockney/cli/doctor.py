@@ -14,7 +14,7 @@ from hockney.cli.render import TableColumn
 from hockney.cli.words import caveat_lines, of_warnings
 from hockney.errors import ExitCode
 from hockney.machine.files import named_cpus
-from hockney.units import format_bytes, format_ns, format_share
+from hockney.units import format_bytes, format_mebibytes, format_ns, format_share
 
 if TYPE_CHECKING:
     from hockney.measure.doctor import Checkup
@@ -66,6 +66,10 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
     nodes = [named_cpus(node["cpus"]) if node["cpus"] else "memory only" for node in facts["topology"]["nodes"]]
     limits = facts["limits"]
     quota = f", limited to {limits['quota_cpus']:.2g} CPUs' worth of time" if limits["quota_cpus"] else ""
+    sizes = {"/dev/shm": "shared_memory_bytes", "locked memory": "locked_memory_bytes", "cgroup memory": "memory_bytes"}
+    allowed = [f"{what} {format_mebibytes(limits[name])}" for what, name in sizes.items()]
+    allowed.append(f"CMA { {None: 'unknown', True: 'works', False: 'refused'}[limits['cma']] }")
+    scope = f", ptrace scope {limits['ptrace_scope']}" if limits["ptrace_scope"] is not None else ""
     boost = {None: "unknown", True: "on", False: "off"}[cpu["boost"]]
     return [
         ["CPU", f"{cpu['model'] or 'unknown'}{frequency}"],
@@ -74,6 +78,7 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
         ["caches", caches or "unknown"],
         ["NUMA nodes", f"{len(nodes)}, {' | '.join(nodes)}" if nodes else "unknown"],
         ["memory", f"{memory['total_bytes'] / 2**30:.1f} GiB" if memory["total_bytes"] else "unknown"],
+        ["limits", f"{', '.join(allowed)}{scope}"],
         ["governor, boost", f"{', '.join(cpu['governors']) or 'not readable here'}, boost {boost}"],
         ["clock", facts["clock"]["source"] or "unknown"],
         ["system", f"{facts['os']['name'] or '?'}, {facts['os']['kernel']}{f', {inside}' if inside else ''}"],

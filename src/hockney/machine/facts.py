@@ -8,7 +8,6 @@ import hmac
 import os
 import platform
 import re
-import resource
 import socket
 import subprocess
 import sys
@@ -17,7 +16,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hockney.machine.files import ROOT, format_cpus, read_int, read_text
+from hockney.machine.files import ROOT, format_cpus, read_int, read_text, read_toml
+from hockney.machine.limits import read_limits
 from hockney.machine.placement import can_pin, usable_cpus
 from hockney.machine.topology import read_topology
 
@@ -77,7 +77,6 @@ def facts(
     """
     clocks = read_text(root / "sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
     board = [read_text(root / "sys/class/dmi/id" / f"board_{name}") for name in ("vendor", "name", "version")]
-    locked_bytes, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     topology = read_topology(root)
     threads = [cpu for core in topology.cores for cpu in core]
     return {
@@ -96,14 +95,13 @@ def facts(
         "topology": topology.as_json(),
         "memory": {**_memory(root), **_contents(root, "memory")},
         "clock": {**_contents(root, "clock"), "available": clocks.split()},
-        "network": {**_contents(root, "network"), "interfaces": _interfaces(root)},
+        "network": {**_contents(root, "network"), "interfaces": _interfaces(root), "rdma": _names(root, "infiniband")},
         "board": " ".join(word for word in board if word) or None,
         "limits": {
             "usable_cpus": format_cpus(usable_cpus()),
-            "quota_cpus": read_quota_cpus(root),
             "can_pin": can_pin(),
             "nice": os.getpriority(os.PRIO_PROCESS, 0),
-            "locked_memory_bytes": None if locked_bytes == resource.RLIM_INFINITY else locked_bytes,
+            **read_limits(root),
         },
         "surroundings": {"hypervisor": read_hypervisor(root), "container": read_container(root, environment)},
         "software": _software(compiler or {}),
@@ -227,10 +225,15 @@ def _memory(root: Path) -> dict[str, int | None]:
     }
 
 
+def _names(root: Path, kind: str) -> list[str]:
+    return sorted(path.name for path in (root / "sys/class" / kind).glob("*"))
+
+
 def _interfaces(root: Path) -> list[dict[str, Any]]:
     """Interfaces of real or virtual hardware. Most virtual machines do not say their line rate."""
     interfaces = []
-    for path in (*sorted((root / "sys/class/net").glob("*")), *sorted((root / "sys/class/infiniband").glob("*"))):
+    classes = root / "sys/class"
+    for path in (classes / kind / name for kind in ("net", "infiniband") for name in _names(root, kind)):
         if not (path / "device").exists():
             continue
         driver, megabits = path / "device" / "driver", read_int(path / "speed") or 0
@@ -278,40 +281,12 @@ def _ask(argv: list[str]) -> str | None:
     return done.stdout.strip() or None
 
 
-# ---- a hypervisor, a container, a limit on CPU time ------------------------------------------------------------------
+# ---- a hypervisor, a container ---------------------------------------------------------------------------------------
 
-# Parts of firmware names, and of the clocks that a hypervisor offers its guests. Hyper-V's maker also makes real
-# machines; guests of KVM may have clocks of others.
-_HYPERVISORS = (
-    ("vmware", "VMware"),
-    ("virtualbox", "VirtualBox"),
-    ("innotek", "VirtualBox"),
-    ("xen", "Xen"),
-    *((mark, "KVM") for mark in ("qemu", "kvm", "google compute engine", "amazon ec2", "openstack", "bochs")),
-    ("microsoft corporation virtual machine", "Hyper-V"),
-    ("hyperv", "Hyper-V"),
-    ("parallels", "Parallels"),
-    ("apple virtualization", "Apple"),
-)
-_NAMING_FILES = (
-    "sys/class/dmi/id/sys_vendor",
-    "sys/class/dmi/id/product_name",
-    "sys/devices/system/clocksource/clocksource0/available_clocksource",
-    "proc/device-tree/hypervisor/compatible",
-    "sys/hypervisor/type",
-)
-_CONTAINER_VARIABLES = {
-    "APPTAINER_CONTAINER": "Apptainer",
-    "SINGULARITY_CONTAINER": "Singularity",
-    "KUBERNETES_SERVICE_HOST": "Kubernetes",
-}
-_CONTAINER_GROUPS = {
-    "kubepods": "Kubernetes",
-    "docker": "Docker",
-    "libpod": "Podman",
-    "lxc": "LXC",
-    "containerd": "containerd",
-}
+
+@functools.cache
+def _signs() -> dict[str, Any]:
+    return read_toml(Path(__file__).with_name("surroundings.toml"))
 
 
 def read_hypervisor(root: Path) -> str | None:
@@ -321,39 +296,17 @@ def read_hypervisor(root: Path) -> str | None:
     is_guest = "hypervisor" in flags
     if flags and not is_guest:
         return None  # x86 always reports it, and some clouds sell whole machines under the same firmware name
-    text = " ".join(read_text(root / name) or "" for name in _NAMING_FILES).lower()
-    return next((name for mark, name in _HYPERVISORS if mark in text), "unknown" if is_guest else None)
+    text = " ".join(read_text(root / name) or "" for name in _signs()["files"]).lower()
+    named = (name for mark, name in _signs()["hypervisors"].items() if mark in text)
+    return next(named, "unknown" if is_guest else None)
 
 
 def read_container(root: Path, environment: Mapping[str, str]) -> str | None:
     """The kind of container that this process lives in; None for none, or for one that does not show."""
-    groups = read_text(root / "proc/1/cgroup") or ""
+    groups, known = read_text(root / "proc/1/cgroup") or "", _signs()
     signs = (
-        *(name for variable, name in _CONTAINER_VARIABLES.items() if environment.get(variable)),
-        *(name for mark, name in _CONTAINER_GROUPS.items() if mark in groups),
-        "Podman" if (root / "run/.containerenv").exists() else None,
-        "Docker" if (root / ".dockerenv").exists() else None,
+        *(name for variable, name in known["variables"].items() if environment.get(variable)),
+        *(name for mark, name in known["groups"].items() if mark in groups),
+        *(name for path, name in known["paths"].items() if (root / path).exists()),
     )
-    return next(filter(None, signs), None)
-
-
-def read_quota_cpus(root: Path) -> float | None:
-    """How many CPUs' worth of time the cgroups of this process may use; None: no limit.
-
-    Limits hold for all below, so the tightest on the way up counts.
-    """
-    quotas = []
-    for line in (read_text(root / "proc/self/cgroup") or "").splitlines():
-        controllers, _, path = line.partition(":")[2].partition(":")
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        top = root / "sys/fs/cgroup" / controllers
-        group = top / path.strip("/")
-        # A container may see the path on the host without its folders; the mount point is then its own group.
-        for folder in (parent for parent in (group, *group.parents) if parent.is_relative_to(top)):
-            quota, _, period = (read_text(folder / "cpu.max") or "").partition(" ")
-            if not quota:  # cgroup 1
-                quota, period = (str(read_int(folder / f"cpu.cfs_{name}_us")) for name in ("quota", "period"))
-            if quota.isdigit() and period.isdigit():
-                quotas.append(int(quota) / int(period))
-    return min(quotas, default=None)
+    return next(iter(signs), None)

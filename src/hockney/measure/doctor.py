@@ -13,7 +13,7 @@ from typing import Any
 from hockney.machine.activity import Moment, observe
 from hockney.machine.facts import facts
 from hockney.machine.placement import choose_cpus, usable_cpus
-from hockney.measure.warnings import warnings_before
+from hockney.measure.warnings import warn_of, warnings_before
 from hockney.model import MachineProbe, Warning_
 from hockney.stats.states import State, classify
 from hockney.units import format_share
@@ -137,27 +137,10 @@ def summarize_floor(floors_ns: Sequence[float]) -> tuple[FloorSeen, ...]:
 def warnings_after(measured: PairFigures) -> Iterator[Warning_]:
     """Warnings about a measured pair: ranks off their CPUs, a floor that changed."""
     if measured.pinned is False:
-        yield Warning_(
-            "pinning",
-            "machine",
-            "Ranks were pinned, but were not found on their CPUs.",
-            "Check whether something else binds processes here (a batch system, cpuset, numad).",
-        )
+        yield warn_of("pinning-lost")
     known = [seen for seen in measured.floor if seen.median_ns is not None]
     if len(known) > 1:
-        levels = " and ".join(
-            f"{seen.median_ns:.0f} ns for {format_share(seen.share)} of the time" for seen in known[:3]
-        )
-        yield Warning_(
-            "floor",
-            "machine",
-            f"The floor between the two CPUs changed during the check: {levels}.",
-            "Figures are given per machine state; compare them within one state only, and measure longer to see each.",
-        )
+        levels = [f"{seen.median_ns:.0f} ns for {format_share(seen.share)} of the time" for seen in known[:3]]
+        yield warn_of("floor", levels=" and ".join(levels))
     if known and State(known[0].state, None).level == "time-sliced":
-        yield Warning_(
-            "floor",
-            "machine",
-            "The two ranks take turns on a CPU instead of running at once.",
-            "Stop what else runs here, or allow this process a second CPU.",
-        )
+        yield warn_of("floor-sliced")

@@ -96,15 +96,17 @@ class WorkerPool:
             is_over = True
         finally:
             of_background = self._background_hosts
-            jobs = [(load.session, of_background) for load in self._loads.values()]
-            jobs += [(live.session, live.hosts) for live in self._live.values()]
+            jobs = [(name, load.session, of_background) for name, load in self._loads.items()]
+            jobs += [(name, live.session, live.hosts) for (name, _), live in self._live.items()]
             self._loads.clear()
             self._live.clear()
-            for session, hosts in jobs:
+            for transport, session, hosts in jobs:
                 if is_over and not self._lost_of(hosts):  # on a lost host it would not quit
                     session.close()
                 else:
                     session.kill()
+                for kind in diagnose.limits_met(session.words()):
+                    self._recorder.tally.limits[kind].add(transport)
 
     # ---- sampler.Instrument ------------------------------------------------------------------------------------------
 
@@ -360,18 +362,18 @@ def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
     if not job.hosts:
         return
     wanted = sorted(host.slots or 0 for host in fill(job.ranks, job.hosts))
-    if sorted(Counter(rank.machine for rank in ranks).values()) != wanted:
+    if sorted(Counter(rank.place for rank in ranks).values()) != wanted:
         hosts, came = ", ".join(map(str, job.hosts)), ", ".join(rank.host for rank in ranks)
         raise LaunchFailed(launcher, f"ranks that belong on {hosts} came up on {came}")
 
 
 def _host_names(job: Job, ranks: Sequence[Rank]) -> tuple[str, ...]:
-    """The hostname of each rank; the name that --hosts has for it where machines have the same hostname."""
-    hosts, machines = tuple(rank.host for rank in ranks), [rank.machine for rank in ranks]
-    if len({*hosts}) >= len({*machines}):
+    """The hostname of each rank; the name that --hosts has for it where hosts have the same hostname."""
+    hosts, places = tuple(rank.host for rank in ranks), [rank.place for rank in ranks]
+    if len({*hosts}) >= len({*places}):
         return hosts
     listed = tuple(host.name for host in job.hosts for _ in range(host.slots or 0))
-    is_in_blocks = len({*zip(machines, listed, strict=False)}) == len({*listed}) == len({*machines})
+    is_in_blocks = len({*zip(places, listed, strict=False)}) == len({*listed}) == len({*places})
     return listed if is_in_blocks else hosts
 
 

@@ -222,7 +222,7 @@ def _refuse_without_interface(hosts: Sequence[Mapping[str, Any]], name: str) -> 
         known = [interface["name"] for interface in host["interfaces"] if interface["address"]]
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            causes[host["name"]] = f"no network interface {name} with an IPv4 address ({has})"
+            causes[host["name"]] = f"no network interface {name} with an address ({has})"
     if causes:
         raise InterfaceMissing(causes, name)
 
@@ -282,7 +282,18 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
     recorder.warn(host_warnings(side.facts.get("hosts", ()), catalogue))
     recorder.warn(interface_warnings(plan, catalogue))
     mapped = plan.map_by != "core"
-    warnings = warnings_before(side.facts, ranks=ranks_here, when=when, cpus=plan.cpus, mapped=mapped)
+    # At least: send, receive and shared buffers, code and heap of each rank, and this program.
+    needed_bytes = max(point.ranks * (3 * point.bytes + (32 << 20)) for point in real) + (96 << 20)
+    warnings = warnings_before(
+        side.facts,
+        ranks=ranks_here,
+        when=when,
+        cpus=plan.cpus,
+        mapped=mapped,
+        uses={point.transport for point in real},
+        needed_bytes=0 if plan.hosts else needed_bytes,
+    )
+    recorder.tally.known |= {warning.kind for warning in warnings}
     recorder.warn(warning for warning in warnings if warning.kind != "congestion" or over_loopback)
 
 

@@ -30,16 +30,25 @@ class _Answer(_Strict):
 
 
 class Rank(_Strict):
-    """The place of one rank. `cpu` is -1 if the system does not say, and `cpus_usable` then 0."""
+    """The place of one rank. `cpu` is -1 if the system does not say, and `cpus_usable` then 0.
+
+    `machine` is the kernel, whose CPUs containers share; `network` the network namespace.
+    """
 
     rank: Int
     host: str
     machine: str
+    network: str
     pid: Int
     cpu: Int
     cpus_usable: Int
     bound: str
     strangers: Count
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What tells hosts apart: containers on one machine are hosts, and so are two machines of one name."""
+        return self.machine, self.host, self.network
 
 
 class HelloAnswer(_Answer):

@@ -190,7 +190,8 @@ class Channel:
     def said(self, since: int = 0) -> str:
         """The last output of the job's processes on standard error; `since`: an earlier said_bytes to begin at."""
         fresh = min(len(self._said), self.said_bytes - since)
-        return self._said[len(self._said) - fresh :].decode(errors="replace")
+        text = self._said[len(self._said) - fresh :].decode(errors="replace")
+        return text if fresh == self.said_bytes - since else text.partition("\n")[2]  # the first line is cut
 
     def close_input(self) -> None:
         """The end of standard input for all."""

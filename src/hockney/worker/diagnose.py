@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
+from hockney.machine.limits import SHARED_BYTES_OF_RANK, free_shared_memory
+from hockney.machine.warned import fix_of, kinds_in
 from hockney.worker.answers import PREFIX, Rank
 
 _OURS = "hockney worker: "
@@ -24,21 +27,52 @@ _OF_SRUN = "srun: cluster configuration lacks support for cpu binding"  # harmle
 # What ssh says when it gives up. Hydra (MPICH 4) then waits for that host for ever.
 _UNREACHABLE = re.compile(
     r"^.*(?:ssh: Could not resolve hostname|ssh: connect to host|Permission denied \(|Host key verification failed"
-    r"|kex_exchange_identification:|Connection (?:closed|reset|timed out) by \S+ port \d+).*$",
+    r"|HYDU_sock_connect .*unable to get host address|kex_exchange_identification:"
+    r"|Connection (?:closed|reset|timed out) by \S+ port \d+).*$",
     re.MULTILINE,
 )
 # Hydra names a signal like an exit code; a worker itself ends with none of these.
 _KILLED_BY_PID = re.compile(r"PID (\d+) RUNNING AT (\S+)\s+=\s+EXIT CODE: ([4-9]|11)\s")
 _KILLED_RANK = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited\s+on\s+signal (\d+)")
+_EMPTY_FRAME = re.compile(r"\w+\(\d+\)\.*: +(?=\w+\(\d+\)|$)")  # of an error stack of MPICH: it names a function only
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
+# Of launchers about any program that ends early.
+_BOILERPLATE = re.compile(
+    r"= +(?:BAD TERMINATION|CLEANING UP|YOU CAN IGNORE)|This typically refers|Please see the FAQ"
+    r"|Primary job +terminated|a non-zero exit code\. Per user-direction"
+    r"|\[\S+\] (?:\*\*\* .* \*\*\*$|Signal(?: code)?: |Failing at address: )"
+)
+_WORDS_MAX = 4096  # of a launcher and its ranks
+
+_BUS_ERROR = re.compile(r"\(signal 7\)|Bus error|SIGBUS")  # also where a page of a full /dev/shm is touched
+
+
+def limits_met(said: str) -> list[str]:
+    """The limits of the system that a library complains of, by their kind in machine/warnings.toml."""
+    kinds = kinds_in(said)
+    is_full = _BUS_ERROR.search(said) and (free_shared_memory() or 0) < 8 * SHARED_BYTES_OF_RANK
+    return [*kinds, "shm"] if is_full and "shm" not in kinds else kinds
+
+
+def remedy(said: str) -> str:
+    """How to lift the limits that a library complains of."""
+    return "; ".join(map(fix_of, limits_met(said)))
 
 
 def summary(said: str) -> str:
-    """The start-up messages in one line: those of hockney's ranks if there are any, else the launcher's first ones."""
+    """The start-up messages in one line: those of hockney's ranks if there are any, else the launcher's, each once.
+
+    They are whole; of more than 4 KiB the first lines, with the number of the others.
+    """
     lines = _lines(said)
     ours = [line for line in lines if line.startswith(_OURS) and not _CONSEQUENCES.match(line)]
-    text = " ".join(list(dict.fromkeys(ours or lines))[:4])
-    return text if len(text) <= 600 else text[:599] + "…"
+    first: dict[str, str] = {}
+    for line in ours or lines:
+        first.setdefault(_SPEAKER.sub("", line), line)
+    words = list(first.values())
+    sizes = itertools.accumulate(len(line) + 1 for line in words)
+    count = max(1, sum(size <= _WORDS_MAX for size in sizes))
+    return " ".join([*words[:count], *([f"({len(words) - count} more lines)"] if words[count:] else [])])
 
 
 def is_of_rank(summary: str) -> bool:
@@ -53,12 +87,18 @@ def unreachable(said: str) -> str:
 
 
 def reason(said: str) -> str:
-    """The line with the cause: the first of hockney's ranks that is no consequence, else the last message."""
+    """The line with the cause: the first of hockney's ranks that is no consequence, else all that was said."""
     lines = _lines(said)
     ours = [line for line in lines if line.startswith(_OURS)]
     causes = [line for line in ours if not _CONSEQUENCES.match(line)]
     ends = [line for line in lines if _HOW_IT_ENDED.search(line)]
-    return ((causes or ours or ends)[:1] or lines[-1:] or [""])[0].removeprefix(_OURS)
+    return ((causes or ours or ends)[:1] or [summary(said)])[0].removeprefix(_OURS)
+
+
+def last_words(said: str) -> str:
+    """All that a library said before one of its ranks was killed, whatever launchers say of that."""
+    lines = [line for line in _lines(said) if not _HOW_IT_ENDED.search(line) and not line.startswith(_OURS)]
+    return summary("\n".join(line for line in lines if not _BOILERPLATE.match(line)))
 
 
 def is_consequence(reason: str) -> bool:
@@ -87,8 +127,8 @@ def silent_ranks(said: str, ranks: Sequence[Rank]) -> str:
     Ranks that are threads of one process report once.
     """
     reported = _numbers(_REPORT, said)
-    answering = {(rank.machine, rank.pid) for rank in ranks if rank.rank in reported}
-    silent = [rank for rank in ranks if (rank.machine, rank.pid) not in answering]
+    answering = {(rank.place, rank.pid) for rank in ranks if rank.rank in reported}
+    silent = [rank for rank in ranks if (rank.place, rank.pid) not in answering]
     return _told(silent, ranks, "does not answer", "do not answer") if answering else ""
 
 
@@ -136,5 +176,6 @@ def _listed(texts: Sequence[str], more: str) -> str:
 
 
 def _lines(said: str) -> list[str]:
-    stripped = (line.strip() for line in said.splitlines() if not _FRAME.search(line))
-    return [line for line in stripped if not _DECORATION.match(line) and not line.startswith((_ANSWER, _OF_SRUN))]
+    stripped = (_EMPTY_FRAME.sub("", line).strip() for line in said.splitlines() if not _FRAME.search(line))
+    useful = [line for line in stripped if not _DECORATION.match(line) and not line.startswith((_ANSWER, _OF_SRUN))]
+    return [line for line in useful if not _BOILERPLATE.match(line)] or useful

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_MPI = re.compile(r"(?P<name>.*(?:MPI|MPICH|MVAPICH2?) \S+) \((?P<carrier>[^()]+)\)")
+_MPI = re.compile(r"(?P<name>.*(?:MPI|MPICH|MVAPICH2?) \S+) \((?P<carrier>[^()]+)\)(?:, .*)?")
 _OF_MEMORY = ("ob1:vader", "ob1:sm", "ob1:smcuda")  # of Open MPI
 _OMPI_CHOICES = ("OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl")
 # Values of UCX_TLS, whose default is all of them.

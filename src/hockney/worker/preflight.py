@@ -23,7 +23,7 @@ from hockney.worker.starters import Starter
 
 Answer = TypeVar("Answer")
 
-_WORDS = ("hostname", "machine", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
+_WORDS = ("hostname", "machine", "network", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
 # Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with its library's name.
 # An interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
 _ASK = r"""
@@ -32,7 +32,8 @@ echo "clock $(date +%s.%N)"
 echo "hostname $(uname -n)"
 echo "kernel $(uname -sr)"
 echo "arch $(uname -m)"
-echo "machine $(cat /proc/sys/kernel/random/boot_id 2>/dev/null || uname -n) $(readlink /proc/self/ns/net)"
+echo "machine $(cat /proc/sys/kernel/random/boot_id 2>/dev/null || uname -n)"
+echo "network $(readlink /proc/self/ns/net)"
 address=${SSH_CONNECTION#* * } # of the client and the server, each with its port
 echo "address ${address%% *}"
 echo "libc $(getconf GNU_LIBC_VERSION 2>/dev/null)"
@@ -43,7 +44,7 @@ echo "cores $(cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list 2>/
 for path in /sys/class/net/*; do
     [ -r "$path/mtu" ] || continue # a file of the bonding driver, or no interface at all
     name=${path##*/}
-    address=$(ip -o -4 address show dev "$name" 2>/dev/null | sed -n '1s/.* inet \([0-9.]*\).*/\1/p')
+    address=$(ip -o address show dev "$name" scope global 2>/dev/null | sed -n 's/.* inet6* \([0-9a-f.:]*\).*/\1/p;q')
     [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") $(cat "$path/speed" 2>/dev/null || echo -1) $address"
 done
 while [ "$1" != -- ]; do
@@ -101,7 +102,7 @@ def preflight(
 
     `native`: the worker without which a host is of no use; others may find their libraries only by their launchers.
     Raises HostsUnusable, naming every host that does not answer or cannot run the workers; UsageError for two names of
-    one machine.
+    one host. Containers on one machine, with their own name or network, are several.
     """
     asked = [library for library in libraries if library.has_launcher]
     launchers = [word for library in asked for word in (library.id, str(library.program))]
@@ -110,11 +111,11 @@ def preflight(
     answers, causes = _of_each(names, lambda name: _examine(name, command, starter, str(native)))
     if causes:
         raise HostsUnusable(causes, hosts, starter)
-    machines: dict[str, str] = {}
+    places: dict[tuple[str, ...], str] = {}
     for host, known in answers.items():
-        first = machines.setdefault(known["machine"], host)
+        first = places.setdefault((known["machine"], known["hostname"], known["network"]), host)
         if first != host:
-            raise UsageError(f"{first} and {host} are one machine: name it once, as {first}:2 for two ranks")
+            raise UsageError(f"{first} and {host} are one host: name it once, as {first}:2 for two ranks")
         del known["missing"]
     return [{"name": host, **known} for host, known in answers.items()]
 

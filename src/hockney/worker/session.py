@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from hockney.errors import UsageError
+from hockney.machine.limits import count_oom_kills, why_killed
 from hockney.units import format_bytes
 from hockney.worker import answers, diagnose, processes
 from hockney.worker.answers import ErrorAnswer, FloorAnswer, HelloAnswer, LostAnswer, MeasureAnswer, Rank
@@ -79,6 +80,7 @@ class WorkerSession:
         self._heard_bytes = 0  # position in the output when the last command was sent
         self._greeted = False
         self._ended = False
+        self._oom_kills = 0  # before this job
 
     def __enter__(self) -> WorkerSession:
         self.start()
@@ -97,6 +99,7 @@ class WorkerSession:
     def start(self) -> None:
         """Start the job. Raises LaunchFailed if a process can't be started, or no rank listens for those to join."""
         self._started_s = time.monotonic()
+        self._oom_kills = count_oom_kills()
         with contextlib.ExitStack() as undo:
             undo.callback(self.kill)
             self.channel.spawn(self._launch.argv, self._launch.environment)
@@ -291,24 +294,26 @@ class WorkerSession:
         self.kill()
         exit_code = exit_code if join is None else join
         if not self._greeted:
-            return self._not_started(f"it {_how_it_ended(exit_code)}")
+            return self._not_started(f"it {self._how_it_ended(exit_code)}")
         lost = self._lost_rank()
         # Each rank has its own watch, and a launcher may end the others before the first has reported.
         said = self.channel.said(self._heard_bytes)
         if 14 in (exit_code, lost and lost.exit) or diagnose.is_late(said):
             return self._late(doing, limit_s)
         text = diagnose.gone_ranks(said, self._ranks)
-        killed = diagnose.killed_rank("\n".join([said, *self.channel.noise]), self._ranks)
+        killed = diagnose.killed_rank(self.words(self._heard_bytes), self._ranks)
         if lost and (lost.signal or not (text or killed)):
             rank = [rank for rank in self._ranks if rank.rank == lost.rank]
             who = diagnose.who(rank, self._ranks) if rank else f"rank {lost.rank}"
-            text = f"{who} {_how_it_ended(-lost.signal or lost.exit)}"
+            text = f"{who} {self._how_it_ended(-lost.signal or lost.exit)}"
         elif killed:
-            text = f"{diagnose.who([killed[0]], self._ranks)} {_how_it_ended(-killed[1])}"
-        reason = self._reason()
-        if killed or (text and diagnose.is_consequence(reason)):
+            text = f"{diagnose.who([killed[0]], self._ranks)} {self._how_it_ended(-killed[1])}"
+        reason = diagnose.last_words(said) if killed else self._reason()
+        if text and diagnose.is_consequence(reason):
             reason = ""
-        return WorkerDied(": ".join(filter(None, (text or f"the worker {_how_it_ended(exit_code)}", reason))))
+        text = text or f"the worker {self._how_it_ended(exit_code)}"
+        remedy = diagnose.remedy(f"{text}\n{self.words(self._heard_bytes)}")
+        return WorkerDied(": ".join(filter(None, (text, reason))), remedy)
 
     def _late(self, doing: str, limit_s: float) -> WorkerTimedOut:
         said = self.channel.said(self._heard_bytes)
@@ -327,14 +332,28 @@ class WorkerSession:
 
     def _not_started(self, reason: str, *, timed_out: bool = False) -> LaunchFailed:
         demand = f"each host must be {self._launch.demand}" if self._launch.demand else ""
+        remedy = diagnose.remedy(f"{reason}\n{self.words()}")
         if missed := diagnose.unreachable(self.channel.said()):
-            return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}", remedy=demand)
+            return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}", remedy=remedy or demand)
         if self._has_option and time.monotonic() >= self._started_s + self._start_limit_s:
             reason += f" ({how_to_wait_longer(self._start_limit_s)})"
         said = diagnose.summary(self.channel.said()) or diagnose.summary("\n".join(self.channel.noise))
         said = diagnose.with_hosts(said, self._launch.places)
-        remedy = "" if diagnose.is_of_rank(said) else demand
+        remedy = remedy or ("" if diagnose.is_of_rank(said) else demand)
         return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out, remedy=remedy)
+
+    def _how_it_ended(self, exit_code: int | None) -> str:
+        """`exit_code` is negative for a signal; None and 0 say nothing."""
+        if not exit_code:
+            return "ended"
+        if exit_code > 0:
+            return f"ended with exit code {exit_code}"
+        name = next((known.name for known in signal.Signals if known == -exit_code), f"signal {-exit_code}")
+        return ": ".join(filter(None, (f"was killed by {name}", why_killed(-exit_code, self._oom_kills))))
+
+    def words(self, since: int = 0) -> str:
+        """All that the job said for people: Hydra prints on standard output."""
+        return "\n".join([self.channel.said(since), *self.channel.noise])
 
     # ---- a job of several hosts -------------------------------------------------------------------------------------
 
@@ -350,13 +369,3 @@ class WorkerSession:
             words = [word.replace(JOIN_ADDRESS, f"{answer.host}:{answer.port}") for word in argv]
             self.channel.spawn(words, self._launch.environment)
             self.channel.write(f"{token}\n".encode(), self._started_s + self._start_limit_s, place=-1)
-
-
-def _how_it_ended(exit_code: int | None) -> str:
-    """`exit_code` is negative for a signal; None and 0 say nothing."""
-    if not exit_code:
-        return "ended"
-    if exit_code > 0:
-        return f"ended with exit code {exit_code}"
-    name = next((known.name for known in signal.Signals if known == -exit_code), f"signal {-exit_code}")
-    return f"was killed by {name}"

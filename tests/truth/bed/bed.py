@@ -24,10 +24,15 @@ from hockney.machine.files import format_cpus
 from hockney.machine.placement import usable_cpus
 
 _UP = Path(__file__).with_name("up.sh")
-_PROGRAMS = (
-    "ip", "tc", "nft", "unshare", "nsenter", "taskset", "ssh", "ssh-keygen", "dropbear", "dropbearkey", "cc", "pkill",
-    "setpriv", "iperf3",
-)  # fmt: skip
+_PROGRAMS = {  # by the package of Debian and Ubuntu that has them
+    "iproute2": ("ip", "tc"),
+    "nftables": ("nft",),
+    "util-linux": ("unshare", "nsenter", "taskset", "setpriv"),
+    "openssh-client": ("ssh", "ssh-keygen"),
+    "dropbear-bin": ("dropbear", "dropbearkey"),
+    "gcc": ("cc",),
+    "procps": ("pkill",),
+}
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount")
 _BURST_MS = 1  # with a shorter burst, rate is lost whenever the kernel's timer is late
 _BURST_MIN_BYTES = 16_000
@@ -60,11 +65,13 @@ def burst_bytes(rate_mbit: float) -> int:
 
 def why_not_here() -> str | None:
     """Why there can be no bed here, or None."""
+    missing = {package: [name for name in names if shutil.which(name) is None] for package, names in _PROGRAMS.items()}
+    packages = [package for package, names in missing.items() if names]
+    if packages:
+        names = ", ".join(name for package in packages for name in missing[package])
+        return f"not here: {names}. On Debian and Ubuntu: apt-get install {' '.join(packages)}"
     if os.geteuid() != 0:
         return "network namespaces need root"
-    missing = [name for name in _PROGRAMS if shutil.which(name) is None]
-    if missing:
-        return f"not here: {', '.join(missing)}; scripts/runtimes installs them"
     may = subprocess.run(["unshare", *_NAMESPACES, "true"], check=False, capture_output=True).returncode == 0
     return None if may and os.access("/dev/net/tun", os.W_OK) else "this root may not make network namespaces"
 

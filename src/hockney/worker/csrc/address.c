@@ -37,6 +37,36 @@ hk_status_t hk_draw_random(int rank, void *bytes, size_t size_bytes)
     return status == HK_OK ? HK_OK : HK_ERR_SYSTEM;
 }
 
+/* True if packets can leave for this address: the kernel finds a way to it. Sends none. */
+static bool is_reachable(const char *host)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    struct addrinfo *at = NULL;
+    bool ok = false;
+    if (getaddrinfo(host, "9", &hints, &at) == 0) {
+        const int fd = socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        ok = fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) == 0;
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        freeaddrinfo(at);
+    }
+    return ok;
+}
+
+hk_status_t hk_address_of_loopback(int rank, char host[64])
+{
+    static const char *const known[] = {"127.0.0.1", "::1"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (is_reachable(known[i])) {
+            (void)snprintf(host, 64, "%s", known[i]);
+            return HK_OK;
+        }
+    }
+    return hk_fail(HK_ERR_SYSTEM, rank,
+                   "the loopback interface is down, so ranks cannot connect (as root: ip link set lo up)");
+}
+
 /* True if name is a network interface with an address. IPv4 has priority: a link-local IPv6 address needs a scope,
  * which a numeric address in a job's description cannot carry to another host. */
 static bool find_interface(const char *name, hk_place_t *place)
@@ -128,7 +158,9 @@ static bool name_socket(int fd, hk_address_t *address)
 
 hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_address_t *address_p)
 {
-    const char *where = host == NULL ? "127.0.0.1" : host;
+    char loopback[64] = "";
+    HK_TRY(host == NULL ? hk_address_of_loopback(rank, loopback) : HK_OK);
+    const char *where = host == NULL ? loopback : host;
     hk_place_t place;
     memset(&place, 0, sizeof place);
     if (host == NULL || !find_interface(host, &place)) {
@@ -183,22 +215,32 @@ hk_status_t hk_address_of_socket(int fd, int rank, char host[64])
     return HK_OK;
 }
 
-static bool is_loopback(const struct sockaddr *address)
+static bool is_of_others(const struct sockaddr *address)
 {
-    return address->sa_family == AF_INET &&
-           ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+    if (address->sa_family == AF_INET) {
+        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 != 127;
+    }
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    return address->sa_family == AF_INET6 && !IN6_IS_ADDR_LOOPBACK(six) && !IN6_IS_ADDR_LINKLOCAL(six);
 }
 
-bool hk_address_of_host(char *host_p, size_t room)
+/* The address as text, if others can reach it and it is of that family. */
+static bool name_if(const struct sockaddr *address, int family, char *host_p, size_t room)
+{
+    const socklen_t len = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+    return address != NULL && address->sa_family == family && is_of_others(address) &&
+           getnameinfo(address, len, host_p, (socklen_t)room, NULL, 0, NI_NUMERICHOST) == 0;
+}
+
+static bool find_of_family(int family, char *host_p, size_t room)
 {
     char name[256] = "";
     struct addrinfo *found = NULL;
-    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    const struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
     bool ok = false;
     if (gethostname(name, sizeof name - 1) == 0 && getaddrinfo(name, NULL, &hints, &found) == 0) {
         for (const struct addrinfo *at = found; at != NULL && !ok; at = at->ai_next) {
-            ok = !is_loopback(at->ai_addr) &&
-                 getnameinfo(at->ai_addr, at->ai_addrlen, host_p, (socklen_t)room, NULL, 0, NI_NUMERICHOST) == 0;
+            ok = name_if(at->ai_addr, family, host_p, room);
         }
         freeaddrinfo(found);
     }
@@ -207,11 +249,13 @@ bool hk_address_of_host(char *host_p, size_t room)
         return ok;
     }
     for (const struct ifaddrs *at = interfaces; at != NULL && !ok; at = at->ifa_next) {
-        ok = at->ifa_addr != NULL && at->ifa_addr->sa_family == AF_INET && (at->ifa_flags & IFF_UP) != 0 &&
-             !is_loopback(at->ifa_addr) &&
-             getnameinfo(at->ifa_addr, sizeof(struct sockaddr_in), host_p, (socklen_t)room, NULL, 0, NI_NUMERICHOST) ==
-                 0;
+        ok = (at->ifa_flags & IFF_UP) != 0 && name_if(at->ifa_addr, family, host_p, room);
     }
     freeifaddrs(interfaces);
     return ok;
+}
+
+bool hk_address_of_host(char *host_p, size_t room)
+{
+    return find_of_family(AF_INET, host_p, room) || find_of_family(AF_INET6, host_p, room);
 }

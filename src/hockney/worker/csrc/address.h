@@ -34,14 +34,18 @@ hk_status_t hk_address_resolve(int rank, const char *host, uint16_t port, hk_pla
  * address and a new random token. The caller closes the socket. */
 hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_address_t *address_p);
 
+/* The loopback's numeric address, on hosts without IPv4 its IPv6 one. HK_ERR_SYSTEM if that interface is down: a
+ * connection would be tried until its limit. */
+hk_status_t hk_address_of_loopback(int rank, char host[64]);
+
 /* The numeric address of an interface of this host. */
 hk_status_t hk_address_of_interface(const char *name, int rank, char host[64]);
 
 /* The numeric address of this end of a TCP connection. Other hosts reach this host under it. */
 hk_status_t hk_address_of_socket(int fd, int rank, char host[64]);
 
-/* An IPv4 address of this host that others can reach: that of its name or, if /etc/hosts maps the name to the
- * loopback, that of the first interface that is up. False: there is none. */
+/* An address of this host that others can reach, IPv4 before IPv6: that of its name or, if /etc/hosts maps the name to
+ * the loopback, that of the first interface that is up. False: there is none. */
 bool hk_address_of_host(char *host_p, size_t room);
 
 #endif

@@ -68,6 +68,16 @@ static const char *find_obstacle(hk_control_t *control, int oversubscribed, bool
     return NULL;
 }
 
+/* Gives a file its memory now; 0 or an error number. In a full /dev/shm its first use would be a SIGBUS. */
+static int reserve(int fd)
+{
+#ifdef __linux__
+    return posix_fallocate(fd, 0, LINE_BYTES);
+#else
+    return ftruncate(fd, LINE_BYTES) == 0 ? 0 : errno;
+#endif
+}
+
 /* Rank 0 creates a named mapping, all ranks map it, and rank 0 removes the name. This works for ranks of one host,
  * however they were started. */
 static void *map_line(hk_control_t *control)
@@ -79,8 +89,9 @@ static void *map_line(hk_control_t *control)
         struct stat here;
         snprintf(name, sizeof name, "/hockney-%ld-%p", (long)getpid(), (void *)&here);
         fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
-        if (fd < 0 || ftruncate(fd, LINE_BYTES) != 0) {
-            hk_log(rank, "no shared page for the floor: %s", strerror(errno));
+        const int reason = fd < 0 ? errno : reserve(fd);
+        if (reason != 0) {
+            hk_log(rank, "no shared page for the floor: %s", strerror(reason));
             if (fd >= 0) {
                 close(fd);
                 fd = -1;

@@ -15,6 +15,7 @@ hk_identity_t hk_identify(void)
     gethostname(mine.host, sizeof mine.host - 1);
     hk_machine_name(mine.machine);
 #ifdef __linux__
+    (void)!readlink("/proc/self/ns/net", mine.network, sizeof mine.network - 1);
     mine.cpu = sched_getcpu();
 #endif
     mine.cpus_usable = hk_bound_cpus(mine.bound);
@@ -48,6 +49,7 @@ hk_status_t hk_answer_hello(uint64_t id, hk_ctx_t *ctx, const char *floor_why, c
         hk_answer_signed(&answer, "rank", rank);
         hk_answer_string(&answer, "host", all[rank].host);
         hk_answer_string(&answer, "machine", all[rank].machine);
+        hk_answer_string(&answer, "network", all[rank].network);
         hk_answer_signed(&answer, "pid", all[rank].pid);
         hk_answer_signed(&answer, "cpu", all[rank].cpu);
         hk_answer_signed(&answer, "cpus_usable", all[rank].cpus_usable);

@@ -8,7 +8,8 @@
 /* The identity of a rank. */
 typedef struct hk_identity {
     char host[64];
-    char machine[HK_MACHINE_BYTES];
+    char machine[HK_MACHINE_BYTES]; /* the kernel: containers on one machine have the same */
+    char network[32];               /* the network namespace; empty: unknown */
     int64_t pid;
     int32_t cpu;                /* the CPU it ran on when asked; -1: unknown */
     int32_t cpus_usable;        /* number of CPUs it may run on; 0: unknown */

@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -60,7 +61,13 @@ void *hk_private_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
     void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
-        hk_log(ctx->rank, "no memory for a buffer of %zu bytes", size_bytes);
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+            hk_log(ctx->rank, "no memory for a buffer of %zu bytes: a process may have %llu KiB (ulimit -v)",
+                   size_bytes, (unsigned long long)limit.rlim_cur / 1024);
+        } else {
+            hk_log(ctx->rank, "no memory for a buffer of %zu bytes", size_bytes);
+        }
         return NULL;
     }
     return memory;

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <unistd.h>
 
@@ -29,11 +30,14 @@ const char *hk_status_name(hk_status_t status)
 
 static void put_line(int rank, const char *format, va_list args)
 {
-    char line[512];
+    char line[2048]; /* an MPI's error stack has up to 1 KiB */
     int len = snprintf(line, sizeof line, "hockney worker: rank %d: ", rank);
     len += vsnprintf(line + len, sizeof line - (size_t)len - 1, format, args);
     if (len > (int)sizeof line - 2) {
         len = (int)sizeof line - 2;
+    }
+    for (char *at = line; (at = memchr(at, '\n', (size_t)(line + len - at))) != NULL;) {
+        *at = ' '; /* a message is one line, whatever a library's text has */
     }
     line[len] = '\n';
     /* One write, so that lines of several ranks do not mix. */

@@ -149,10 +149,9 @@ static int bind_one(const char *host, uint16_t *port_p)
 
 static hk_status_t bind_all(const hk_job_t *job, hk_udp_t *udp, udp_place_t *mine, uint16_t *ports)
 {
-    (void)snprintf(mine->host, sizeof mine->host, "127.0.0.1");
-    if (job->remote != 0 && job->size > 1) {
-        HK_TRY(hk_control_address(job->control, job->interface, mine->host));
-    }
+    const bool is_between = job->remote != 0 && job->size > 1;
+    HK_TRY(is_between ? hk_control_address(job->control, job->interface, mine->host)
+                      : hk_address_of_loopback(job->rank, mine->host));
     HK_TRY(hk_draw_random(job->rank, &mine->key, sizeof mine->key));
     for (int peer = 0; peer < job->size; peer++) {
         const bool is_clerk = peer == job->rank;
