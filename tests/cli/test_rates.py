@@ -48,7 +48,7 @@ def test_a_search_prints_the_highest_rate_and_stores_every_rate(cli: Cli, tmp_pa
 
 def test_a_search_on_a_model_ends_at_its_receivers_limit(cli: Cli) -> None:
     """Each event keeps it busy for 1 ms, so it has 1,000 a second; 1 % more is not seen to fall behind."""
-    farm = ("--machine", "t3d", "-n", "3", "-o", "in_flight=64", "-o", "compute_us=1000")
+    farm = ("--machine", "t3d", "-n", "3", "-o", "in_flight=64", "-o", "delay_us=1000")
     ended = cli("run", "pushfarm,eventbuilder", *farm, "-o", "rate=max", "-o", "deadline=100ms", "--json")
     assert ended.returncode == 0, ended.stderr
     for rate in json.loads(ended.stdout)["rates"]:

@@ -33,7 +33,7 @@ from hockney.worker.machine_model import Model
 SIZE = 4096
 PINGPONG = make_point(SIZE, "sim@made-up")
 BARRIER = make_point(0, "sim@made-up", pattern="barrier", ranks=8)
-COMPUTING = make_point(8, "sim@made-up", pattern="oneway", options=(("compute_us", "3"), ("until", "sent")))
+COMPUTING = make_point(8, "sim@made-up", pattern="oneway", options=(("delay_us", "3"), ("until", "sent")))
 
 
 def times(*points: Point, of: Model | None = None) -> dict[Point, float]:

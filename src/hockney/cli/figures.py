@@ -44,8 +44,20 @@ def _measurements(row: _Row) -> str:
     return f"{row.figure.n_measurements}{in_launches}"
 
 
-# In which tables a column is: all, or only those of a stream, of several states, of events on schedule, or of events
-# without a schedule ("free").
+def _messages(figure: Figure) -> str:
+    return known_text(figure.messages_per_s, format_messages)
+
+
+def _events(figure: Figure) -> str:
+    return format_messages(1e9 / figure.value_ns) if figure.value_ns > 0 else "–"
+
+
+def _rate(figure: Figure) -> str:
+    return known_text(figure.rate_bytes_per_s, format_rate)
+
+
+# In which tables a column is: all, or only those of a stream, of several states, of events, of events on schedule, or
+# of those without a schedule ("free").
 _COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
     ("", TableColumn("size", right=True, key=True, style="bold"), lambda row: size_text(row.series.point)),
     (
@@ -54,8 +66,9 @@ _COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
         lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short,
     ),
     ("", TableColumn("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
-    ("free", TableColumn("rate", right=True), lambda row: known_text(row.figure.rate_bytes_per_s, format_rate)),
-    ("stream", TableColumn("messages", right=True), lambda row: known_text(row.figure.messages_per_s, format_messages)),
+    ("events", TableColumn("events", right=True), lambda row: _events(row.figure)),
+    ("free", TableColumn("rate", right=True), lambda row: _rate(row.figure)),
+    ("stream", TableColumn("messages", right=True), lambda row: _messages(row.figure)),
     ("", TableColumn("minimum", right=True, optional=True), lambda row: known_text(row.figure.minimum_ns, format_ns)),
     ("schedule", TableColumn("p99", right=True), lambda row: known_text(row.figure.p99_ns, format_ns)),
     ("schedule", TableColumn("p99.9", right=True), lambda row: known_text(row.figure.p999_ns, format_ns)),
@@ -123,7 +136,8 @@ def print_run(
 def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | None) -> None:
     """One table; with states where they are not all the one `state`."""
     point = rows[0].series.point
-    kinds = {"", "stream" if _has_window(point) else "", "schedule" if point.rate_hz else "free"}
+    kinds = {"", "stream" if _has_window(point) else ""}
+    kinds |= {"schedule"} if point.rate_hz else {"free", "events" if point.traits.events else ""}
     # A rank alone has no floor, and so no state.
     kinds |= {"states" if any(row.figure.state != state and point.ranks > 1 for row in rows) else ""}
     algorithm = rows[-1].figure.definition.algorithm
@@ -208,8 +222,8 @@ def _print_group(
     columns = [TableColumn("size", right=True, key=True, style="bold")]
     columns += [TableColumn(names.get(transport, transport), right=True) for transport in group]
     texts: list[Callable[[Figure], str]] = [lambda figure: format_ns(figure.value_ns)]
-    if _has_window(first) and any(points):
-        texts.append(lambda figure: format_rate(figure.rate_bytes_per_s or 0.0))
+    if any(points):
+        texts += [_rate, _messages] if _has_window(first) else [_events, _rate] if first.traits.events else []
     cells = ""
     for number, text in enumerate(texts):
         if number:

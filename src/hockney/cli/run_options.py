@@ -208,7 +208,7 @@ def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...],
     if (rate == "max") != (deadline is not None):
         raise UsageError("rate=max and deadline belong together: write for example -o rate=max -o deadline=1ms")
     if rate is not None:
-        pairs["rate_hz"] = "0" if rate == "max" else str(parse_frequency_hz(rate))
+        pairs["rate_hz"] = "0" if rate == "max" else ",".join(str(parse_frequency_hz(each)) for each in rate.split(","))
     return tuple(pairs.items()), None if deadline is None else parse_time_ns(deadline)
 
 

@@ -120,6 +120,12 @@ MIGRATIONS = [
     """,
     # JSON, the CPUs that each rank may run on; empty: written before this.
     "ALTER TABLE launch ADD COLUMN bound TEXT NOT NULL DEFAULT '[]'",
+    # Patterns called the same option by two names. The plan names options of curves.
+    """
+    UPDATE point SET options = replace(options, 'compute_us"', 'delay_us"') WHERE instr(options, 'compute_us"');
+    UPDATE run SET plan = replace(plan, 'compute_us"', 'delay_us"') WHERE instr(plan, 'compute_us"');
+    UPDATE run SET command = replace(command, 'compute_us=', 'delay_us=') WHERE instr(command, 'compute_us=');
+    """,
 ]
 
 
