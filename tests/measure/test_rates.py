@@ -12,8 +12,8 @@ import pytest
 from tests.builders import make_measurement
 from tests.measure.made_up_machine import Notes, OwnClock, plan_of
 
-from hockney.analysis.rates import Stream, at_rate, is_sustained, stream_of
-from hockney.measure.rates import Bracket, RateSampler
+from hockney.analysis.rates import Bracket, Stream, at_rate, is_sustained, stream_of
+from hockney.measure.rates import RateSampler
 from hockney.measure.sampler import PointFailed
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus
 

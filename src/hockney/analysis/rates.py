@@ -7,8 +7,9 @@ An event that started late has its wait in its time (docs/metrics.md).
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from hockney.model import Measurement, Point
 from hockney.stats.figures import percentile
 
 if TYPE_CHECKING:
-    from hockney.results.runs import Run, Series
+    from hockney.results.runs import Run
 
 LATE_MAX = 0.01  # of the events
 
@@ -30,20 +31,56 @@ class Stream:
     behind: float
 
 
+@dataclass
+class Bracket:
+    """A search that begins at `first_hz`: the highest rate that was sustained, and the lowest that was not."""
+
+    first_hz: float
+    sustained_hz: int | None = None
+    missed_hz: int | None = None
+
+    def note(self, rate_hz: int, *, is_kept: bool) -> None:
+        """Note the result of a schedule."""
+        if is_kept:
+            self.sustained_hz = max(rate_hz, self.sustained_hz or 0)
+        else:
+            self.missed_hz = min(rate_hz, self.missed_hz or rate_hz)
+
+    def next_hz(self) -> int | None:
+        """The rate to try next; None: the search is over."""
+        if self.sustained_hz is None and self.missed_hz is None:
+            rate_hz = self.first_hz
+        elif self.missed_hz is None:
+            rate_hz = (self.sustained_hz or 1) * 1.5
+        elif self.sustained_hz is None:
+            rate_hz = self.missed_hz / 2
+        else:
+            rate_hz = math.sqrt(self.sustained_hz * self.missed_hz)
+        wanted_hz = min(1_000_000_000, max(1, round(rate_hz)))  # as the worker takes it
+        is_known = wanted_hz in (self.sustained_hz, self.missed_hz)
+        is_close = self.missed_hz is not None and self.missed_hz <= 1.02 * (self.sustained_hz or 0)
+        is_hopeless = self.sustained_hz is None and wanted_hz < 0.01 * self.first_hz
+        return None if is_known or is_close or is_hopeless else wanted_hz
+
+
 @dataclass(frozen=True)
 class SustainedRate:
     """The result of a search for one point; the point has no fixed rate.
 
     `sustained_hz` is the highest rate that was sustained, `missed_hz` the lowest one above it that was not; None: no
-    such rate was measured. The times are those of `sustained_hz`, over all events; None: insufficient data.
+    such rate was measured. `bytes_per_s` and the times are those of `sustained_hz`, over all events, `missed_p99_ns` is
+    that of `missed_hz`; None: insufficient data. `is_over`: the search ended before its time was up.
     """
 
     point: Point
-    sustained_hz: int | None
-    missed_hz: int | None
-    p50_ns: float | None
-    p99_ns: float | None
-    p999_ns: float | None
+    sustained_hz: int | None = None
+    missed_hz: int | None = None
+    bytes_per_s: float | None = None
+    p50_ns: float | None = None
+    p99_ns: float | None = None
+    p999_ns: float | None = None
+    missed_p99_ns: float | None = None
+    is_over: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,12 +90,22 @@ class HighestRates:
     deadline_ns: float
     rates: tuple[SustainedRate, ...]
 
+    def groups(self) -> Iterator[tuple[SustainedRate, ...]]:
+        """The searches that differ only in the events in flight."""
+        keys = [without(rate.point, "in_flight") for rate in self.rates]
+        for key in dict.fromkeys(keys):
+            yield tuple(rate for rate, each in zip(self.rates, keys, strict=True) if each == key)
+
 
 def at_rate(point: Point, rate_hz: int) -> Point:
     """The same point with events at this rate; 0: each as soon as it may."""
-    others = tuple(pair for pair in point.options if pair[0] != "rate_hz")
-    options = (*others, ("rate_hz", str(rate_hz))) if rate_hz else others
-    return replace(point, options=tuple(sorted(options)))
+    point = without(point, "rate_hz")
+    return replace(point, options=tuple(sorted((*point.options, ("rate_hz", str(rate_hz)))))) if rate_hz else point
+
+
+def without(point: Point, option: str) -> Point:
+    """The same point with the default of an option."""
+    return replace(point, options=tuple(pair for pair in point.options if pair[0] != option))
 
 
 def stream_of(measurement: Measurement, deadline_ns: float) -> Stream:
@@ -85,25 +132,33 @@ def highest_rates(run: Run) -> HighestRates | None:
     if deadline_ns is None:
         return None
     bases = [series.point for series in run.series if not series.point.rate_hz]
-    return HighestRates(deadline_ns, tuple(_highest(base, run.series, deadline_ns) for base in bases))
+    measured = {series.point: series.measurements for series in run.series}
+    return HighestRates(deadline_ns, tuple(highest_of(base, measured, deadline_ns) for base in bases))
 
 
-def _highest(base: Point, series: Iterable[Series], deadline_ns: float) -> SustainedRate:
+def highest_of(base: Point, measured: Mapping[Point, Sequence[Measurement]], deadline_ns: float) -> SustainedRate:
+    """The result for one point, from its measurements, which count the bytes of an event, and those on schedule."""
     import numpy as np
 
-    tried = {
-        each.point.rate_hz: each
-        for each in series
-        if each.point.rate_hz and at_rate(each.point, 0) == base and each.measurements
-    }
-    kept = {
-        rate_hz: is_sustained([stream_of(measurement, deadline_ns) for measurement in each.measurements])
-        for rate_hz, each in tried.items()
-    }
-    missed_hz = min((rate_hz for rate_hz, is_kept in kept.items() if not is_kept), default=None)
+    own = {point.rate_hz: each for point, each in measured.items() if each and at_rate(point, 0) == base}
+    times_ns = {rate_hz: np.concatenate([one.times_ns() for one in each]) for rate_hz, each in own.items()}
+    free = own.pop(0, None)
+    kept = {rate_hz: is_sustained([stream_of(one, deadline_ns) for one in each]) for rate_hz, each in own.items()}
+    bracket = Bracket(0.0 if free is None else 1e9 / float(np.median(times_ns[0])))
+    for rate_hz, is_kept in kept.items():
+        bracket.note(rate_hz, is_kept=is_kept)
+    missed_hz = bracket.missed_hz
     below = [rate_hz for rate_hz, is_kept in kept.items() if is_kept and (missed_hz is None or rate_hz < missed_hz)]
+    missed_p99_ns = None if missed_hz is None else percentile(times_ns[missed_hz], 0.99)
+    rate = SustainedRate(base, None, missed_hz, missed_p99_ns=missed_p99_ns, is_over=bracket.next_hz() is None)
     if not below:
-        return SustainedRate(base, None, missed_hz, None, None, None)
-    times_ns = tried[max(below)].times_ns
-    percentiles = (percentile(times_ns, share) for share in (0.99, 0.999))
-    return SustainedRate(base, max(below), missed_hz, float(np.median(times_ns)), *percentiles)
+        return rate
+    best_hz, event = max(below), None if free is None else free[0].definition
+    return replace(
+        rate,
+        sustained_hz=best_hz,
+        bytes_per_s=None if event is None else best_hz * event.bytes_per_rep / event.divisor,
+        p50_ns=float(np.median(times_ns[best_hz])),
+        p99_ns=percentile(times_ns[best_hz], 0.99),
+        p999_ns=percentile(times_ns[best_hz], 0.999),
+    )

@@ -12,15 +12,18 @@ from typing import Any
 from hockney.analysis.predict.change import PARAMETERS, Change, changed, improvements
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.analysis.predict.topology import parse_topology
+from hockney.analysis.rates import HighestRates
 from hockney.cli import render
 from hockney.cli.progress import ProgressDisplay
+from hockney.cli.rates import print_rates
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import typed
-from hockney.cli.run_options import read_model_options
+from hockney.cli.run_options import read_options
 from hockney.cli.words import format_interval
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.measure.plan import Plan, make_plan, refuse_empty
 from hockney.measure.predict import Prediction, Tick, predict_fitted, times_of
+from hockney.measure.rates import search_on_models
 from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances, effects_of, tolerances_of
 from hockney.model import Point
 from hockney.report.classic.models import is_model
@@ -57,7 +60,7 @@ class Case:
 class Predicted:
     """The times of a case, after `changes` of its models, too, and why points have none.
 
-    `effects` and `tolerances` are of the changed models; None: not asked for.
+    `effects` and `tolerances` are of the changed models, as `rates`, which stand for times; None: not asked for.
     """
 
     case: Case
@@ -67,6 +70,7 @@ class Predicted:
     changed_ns: Mapping[Point, float]
     effects: Sequence[Effect] | None = None
     tolerances: Sequence[Tolerances] | None = None
+    rates: HighestRates | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -80,7 +84,7 @@ class Predicted:
 def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
     """A suite on a model. Raises UsageError."""
     model, catalogue = load_model(machine), load(libraries=())
-    plan = make_plan(suite, read_model_options(machine, words), catalogue)
+    plan = make_plan(suite, read_options({**words, "machine": machine}), catalogue)
     refuse_empty(plan, what="predict")
     models = {point.transport: catalogue.transports[point.transport].model or model for point in plan.points}
     return Case(model, plan, models)
@@ -148,7 +152,7 @@ def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, An
     catalogue, machine = load(libraries=()), fit.transport.replace(":", "-")  # a colon begins a variant of a model
     name = fit.transport if topology is None else f"{fit.transport} on {topology}"
     catalogue.add_model(f"sim@{machine}", Model.from_content(name, {**fit.content(RANKS_MAX), **extended}))
-    plan = make_plan(suite, read_model_options(machine, words), catalogue)
+    plan = make_plan(suite, read_options({**words, "machine": machine}), catalogue)
     refuse_empty(plan, what="predict")
     model = Model.from_content(fit.transport, _content(fit, plan, extended))
     way = "one switch for all" if topology is None else f"topology {topology}"
@@ -179,6 +183,13 @@ def predicted(
     Raises UsageError for a change without effect.
     """
     points, after = case.plan.points, changed(case.models, changes)
+    skipped, words = {each.point: each.reason for each in case.plan.skipped}, [change.word for change in changes]
+    if case.plan.deadline_ns is not None:
+        if sensitivity or tolerance:
+            raise UsageError("rate=max searches a rate: leave out --sensitivity and --tolerance, or name a rate")
+        outside = {} if case.fit is None else case.fit.missing(points)
+        rates, failed = search_on_models([each for each in points if each not in outside], after, case.plan.deadline_ns)
+        return Predicted(case, words, (), skipped | outside | {**failed}, {}, rates=rates)
     with contextlib.closing(ProgressDisplay()) as display:
         if case.fit is None:
             times = times_of(points, case.models, tick=display.simulating("times", len(points)))
@@ -198,9 +209,7 @@ def predicted(
         if tolerance:
             tick = display.simulating("tolerance", len(new_ns))
             tolerances = tolerances_of(new_ns, after, with_curves=as_json, tick=tick)
-    missing = {skipped.point: skipped.reason for skipped in case.plan.skipped} | {**failed}
-    words = [change.word for change in changes]
-    return Predicted(case, words, predictions, missing, new_ns if changes else {}, effects, tolerances)
+    return Predicted(case, words, predictions, skipped | {**failed}, new_ns if changes else {}, effects, tolerances)
 
 
 def _fitted(
@@ -248,7 +257,9 @@ def _print_case(predicted: Predicted, *, first: bool) -> None:
     case = predicted.case
     with_changes = f", with {' '.join(predicted.changes)}" if predicted.changes else ""
     render.title(f"{case.plan.suite} on {case.model.name} ({case.model.machine.title}){with_changes}", first=first)
-    if predicted.predictions:
+    if predicted.rates is not None:
+        print_rates(predicted.rates, "Searched in virtual time.", first=False)
+    elif predicted.predictions:
         _print_times(predicted)
     else:
         render.note("No time predicted: the reason is below.")
@@ -379,6 +390,8 @@ def predicted_json(predicted: Predicted) -> dict[str, Any]:
         "not_predicted": [{"point": point, "reason": reason} for point, reason in predicted.missing.items()],
         "assumptions": predicted.case.assumptions,
     }
+    if predicted.rates is not None:
+        document |= vars(predicted.rates)
     if predicted.effects is not None:
         document["sensitivity"] = [
             {

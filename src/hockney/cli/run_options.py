@@ -102,15 +102,6 @@ def _background(word: str | None) -> tuple[str | None, int | None]:
     return name or None, _number("ranks", RANKS_MAX, ranks) if colon else None
 
 
-def read_model_options(machine: str, words: Mapping[str, Any]) -> RunOptions:
-    """The options of `predict`: the ranks, sizes and options of points on a model. Raises UsageError."""
-    asked = read_options({**words, "machine": machine})
-    if asked.deadline_ns is not None:
-        searched = typed("run", "pushfarm", "--machine", machine, "-o", "rate=max", "-o", "deadline=1ms")
-        raise UsageError(f"predict searches no rate; on a model it is measured: {searched}")
-    return asked
-
-
 def _number(what: str, most: int, word: str) -> int:
     number = parse_count(word, most)
     if number is None:

@@ -24,7 +24,6 @@ from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
 from hockney.suites import load_suite
-from hockney.units import format_bytes
 from hockney.worker import cache
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerRefused, WorkerTimedOut
@@ -201,12 +200,7 @@ def predict_fitted(
     def models(each: Fit) -> Models:
         return dict.fromkeys((point.transport for point in points), Model.from_content(fit.transport, content_of(each)))
 
-    shortest = fit.sizes_bytes[0]  # up to 64 B, shorter messages take as long
-    missing = {
-        point: f"the run has no oneway (window=16) below {format_bytes(shortest)}: the suite basics measures it"
-        for point in points
-        if point.bytes < shortest > 64
-    }
+    missing = fit.missing(points)
     begin_s = monotonic()
     tick = tick_of("times", len(points))
     times = times_of([point for point in points if point not in missing], models(fit), tick=tick)

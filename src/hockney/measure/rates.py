@@ -2,54 +2,44 @@
 
 A point is first measured with each event as soon as it may start, which gives the highest possible rate of the farm.
 Schedules around it follow: half or one and a half times as many events until one rate is sustained and another one is
-not, then the geometric mean of the two, until they differ by less than 2 %. All points are searched in the same rounds.
+not, then the geometric mean of the two, until they differ by less than 2 %. All points are searched in the same rounds:
+without the option in_flight, those of each IN_FLIGHT (plan.py).
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hockney.analysis.rates import Stream, at_rate, is_sustained, stream_of
+from hockney.analysis.rates import Bracket, HighestRates, Stream, at_rate, highest_of, is_sustained, stream_of
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
+from hockney.measure.predict import Models, times_of
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point
 
 
-@dataclass
-class Bracket:
-    """A search that begins at `first_hz`: the highest rate that was sustained, and the lowest that was not."""
-
-    first_hz: float
-    sustained_hz: int | None = None
-    missed_hz: int | None = None
-
-    def note(self, rate_hz: int, *, is_kept: bool) -> None:
-        """Note the result of a schedule."""
-        if is_kept:
-            self.sustained_hz = max(rate_hz, self.sustained_hz or 0)
-        else:
-            self.missed_hz = min(rate_hz, self.missed_hz or rate_hz)
-
-    def next_hz(self) -> int | None:
-        """The rate to try next; None: the search is over."""
-        if self.sustained_hz is None and self.missed_hz is None:
-            rate_hz = self.first_hz
-        elif self.missed_hz is None:
-            rate_hz = (self.sustained_hz or 1) * 1.5
-        elif self.sustained_hz is None:
-            rate_hz = self.missed_hz / 2
-        else:
-            rate_hz = math.sqrt(self.sustained_hz * self.missed_hz)
-        wanted_hz = min(1_000_000_000, max(1, round(rate_hz)))  # as the worker takes it
-        is_known = wanted_hz in (self.sustained_hz, self.missed_hz)
-        is_close = self.missed_hz is not None and self.missed_hz <= 1.02 * (self.sustained_hz or 0)
-        is_hopeless = self.sustained_hz is None and wanted_hz < 0.01 * self.first_hz
-        return None if is_known or is_close or is_hopeless else wanted_hz
+def search_on_models(
+    points: Sequence[Point], models: Models, deadline_ns: float
+) -> tuple[HighestRates, Mapping[Point, str]]:
+    """The highest rates of points without a rate on models, and why others have none. Raises as times_of."""
+    free = times_of(points, models)
+    brackets = {point: Bracket(1e9 / time_ns) for point, time_ns in free.time_ns.items() if time_ns}
+    measured = {point: [measurement] for point, measurement in free.measured.items()}
+    while asked := [at_rate(point, hz) for point, bracket in brackets.items() if (hz := bracket.next_hz()) is not None]:
+        found = times_of(asked, models).measured
+        for point in asked:
+            if point not in found:
+                del brackets[at_rate(point, 0)]
+                continue
+            measured[point] = [found[point]]
+            is_kept = is_sustained([stream_of(found[point], deadline_ns)])
+            brackets[at_rate(point, 0)].note(point.rate_hz, is_kept=is_kept)
+    return HighestRates(
+        deadline_ns, tuple(highest_of(point, measured, deadline_ns) for point in free.time_ns)
+    ), free.failed
 
 
 class RateSampler(Sampler):

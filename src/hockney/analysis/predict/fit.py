@@ -24,6 +24,7 @@ from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
 from hockney.suites import Suite
+from hockney.units import format_bytes
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,12 @@ class Fit:
         sizes = self.sizes_bytes
         nearest = min(max(point.bytes, sizes[0]), sizes[-1])
         return None if not point.is_sized or nearest == point.bytes else nearest
+
+    def missing(self, points: Iterable[Point]) -> dict[Point, str]:
+        """Why points have no time: their messages are shorter than all that were measured."""
+        shortest = self.sizes_bytes[0]  # up to 64 B, shorter messages take as long
+        why = f"the run has no oneway (window=16) below {format_bytes(shortest)}: the suite basics measures it"
+        return {point: why for point in points if point.bytes < shortest > 64}
 
     def content(self, ranks: int, cpus: int = 0) -> dict[str, Any]:
         """The content of a model with this number of ranks on a switch, or on one node if it has `cpus`."""
