@@ -144,7 +144,7 @@ def highest_of(base: Point, measured: Mapping[Point, Sequence[Measurement]], dea
     times_ns = {rate_hz: np.concatenate([one.times_ns() for one in each]) for rate_hz, each in own.items()}
     free = own.pop(0, None)
     kept = {rate_hz: is_sustained([stream_of(one, deadline_ns) for one in each]) for rate_hz, each in own.items()}
-    bracket = Bracket(0.0 if free is None else 1e9 / float(np.median(times_ns[0])))
+    bracket = Bracket(0.0 if free is None else 1e9 / max(1.0, float(np.median(times_ns[0]))))
     for rate_hz, is_kept in kept.items():
         bracket.note(rate_hz, is_kept=is_kept)
     missed_hz = bracket.missed_hz

@@ -11,7 +11,7 @@ from typing import Any
 
 from hockney.analysis.predict.change import PARAMETERS, Change, changed, improvements
 from hockney.analysis.predict.fit import Fit, fit_machine
-from hockney.analysis.predict.topology import parse_topology
+from hockney.analysis.predict.topology import parse_network
 from hockney.analysis.rates import HighestRates
 from hockney.cli import render
 from hockney.cli.progress import ProgressDisplay
@@ -22,7 +22,7 @@ from hockney.cli.run_options import read_options
 from hockney.cli.words import format_interval
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.measure.plan import Plan, make_plan, refuse_empty
-from hockney.measure.predict import Prediction, Tick, predict_fitted, times_of
+from hockney.measure.predict import Prediction, Validation, newest_validation, predict_fitted, times_of
 from hockney.measure.rates import search_on_models
 from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances, effects_of, tolerances_of
 from hockney.model import Point
@@ -37,6 +37,7 @@ from hockney.worker.machine_model import Model, load_model
 
 _GAIN_MIN = 5e-4  # less is printed as 0.0 %
 _NO_INTERVAL = "No interval: the figures that the model is fitted to have none. Measure them for longer."
+_OPTIMISTIC = "Optimistic: every pair is as fast as these two ranks alone; memory, NIC and switch are never full."
 WHAT = (TableColumn("what", key=True, wrap=True), TableColumn("size", right=True, key=True))
 """The columns of predictions."""
 
@@ -45,15 +46,16 @@ WHAT = (TableColumn("what", key=True, wrap=True), TableColumn("size", right=True
 class Case:
     """Points, and the models of their transports; `model` is the plain one.
 
-    `fit` is the source of a fitted model, which `topology` extends.
+    `fit` is the source of a fitted model, `network` in words what was asked for; `checked` shows how wrong such models
+    are on this transport, None: not known.
     """
 
     model: Model
     plan: Plan
     models: Mapping[str, Model]
     fit: Fit | None = None
-    topology: Mapping[str, Any] = field(default_factory=dict)
-    assumptions: Sequence[str] = ()
+    network: str = ""
+    checked: Validation | None = None
 
 
 @dataclass(frozen=True)
@@ -61,16 +63,18 @@ class Predicted:
     """The times of a case, after `changes` of its models, too, and why points have none.
 
     `effects` and `tolerances` are of the changed models, as `rates`, which stand for times; None: not asked for.
+    `intervals_s`: how long intervals take, if there was no time for them.
     """
 
     case: Case
     changes: Sequence[str]
     predictions: Sequence[Prediction]
-    missing: Mapping[Point, str]
-    changed_ns: Mapping[Point, float]
+    missing: dict[Point, str]
+    changed_ns: Mapping[Point, float] = field(default_factory=dict)
     effects: Sequence[Effect] | None = None
     tolerances: Sequence[Tolerances] | None = None
     rates: HighestRates | None = None
+    intervals_s: float | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -91,15 +95,22 @@ def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
 
 
 def on_fits(
-    suite: Suite, store: Path | None, reference: str | None, transports: Sequence[str], topology: str | None, words: Any
+    suite: Suite,
+    store: Path | None,
+    reference: str | None,
+    transports: Sequence[str],
+    network: tuple[str | None, str | None],
+    words: Any,
 ) -> list[Case]:
     """A suite on the machine that each transport of a run shows; None: of the newest run that shows any.
+
+    `network` has --topology and --link.
 
     Raises UsageError, StoreError, HockneyError.
     """
     with open_results(store) as results:
         fits = _newest_fits(results, transports) if reference is None else _fits(results.run(reference), transports)
-    return [_on_fit(suite, fit, topology, words) for fit in fits]
+        return [_on_fit(suite, fit, network, words, newest_validation(results, fit.transport)) for fit in fits]
 
 
 def transports_of(run: Run, words: Sequence[str]) -> list[str]:
@@ -147,58 +158,56 @@ def _fits(run: Run, transports: Sequence[str]) -> list[Fit]:
     return fitted
 
 
-def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, Any]) -> Case:
-    extended = {} if topology is None else parse_topology(topology, fit.rate_bytes_per_s)
+def _on_fit(
+    suite: Suite,
+    fit: Fit,
+    network: tuple[str | None, str | None],
+    words: Mapping[str, Any],
+    checked: Validation | None,
+) -> Case:
+    topology, link = network
+    fit = replace(fit, network=parse_network(topology, link, fit.rate_bytes_per_s))
+    links = f"links of {link}" if link else "links as fast as these two ranks"
+    text = f"{topology or 'one switch'}, {links}" if topology or link else ""
     catalogue, machine = load(libraries=()), fit.transport.replace(":", "-")  # a colon begins a variant of a model
     name = fit.transport if topology is None else f"{fit.transport} on {topology}"
-    catalogue.add_model(f"sim@{machine}", Model.from_content(name, {**fit.content(RANKS_MAX), **extended}))
+    catalogue.add_model(f"sim@{machine}", Model.from_content(name, fit.content(RANKS_MAX)))
     plan = make_plan(suite, read_options({**words, "machine": machine}), catalogue)
     refuse_empty(plan, what="predict")
-    model = Model.from_content(fit.transport, _content(fit, plan, extended))
-    way = "one switch for all" if topology is None else f"topology {topology}"
-    assumptions = [
-        f"Assumed: a CPU for each rank, and {way}. Between sizes, costs are interpolated.",
-        f"For the errors of such models: {typed('predict', '--validate')}",
-    ]
-    return Case(model, plan, {f"sim@{machine}": model}, fit, extended, assumptions)
-
-
-def _content(fit: Fit, plan: Plan, extended: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The model of a fit, for the most ranks of a plan."""
-    return {**fit.content(max(point.ranks for point in plan.points)), **extended}
+    model = Model.from_content(fit.transport, fit.content(max(point.ranks for point in plan.points)))
+    return Case(model, plan, {f"sim@{machine}": model}, fit, text, checked)
 
 
 def predicted(
-    case: Case,
-    changes: Sequence[Change],
-    *,
-    sensitivity: bool,
-    tolerance: bool,
-    as_json: bool,
-    time_s: float,
-    cases: int,
+    case: Case, changes: Sequence[Change], *, sensitivity: bool, tolerance: bool, as_json: bool, draws_s: float
 ) -> Predicted:
-    """The times of a case, and the requested analyses; without intervals, if its share of time_s is too short for them.
+    """The times of a case, and the requested analyses; without intervals, if draws_s is too short for them.
 
     Raises UsageError for a change without effect.
     """
     points, after = case.plan.points, changed(case.models, changes)
-    skipped, words = {each.point: each.reason for each in case.plan.skipped}, [change.word for change in changes]
-    if case.plan.deadline_ns is not None:
-        if sensitivity or tolerance:
-            raise UsageError("rate=max searches a rate: leave out --sensitivity and --tolerance, or name a rate")
-        outside = {} if case.fit is None else case.fit.missing(points)
-        rates, failed = search_on_models([each for each in points if each not in outside], after, case.plan.deadline_ns)
-        return Predicted(case, words, (), skipped | outside | {**failed}, {}, rates=rates)
+    done = Predicted(
+        case, [change.word for change in changes], [], {each.point: each.reason for each in case.plan.skipped}
+    )
+    deadline_ns = case.plan.deadline_ns
+    if deadline_ns is not None and (sensitivity or tolerance):
+        raise UsageError("rate=max searches a rate: leave out --sensitivity and --tolerance, or name a rate")
     with contextlib.closing(ProgressDisplay()) as display:
+        if case.fit is not None and not as_json:
+            display.say(f"Predicting {counted(len(points), 'point')} on {case.model.name}, {case.fit.title}.")
+        if deadline_ns is not None:
+            outside = {} if case.fit is None else case.fit.missing(points)
+            inside = [point for point in points if point not in outside]
+            tick = display.simulating("searches", len(inside))
+            rates, failed = search_on_models(inside, after, deadline_ns, tick=tick)
+            return replace(done, missing=done.missing | outside | failed, rates=rates)
         if case.fit is None:
             times = times_of(points, case.models, tick=display.simulating("times", len(points)))
             predictions = [Prediction(point, time_ns) for point, time_ns in times.time_ns.items()]
-            failed: Mapping[Point, str] = times.failed
+            failed, takes_s = times.failed, 0.0
         else:
-            if not as_json:
-                display.say(f"Predicting {counted(len(points), 'point')} on {case.model.name}, {case.fit.title}.")
-            case, predictions, failed = _fitted(case, case.fit, display, time_s, cases)
+            tick_of = lambda step, count: display.simulating(f"{step} on {case.model.name}", count)  # noqa: E731
+            predictions, failed, takes_s = predict_fitted(case.fit, points, tick_of=tick_of, draws_s=draws_s)
         new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
         if changes:
             new_ns = times_of(points, after, tick=display.simulating("changed", len(points))).time_ns
@@ -209,29 +218,15 @@ def predicted(
         if tolerance:
             tick = display.simulating("tolerance", len(new_ns))
             tolerances = tolerances_of(new_ns, after, with_curves=as_json, tick=tick)
-    return Predicted(case, words, predictions, skipped | {**failed}, new_ns if changes else {}, effects, tolerances)
-
-
-def _fitted(
-    case: Case, fit: Fit, display: ProgressDisplay, time_s: float, cases: int
-) -> tuple[Case, list[Prediction], Mapping[Point, str]]:
-    """The times on a fitted machine, and the reasons why points have none; the case says why there is no interval."""
-    draws_s = time_s / cases
-
-    def tick_of(step: str, points: int) -> Tick:
-        return display.simulating(f"{step} on {case.model.name}", points)
-
-    predictions, failed, takes_s = predict_fitted(
-        fit, case.plan.points, lambda each: _content(each, case.plan, case.topology), tick_of=tick_of, draws_s=draws_s
+    return replace(
+        done,
+        predictions=predictions,
+        missing=done.missing | failed,
+        changed_ns=new_ns if changes else {},
+        effects=effects,
+        tolerances=tolerances,
+        intervals_s=takes_s if takes_s > draws_s else None,
     )
-    if takes_s <= draws_s:
-        has_draws = takes_s > 0 or not predictions
-        missing = [] if has_draws or is_model(fit.transport) else [_NO_INTERVAL]
-        return replace(case, assumptions=[*case.assumptions, *missing]), predictions, failed
-    takes, allowed = format_duration_s(takes_s), format_duration_s(draws_s)
-    why = f"No interval on {case.model.name}: it takes about {takes}; its share of --time is {allowed}. "
-    why += f"For an interval, add `--time {math.ceil(1.5 * takes_s * cases)}s`."
-    return replace(case, assumptions=[*case.assumptions, why]), predictions, failed
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -247,10 +242,41 @@ def print_predicted(done: Sequence[Predicted]) -> None:
         print_missing(missing)
     if len(done) > 1:
         render.say()
-    if any(row.low_ns is not None for each in done for row in each.predictions):
-        render.note("The interval is that of the figures that the model is fitted to.")
-    for assumption in dict.fromkeys(assumption for each in done for assumption in each.case.assumptions):
+    for assumption in assumptions_of(done):
         render.note(assumption)
+
+
+def assumptions_of(done: Sequence[Predicted]) -> list[str]:
+    """What fitted models assume, how wrong they were, and how to get intervals; each once."""
+    fitted = [each for each in done if each.case.fit is not None]
+    if not fitted:
+        return []
+    network = fitted[0].case.network
+    limits = f"Optimistic: memory and NIC are never full. The network is {network}."
+    notes = [limits if network else f"{_OPTIMISTIC} Name a network: --topology, --link."]
+    have = [any(row.low_ns is not None for row in each.predictions) for each in fitted]
+    if any(have):
+        notes.append("The interval has only the noise of the input.")
+    unknown: list[str] = []
+    for each in fitted:
+        error = each.case.checked
+        if error is None or error.median_error is None:
+            unknown.append(each.case.model.name)
+            continue
+        off = f"{error.median_error:.0%} in the median, up to {error.largest_error:+.0%}"
+        notes.append(f"The model itself was off by {off}, on {error.transport} (run {error.run}).")
+    if unknown:
+        notes.append(f"How far off such models are: {typed('predict', '--validate', '-t', ','.join(unknown))}")
+    takes_s = max(each.intervals_s or 0.0 for each in fitted)
+    if takes_s:
+        enough = format_duration_s(math.ceil(1.5 * takes_s * len(done)))
+        notes.append(f"For intervals: --time {enough.replace(' min', 'm').replace(' ', '')}.")
+    elif any(
+        not has and each.predictions and not is_model(each.case.model.name)
+        for has, each in zip(have, fitted, strict=True)
+    ):
+        notes.append(_NO_INTERVAL)
+    return notes
 
 
 def _print_case(predicted: Predicted, *, first: bool) -> None:
@@ -379,7 +405,7 @@ def _print_limits(
 
 def predicted_json(predicted: Predicted) -> dict[str, Any]:
     """The same values, and the curves of tolerances."""
-    record = predicted.case.model.record
+    record, checked = predicted.case.model.record, predicted.case.checked
     document = {
         "suite": predicted.case.plan.suite,
         "model": {name: record[name] for name in ("name", "title", "key", "exact")},
@@ -388,7 +414,10 @@ def predicted_json(predicted: Predicted) -> dict[str, Any]:
             {**vars(row), "changed_ns": predicted.changed_ns.get(row.point)} for row in predicted.predictions
         ],
         "not_predicted": [{"point": point, "reason": reason} for point, reason in predicted.missing.items()],
-        "assumptions": predicted.case.assumptions,
+        "assumptions": assumptions_of([predicted]),
+        "model_error": None
+        if checked is None
+        else {"run": checked.run, "median": checked.median_error, "largest": checked.largest_error},
     }
     if predicted.rates is not None:
         document |= vars(predicted.rates)

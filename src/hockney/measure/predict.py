@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.machine.files import parse_cpus
 from hockney.measure.point_work import batch_ns, measure_exactly, most_repetitions
 from hockney.measure.pool import measurement_of
 from hockney.model import Measurement, Point
-from hockney.results.runs import Run
+from hockney.results.runs import Results, Run
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
 from hockney.suites import load_suite
@@ -165,8 +164,9 @@ class Checked:
 
 @dataclass(frozen=True)
 class Validation:
-    """The points of a transport in one machine state (None: in all), and why others could not be predicted."""
+    """The points of a transport of a run in one machine state (None: in all), and why others could not be predicted."""
 
+    run: int
     transport: str
     state: str | None
     rows: Sequence[Checked]
@@ -177,6 +177,11 @@ class Validation:
         """The median size of the errors; None without points."""
         return statistics.median(abs(row.error) for row in self.rows) if self.rows else None
 
+    @property
+    def largest_error(self) -> float | None:
+        """The largest error, with its sign; None without points."""
+        return max((row.error for row in self.rows), key=abs, default=None)
+
     def share_within(self, limit: float) -> float | None:
         """The fraction of the points with an error of at most this limit."""
         return sum(abs(row.error) <= limit for row in self.rows) / len(self.rows) if self.rows else None
@@ -185,12 +190,11 @@ class Validation:
 def predict_fitted(
     fit: Fit,
     points: Sequence[Point],
-    content_of: Callable[[Fit], Mapping[str, Any]],
     *,
     tick_of: Callable[[str, int], Tick] = lambda step, points: lambda: None,
     draws_s: float = math.inf,
 ) -> tuple[list[Prediction], dict[Point, str], float]:
-    """The times of points on the model that `content_of` makes of a fit, why points have none, and the time of draws.
+    """The times of points on the model of a fit, why points have none, and the time of draws.
 
     The interval is that of the fit's figures: from models fitted to figures that are drawn from theirs. It leaves out
     by how much such models are wrong. Where the draws would take longer than `draws_s`, there are none, and no
@@ -198,7 +202,8 @@ def predict_fitted(
     """
 
     def models(each: Fit) -> Models:
-        return dict.fromkeys((point.transport for point in points), Model.from_content(fit.transport, content_of(each)))
+        model = Model.from_content(fit.transport, each.content(max(point.ranks for point in points)))
+        return dict.fromkeys((point.transport for point in points), model)
 
     missing = fit.missing(points)
     begin_s = monotonic()
@@ -234,7 +239,17 @@ def validate(run: Run, fit: Fit, *, tick: Tick = lambda: None) -> Validation:
         times = times_of(points, {fit.transport: model}, tick=tick)
         rows += [Checked(point, time_ns, fit.figures.others[point]) for point, time_ns in times.time_ns.items()]
         missing |= times.failed
-    return Validation(fit.transport, fit.figures.state, rows, missing)
+    return Validation(run.id, fit.transport, fit.figures.state, rows, missing)
+
+
+def newest_validation(results: Results, transport: str) -> Validation | None:
+    """That of the newest run which measured the suite validate on a transport; None without one. Raises as times_of."""
+    for summary in reversed(results.runs()):
+        run = results.run(summary.id) if summary.suite == "validate" else None
+        fit = NoFit("") if run is None else fit_to_check(run, transport)
+        if run is not None and isinstance(fit, Fit) and fit.figures.others:
+            return validate(run, fit)
+    return None
 
 
 def _by_cpus(run: Run, fit: Fit) -> list[tuple[list[Point], int]]:

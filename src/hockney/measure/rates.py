@@ -10,33 +10,36 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hockney.analysis.rates import Bracket, HighestRates, Stream, at_rate, highest_of, is_sustained, stream_of
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
-from hockney.measure.predict import Models, times_of
+from hockney.measure.predict import Models, Tick, times_of
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point
 
 
 def search_on_models(
-    points: Sequence[Point], models: Models, deadline_ns: float
-) -> tuple[HighestRates, Mapping[Point, str]]:
+    points: Sequence[Point], models: Models, deadline_ns: float, *, tick: Tick = lambda: None
+) -> tuple[HighestRates, dict[Point, str]]:
     """The highest rates of points without a rate on models, and why others have none. Raises as times_of."""
     free = times_of(points, models)
-    brackets = {point: Bracket(1e9 / time_ns) for point, time_ns in free.time_ns.items() if time_ns}
+    brackets = {point: Bracket(1e9 / max(1.0, time_ns)) for point, time_ns in free.time_ns.items()}
     measured = {point: [measurement] for point, measurement in free.measured.items()}
-    while asked := [at_rate(point, hz) for point, bracket in brackets.items() if (hz := bracket.next_hz()) is not None]:
-        found = times_of(asked, models).measured
-        for point in asked:
-            if point not in found:
-                del brackets[at_rate(point, 0)]
-                continue
-            measured[point] = [found[point]]
-            is_kept = is_sustained([stream_of(found[point], deadline_ns)])
+    while brackets:
+        next_hz = {point: bracket.next_hz() for point, bracket in brackets.items()}
+        for point in [point for point, rate_hz in next_hz.items() if rate_hz is None]:
+            del brackets[point]
+            tick()
+        times = times_of((at_rate(point, rate_hz) for point, rate_hz in next_hz.items() if rate_hz), models)
+        for point, measurement in times.measured.items():
+            measured[point] = [measurement]
+            is_kept = is_sustained([stream_of(measurement, deadline_ns)])
             brackets[at_rate(point, 0)].note(point.rate_hz, is_kept=is_kept)
+        for point in times.failed:
+            del brackets[at_rate(point, 0)]
     return HighestRates(
         deadline_ns, tuple(highest_of(point, measured, deadline_ns) for point in free.time_ns)
     ), free.failed

@@ -197,9 +197,9 @@ def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogu
     """Every limit at every point that it is for, in the order of the file."""
     judged: list[Judged] = []
     tables = enumerate(expectations.expect, start=1)
-    for number, table, each in ((number, table, each) for number, table in tables for each in each_of(table.options)):
+    for number, table, options_of in ((*each, options) for each in tables for options in each_of(each[1].options)):
         pattern = catalogue.pattern(table.pattern)
-        options = as_pairs(pattern, each)
+        options = as_pairs(pattern, options_of)
         by_class = _by_class(run, table, options)
         series = by_class.get(table.pair_class, {})
         classes = tuple(sorted(filter(None, by_class))) if not series else ()

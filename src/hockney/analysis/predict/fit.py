@@ -14,7 +14,7 @@ import itertools
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney.analysis.explain.thresholds import thresholds_of
@@ -38,11 +38,15 @@ class Knot:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted machine. `switches`: the shortest messages of documented protocols, where one begins."""
+    """A fitted machine. `switches`: the shortest messages of documented protocols, where one begins.
+
+    `network`: tables of its model that are asked for, not fitted.
+    """
 
     figures: Figures
     switches: tuple[int, ...] = ()
     title: str = "fitted"
+    network: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def transport(self) -> str:
@@ -86,7 +90,7 @@ class Fit:
             knots = _one_sided(self.figures.basics, name)
             if knots:
                 content[name] = {"all": {"segment": self._segments(knots, source)}}
-        return content
+        return {**content, **self.network}
 
     def _segments(self, knots: Sequence[Knot], source: str) -> list[dict[str, Any]]:
         segments = [
